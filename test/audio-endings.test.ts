@@ -55,7 +55,7 @@ test('what is wrong with a form or a text is said by the field, before any vendo
     [form({ model: TRANSCRIBE, stream: 'true', response_format: 'srt' }, good), {}, 400, /stream/],
     [form({}, good), {}, 400, /model/],
     [form({ model: 'nobody' }, good), {}, 404, /model/],
-    [form({ model: SPEECH }, good), {}, 400, /is no transcription model/],
+    [form({ model: SPEECH }, good), {}, 400, /is not a model of the type transcription/],
     [form({ model: TRANSCRIBE }, Buffer.concat([good, Buffer.alloc(26 * 1_048_576)])), {}, 413, /25 MB/],
     [form({ model: TRANSCRIBE, prompt: 'x'.repeat(1_100_000) }, good), {}, 413, /1 MB of everything else/],
   ]

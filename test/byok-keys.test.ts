@@ -108,7 +108,7 @@ test('a key is tested when it is stored: at the address of the catalog, with not
   assert.match(wrong.data.message, /text does not accept the key. It was not stored/)
   assert.doesNotMatch(wrong.data.message, /127\.0\.0\.1|sk-wrong/)
   const right = await g.operator<ByokKeyStored>('PUT', path, { value: OWN })
-  assert.deepEqual(right.data.test, { ok: true, message: 'text takes the key.' })
+  assert.deepEqual(right.data.test, { ok: true, message: 'text accepts the key.' })
   const shown = right.data.items.find(({ vendor }) => vendor === 'text')
   assert.deepEqual([shown?.stored, shown?.last4, shown?.fallback], [true, 'bbbb', false])
   assert.deepEqual(shown?.fee, { call: '0.01', share: '0.05' })

@@ -383,7 +383,7 @@ test('a route that costs more than it is sold for is named by the check of the c
   assert.equal(code, 0, out)
   assert.match(
     out,
-    /gamma-v4-pro, route 1 \(gamma, openai-chat\) costs more than it is sold for: a call of 1000 input, 300 output costs 0\.2787 credits and brings 0\.2784\./,
+    /gamma-v4-pro, route 1 \(gamma, openai-chat\) costs more than it is sold for: a call of 1000 input, 300 output costs 0\.2787 credits and is charged 0\.2784\./,
   )
 })
 

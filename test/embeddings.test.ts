@@ -154,7 +154,7 @@ test('what is wrong with a request is said by the field, before any vendor hears
     [{ model: SMALL, input: 'x', dimensions: 0 }, 400, /"dimensions".*at least 1/, 'dimensions'],
     [{ model: SMALL, input: 'x', encoding_format: 'hex' }, 400, /float or base64/, 'encoding_format'],
     [{ model: SMALL, input: 'x', user: 7 }, 400, /"user" must be a string/, 'user'],
-    [{ model: 'alpha-5.4', input: 'x' }, 400, /is no embedding model/, 'model'],
+    [{ model: 'alpha-5.4', input: 'x' }, 400, /is not a model of the type embedding/, 'model'],
     [{ model: 'nothing', input: 'x' }, 404, /model/],
   ]
   g.sandbox.seen.clear()
@@ -400,7 +400,7 @@ test('what is wrong with an embedding of Google’s protocol is said in its word
       400,
       /"requests\[1\]\.outputDimensionality" must be the same/,
     ],
-    ['embedContent', { content: content('x') }, 400, /is no embedding model/, 'alpha-5.4'],
+    ['embedContent', { content: content('x') }, 400, /is not a model of the type embedding/, 'alpha-5.4'],
     ['embedContent', { content: content('x') }, 404, /"nothing" does not exist/, 'nothing'],
   ]
   g.sandbox.seen.clear()

@@ -100,7 +100,7 @@ for (const format of TEXT_PROTOCOLS)
       assert.deepEqual([got.status, got.state], [status, state], `${said} ${wish} ${JSON.stringify(got.answer)}`)
       if (read !== undefined) assert.deepEqual(JSON.parse(FORMATS[format].read(got.answer)), read)
       if (status === 200 && read === undefined) assert.equal(FORMATS[format].read(got.answer), said)
-      if (status === 422) assert.match(JSON.stringify(got.answer), /is no JSON|must be (?:a text|there)/)
+      if (status === 422) assert.match(JSON.stringify(got.answer), /is not JSON|must be (?:a text|there)/)
       paid += BILLED
       await g.settled()
       assert.deepEqual(await g.balance(id), { posted: 1_000_000_000n - paid, held: 0n }, `${said} ${wish}`)

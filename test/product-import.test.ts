@@ -267,7 +267,7 @@ test('documents of strangers are bounded: circles, size, trees of alternatives, 
     'https://db.internal',
     'http://169.254.169.254/latest',
   ])
-    await refused(doc({ servers: [{ url }] }), /no public address/)
+    await refused(doc({ servers: [{ url }] }), /not a public address/)
   await refused(doc({ servers: [{ url: '/relative' }] }), /names no server/)
   await refused(doc({}), /Link-local addresses/, { vendor: { baseUrl: 'http://169.254.169.254' } })
   const circle = importOpenapi(

@@ -204,5 +204,5 @@ test('moderations cost by the input, a failure of the vendor nothing, and a key 
 test('a model of one kind is not one of the other', async () => {
   const response = await g.call('/v1/rerank', key, { model: 'alpha-moderation-1', query: 'q', documents: ['a'] })
   assert.equal(response.status, 400)
-  assert.match(await response.text(), /is no rerank model/)
+  assert.match(await response.text(), /is not a model of the type rerank/)
 })

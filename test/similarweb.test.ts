@@ -266,8 +266,8 @@ test('what it cannot answer is said before money moves: an endpoint, a parameter
     ['visits?keys=a.com&compareFrom=2026-01-01&compareTo=2026-01-31', /compareFrom=2026\|01\|01 cannot be answered/],
     ['visits?keys=a.com&ShouldGetVerifiedData=true', /ShouldGetVerifiedData=true cannot be answered/],
     ['geography?keys=a.com&country=840', /country=840 cannot be answered/],
-    ['visits?keys=a.com&country=0', /country=0 is no country/],
-    ['visits?keys=a.com&country=123456', /country=123456 is no country/],
+    ['visits?keys=a.com&country=0', /country=0 is not supported/],
+    ['visits?keys=a.com&country=123456', /country=123456 is not supported/],
     ['traffic-sources?keys=a.com&sourceType=Mail', /sourceType must be one of Referral/],
   ] as const) {
     const response = await g.call(`/v1/siteanalytics/websites/${path}`, key)
@@ -414,10 +414,10 @@ test('a bridge that is wrong is no part of a catalog, and the place is said', ()
   }
   for (const [change, words] of [
     [{ request: 'nothing' }, /visits\.request: there is no request "nothing"/],
-    [{ answer: { Data: '{nobody}' } }, /names "nobody", which is no parameter/],
+    [{ answer: { Data: '{nobody}' } }, /names "nobody", which is not a parameter/],
     [{ query: { x: '{siteId}' } }, /names "siteId"/],
     [{ answer: { $eval: '1' } }, /has "\$eval"; there are/],
-    [{ answer: '$..data' }, /is no path/],
+    [{ answer: '$..data' }, /is not a path/],
     [{ answer: { $sum: '$.a', as: 1 } }, /has "\$sum" with as/],
     [{ metered: 'size(answer.data)' }, /visits\.metered: has no upper bound/],
     [{ answer: JSON.parse('[[[[[[[[[[[[[[1]]]]]]]]]]]]]]') }, /nested too deep/],

@@ -479,7 +479,7 @@ const overtaken = (status: string) =>
 function stillRunning({ count, held }: { count: number; held: bigint }): Fault {
   const calls = count === 1 ? 'A call still runs and holds' : `${count} calls still run and hold`
   return new Fault('conflict', {
-    message: `${calls} ${formatCredits(held)} credits. The account is suspended and takes no new calls; close it again when they have ended. Nothing was paid out or written off.`,
+    message: `${calls} ${formatCredits(held)} credits. The account is suspended and accepts no new calls; close it again when they have ended. Nothing was paid out or written off.`,
     retryAfterSeconds: 10,
   })
 }

@@ -49,7 +49,7 @@ const recording: JsonSchema = {
   type: 'string',
   contentMediaType: 'application/octet-stream',
   description:
-    'The recording: wav, mp3 (mpga, mpeg), flac, ogg (oga, opus), mp4 (m4a) or webm, of 25 MB at most. In a quote `seconds` stands in its place.',
+    'The recording: wav, mp3 (mpga, mpeg), flac, ogg (oga, opus), mp4 (m4a) or webm, of 25 MB at most. In a quote, send `seconds` instead.',
 }
 export const TRANSCRIPT_FORMATS = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'] as const
 
@@ -61,7 +61,7 @@ const shared = {
     type: 'string',
     enum: TRANSCRIPT_FORMATS,
     default: 'json',
-    description: 'Some models know only json; diarized_json says who speaks, where the model can tell.',
+    description: 'Some models support only json; diarized_json says who speaks, if the model supports it.',
   },
   temperature: { type: ['number', 'string'], description: 'From 0 to 1.' },
 }

@@ -138,7 +138,7 @@ function templateProblem(template: Template, depth = 0): string | undefined {
   if (depth > DEPTH_MAX) return 'is nested too deep'
   if (typeof template === 'string')
     return /^[$@]/.test(template) && !PATH.test(template)
-      ? `has "${template}", which is no path such as $.data.visits`
+      ? `has "${template}", which is not a path such as $.data.visits`
       : undefined
   if (Array.isArray(template)) return firstOf(template, (one) => templateProblem(one, depth + 1))
   if (!isObject(template)) return undefined
@@ -179,12 +179,12 @@ export function bridgeProblems(bridge: VendorBridge): Problem[] {
     const at = ['endpoints', uid]
     const spec = SPECS.get(uid)
     const made = bridgeOf(bridge, uid)
-    if (!spec) return [{ path: at, message: 'is no endpoint of site analytics' }]
+    if (!spec) return [{ path: at, message: 'is not an endpoint of site analytics' }]
     if (!made) return [{ path: [...at, 'request'], message: `there is no request "${entry.request}"` }]
     const problems: Problem[] = []
     const unknown = [...made.carries, ...namesIn(entry.answer)].find((name) => !Object.hasOwn(spec.params, name))
     if (unknown !== undefined)
-      problems.push({ path: at, message: `names "${unknown}", which is no parameter of this endpoint` })
+      problems.push({ path: at, message: `names "${unknown}", which is not a parameter of this endpoint` })
     const isLong = JSON.stringify(entry.answer).length > TEMPLATE_CHARS_MAX
     const wrong = isLong ? 'is too long' : templateProblem([entry.answer, made.query])
     if (wrong !== undefined) problems.push({ path: [...at, 'answer'], message: wrong })

@@ -171,7 +171,7 @@ export const FREE = define({
     modelOf: 'responses',
     title: 'Count the tokens of a response',
     description:
-      'How many input tokens a Responses request has, without what it goes on from. Free of charge. An extension of the contract.',
+      'How many input tokens a Responses request has, without the response that it continues. Free of charge. An extension of the contract.',
     returns: '`{object, input_tokens}`.',
     body: responsesBody,
     answer: inputTokensAnswer,

@@ -71,7 +71,7 @@ export const imagesBody = z
       .nullish()
       .describe('Reference images: public addresses or data URIs; each up to 20 MB, together up to 256 MB.'),
     output_format: choice(['png', 'jpeg', 'webp'], 'The kind of file.'),
-    response_format: choice(['url', 'b64_json'], 'b64_json: the picture stands in the answer as well.'),
+    response_format: choice(['url', 'b64_json'], 'b64_json: the answer also contains the picture itself.'),
     stream: z.boolean().nullish().describe('true answers with server-sent events.'),
   })
   .meta({
@@ -101,7 +101,7 @@ const picture = {
   type: 'string',
   contentMediaType: 'application/octet-stream',
   description:
-    'The picture to change: PNG, JPEG, WebP or GIF, up to 20 MB. `image[]` for several, up to 16. In a quote `image_urls` stands in its place.',
+    'The picture to change: PNG, JPEG, WebP or GIF, up to 20 MB. `image[]` for several, up to 16. In a quote, send `image_urls` instead.',
 } as const
 
 /** As SDKs send an edit. The contract's own endpoint takes the same pictures as JSON. */

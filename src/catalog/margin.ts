@@ -41,7 +41,7 @@ export function lossNotes({ models, endpoints }: CatalogDocument, ofVendor?: str
         formatCredits(chargeOf(one, losing.usage, losing.attributes).amount),
       )
       return [
-        `${uid}, route ${index + 1} (${vendor}, ${protocol}) costs more than it is sold for: a call of ${inWords(losing)} costs ${paid} credits and brings ${brought}.`,
+        `${uid}, route ${index + 1} (${vendor}, ${protocol}) costs more than it is sold for: a call of ${inWords(losing)} costs ${paid} credits and is charged ${brought}.`,
       ]
     }),
   )

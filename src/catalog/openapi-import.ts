@@ -101,7 +101,7 @@ function parseText(text: string): Tree {
   if (!isJson && bytes > YAML_BYTES_MAX)
     throw new Error(`The document is YAML of more than ${YAML_BYTES_MAX / 1_048_576} MB; as JSON it may be larger.`)
   const value = isJson ? parseJson(text, bytes) : parseYaml(text)
-  if (!isTree(value)) throw new Error('The document is no object.')
+  if (!isTree(value)) throw new Error('The document is not an object.')
   return value
 }
 

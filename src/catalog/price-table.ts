@@ -64,10 +64,10 @@ export function readPriceTable(bytes: Buffer, proof: Proof): PriceTable {
   try {
     value = JSON.parse(bytes.toString('utf8'))
   } catch {
-    throw new PriceTableProblem('The table is no JSON.')
+    throw new PriceTableProblem('The table is not JSON.')
   }
   const read = table.safeParse(value)
-  if (!read.success) throw new PriceTableProblem('The file is no table of list prices.')
+  if (!read.success) throw new PriceTableProblem('The file is not a table of list prices.')
   const rows = Object.values(read.data.vendors).reduce((sum, models) => sum + Object.keys(models).length, 0)
   if (rows > ROWS_MAX) throw new PriceTableProblem(`The table has more than ${ROWS_MAX} rows.`)
   return read.data
@@ -225,7 +225,7 @@ function newRow(
 
 const unreadable = (about: About): Compared => ({
   ...{ ...about, ...NONE, kind: 'unreadable' },
-  notes: ['Its row in the table is no price: it is negative, too large or misses a part.'],
+  notes: ['Its row in the table is not a valid price: it is negative, too large or incomplete.'],
 })
 
 const ONE = 1_000_000n

@@ -246,7 +246,7 @@ function operationProblems({ route, vendorPath, params, body, pageToken }: Opera
       problems.push({ path: ['params'], message: `must describe {${name}}, with "in": "path"` })
   for (const name of namesIn(vendorPath))
     if (!Object.hasOwn(params, name))
-      problems.push({ path: ['vendorPath'], message: `has {${name}}, which is no parameter` })
+      problems.push({ path: ['vendorPath'], message: `has {${name}}, which is not a parameter` })
   for (const [name, one] of Object.entries(params)) {
     const add = (message: string) => problems.push({ path: ['params', name], message })
     if (one.in === 'path' && !inPath.includes(name)) add('is in the path, but the route does not have it')

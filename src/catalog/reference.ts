@@ -23,7 +23,7 @@ export function analyticsReference(specs: readonly DataEndpointSpec[]): string {
     'Fields of site analytics',
     [
       `${specs.length} GET endpoints with statistics of websites and search keywords. A successful answer is the native JSON of the data source, byte for byte: there is no common schema, and a listed field may be absent. Errors use the native envelope.`,
-      'Query names are case-sensitive. Unknown and repeated names, CR, LF, NUL, malformed percent-encoding and invalid values are refused. Text is trimmed and takes 1 to 2048 UTF-8 bytes; domains are taken exactly as written.',
+      'Query names are case-sensitive. Unknown and repeated names, CR, LF, NUL, malformed percent-encoding and invalid values are rejected. Text is trimmed and has 1 to 2048 UTF-8 bytes; domains are used exactly as written.',
       'Days are UTC days. `28d` means 28 days that end three days ago; `3m` means the three complete months before the present one. `from` and `to` go together, and not with `latest`. The days are always sent to the source as `from` and `to`. `isWindow` is true for rolling days and false otherwise unless it is given; `timeGranularity` is Daily for rolling days and Monthly for months where the endpoint allows it.',
     ],
     specs,

@@ -35,7 +35,7 @@ const rerankV2Body = z
     top_n: wholeNumber(1).nullish().describe('How many of the best to give; absent: all.'),
     max_tokens_per_doc: wholeNumber(1)
       .nullish()
-      .describe('How much of each document the vendor reads; vendors that do not know it may refuse it.'),
+      .describe('How much of each document the vendor reads; vendors that do not support it may reject it.'),
   })
   .meta({ examples: [EXAMPLE] })
 

@@ -137,7 +137,7 @@ function readAnswer(bytes: Buffer, base: string): AnswerBody {
   try {
     return JSON.parse(bytes.toString()) as AnswerBody
   } catch {
-    throw new CliError(`What answers at ${base} is not Tollgate: its answer is no JSON.`)
+    throw new CliError(`The server at ${base} is not Tollgate: its answer is not JSON.`)
   }
 }
 
@@ -151,7 +151,7 @@ function messageIn(value: unknown): string | undefined {
 function refusal(status: number, answer: AnswerBody, settings: Settings): CliError {
   if (status === 401)
     return new Refused(
-      `The operator token was refused. It came from ${settings.tokenSource}; the gateway at ${settings.url} has another one.`,
+      `The operator token was rejected. It came from ${settings.tokenSource}; the gateway at ${settings.url} has another one.`,
       status,
     )
   const message = typeof answer.error?.message === 'string' ? answer.error.message : `It answered ${status}.`

@@ -92,7 +92,7 @@ async function runSteps(call: Invocation, steps: readonly Step[]): Promise<Shown
       // What is shown once would be lost.
       for (const { what, value } of created) call.say(`${what}, shown only now:\n  ${value}\n`)
       throw new CliError(
-        `${error.message}\nStopped at change ${index + 1} of ${steps.length}: ${step.sentences[0]}\nWhat was done before it stays. Mend the cause and run the same command again; it goes on from here.`,
+        `${error.message}\nStopped at change ${index + 1} of ${steps.length}: ${step.sentences[0]}\nEarlier changes stay. Fix the cause and run the same command again; it continues from here.`,
       )
     }
   }

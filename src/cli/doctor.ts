@@ -196,7 +196,7 @@ function describeVendors(vendors: readonly VendorView[]): Finding[] {
       findings.push({
         verdict: 'problem',
         about: 'vendors',
-        text: `The stored credential ${credential.name} of "${name}" was encrypted under another TOLLGATE_SECRET. Start the gateway with that secret, or store it anew: tollgate vendors credential ${name}`,
+        text: `The stored credential ${credential.name} of "${name}" was encrypted under another TOLLGATE_SECRET. Start the gateway with that secret, or store it again: tollgate vendors credential ${name}`,
       })
     else if (credential.name !== null && !credential.present)
       findings.push({

@@ -107,7 +107,7 @@ test('what is wrong is said with its line, its place or what to write instead, a
     [['import', 'maps', await bad('maps.yaml', MAPS), '--choose', 'upload', ...price], 1, /POST \/upload/],
     [['import', 'maps', await bad('maps.yaml', MAPS), '--choose', 'sell', ...price], 1, /has no "sell"/],
     [['import', 'maps', await bad('maps.yaml', MAPS), '--choose', 'search'], 1, /"search" has no price/],
-    [['import', 'maps', await bad('maps.yaml', MAPS), '--price', '1'], 2, /"1" is no price: write call=0\.1/],
+    [['import', 'maps', await bad('maps.yaml', MAPS), '--price', '1'], 2, /"1" is not a price: write call=0\.1/],
     [['import', 'maps', await bad('maps.yaml', MAPS), '--price', 'row=1', '--rows', 'results'], 2, /write results:50/],
     [
       ['import', 'maps', await bad('maps.yaml', MAPS), '--key-env', 'NO_KEY', ...price],
@@ -145,7 +145,7 @@ test('what is wrong is said with its line, its place or what to write instead, a
         ...price,
       ],
       1,
-      /no public address/,
+      /not a public address/,
     ],
     [['add', 'nobody'], 1, /there is no "nobody"; there are brave-search/],
   ]

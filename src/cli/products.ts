@@ -18,14 +18,14 @@ async function readText(call: Invocation): Promise<string> {
 function readRates(given: string): Record<string, string> {
   const pairs = given.split(',').map((part) => part.split('='))
   if (pairs.some(({ length }) => length !== 2))
-    throw new CliError(`"${given}" is no price: write call=0.1, or call=0.1,row=0.01.`, 2)
+    throw new CliError(`"${given}" is not a price: write call=0.1, or call=0.1,row=0.01.`, 2)
   return Object.fromEntries(pairs)
 }
 
 /** `results:50`, or `results:limit` where a parameter says how many. */
 function readRows(given: string): { path: string; most: string | number } {
   const [path = '', most = ''] = given.split(':')
-  if (path === '' || most === '') throw new CliError(`"${given}" is no list: write results:50, or results:limit.`, 2)
+  if (path === '' || most === '') throw new CliError(`"${given}" is not a list: write results:50, or results:limit.`, 2)
   return { path, most: /^\d+$/.test(most) ? Number(most) : most }
 }
 

@@ -229,7 +229,7 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
       if (!place || problem !== undefined) throw new CliError(`The reference ${problem}.`)
       const found = await READERS[place.kind](place).catch((error: unknown) => told(reference, error))
       const whole = place.field === undefined ? found : memberOf(asJson(found), place.field)
-      if (typeof whole !== 'string') throw new CliError(`${reference}: there is no such secret, or it is no text.`)
+      if (typeof whole !== 'string') throw new CliError(`${reference}: there is no such secret, or it is not text.`)
       // Editors and shells end a file with a line's end, which no secret has.
       return whole.replace(/\r?\n$/, '')
     },
@@ -279,7 +279,8 @@ function asJson(found: unknown): unknown {
 
 async function readSmall(path: string): Promise<string> {
   const text = await readFile(path, 'utf8')
-  if (text.length > FILE_BYTES_MAX) throw new CliError(`it has more than ${FILE_BYTES_MAX} bytes, so it is no secret.`)
+  if (text.length > FILE_BYTES_MAX)
+    throw new CliError(`it has more than ${FILE_BYTES_MAX} bytes, so it cannot be a secret.`)
   return text
 }
 

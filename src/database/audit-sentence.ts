@@ -120,7 +120,7 @@ const DEEDS = {
   'session.factor': () => 'gave the second factor of their login',
   'session.logout': ({ it, detail }) => `ended ${detail('sessions')} sessions of ${it}, who signed out there`,
   'session.prove': () => 'confirmed again who they are',
-  'session.refuse': of('was refused at the login of'),
+  'session.refuse': of('was rejected at the login of'),
   'session.start': () => 'logged in',
   'setup.finish': () => 'set up the gateway and became its first operator',
   'setup.renew': () => 'made a new set-up link',

@@ -355,7 +355,7 @@ function operatorsOf({
     async withdraw(account, invite, mayGive, by) {
       await database.transaction(async (tx) => {
         const [gone] = await tx.query<{ email: string; role: AnyRole }>(WITHDRAW, [kindOf(account), account, invite])
-        if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been followed.' })
+        if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been used.' })
         requireCovered(mayGive, gone.role, account ?? undefined)
         await audit.write(tx, by, {
           ...{ action: 'invite.withdraw', object: account ?? 'operators', detail: { email: gone.email } },

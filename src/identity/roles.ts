@@ -54,7 +54,7 @@ const TABLE = {
     read: [...STAFF, ...USERS, 'viewer', 'billing'],
     write: MANAGERS,
   },
-  'imported-keys': { about: 'API keys brought from another gateway', write: [] },
+  'imported-keys': { about: 'API keys imported from another gateway', write: [] },
   'webhook-secret': { about: 'the secret that signs webhooks', read: MANAGERS, sensitive: ['read'] },
   playground: { about: 'calls from the console, on the account’s credits', write: USERS },
   usage: { about: 'calls: lists, sums, latencies', read: EVERYBODY },
@@ -101,7 +101,7 @@ const TABLE = {
     sensitive: ['write'],
   },
   'payment-settings': {
-    about: 'how payments are taken, and the secrets for it',
+    about: 'payment settings and their secrets',
     read: ['finance', 'auditor'],
     write: [],
     sensitive: ['write'],

@@ -245,7 +245,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     async withdraw(invite, by) {
       await database.transaction(async (tx) => {
         const [gone] = await tx.query<{ email: string }>(WITHDRAW, [invite])
-        if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been followed.' })
+        if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been used.' })
         await audit.write(tx, by, {
           ...{ action: 'invite.withdraw', object: 'sign-up', detail: { email: gone.email } },
           ...{ before: { email: gone.email }, after: {} },

@@ -312,7 +312,7 @@ function withRouter(given: CatalogInput, whole: Members, router: Omit<Router, 'a
 
 const LEFT: Readonly<Record<string, string>> = {
   master_key: 'The gateway has an operator token of its own.',
-  database_url: 'Keys, teams and budgets are taken over with --database.',
+  database_url: 'Keys, teams and budgets are imported with --database.',
   max_budget: 'Set a limit instead: tollgate limits, or spendPerMonth of an account or key.',
   num_retries: 'A route is left for the next one when its vendor fails; one that is alone is tried twice.',
   drop_params: 'Parameters that a model rejects are a trait of its family here.',
@@ -409,7 +409,7 @@ function setStrategy({ models }: CatalogInput, value: unknown, { groups, placeme
     if (model && placement.isChangeable(uid)) models[uid] = { ...model, routing }
     else say(at, 'left', `${uid} ${STAYS}`)
   }
-  say(at, 'taken', `Routes of equal order are taken ${routing.policy}.`)
+  say(at, 'taken', `Routes of equal order are chosen ${routing.policy}.`)
 }
 
 // Costs that LiteLLM knows: from the deployment, from its `model_info`, and from the price table of its package.
@@ -452,7 +452,7 @@ async function readTable(file: string): Promise<PriceTable> {
       `${file} cannot be read as a table of prices: ${error instanceof Error ? error.message : ''}.`,
     )
   }
-  throw new ImportProblem(`${file} is no table of prices: it should hold an object.`)
+  throw new ImportProblem(`${file} is not a table of prices: it should contain an object.`)
 }
 
 /** The table's entry for a deployment, looked up by its base model, its full name, then its bare name. */

@@ -92,7 +92,7 @@ test('what is missing or malformed in billing details is refused by its name, an
   const account = await newAccount()
   const refused: Array<[Partial<BillingDetails>, RegExp]> = [
     [{ street: null }, /^street: /],
-    [{ country: 'XX' }, /^country: XX is no country code/],
+    [{ country: 'XX' }, /^country: XX is not a country code/],
     [{ vatId: 'ATU1234567' }, /^vatId: ATU1234567 does not look like a VAT id of AT/],
     [{ country: 'DE', vatId: 'ATU12345678' }, /^vatId: /],
   ]

@@ -451,7 +451,7 @@ function checkIssuer(issuer: Issuer): void {
 }
 
 function checkCountry(country: string, param: string): void {
-  if (!isCountry(country)) throw invalid(`${param}: ${country} is no country code such as DE or US.`, param)
+  if (!isCountry(country)) throw invalid(`${param}: ${country} is not a country code such as DE or US.`, param)
 }
 
 function checkVatId(vatId: string, country: string, param: string): void {

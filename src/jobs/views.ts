@@ -89,7 +89,7 @@ const from = z
   .enum(['start', 'now'])
   .optional()
   .describe(
-    '`start` sends the whole log, `now` only what comes. Absent: an export that is there goes on, a new one starts.',
+    '`start` sends the whole log, `now` only new rows. Absent: an existing export continues, a new one sends the whole log.',
   )
 const line = (charsMax: number) => z.string().min(1).max(charsMax)
 

@@ -241,7 +241,8 @@ function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose
         type === kind && (!spec.format || clientFormats.includes(spec.format)) && mayUse(principal, name),
     )
   if (!model?.enabled || (spec.hidesModels && model.type !== kind)) throw unknown()
-  if (model.type !== kind) throw invalid(`"${uid}" is no ${kind} model; GET /v1/models lists the types.`, 'model')
+  if (model.type !== kind)
+    throw invalid(`"${uid}" is not a model of the type ${kind}; GET /v1/models lists the types.`, 'model')
   if (spec.format && !model.clientFormats.includes(spec.format)) {
     const paths = model.clientFormats.map(
       (clientFormat) => ENDPOINTS.find(({ format }) => format === clientFormat)!.path,

@@ -246,7 +246,7 @@ const USUAL: Partial<Record<ProtocolName, Auth>> = {
 }
 
 export function vendorCall(call: HttpCall, target: Target): HttpCall {
-  if (climbs(call.url)) throw new Fault('request_invalid', { message: 'A part of the address is no id.' })
+  if (climbs(call.url)) throw new Fault('request_invalid', { message: 'A part of the address is not a valid id.' })
   const { protocol, secret, auth, signs, headers } = target
   if (signs) return { ...call, headers: signedHeaders(call, headers, signs) }
   if (secret === undefined) return { ...call, headers: { ...call.headers, ...headers } }

@@ -106,7 +106,7 @@ export function createRefusals({ database, world, log }: { database: Database; w
     world,
     log,
     write,
-    failed: 'refusals could not be written, and wait',
+    failed: 'rejected calls could not be written, and wait',
   })
 
   return {

@@ -92,7 +92,7 @@ test('a batch that waits for a limit is cancelled at once, and files are deleted
   await page.getByRole('button', { name: 'Cancel the batch' }).click()
   await page.getByText('Cancelled', { exact: true }).waitFor()
   await page
-    .getByRole('row', { name: /slow \d.*not begun.*cancelled before/ })
+    .getByRole('row', { name: /slow \d.*not started.*cancelled before/ })
     .first()
     .waitFor()
   await operator.go(`/a/${batcher}/batches`)

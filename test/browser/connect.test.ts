@@ -147,7 +147,7 @@ test('routes are put in another order by keyboard and by drag, one is switched o
   )
   await page.getByLabel('Search models').fill('plain-1')
   await page.getByRole('button', { name: 'Routes' }).first().click()
-  await dialog.getByText('A typical call costs 0.22 and brings 0.33: margin 33 %.').waitFor()
+  await dialog.getByText('A typical call costs 0.22 and is charged 0.33: margin 33 %.').waitFor()
   assert.deepEqual(home.mishaps, [])
 })
 
@@ -228,7 +228,7 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   await dialog.getByLabel('Use the gateway’s credential if it fails').check()
   assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Test and store' }).click()
-  await page.getByText('newcomer takes the key.').waitFor()
+  await page.getByText('newcomer accepts the key.').waitFor()
   await page.getByText('…mine').waitFor()
   await page.getByText('The gateway’s credential, at the price').waitFor()
   assert.deepEqual(await home.violations(page), [])

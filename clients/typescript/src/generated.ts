@@ -842,7 +842,7 @@ export type ImagesRequest = {
   image_urls?: string[]
   /** The kind of file. */
   output_format?: 'png' | 'jpeg' | 'webp'
-  /** b64_json: the picture stands in the answer as well. */
+  /** b64_json: the answer also contains the picture itself. */
   response_format?: 'url' | 'b64_json'
   /** true answers with server-sent events. */
   stream?: boolean

@@ -111,7 +111,7 @@ function Lines(props: { account: string; batch: BatchDetail; outcome: 'failed' |
         {
           head: 'Status',
           tight: true,
-          cell: ({ status }) => <Badge tone={isFailed ? 'bad' : 'good'}>{status ?? 'not begun'}</Badge>,
+          cell: ({ status }) => <Badge tone={isFailed ? 'bad' : 'good'}>{status ?? 'not started'}</Badge>,
         },
         isFailed && { head: 'Why', cell: ({ message }) => message ?? '–' },
         {

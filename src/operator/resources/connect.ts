@@ -364,7 +364,7 @@ export function checkedAddress(given: string): string {
   const usable = url && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
   if (!usable || isSandbox(given))
     throw new Fault('request_invalid', {
-      message: `"${given.slice(0, 200)}" is no http(s) address, or has a user, a query or a fragment.`,
+      message: `"${given.slice(0, 200)}" is not an http(s) address, or has a user, a query or a fragment.`,
       param: 'baseUrl',
     })
   return given.replace(/(?<!\/)\/+$/, '')

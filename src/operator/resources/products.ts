@@ -303,12 +303,12 @@ function vendorOf(
   const address = baseUrl ?? read?.server
   if (address === undefined) {
     if (vendor.name !== undefined) return undefined
-    throw invalid('vendor.baseUrl: the document names no server; say where the API is.', 'vendor.baseUrl')
+    throw invalid('vendor.baseUrl: the document names no server; give the address of the API.', 'vendor.baseUrl')
   }
   // What an operator writes may be within the network; what a document says may not.
   if (baseUrl === undefined && isInternalUrl(address))
     throw invalid(
-      `vendor.baseUrl: the document names ${address.slice(0, 100)}, which is no public address; say where the API is.`,
+      `vendor.baseUrl: the document names ${address.slice(0, 100)}, which is not a public address; give the address of the API.`,
       'vendor.baseUrl',
     )
   const found = auth.safeParse(where)

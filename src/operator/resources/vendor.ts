@@ -176,7 +176,7 @@ async function movedCredential(
 function notStored(name: string, names: readonly string[]): Fault {
   const [first = 'NAME'] = names
   return invalid(
-    `A value is taken here only when "baseUrl" leads a vendor with one credential to another host. To store it: PUT /vendors/${name}/credentials/${first}, or tollgate vendors credentials ${name} --set ${first} --key-stdin.`,
+    `A value is accepted here only if "baseUrl" moves a vendor with one credential to another host. To store it: PUT /vendors/${name}/credentials/${first}, or tollgate vendors credentials ${name} --set ${first} --key-stdin.`,
     'credential.value',
   )
 }

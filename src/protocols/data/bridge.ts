@@ -63,7 +63,7 @@ function namesOf(asked: NormalisedQuery): Names {
   const country = names.get('country')
   if (country !== undefined && country !== '999') {
     const code = codeOf(country)
-    if (code === undefined) throw invalid(`country=${country} is no country that the source of this endpoint knows.`, 'country')
+    if (code === undefined) throw invalid(`country=${country} is not supported by the source of this endpoint.`, 'country')
     names.set('countryCode', code.toLowerCase())
   }
   return names

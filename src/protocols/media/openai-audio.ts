@@ -52,7 +52,7 @@ export function readTranscriptionRequest(
   const fields = new Fields(json)
   for (const [name, value] of Object.entries(json.value))
     if (file && (name.length > NAME_CHARS_MAX || /["\r\n\0]/.test(name)))
-      throw invalid(`"${name.slice(0, 60)}" is no name of a field.`)
+      throw invalid(`"${name.slice(0, 60)}" is not a valid field name.`)
     else if (file && /ur[il]$/i.test(name))
       throw invalid(`"${name}": send the recording as "file". The charge depends on its contents.`, name)
     else if (Array.isArray(value) && !name.endsWith('[]')) throw mustBe(name, 'a text', value)

@@ -144,12 +144,12 @@ function seen(answer: Answer, { format, wish, texts }: Seeing): Answer {
 }
 
 function problemOf(text: string, format: AnswerFormat): string | undefined {
-  if (!isJson(text)) return 'The answer of the model is no JSON. It was charged, as the vendor billed it.'
+  if (!isJson(text)) return 'The model’s answer is not JSON. It was charged as the vendor billed it.'
   if (format.kind !== 'schema' || text.length > CHECKED_CHARS_MAX) return undefined
   const wrong = schemaProblem(format.schema, JSON.parse(text))
   if (!wrong) return undefined
   const at = wrong.at === '' ? 'it' : `"${wrong.at}"`
-  return `The answer of the model does not fit the schema: ${at} must ${wrong.must}. It was charged, as the vendor billed it.`
+  return `The model’s answer does not match the schema: ${at} must ${wrong.must}. It was charged as the vendor billed it.`
 }
 
 /** The schema comes from the caller: parts that cannot be read are not checked. */

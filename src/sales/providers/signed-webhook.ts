@@ -94,7 +94,7 @@ function factsOf({ timestamp, data }: z.output<typeof message>, nowMs: number): 
   const minor = (field: string, text: string): bigint => {
     const amount = parseMoney(text, currency)
     if (amount === undefined)
-      throw new Fault('request_invalid', { message: `data.${field}: is no amount of ${currency}.` })
+      throw new Fault('request_invalid', { message: `data.${field}: is not an amount of ${currency}.` })
     return amount
   }
   const amountMinor = minor('amount', data.amount)

@@ -1156,7 +1156,7 @@ class ImagesParams(TypedDict, total=False):
     image_urls: Sequence[Reference]
     #: The kind of file.
     output_format: Literal["png", "jpeg", "webp"]
-    #: b64_json: the picture stands in the answer as well.
+    #: b64_json: the answer also contains the picture itself.
     response_format: Literal["url", "b64_json"]
     #: Where the call may go, as OpenRouter has it. Vendors are named as the catalog names them.
     provider: Mapping[str, Any]

@@ -233,7 +233,7 @@ export async function readEditForm(
   if (pictures.length === 0) throw invalid('"image" is required: the picture to edit, as a file of the form.', 'image')
   const mask = files.find(({ head }) => head.name === MASK)
   for (const name of ['image_urls', 'resolution'])
-    if (fields[name] !== undefined) throw invalid(`"${name}" is no field of this form.`, name)
+    if (fields[name] !== undefined) throw invalid(`"${name}" is not a field of this form.`, name)
   // The pictures themselves stand beside the request, as those of a JSON body do.
   const request = { ...Object.fromEntries(Object.entries(fields).map(typed)), image_urls: pictures.map(() => null) }
   return {

@@ -70,9 +70,9 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
   const isBare = input === undefined || input === null
   if (isBare && typeof previous !== 'string') throw wrong('input', 'or "previous_response_id" is required.')
   if (stream === true) throw wrong('stream', 'must be false: a conversation is compacted as a whole.')
-  if (most !== undefined && most !== null) throw wrong('max_output_tokens', 'is no parameter here; leave it out.')
+  if (most !== undefined && most !== null) throw wrong('max_output_tokens', 'is not a parameter here; leave it out.')
   if (tools !== undefined && tools !== null)
-    throw wrong('tools', 'is no parameter here: a conversation is compacted without any; leave it out.')
+    throw wrong('tools', 'is not a parameter here: a conversation is compacted without parameters; leave it out.')
   // The vendor cannot be told to stop at the end of the credits, so the hold covers the most that it may use.
   const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
   const { outputOpen: _, ...paidRequest } = readTextRequest('openai-responses', isBare ? withInput(sent) : sent, model)
