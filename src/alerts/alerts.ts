@@ -184,7 +184,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
     },
     async test(scope) {
       const { receivers } = await store.of(scope)
-      const about = { title: 'A test', message: 'This is a test. Nothing is wrong.' }
+      const about = { title: 'A test', message: 'Somebody sent this alert to check its receivers. Nothing is wrong.' }
       const one = fact(scope, 'test', scope, about)
       await database.transaction(async (tx) => {
         await tx.query(LOCK_TESTS, [scope])
