@@ -54,6 +54,10 @@ const WRONG: readonly (readonly [wrong: RegExp, right: string])[] = [
   [/\bWhat moved this account\b/i, 'All credit movements, newest first'],
   [/\bCome from LiteLLM\b|\bvendors that are not there\b/i, 'Migrate from LiteLLM, Sandbox'],
   [/\bunless (?:given|said otherwise|you say otherwise)\b/i, 'by default'],
+  [/\bwhoever\b/i, 'people who, callers who, the operator'],
+  [/\bdear(?:er|est)\b/i, 'more expensive, most expensive, highest'],
+  [/\b(?:passed over|broken off|breaks? it off)\b/i, 'skipped, aborted'],
+  [/\bmade out to\b|\bworks? out (?:the|no) tax\b/i, 'billing details, computes the tax'],
 ]
 
 /** What stays although a pattern finds it, and why. */
