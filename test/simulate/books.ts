@@ -264,6 +264,8 @@ export class Books {
   #limits({ counters, holds, leases, journal, spent }: State): string[] {
     const wrong: string[] = []
     const ended = new Set(spent.map((row) => row.id))
+    /** What a process lost by its death is no request: its place is free again. */
+    const lost = new Set(spent.filter(({ isCall }) => !isCall).map(({ id }) => id))
     const beyond = this.#beyond(actual({ journal, spent }), 'unheld')
     for (const { account, scope, name, unit, max, used, soft } of counters) {
       if (account === '') continue
@@ -279,15 +281,16 @@ export class Books {
           wrong.push(`${scope} has ${used} spent and ${held} held of ${name}: ${max}`)
       }
       if (unit === 'calls' && own.length > max) wrong.push(`${scope} has ${own.length} calls at once of ${max}`)
-      const lately = [...this.#counted].map(([id, call]) => ({ id, ...call })).filter(within)
+      const calls = [...this.#counted].map(([id, call]) => ({ id, ...call }))
+      const lately = calls.filter((call) => within(call) && !lost.has(call.id))
       if (name !== 'budget') wrong.push(...this.#minute(`${name} of ${scope}`, { unit, max }, lately, ended))
       else if (unit === 'requests') {
-        // What a process lost by its death is none. One that is settled after all counts, though others may have had its place.
-        const calls = spent.filter((row) => row.isCall && within(row))
-        const late = calls.filter(({ id }) => id.endsWith('+late') || this.#covered.get(id)?.unheld).length
+        // One that is settled after all counts, though others may have had its place.
+        const paid = spent.filter((row) => row.isCall && within(row))
+        const late = paid.filter(({ id }) => id.endsWith('+late') || this.#covered.get(id)?.unheld).length
         const given = own.length + leases.filter(within).reduce((sum, lease) => sum + (lease.requests ?? 0), 0)
-        if (used !== calls.length + given)
-          wrong.push(`${scope} counts ${used} requests: ${calls.length} calls have ended, and ${given} are given`)
+        if (used !== paid.length + given)
+          wrong.push(`${scope} counts ${used} requests: ${paid.length} calls have ended, and ${given} are given`)
         if (used > max + late && !soft) wrong.push(`${scope}: ${used} of ${max} requests were admitted, ${late} late`)
       }
     }
