@@ -1837,14 +1837,14 @@ begin
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_grant(grant_id text, account text, amount bigint, note text, actor text, kind text DEFAULT NULL::text, recovered bigint DEFAULT 0, lot jsonb DEFAULT NULL::jsonb)
- RETURNS TABLE(posted bigint, held bigint, moved bigint, lost bigint)
+ RETURNS TABLE(posted bigint, held bigint, moved bigint)
  LANGUAGE plpgsql
 AS $function$
 declare
   moment timestamptz;
   link bytea;
   what text;
-  waits bigint;
+  lost bigint;
   had_lots boolean;
   of_lots jsonb;
 begin
@@ -1856,9 +1856,7 @@ begin
     select x.posted, x.moved_at, x.chain into posted, moment, link from lot_expire(account, clock_timestamp(), posted, moment, link) x;
   end if;
   moved := greatest(amount, held - posted);
-  waits := held;
   if lot ? 'only' then
-    waits := coalesce((select l.held from lot l where l.account_id = ledger_grant.account and l.id = lot ->> 'id'), 0);
     moved := greatest(moved, -coalesce((select l.remaining - l.held from lot l where l.account_id = ledger_grant.account and l.id = lot ->> 'id'), 0));
   end if;
   if had_lots and moved < 0 then
@@ -1873,15 +1871,13 @@ begin
   end if;
   posted := posted + moved;
   what := coalesce(kind, case when moved >= 0 then 'grant' else 'takeback' end);
-  lost := case what when 'refund' then greatest(moved - amount - waits, 0) when 'purchase' then recovered else 0 end;
-  if what <> 'refund' or moved <> 0 or lost <> 0 then
-    moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
-    link := transfer_hash(link, account, grant_id, what, abs(moved), lost, 0, posted, note, actor, of_lots);
-    insert into transfer (id, account_id, kind, amount, loss, note, actor, moved_at, balance, hash, lots)
-    values (grant_id, account, what, abs(moved), lost, note, actor, moment, posted, link, of_lots);
-  end if;
+  lost := case what when 'refund' then moved - amount when 'purchase' then recovered else 0 end;
+  moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
+  link := transfer_hash(link, account, grant_id, what, abs(moved), lost, 0, posted, note, actor, of_lots);
   update account a set posted = ledger_grant.posted, moved_at = moment, chain = link,
     has_lots = had_lots and exists (select 1 from lot l where l.account_id = ledger_grant.account and l.remaining > 0) where a.id = ledger_grant.account;
+  insert into transfer (id, account_id, kind, amount, loss, note, actor, moved_at, balance, hash, lots)
+  values (grant_id, account, what, abs(moved), lost, note, actor, moment, posted, link, of_lots);
   return next;
 end $function$;
 

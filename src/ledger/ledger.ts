@@ -41,7 +41,7 @@ export interface Ledger {
   grant(
     grant: Grant,
     within?: Queryable,
-  ): Promise<{ id: string; posted: Credits; held: Credits; moved: Credits; lost: Credits } | undefined>
+  ): Promise<{ id: string; posted: Credits; held: Credits; moved: Credits } | undefined>
   /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
   recall(account?: string): void
   /**
@@ -64,7 +64,7 @@ export interface Ledger {
 
 interface Grant {
   readonly account: string
-  /** Below zero: takes back at most what is available. The part that a refund cannot take back is posted as a loss, unless running calls hold it. */
+  /** Below zero: takes back at most what is available. The part that a refund cannot take back is posted as a loss. */
   readonly amount: Credits
   readonly note: string
   readonly actor: string
@@ -431,13 +431,10 @@ export function createLedger(options: LedgerOptions): Ledger {
       // Leased credits must not block an operator who takes credits back, and earlier acknowledged settlements must be posted before.
       if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
       const id = newId(world)
-      const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint; lost: bigint }>(
-        GRANT,
-        [
-          ...[id, account, amount, note, actor, kind ?? null, recovered],
-          lot && isSpecial(lot) ? lot : from === undefined ? null : { id: from, ...(onlyFrom ? { only: true } : {}) },
-        ],
-      )
+      const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint }>(GRANT, [
+        ...[id, account, amount, note, actor, kind ?? null, recovered],
+        lot && isSpecial(lot) ? lot : from === undefined ? null : { id: from, ...(onlyFrom ? { only: true } : {}) },
+      ])
       return row && { id, ...row }
     },
     recall(account) {
@@ -531,4 +528,4 @@ const IN_USE = statement(
    update lease e set in_use = ($3::bigint[])[array_position($2::text[], e.id)] from free f
    where e.account_id = any($1::text[]) and e.id = any($2::text[]) and e.account_id = f.account_id and e.id = f.id returning e.id`,
 )
-const GRANT = statement('grant', 'select posted, held, moved, lost from ledger_grant($1, $2, $3, $4, $5, $6, $7, $8)')
+const GRANT = statement('grant', 'select posted, held, moved from ledger_grant($1, $2, $3, $4, $5, $6, $7, $8)')

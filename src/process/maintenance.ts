@@ -124,7 +124,6 @@ export function startMaintenance(
     every(world, MAINTAIN_EVERY_MS, maintain, log),
     every(world, TIDY_EVERY_MS, tidy, log),
     every(world, TOP_UP_EVERY_MS, () => sales.topUps.look(), log),
-    every(world, TOP_UP_EVERY_MS, () => sales.payments.takeRest(), log),
     every(world, VERIFY_EVERY_MS, () => sales.reconciliations.tick(), log),
     every(world, TIDY_EVERY_MS, () => sales.plans.renew(), log),
     every(world, TIDY_EVERY_MS, () => toolServers.lookAround(), log),

@@ -13,7 +13,7 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Lot } from '../ledger/lots.ts'
-import { findPayment, insertPayment, type PaymentRow, paymentById, updatePayment } from './payment-rows.ts'
+import { findPayment, insertPayment, type PaymentRow, updatePayment } from './payment-rows.ts'
 import type { Plans } from './plans.ts'
 import type { PaymentFacts } from './provider.ts'
 
@@ -46,9 +46,6 @@ const ACCOUNT = statement(
   'payment_account',
   `select status, posted, coalesce(frozen_until > now(), false) as moving from account where id = $1 for update`,
 )
-const PENDING = statement('payment_pending', `select id from payment where detail ? 'pending'`)
-/** How often those are looked for that another process left. */
-const FIND_EVERY_MS = 3_600_000
 const SAVE_CARD = statement(
   'payment_save_card',
   `update payment_customer set method_id = $2, card = $3, top_up_problem = null, top_up_failures = 0, top_up_after = null where account_id = $1 and method_id is distinct from $2`,
@@ -61,53 +58,17 @@ interface Event {
 
 export function createApply(deps: ApplyDeps) {
   const { database, world, ledger, audit } = deps
-  /** The payments of which running calls hold something that is to be taken back. */
-  const pending = new Set<string>()
-  let foundMs = Number.NEGATIVE_INFINITY
 
   async function apply(facts: PaymentFacts, event?: Event): Promise<Applied> {
     if (event && (await database.query(KNOWN_EVENT, [facts.provider, event.id])).length > 0) return AGAIN
     const before = await findPayment(database, facts, false)
     await settle(before?.account_id || facts.account, facts)
-    const applied = await database.transaction(async (tx) => {
+    return database.transaction(async (tx) => {
       const row = await rowFor(tx, facts)
       if (event && (await tx.query(KEEP_EVENT, [facts.provider, event.id, event.type, row?.id ?? null])).length === 0)
         return AGAIN
       if (!row) return { row, changes: [] }
       return change(tx, row, facts)
-    })
-    if (applied.row?.detail.pending !== undefined) pending.add(applied.row.id)
-    return applied
-  }
-
-  /** Takes back what running calls held when money went back, as far as they have ended. */
-  async function takeRest(): Promise<void> {
-    if (world.elapsedMs() - foundMs >= FIND_EVERY_MS) {
-      for (const { id } of await database.query<{ id: string }>(PENDING)) pending.add(id)
-      foundMs = world.elapsedMs()
-    }
-    let failure: unknown
-    for (const id of pending)
-      try {
-        if (!(await takeRestOf(id))) pending.delete(id)
-      } catch (error) {
-        // The others do not wait for it.
-        failure = error
-      }
-    if (failure !== undefined) throw failure
-  }
-
-  /** Whether there is more to come. */
-  async function takeRestOf(id: string): Promise<boolean> {
-    const before = await paymentById(database, id)
-    if (!before) return false
-    await ledger.returned(before.account_id)
-    return database.transaction(async (tx) => {
-      const row = await paymentById(tx, id, true)
-      if (!row || row.detail.pending === undefined) return false
-      await takeOwed(tx, row, [])
-      await updatePayment(tx, row)
-      return row.detail.pending !== undefined
     })
   }
 
@@ -213,7 +174,12 @@ export function createApply(deps: ApplyDeps) {
       await deps.plans.takenBack(tx, account, { ...period, isDisputed: isDisputed(row) })
     }
     if (row.transfer_id !== null) {
-      await takeOwed(tx, row, changes)
+      const delta = owedBack(row) - row.taken - row.lost
+      if (delta !== 0n) await move(tx, row, delta, changes)
+      // Otherwise the card would be charged again for what was just given back.
+      if (delta > 0n) await tx.query(STOP_TOP_UP, [row.account_id])
+    }
+    if (row.transfer_id !== null) {
       row.state = isDisputed(row) ? 'disputed' : refunded === row.amount_minor ? 'refunded' : 'paid'
       row.reason = isDisputed(row) ? DISPUTED[facts.dispute === 'open' ? 'open' : 'lost'] : null
     } else if (refunded === row.amount_minor) row.state = 'refunded'
@@ -222,15 +188,6 @@ export function createApply(deps: ApplyDeps) {
     if (refundedNow > 0n && row.transfer_id !== null)
       // After the invoice, if that is issued now too.
       notes.push(async () => void (await deps.invoices.creditNote(tx, { account, payment, amountMinor: refundedNow })))
-  }
-
-  async function takeOwed(tx: Queryable, row: PaymentRow, changes: string[]): Promise<void> {
-    const owed = () => owedBack(row) - row.taken - row.lost
-    const delta = owed()
-    if (delta !== 0n) await move(tx, row, delta, changes)
-    // Otherwise the card would be charged again for what was just given back.
-    if (delta > 0n) await tx.query(STOP_TOP_UP, [row.account_id])
-    row.detail = { ...row.detail, pending: owed() > 0n ? String(owed()) : undefined }
   }
 
   async function move(tx: Queryable, row: PaymentRow, delta: Credits, changes: string[]) {
@@ -250,14 +207,11 @@ export function createApply(deps: ApplyDeps) {
     if (!booked) throw new Error(`Payment ${row.id} is for an account that is gone.`)
     const { moved } = booked
     if (moved > 0n) row.detail = { ...row.detail, lotId: booked.id }
-    const lost = delta > 0n ? booked.lost : delta + moved
     row.taken -= moved
-    row.lost += lost
-    // Running calls hold all of it.
-    if (moved === 0n && lost === 0n) return
+    row.lost += delta + moved
     changes.push(
       delta > 0n
-        ? `${formatCredits(-moved)} credits were taken back, and ${formatCredits(lost)} are lost`
+        ? `${formatCredits(-moved)} credits were taken back, and ${formatCredits(delta + moved)} are lost`
         : `${formatCredits(back)} credits were returned`,
     )
     const detail = { payment: row.id, amount: formatCredits(moved), transfer: booked.id, note }
@@ -285,7 +239,7 @@ export function createApply(deps: ApplyDeps) {
     return undefined
   }
 
-  return { apply, grantFor, takeRest }
+  return { apply, grantFor }
 }
 
 const STOP_TOP_UP = statement(

@@ -47,8 +47,6 @@ export interface PaymentDetail {
   readonly period?: { readonly from: string; readonly to: string }
   /** Where its credits are since they were given back after a dispute. */
   readonly lotId?: string
-  /** Micro-credits that running calls held when its money went back: neither taken back nor lost yet. */
-  readonly pending?: string | undefined
   /** Of a charge of a saved card: empty until it begins. */
   readonly charge?: Partial<ChargeTerms>
   /** The provider worked out the tax in it, be it 0. */

@@ -70,7 +70,6 @@ export interface Payments {
   /** Applies what a stranger's bytes say, when they are proved to be a provider's. */
   receive(provider: ProviderName, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
   apply: ReturnType<typeof createApply>['apply']
-  takeRest: ReturnType<typeof createApply>['takeRest']
   buy(
     account: string,
     order: {
@@ -163,7 +162,7 @@ const GIVE_UP_MS = 20 * 3_600_000
 export function createPayments(options: PaymentsOptions): Payments {
   const { database, world, audit, catalog, credentials, invoices } = options
   const settings = createPaymentSettings({ database, audit, credentials })
-  const { apply, grantFor, takeRest } = createApply(options)
+  const { apply, grantFor } = createApply(options)
   const providers: Readonly<Record<ProviderName, Provider>> = {
     stripe: createStripe({
       ...{ world, baseUrl: options.stripeUrl, tax: async () => (await settings.get()).tax },
@@ -333,7 +332,7 @@ export function createPayments(options: PaymentsOptions): Payments {
   const decided = createDecisions({ options, grantFor })
 
   return {
-    ...{ settings, provider, customer, apply, takeRest, buy, checkBuyer, charge, finish, order },
+    ...{ settings, provider, customer, apply, buy, checkBuyer, charge, finish, order },
     async hasCard(on, account) {
       const at = await provider(on)
       const [row] = at?.remote ? await on.query<{ method_id: string | null }>(CUSTOMER, [account, at.name]) : []

@@ -1,12 +1,11 @@
-// Plans, codes and what is taken back, on a real Postgres, with a clock that the test moves.
+// Plans and codes on a real Postgres, with a clock that the test moves.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
-import { settlement } from '../../test/ledger-swarm.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { type Accounts, createAccounts } from '../admission/accounts.ts'
 import { openBranding } from '../branding/branding.ts'
-import { type CatalogStore, openCatalog, storedCatalogs } from '../catalog/store.ts'
+import { openCatalog, storedCatalogs } from '../catalog/store.ts'
 import { openCredentials } from '../credentials/credentials.ts'
 import { type Audit, createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
@@ -17,21 +16,18 @@ import { monthsAfter } from '../kernel/calendar.ts'
 import { Fault } from '../kernel/fault.ts'
 import { silentLog } from '../kernel/log.ts'
 import { createSecrets } from '../kernel/secret.ts'
-import { newId, realWorld, type World } from '../kernel/world.ts'
+import { realWorld, type World } from '../kernel/world.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
-import { chargeOf } from '../meter/charge.ts'
 import { readBalance } from '../reports/statement.ts'
 import { verifyLedger } from '../verify/verify.ts'
 import { type Codes, createCodes } from './codes.ts'
-import { openSales, type Selling } from './open.ts'
+import { openSales } from './open.ts'
 import type { Plans } from './plans.ts'
-import type { PaymentFacts } from './provider.ts'
 
 const BY = { actor: 'olive', ip: '192.0.2.1', requestId: null }
 const DAY_MS = 86_400_000
 const SALES = {
   currency: 'EUR',
-  packs: [{ id: 'small', name: 'Small', price: '1.00', credits: '100' }],
   plans: [
     { id: 'free', name: 'Free', price: '0', credits: '100', limits: { requestsPerMinute: 60 } },
     { id: 'more', name: 'More', price: '0', credits: '300', products: ['alpha*'], priority: 10 },
@@ -48,9 +44,7 @@ let plans: Plans
 let codes: Codes
 let aheadMs = 0
 const world: World = { ...realWorld, nowMs: () => realWorld.nowMs() + aheadMs }
-let makeSales: () => Selling
-let payments: Selling['payments']
-let catalog: CatalogStore
+let makePlans: () => Plans
 const choose = (account: string, plan: string | null) =>
   plans.choose(account, { plan }, { by: BY, buyer: { personId: null, email: null }, returnUrl: '' })
 
@@ -61,7 +55,7 @@ before(async () => {
   ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
   audit = createAudit({ database, world: realWorld })
   const changes = createChanges(database, realWorld)
-  catalog = await openCatalog({ database, changes, audit, initial: { ...SMALL_CATALOG, sales: SALES } })
+  const catalog = await openCatalog({ database, changes, audit, initial: { ...SMALL_CATALOG, sales: SALES } })
   accounts = createAccounts({ database, world: realWorld, ledger, audit, changes })
   const secrets = createSecrets('a secret for tests, of more than thirty-two bytes')
   const credentials = await openCredentials({
@@ -69,12 +63,12 @@ before(async () => {
   })
   const branding = await openBranding({ database, changes, audit })
   const invoices = createInvoices({ database, world: realWorld, audit })
-  makeSales = () =>
+  makePlans = () =>
     openSales({
       ...{ database, world, ledger, audit, catalog, accounts, log: silentLog, credentials, invoices, branding },
       ...{ stripeUrl: undefined, mails: undefined, publicUrl: () => '' },
-    })
-  ;({ plans, payments } = makeSales())
+    }).plans
+  plans = makePlans()
   codes = createCodes({ database, world: realWorld, ledger, audit, attempts: createAttempts(database) })
   await ledger.sweep()
 })
@@ -121,7 +115,7 @@ test('a free plan grants a month’s credits, which end with it; changes and its
   assert.deepEqual(await movements(account), [{ kind: 'plan', amount: 100_000_000n }])
   await pass(32)
   // Many processes at once.
-  await Promise.all([1, 2, 3, 4].map(() => makeSales().plans.renew()))
+  await Promise.all([1, 2, 3, 4].map(() => makePlans().renew()))
   assert.deepEqual(await movements(account), [
     { kind: 'plan', amount: 100_000_000n },
     { kind: 'expiry', amount: 100_000_000n },
@@ -190,53 +184,6 @@ test('a code is redeemed as often as its batch says and once by an account; what
     [
       ['Old', 0],
       ['Fair', 3],
-    ],
-  )
-})
-
-test('what running calls hold when money goes back is taken back when they end, and what they cost is lost', async () => {
-  const account = await newAccount('refunded')
-  const facts: PaymentFacts = {
-    ...{ provider: 'webhook', providerId: 'p-1', account, offer: 'small', currency: 'EUR', status: 'paid' },
-    ...{
-      amountMinor: 100n,
-      taxMinor: 0n,
-      refundedMinor: 0n,
-      disputedMinor: 0n,
-      dispute: 'none',
-      asOfMs: world.nowMs(),
-    },
-  }
-  const { row } = await payments.apply(facts)
-  const known = { account, key: 'k1', product: 'alpha-5.4', catalogVersion: catalog.current.version }
-  const [short, long] = [newId(realWorld), newId(realWorld)]
-  for (const id of [short, long])
-    await ledger.reserve({ ...known, id, want: 30_000_000n, floor: 30_000_000n, tokens: 10 })
-  const taken = async () => {
-    const { takenBack, lost } = await payments.get(row?.id ?? '')
-    return [takenBack, lost, (await readBalance(database, account))?.balance]
-  }
-  const back = { ...facts, refundedMinor: 100n, asOfMs: facts.asOfMs + 1 }
-  for (let times = 0; times < 2; times++) await payments.apply(back)
-  await payments.takeRest()
-  assert.deepEqual(await taken(), ['40', '0', '60'], 'the rest may come back')
-  await ledger.resolve({ ...settlement(account, short, 0n), kind: 'released' })
-  await payments.takeRest()
-  assert.deepEqual(await taken(), ['70', '0', '30'])
-  const { amount, lines } = chargeOf(catalog.current.document.models['alpha-5.4']!.pricing, { output: 500_000 })
-  await ledger.resolve({ ...settlement(account, long, amount), lines })
-  // A process that knows nothing of it yet.
-  await Promise.all([1, 2, 3].map(() => makeSales().payments.takeRest()))
-  assert.deepEqual(await taken(), ['96', '4', '0'])
-  assert.deepEqual(
-    (await movements(account)).map(({ kind, amount }) => [kind, amount / 1_000_000n]),
-    [
-      ['purchase', 100n],
-      ['refund', 40n],
-      ['released', 0n],
-      ['refund', 30n],
-      ['settled', 4n],
-      ['refund', 26n],
     ],
   )
 })

@@ -1,6 +1,6 @@
 -- Gives credits to an account. A negative amount takes back what is available, and no more. Statement by statement, because what one statement
 -- reads of a row that it had to wait for may be older than what it then changes. kind: what the transfer is; by itself a grant or a takeback.
--- What a refund cannot take back is a loss, except what running calls hold: that may come back, and is asked for again. recovered: what a purchase makes up of a loss.
+-- What a refund cannot take back is a loss; recovered: what a purchase makes up of such a loss.
 -- lot: {source, endsAt, products, priority} of credits that are a lot of their own; {id} of the lot from which credits are taken back first, and with {only} alone. Answers what
 -- the account has afterwards, and what was moved.
 drop function if exists ledger_grant(text, text, bigint, text, text);
@@ -8,13 +8,13 @@ drop function if exists ledger_grant(text, text, bigint, text, text, text);
 drop function if exists ledger_grant(text, text, bigint, text, text, text, bigint);
 drop function if exists ledger_grant(text, text, bigint, text, text, text, bigint, jsonb);
 create function ledger_grant(grant_id text, account text, amount bigint, note text, actor text, kind text default null, recovered bigint default 0, lot jsonb default null)
-returns table (posted bigint, held bigint, moved bigint, lost bigint)
+returns table (posted bigint, held bigint, moved bigint)
 language plpgsql as $$
 declare
   moment timestamptz;
   link bytea;
   what text;
-  waits bigint;
+  lost bigint;
   had_lots boolean;
   of_lots jsonb;
 begin
@@ -26,9 +26,7 @@ begin
     select x.posted, x.moved_at, x.chain into posted, moment, link from lot_expire(account, clock_timestamp(), posted, moment, link) x;
   end if;
   moved := greatest(amount, held - posted);
-  waits := held;
   if lot ? 'only' then
-    waits := coalesce((select l.held from lot l where l.account_id = ledger_grant.account and l.id = lot ->> 'id'), 0);
     moved := greatest(moved, -coalesce((select l.remaining - l.held from lot l where l.account_id = ledger_grant.account and l.id = lot ->> 'id'), 0));
   end if;
   if had_lots and moved < 0 then
@@ -43,14 +41,12 @@ begin
   end if;
   posted := posted + moved;
   what := coalesce(kind, case when moved >= 0 then 'grant' else 'takeback' end);
-  lost := case what when 'refund' then greatest(moved - amount - waits, 0) when 'purchase' then recovered else 0 end;
-  if what <> 'refund' or moved <> 0 or lost <> 0 then
-    moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
-    link := transfer_hash(link, account, grant_id, what, abs(moved), lost, 0, posted, note, actor, of_lots);
-    insert into transfer (id, account_id, kind, amount, loss, note, actor, moved_at, balance, hash, lots)
-    values (grant_id, account, what, abs(moved), lost, note, actor, moment, posted, link, of_lots);
-  end if;
+  lost := case what when 'refund' then moved - amount when 'purchase' then recovered else 0 end;
+  moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
+  link := transfer_hash(link, account, grant_id, what, abs(moved), lost, 0, posted, note, actor, of_lots);
   update account a set posted = ledger_grant.posted, moved_at = moment, chain = link,
     has_lots = had_lots and exists (select 1 from lot l where l.account_id = ledger_grant.account and l.remaining > 0) where a.id = ledger_grant.account;
+  insert into transfer (id, account_id, kind, amount, loss, note, actor, moved_at, balance, hash, lots)
+  values (grant_id, account, what, abs(moved), lost, note, actor, moment, posted, link, of_lots);
   return next;
 end $$;
