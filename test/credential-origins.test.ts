@@ -209,6 +209,24 @@ test('a tool server that moves takes none of several credentials along, and a va
   assert.equal(asked.status, 403)
 })
 
+test('a credential is named at another vendor only with its value, and a variable that has an owner not even then', async () => {
+  assert.equal((await g.operator('PUT', '/tool-servers/evil', { url: `${foreign.url}/mcp` })).status, 200)
+  const [preset = ''] = presetNames
+  for (const [name, body] of [
+    [STORED, {}],
+    [preset, {}],
+    [preset, { value: 'anything', shared: true }],
+  ] as const) {
+    const { status, data } = await g.operator('PUT', `/vendors/evil/credentials/${name}`, body)
+    assert.equal(status, 400, `${name} ${JSON.stringify(body)}`)
+    assert.match(JSON.stringify(data), /give its value again/)
+  }
+  const named = JSON.stringify(g.gateway.catalog.current.input.vendors.evil)
+  assert.ok(!named.includes(STORED) && !named.includes(preset), named)
+  const own = await g.operator('PUT', '/vendors/evil/credentials/EVIL_KEY', { value: 'evil-own-key' })
+  assert.equal(own.status, 200)
+})
+
 test('no address at which clouds tell a machine its credentials is asked, however it is spelt', async () => {
   const hosts = [
     '169.254.169.254',

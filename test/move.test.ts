@@ -146,7 +146,7 @@ test('an account moves with its keys, money, limits, members and history, and on
   const refused = await here.call('/v1/chat-completions', account.key, BODY)
   assert.equal(refused.status, 503)
   assert.equal(refused.headers.get('retry-after'), '5')
-  assert.match(await refused.text(), /moved to another place/)
+  assert.match(await refused.text(), /moved to another database/)
   const served = await there.call('/v1/chat-completions', account.key, BODY)
   assert.equal(served.status, 200, await served.text())
   const again = await there.call('/v1/chat-completions', account.key, BODY, { headers: { 'idempotency-key': 'one' } })

@@ -148,7 +148,7 @@ test('what is wrong is an error event or a close code with its reason, and nothi
   large.send('x'.repeat(17_000_000))
   assert.equal((await large.closed()).code, 1009)
   for (const [query, words] of [
-    ['model=alpha-5.4', /no realtime model/],
+    ['model=alpha-5.4', /not a model of the type realtime/],
     ['model=no-such', /no-such/],
     [`model=${MODEL}&intent=transcription`, /not offered/],
     [`model=${MODEL}&api_key=${key}`, /address contains a credential/],

@@ -163,7 +163,7 @@ export async function admit(
     case 'frozen':
       throw new Fault('unavailable', {
         message:
-          'This account is being moved to another database and accepts no calls here. Nothing was charged; try again shortly.',
+          'This account is being moved to another database, or has been, and accepts no calls here. Nothing was charged; try again shortly.',
         retryAfterSeconds: MOVING_SECONDS,
       })
   }

@@ -362,7 +362,7 @@ test('the doctor says what is missing and what to do, and is content when nothin
   assert.match(away.out, /✗ gateway +Tollgate does not answer at .* \(pid \d+\) has ended/)
   assert.match(
     (await run(['doctor'], { token: 'tg_op_another_token_entirely' })).out,
-    /✗ token +The operator token was refused/,
+    /✗ token +The operator token was rejected/,
   )
   assert.match((await run(['doctor'], { token: undefined })).out, /✗ token +There is no operator token/)
   assert.match((await run(['doctor'], { host: '0.0.0.0' })).out, /✗ address +HOST is 0\.0\.0\.0/)

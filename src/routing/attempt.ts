@@ -165,7 +165,8 @@ export function recordAbortedCost(
   if (credential === BYOK) return undefined
   const { product, inputTokensLikely, price } = paidRequest
   const usage = { input: inputTokensLikely ?? 0 }
-  const cost = rates && chargeOf(rates, usage, price).amount
+  // Of what is not billed by tokens, nobody knows how much was done: the cost is unknown, and not zero.
+  const cost = inputTokensLikely === undefined ? undefined : rates && chargeOf(rates, usage, price).amount
   unbilled.count({ kind, account, vendor, product, model, credential, usage, cost })
   return cost
 }

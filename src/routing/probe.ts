@@ -131,6 +131,7 @@ export function createProber(deps: ProberDeps): Prober {
 
   async function read(intervals: ReadonlyMap<string, number>): Promise<void> {
     const askedMs = world.elapsedMs()
+    const changedBeforeMs = changedMs
     const rows = await database.query<Row>(READ)
     const before = known
     known = new Map([...before].filter(([vendor]) => rows.some((row) => row.vendor === vendor)))
@@ -140,8 +141,12 @@ export function createProber(deps: ProberDeps): Prober {
       if (everySeconds !== undefined) learn(row, everySeconds, askedMs)
       else known.delete(row.vendor)
     }
-    hasStale = rows.some(({ vendor }) => !intervals.has(vendor))
-    if (hasStale) await database.query(FORGET, [[...intervals.keys()]])
+    // Another process may have the credentials that this one lacks.
+    const probed = probedVendors(catalog.current.document)
+    const isStale = rows.some(({ vendor }) => !probed.has(vendor))
+    // A change since then asks for another look.
+    if (changedMs === changedBeforeMs) hasStale = isStale
+    if (isStale) await database.query(FORGET, [[...probed.keys()]])
   }
 
   /** While calls fail, probes run more often to detect the recovery. */
@@ -178,7 +183,7 @@ export function createProber(deps: ProberDeps): Prober {
   return {
     async tick() {
       const intervals = wanted()
-      if (intervals.size === 0 && !hasStale) return
+      if (intervals.size === 0 && known.size === 0 && !hasStale) return
       await read(intervals)
       for (const [vendor, everySeconds] of intervals) {
         const row = known.get(vendor)

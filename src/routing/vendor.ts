@@ -60,7 +60,7 @@ const placesOf = (vendor: string, { concurrencyMax, pendingMax }: Places): Semap
 export interface Vendors {
   /** Whether this account may call the vendor now; false while the breaker is open. */
   available(name: string, account: string): boolean
-  /** The reason why calls of this account should avoid the vendor although the breaker is closed: its probes fail. */
+  /** The reason why calls of this account should avoid the vendor although the breaker admits them: its probes fail. */
   givesWay(name: string, account: string): string | undefined
   /** What the last probes found; undefined: it is not probed any more. */
   probed(name: string, found: Probed | undefined): void

@@ -202,6 +202,10 @@ class Connection implements CallerSocket {
     this.#socket.terminate()
   }
 
+  get isPaused(): boolean {
+    return this.#socket.isPaused
+  }
+
   ping(): void {
     this.isAlive = false
     this.#socket.ping()
@@ -261,7 +265,8 @@ export function createSockets(options: SocketOptions): Sockets {
   /** One timer for all of them. */
   function sweep(): void {
     for (const one of open) {
-      if (!one.isAlive) one.destroy()
+      // While this process does not read a socket, it sees no pong either.
+      if (!one.isAlive && !one.isPaused) one.destroy()
       else one.ping()
       if (!one.isIdle || world.elapsedMs() - one.openedMs < LIFE_MS) continue
       one.listener?.expired?.()

@@ -31,6 +31,8 @@ export interface Stage {
   readonly limited?: true
   /** The first of these that a process is about to send leaves when others have long taken it for dead. */
   readonly stoppedBefore?: RegExp
+  /** A process dies when it is about to send the first of these. */
+  readonly diesBefore?: RegExp
 }
 
 type Ask<T> = (on: Database) => Promise<T>

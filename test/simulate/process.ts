@@ -65,7 +65,7 @@ export class Process implements Mortal {
     this.#world = world
     this.id = `p_${newId(world)}`
     const database = databaseOf(line, this, {
-      before: (name) => this.#mayStop(name, around.stage?.stoppedBefore),
+      before: (name) => this.#mayStop(name, around.stage),
       during: (name) => this.#mayDoze(name),
     })
     this.ledger = createLedger({ database, world, processId: this.id })
@@ -127,8 +127,9 @@ export class Process implements Mortal {
     this.sleep(25_000 + chance.below(30_000))
   }
 
-  #mayStop(statement: string, at: RegExp | undefined): void {
-    if (this.slept || !at?.test(statement)) return
+  #mayStop(statement: string, { stoppedBefore, diesBefore }: Stage = {}): void {
+    if (Number.isFinite(this.#stepsLeft) && diesBefore?.test(statement)) this.crash()
+    if (this.slept || !stoppedBefore?.test(statement)) return
     this.sleep(25_000 + this.#world.chance.below(30_000))
   }
 

@@ -114,7 +114,7 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   },
   // Whoever settles a call itself books the rows of all.
   'what the dead wrote into the journal is never posted': ({ name }) =>
-    name === 'journal_unbooked' || name === 'journal_of_account' ? Promise.resolve([]) : undefined,
+    name === 'journal_unposted' || name === 'journal_of_account' ? Promise.resolve([]) : undefined,
   'a settlement of the journal is posted twice': (statement, values, run) => {
     if (statement.name !== 'ledger_post') return undefined
     const again = `insert into journal select (jsonb_populate_record(j, jsonb_build_object('id', j.id || '+again'))).* from journal j where account_id = $1`
@@ -217,4 +217,5 @@ export const STAGES: Readonly<Record<string, Stage>> = {
   'a worker that has lost a job says that it is being made': { stoppedBefore: /^job_processing/ },
   'a worker that has lost a job decides its end': { stoppedBefore: /^job_decide/ },
   'a worker that has lost a job concludes it': { stoppedBefore: /^job_conclude/ },
+  'a delivery that a dead worker had is never found': { diesBefore: /^delivery_release/ },
 }

@@ -140,6 +140,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
         processes[0]!.crash()
       })
     if (chance.is(0.6)) processes[1]!.dieAfter(1 + chance.below(250), replace)
+    if (options.stage?.diesBefore) processes[1]!.dieAfter(Number.MAX_SAFE_INTEGER, replace)
     if (chance.is(0.2)) world.after(chance.below(STORY_MS), () => processes[2]!.sleep(25_000 + chance.below(30_000)))
     if (chance.is(0.7)) for (const process of processes) process.dozeOnce()
   }
