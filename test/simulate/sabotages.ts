@@ -112,9 +112,12 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     if (!statement.name?.startsWith('journal_write') || !chance()) return undefined
     return Promise.resolve(rowsOf(rows).map(({ id }) => ({ id })))
   },
-  // Whoever settles a call itself books the rows of all.
-  'what the dead wrote into the journal is never posted': ({ name }) =>
-    name === 'journal_unposted' || name === 'journal_of_account' ? Promise.resolve([]) : undefined,
+  // A process that posts rows of an account posts those of others with them.
+  'what the dead wrote into the journal is never posted': (statement, [account, told], run) => {
+    const { name } = statement
+    if (name === 'journal_unposted' || name === 'journal_of_account') return Promise.resolve([])
+    return name === 'ledger_post' ? run(statement, [account!, told!, false]) : undefined
+  },
   'a settlement of the journal is posted twice': (statement, values, run) => {
     if (statement.name !== 'ledger_post') return undefined
     const again = `insert into journal select (jsonb_populate_record(j, jsonb_build_object('id', j.id || '+again'))).* from journal j where account_id = $1`
