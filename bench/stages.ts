@@ -136,6 +136,7 @@ function setUp(upstreamPort: number) {
     ip_ranges: null,
     expires_at: null,
     left_ms: null,
+    status: 'open',
   }
   const database = { query: async () => [row] } as unknown as PathDeps['database']
   const posted = 1_000_000_000n
