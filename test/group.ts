@@ -22,7 +22,7 @@ export const describe = noting(nodeTest.describe)
 export const test = noting(nodeTest.test)
 
 /** How long what a test has left open may hold up the run. By then the runner has read everything that the tests reported. */
-const LEFT_OPEN_MS = 3000
+const LEFT_OPEN_MS = 1000
 /** Of Linux, on every kind of processor that Node runs on. */
 const TICKS_PER_SECOND = 100
 
