@@ -90,7 +90,9 @@ const TITLES = { failed: 'Failed lines', completed: 'Answered lines' }
 
 function Lines(props: { account: string; batch: BatchDetail; outcome: 'failed' | 'completed' }) {
   const { account, batch, outcome } = props
-  const list = useList(`batch-lines/${account}/${batch.id}/${outcome}`, (cursor, signal) =>
+  // Lines that were read just before the batch ended are read again: nothing refreshes them afterwards.
+  const phase = isOpen(batch) ? 'open' : 'ended'
+  const list = useList(`batch-lines/${account}/${batch.id}/${outcome}/${phase}`, (cursor, signal) =>
     api.batchLines(account, batch.id, { outcome, cursor, limit: 20 }, signal),
   )
   const isFailed = outcome === 'failed'
