@@ -389,6 +389,19 @@ test('what probes found of a vendor that cannot be probed any more does not coun
   assert.deepEqual([breakerAt(one, 'odd'), breakerAt(other, 'odd')], ['closed', 'closed'])
 })
 
+test('a process without the key of a vendor leaves what another process found of it', async () => {
+  await sql(
+    `insert into vendor_probe (vendor, every_seconds, state, probed_at) select x.vendor, 3600, 'answering', now() - interval '1 hour'
+     from (values ('keyless'), ('gone')) x (vendor)`,
+  )
+  await until(async () => {
+    await tick()
+    return (await rowOf('gone')) === undefined
+  })
+  assert.equal((await rowOf('keyless'))?.state, 'answering')
+  await sql(`delete from vendor_probe where vendor = 'keyless'`)
+})
+
 test('probes that are switched off end what they found', async () => {
   await fail('north', AWAY)
   assert.equal(breakerAt(other, 'north'), 'open')

@@ -203,7 +203,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
       jobs.calls += 1
     },
     resolved({ id, account, inputTokens, outputTokens }, paid) {
-      // Also that of a call whose limits are no more: there may be new ones.
+      // Also if the limits were removed meanwhile: the ticket must not count for limits that are set later.
       const ticket = tickets.get(id)
       tickets.delete(id)
       if (version === null || isTestAccount(account)) return
@@ -220,7 +220,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
       admitted = 0
       const [now] = await database.query<Look>(LOOK, [processId])
       const isAsked = isQuiet || spent !== said || !isSure || now?.recalled
-      // Other limits than this process goes by are found here by whoever has leases, and counts nothing: whoever changed them need tell nobody.
+      // A process that admits calls by leases alone learns of changed limits here. The process that changed them sends no message.
       if (now?.version !== version || (isAsked && hasSome())) await joined('ask', () => ask(undefined, false))
     },
     async giveBack() {

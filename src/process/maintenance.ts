@@ -40,8 +40,8 @@ interface Maintained {
   readonly verifier: Verifier
   readonly refusals: Refusals
   readonly contents: Pick<Recordings, 'prune'>
-  /** Counters in memory that are added to hourly rows. */
-  readonly hourly: readonly Pick<VendorHours, 'flush' | 'prune'>[]
+  /** Counters in memory that are added to rows of an hour or a day. Rows that margins need for ever are not pruned. */
+  readonly hourly: readonly (Pick<VendorHours, 'flush'> & Partial<Pick<VendorHours, 'prune'>>)[]
   readonly files: AssetStore
   readonly people: People
   readonly invoices: Invoices
@@ -51,7 +51,7 @@ interface Maintained {
   readonly prober: Pick<Prober, 'tick' | 'stop'>
 }
 
-/** Each sweep is also the heartbeat. ledger_unreturned in functions/flush.sql takes a process for dead after 4 s; change both together. */
+/** Each sweep is also the heartbeat: a process without one for `SILENT_SECONDS` (ledger/liveness.ts) counts as dead. */
 const SWEEP_EVERY_MS = 2_500
 /** How often to look which probes are due, and what others found. */
 const PROBES_EVERY_MS = 2_000
@@ -112,7 +112,7 @@ export function startMaintenance(
     await pruneBudgets(database)
     await deliveries.prune()
     await sales.payments.prune()
-    for (const one of hourly) await one.prune()
+    for (const one of hourly) await one.prune?.()
     if (left.length > 0)
       log.warn({ left }, 'partitions of usage wait to be created or dropped, because usage is being read')
   }

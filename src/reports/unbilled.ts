@@ -12,7 +12,6 @@ export interface Unbilled {
   count(one: UnbilledCall): void
   /** Adds what was counted to the database. */
   flush(): Promise<void>
-  prune(): Promise<void>
 }
 
 interface UnbilledCall {
@@ -82,8 +81,6 @@ export function createUnbilled(database: Database, world: World): Unbilled {
         throw error
       }
     },
-    // They are few, and margins need them.
-    prune: async () => undefined,
   }
 }
 

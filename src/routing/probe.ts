@@ -158,9 +158,10 @@ export function createProber(deps: ProberDeps): Prober {
   async function probe(vendor: string, everySeconds: number, isSoon: boolean): Promise<void> {
     const claim = [vendor, everySeconds, LEASE_SECONDS, isSoon]
     const [claimed] = await database.query<{ version: number; listed_url: string | null }>(CLAIM, claim)
+    if (!claimed) return
     // With the credential as it is now: a change from here on is one after the probe began.
-    const asked = claimed ? probeOf(vendor, deps) : 'Another process probes it.'
-    if (!claimed || typeof asked === 'string') return
+    const asked = probeOf(vendor, deps)
+    if (typeof asked === 'string') return
     const { url } = asked.call
     const found = await askFor(asked, claimed.listed_url === url, stopping.signal, deps)
     // The lease ends soon, and another process asks again.

@@ -10,7 +10,7 @@ import {
   type Vendor,
 } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import { addressesOf, originsOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-edit.ts'
+import { originsOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-edit.ts'
 import { type ByokKeys, byokFeeOf, isForElsewhere, shownEnd } from '../../credentials/byok-keys.ts'
 import type { Credentials } from '../../credentials/credentials.ts'
 import { type Database, statement } from '../../database/database.ts'
@@ -40,7 +40,7 @@ import {
   vendorCredentialView,
   vendorView,
 } from '../views.ts'
-import { type ConnectDeps, mayGoTo } from './connect.ts'
+import { type ConnectDeps, mayAllGo } from './connect.ts'
 
 export interface VendorDeps extends VendorCredentialDeps {
   readonly database: Database
@@ -315,9 +315,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
         await catalog.amend(
           async (current, tx) => {
             const vendor = withCredentialNamed(entryIn(current, vendorName), { name, weight })
-            if (!isNamed)
-              for (const address of addressesOf(vendor))
-                await mayGoTo(name, { value, address }, { current, credentials })
+            await mayAllGo(vendor, { name, value }, { current, credentials })
             if (value !== undefined) await credentials.storeWith(tx, name, value, by)
             return { ...current, vendors: { ...current.vendors, [vendorName]: vendor } }
           },
