@@ -156,6 +156,31 @@ test('an account that somebody has locked delays no other', async () => {
   )
 })
 
+const FULL = 256
+const CROWD = 50
+
+test('calls of a locked account do not count as load of the gateway, and its crowd is rejected one by one', async () => {
+  const ledger = await processOf({ leases: false, reserveForMs: 10_000, reserveWaitMs: 10_000 })
+  const stuck = await account(1_000_000n)
+  const waiting: Array<Promise<unknown>> = []
+  let tookMs = 0
+  await database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from account where id = $1 for update' }, [stuck])
+    for (let made = 0; made < FULL; made += 1) waiting.push(reserve(ledger, stuck, 1n).catch(() => undefined))
+    // Between two tries nothing of it is in the queue; whatever is there is isolated once the first wait for the lock is over.
+    await eventually('it is not known as locked', async () => ledger.isolated > 0)
+    assert.equal(ledger.pending, 0)
+    const startedMs = performance.now()
+    await Promise.all(
+      Array.from({ length: CROWD }, () => assert.rejects(reserve(ledger, stuck, 1n), { kind: 'unavailable' })),
+    )
+    tookMs = performance.now() - startedMs
+  })
+  // Two milliseconds for each: timers may be late, and are early by no more than the one by which they round.
+  assert.ok(tookMs >= 2 * (CROWD - 1) - 1, `all were rejected within ${tookMs} ms`)
+  await Promise.all(waiting)
+})
+
 test('who is in one flush with an account that is locked does not wait until that is given up', async () => {
   const ledger = await processOf({ leases: false })
   const waitsMs: number[] = []

@@ -56,7 +56,7 @@ export interface Ledger {
   posted(account?: string): Promise<void>
   /** Waits until every operation is durable or rejected and all leases are returned, or the time is up. */
   idle(forMs?: number): Promise<void>
-  /** Operations that wait for their turn. */
+  /** Operations that are not decided, without the isolated ones. */
   readonly pending: number
   /** Operations of accounts that another transaction has locked. They delay no other account. */
   readonly isolated: number
@@ -108,6 +108,9 @@ const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 /** Undecided operations that an account with a queue of its own may have. Further calls are rejected. */
 const ISOLATED_MAX = 256
+/** They are rejected one by one, at this distance, after a wait of no more than this: callers who are rejected at one moment all return at one moment, and calls of others wait behind them. */
+const REJECT_EVERY_MS = 2
+const REJECT_WAIT_MS = 2_000
 /** Processes that lease the missing credits poll twice a second; after these waits the credits will not be returned. */
 const RECALLED_WAIT_MS = 50
 const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
@@ -135,18 +138,19 @@ export function createLedger(options: LedgerOptions): Ledger {
   const open = new Map<string, Reservation['scopes']>()
 
   const retry = createRetry({ world, log: options.log, run: queue.run })
-  /** How many operations of each account are undecided, including those that wait for a retry. */
-  const undecided = new Map<string, number>()
+  /** By account: how many operations are undecided, including those that wait for a retry, and when a call was last rejected because there are too many. */
+  const undecided = new Map<string, { count: number; rejectedMs: number }>()
 
   async function retryUntilKnown<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
     const { account } = op.value
-    undecided.set(account, (undecided.get(account) ?? 0) + 1)
+    const of = undecided.get(account) ?? { count: 0, rejectedMs: 0 }
+    of.count += 1
+    undecided.set(account, of)
     try {
       return await retry<T>(op, forMs, lost)
     } finally {
-      const left = (undecided.get(account) ?? 1) - 1
-      if (left > 0) undecided.set(account, left)
-      else undecided.delete(account)
+      of.count -= 1
+      if (of.count === 0) undecided.delete(account)
     }
   }
 
@@ -320,14 +324,19 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** For no longer than its caller waits. */
   async function holdInTime(reservation: Reservation, version: string | null): Promise<Reserved | Undecided> {
     const { account } = reservation
-    if (queue.pending > PENDING_MAX)
+    if (queue.pending + queue.isolated > PENDING_MAX)
       throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
     // Calls that wait for a locked account delay no others. Their number is bounded so that this stays true.
-    if (queue.isIsolated(account) && (undecided.get(account) ?? 0) >= ISOLATED_MAX)
+    const of = undecided.get(account)
+    if (of && of.count >= ISOLATED_MAX && queue.isIsolated(account)) {
+      const nowMs = world.elapsedMs()
+      of.rejectedMs = Math.min(Math.max(of.rejectedMs + REJECT_EVERY_MS, nowMs), nowMs + REJECT_WAIT_MS)
+      await sleep(world, of.rejectedMs - nowMs)
       throw new Fault('unavailable', {
         message: 'Too many calls of this account wait to be posted. Nothing was charged; try again shortly.',
         ...{ retryAfterSeconds: 1, internal: { why: 'the account’s queue is full' }, counted: true },
       })
+    }
     let unsure = false
     const lost = () => {
       unsure = true

@@ -8,9 +8,9 @@ import { send } from './statements.ts'
 interface Queue {
   run<T extends Done>(op: Op): Promise<T>
   idle(): Promise<void>
-  /** Operations that wait for their turn. */
+  /** Operations that are not decided, without the isolated ones. */
   readonly pending: number
-  /** Those of them that wait for accounts which somebody else has locked. */
+  /** Operations of accounts that another transaction has locked. */
   readonly isolated: number
   isIsolated(account: string): boolean
 }
@@ -32,6 +32,8 @@ interface Waiting {
 interface Line {
   readonly account: string
   readonly waiting: Record<Op['kind'], Waiting[]>
+  /** Its operations that are not decided. */
+  size: number
   /** It runs, or waits for its turn. */
   busy: boolean
   /** The kind that comes next: they take turns. */
@@ -53,6 +55,7 @@ const LOCKED_FOR_MS = 60_000
 /** The answers delivered in one turn of the event loop: a thousand rejections of one account must not delay others. */
 const ANSWERS_AT_ONCE = 16
 
+const kindOf = ({ locked }: Line) => (locked ? 'locked' : 'free')
 const kindAt = (at: number) => ORDER[at % ORDER.length]! // a place in it
 
 export function createQueue({ database, world, processId, system, observe }: QueueOptions): Queue {
@@ -60,15 +63,16 @@ export function createQueue({ database, world, processId, system, observe }: Que
   /** Lines that wait for a turn. */
   const ready: Record<'free' | 'locked', Line[]> = { free: [], locked: [] }
   const running = { free: 0, locked: 0 }
+  /** Operations that are not decided. */
+  const undecided = { free: 0, locked: 0 }
   const most = { free: TURNS, locked: LOCKED_TURNS }
   const idlers: Array<() => void> = []
-  let pending = 0
 
   function lineOf(account: string): Line {
     let line = lines.get(account)
     if (!line || isOver(line)) {
       line = {
-        ...{ account, busy: false, next: 0, locked: false, emptyMs: 0 },
+        ...{ account, size: 0, busy: false, next: 0, locked: false, emptyMs: 0 },
         waiting: { resolve: [], reserve: [], lease: [], post: [], expire: [] },
       }
       lines.set(account, line)
@@ -79,6 +83,8 @@ export function createQueue({ database, world, processId, system, observe }: Que
   function isEmpty({ waiting }: Line): boolean {
     return ORDER.every((kind) => waiting[kind].length === 0)
   }
+
+  const isIdle = () => undecided.free + undecided.locked === 0
 
   function isOver({ busy, emptyMs }: Line): boolean {
     return !busy && world.elapsedMs() - emptyMs > LOCKED_FOR_MS
@@ -93,9 +99,20 @@ export function createQueue({ database, world, processId, system, observe }: Que
   }
 
   function queueUp(line: Line): void {
-    const kind = line.locked ? 'locked' : 'free'
+    const kind = kindOf(line)
     ready[kind].push(line)
     next(kind)
+  }
+
+  function resize(line: Line, by: number): void {
+    line.size += by
+    undecided[kindOf(line)] += by
+  }
+
+  function lock(line: Line, locked: boolean): void {
+    undecided[kindOf(line)] -= line.size
+    line.locked = locked
+    undecided[kindOf(line)] += line.size
   }
 
   async function runLine(line: Line, kind: 'free' | 'locked'): Promise<void> {
@@ -109,7 +126,7 @@ export function createQueue({ database, world, processId, system, observe }: Que
       group.map(({ op }) => op),
     )
     running[kind] -= 1
-    pending -= group.length
+    resize(line, -group.length)
     if (isEmpty(line)) {
       line.busy = false
       line.emptyMs = world.elapsedMs()
@@ -118,18 +135,18 @@ export function createQueue({ database, world, processId, system, observe }: Que
     } else queueUp(line)
     next(kind)
     answer(group, results, 0)
-    if (pending === 0) for (const done of idlers.splice(0)) done()
+    if (isIdle()) for (const done of idlers.splice(0)) done()
   }
 
   async function runAll(line: Line, ops: readonly Op[]): Promise<ReadonlyArray<Done | Error>> {
     try {
       const nowMs = world.elapsedMs()
       const done = await send({ database, processId, nowMs, system: system() }, ops)
-      line.locked = false
+      lock(line, false)
       return done
     } catch (error) {
       if (isLockWait(error)) {
-        line.locked = true
+        lock(line, true)
         return ops.map(() => new AccountLocked())
       }
       // An operation that fails must not fail the others of its group.
@@ -158,21 +175,18 @@ export function createQueue({ database, world, processId, system, observe }: Que
       new Promise<T>((resolve, reject) => {
         const line = lineOf(op.value.account)
         line.waiting[op.kind].push({ op, resolve: resolve as (done: Done) => void, reject }) // each kind has its own answer
-        pending += 1
+        resize(line, 1)
         if (line.busy) return
         line.busy = true
         // After the current turn of the event loop, so that everything which arrived in it goes along.
         setImmediate(() => queueUp(line))
       }),
-    idle: () => (pending === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
     get pending() {
-      return pending
+      return undecided.free
     },
     get isolated() {
-      let sum = 0
-      for (const { locked, waiting } of lines.values())
-        if (locked) for (const kind of ORDER) sum += waiting[kind].length
-      return sum
+      return undecided.locked
     },
     isIsolated: (account) => lines.get(account)?.locked === true,
   }

@@ -263,10 +263,14 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
     })
   gauge('tollgate_calls_running', 'Calls on the path now.', sources.running)
   gauge('tollgate_streams_open', 'Streams to callers now.', sources.openStreams)
-  gauge('tollgate_ledger_pending', 'Ledger operations that wait for a flush.', sources.ledgerPending)
+  gauge(
+    'tollgate_ledger_pending',
+    'Ledger operations that are not decided, without those of locked accounts.',
+    sources.ledgerPending,
+  )
   gauge(
     'tollgate_ledger_isolated',
-    'Ledger operations in queues of single accounts: locked accounts, and accounts with large texts.',
+    'Ledger operations of accounts that another transaction has locked.',
     sources.ledgerIsolated,
   )
   gauge('tollgate_database_waiting', 'Queries that wait for a connection.', sources.databaseWaiting)
