@@ -291,9 +291,9 @@ test('an account’s own key stays with the address that it was stored for: when
     (await g.operator<Page<ByokKeyView>>('GET', `/accounts/${id}/byok-keys`)).data.items.find(
       ({ vendor }) => vendor === 'mine',
     )
-  assert.equal((await listed())?.asksAgain, true)
+  assert.equal((await listed())?.addressChanged, true)
   assert.equal((await g.operator('PUT', `/accounts/${id}/byok-keys/mine`, { value })).status, 200)
-  assert.equal((await listed())?.asksAgain, false)
+  assert.equal((await listed())?.addressChanged, false)
   assert.equal((await chat()).status, 200)
   // A login would send it to the token endpoint.
   const login = { oauth: { tokenUrl: `${home.url}/token` } }
@@ -301,7 +301,7 @@ test('an account’s own key stays with the address that it was stored for: when
   await g.gateway.catalog.apply(document, BY, '')
   home.heard.length = 0
   assert.match(await (await chat()).text(), /stored for another address/)
-  assert.equal((await listed())?.asksAgain, true)
+  assert.equal((await listed())?.addressChanged, true)
   assert.deepEqual(home.heard, [])
 })
 

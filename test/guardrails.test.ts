@@ -305,7 +305,7 @@ test('a blocked request names its rule and costs nothing; a blocked answer was m
   await g.settled()
   assert.deepEqual([await g.balance(account), seen.length], [before, count])
   const { data: live } = await g.operator<LivePage>('GET', '/requests/live')
-  assert.equal(live.items.find(({ id }) => id === refused.headers.get('x-request-id'))?.outcome, 'refused')
+  assert.equal(live.items.find(({ id }) => id === refused.headers.get('x-request-id'))?.outcome, 'rejected')
 
   hook = ({ on }) => (on === 'answer' ? { action: 'block' } : { action: 'allow' })
   const whole = await ask(key, 'x')

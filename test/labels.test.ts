@@ -298,7 +298,7 @@ test('end users, sessions, statements, margins and alerts are of a label, and ad
     ['b', 1],
   ])
   assert.equal(sum(statement.label?.values.map((one) => one.charged) ?? []), parseCredits(statement.usage))
-  assert.deepEqual([statement.label?.unlisted, parseCredits(statement.usage)], ['0', charged])
+  assert.deepEqual([statement.label?.unitemized, parseCredits(statement.usage)], ['0', charged])
   assert.match(await download(path, 'text/csv'), /Usage,,team=a,,3,/)
   assert.match(await download(path, 'application/pdf'), /^%PDF/)
 

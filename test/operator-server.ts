@@ -201,7 +201,7 @@ export async function startOperatorServer(
     },
     vendorHealth: () => [],
     prober: { view: () => null },
-    credentialHealth: () => ({ asideUntilMs: null, why: null, status: null, lastSuccessMs: null }),
+    credentialHealth: () => ({ disabledUntilMs: null, why: null, status: null, lastSuccessMs: null }),
     openJobs: async () => 0,
     sandboxUrl: () => undefined,
     test: async () => ({

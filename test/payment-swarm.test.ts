@@ -98,7 +98,7 @@ test(`${EVENTS} payment events in random order, with repeats, losses and kills: 
     assert.ok(kills > 0, 'no process was killed')
     const { data } = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
     assert.equal(data.failure, null)
-    assert.ok(data.differences.length > 0 && data.differences.every(({ mended }) => mended))
+    assert.ok(data.differences.length > 0 && data.differences.every(({ corrected }) => corrected))
     const again = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
     assert.deepEqual(again.data.differences, [])
     // By the plain arithmetic of each payment at Stripe.

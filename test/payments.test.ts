@@ -243,7 +243,7 @@ test('refunds and disputes take back what is left and book the rest as a loss; a
   const { payment, intent } = await paid(account)
   const half = await gateway.operator<PaymentView>('POST', `/payments/${payment}/refund`, { amount: '10.00' })
   assert.deepEqual(
-    [half.status, half.data.state, half.data.refunded, half.data.takenBack],
+    [half.status, half.data.state, half.data.refunded, half.data.creditsReversed],
     [200, 'paid', '10.00', '1100'],
   )
   assert.equal(await balance(account), 1_100n * ONE)
@@ -251,7 +251,7 @@ test('refunds and disputes take back what is left and book the rest as a loss; a
   await gateway.operator('POST', `/accounts/${account}/credits`, { amount: '-1000', note: 'spent' })
   assert.equal((await gateway.operator('POST', `/payments/${payment}/refund`, { amount: '10.01' })).status, 400)
   const rest = await gateway.operator<PaymentView>('POST', `/payments/${payment}/refund`, {})
-  assert.deepEqual([rest.data.state, rest.data.takenBack, rest.data.lost], ['refunded', '1200', '1000'])
+  assert.deepEqual([rest.data.state, rest.data.creditsReversed, rest.data.creditsLost], ['refunded', '1200', '1000'])
   assert.equal(await send(late), 200)
   assert.equal(await balance(account), 0n)
   assert.equal((await gateway.operator('POST', `/payments/${payment}/refund`, {})).status, 409)
@@ -503,7 +503,7 @@ test('reconciliation applies what no event told, and names every difference', as
   assert.match(found.get(unheard.id)?.problem ?? '', /2200 credits were granted/)
   assert.match(found.get(known.intent.id)?.problem ?? '', /5\.00 EUR were refunded/)
   assert.deepEqual(
-    [found.get(gone.intent.id)?.mended, found.get(gone.intent.id)?.problem],
+    [found.get(gone.intent.id)?.corrected, found.get(gone.intent.id)?.problem],
     [false, 'It is paid here, but Stripe does not list it.'],
   )
   assert.equal(await balance(account), 2_800n * ONE)
@@ -519,11 +519,11 @@ test('reconciliation applies what no event told, and names every difference', as
   ].map(({ session }) => stripe.pay(session).id)
   await freeze(`now() + interval '1 hour'`)
   const broken = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
-  const named = new Map(broken.data.differences.map((one) => [one.providerId, one.mended]))
+  const named = new Map(broken.data.differences.map((one) => [one.providerId, one.corrected]))
   assert.deepEqual([named.get(first ?? ''), named.get(held ?? ''), named.get(last ?? '')], [true, false, true])
   await freeze('null')
   const later = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
-  assert.equal(later.data.differences.find(({ providerId }) => providerId === held)?.mended, true)
+  assert.equal(later.data.differences.find(({ providerId }) => providerId === held)?.corrected, true)
   const again = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
   assert.deepEqual(
     again.data.differences.map(({ providerId }) => providerId),
@@ -558,7 +558,7 @@ test('payments are listed, shown, refunded, accepted, dismissed, reconciled and 
   const { payment } = await paid(account)
   const one = await command(['payments', 'list', '--account', account, '--state', 'paid'])
   assert.match(one.out, new RegExp(`^PAYMENT.*\n${payment} .* paid +20\\.00 +EUR`))
-  assert.match((await command(['payments', 'refund', payment, '--amount', '5.00'])).out, /Taken back +550\n/)
+  assert.match((await command(['payments', 'refund', payment, '--amount', '5.00'])).out, /Credits reversed +550\n/)
   assert.match((await command(['payments', 'show', payment])).out, /Refunded +5\.00\n/)
   const strange = async () => {
     const intent = stripe.strange({ amount: 333, amount_received: 333 })

@@ -294,7 +294,7 @@ test('a month that was paid twice is quarantined the second time; its refund tak
   await rows(`update lot set ends_at = now() - interval '1 second' where account_id = $1`, [account])
   await gateway.gateway.ledger.sweep()
   const { data } = await gateway.operator<PaymentView>('POST', `/payments/${first.id}/refund`, {})
-  assert.deepEqual([data.state, data.takenBack, data.lost], ['refunded', '0', '1000'])
+  assert.deepEqual([data.state, data.creditsReversed, data.creditsLost], ['refunded', '0', '1000'])
   assert.equal((await balanceOf(account)).balance, '300')
   // A dispute takes the month's rest; when it is won, it comes back with the same end.
   const other = await withPlan()
@@ -309,7 +309,7 @@ test('a month that was paid twice is quarantined the second time; its refund tak
   assert.deepEqual(await told('won'), [['plan', '1000']])
   assert.equal((await balanceOf(other)).lots[0]?.endsAt, ends)
   const back = await gateway.operator<PaymentView>('POST', `/payments/${id}/refund`, { amount: '4.50' })
-  assert.deepEqual([back.data.takenBack, (await balanceOf(other)).balance], ['500', '500'])
+  assert.deepEqual([back.data.creditsReversed, (await balanceOf(other)).balance], ['500', '500'])
 })
 
 test('a month that is refunded wholly, or disputed, ends its plan, which is not charged again and can be bought again', async () => {

@@ -46,7 +46,7 @@ test('nothing is kept until it is switched on; then answers, streams and refusal
   assert.deepEqual(await rows(account), [])
 
   const { data: rules } = await admin<ContentRules>('PUT', `/accounts/${account}/content`, { days: 3 })
-  assert.deepEqual(rules, { account: { days: 3, maxBytes: 65_536 }, keys: [], kept: 0 })
+  assert.deepEqual(rules, { account: { days: 3, maxBytes: 65_536 }, keys: [], storedCalls: 0 })
   const whole = await made(key, chat('Why is the sky blue?'))
   const view = await kept(whole.id)
   assert.deepEqual([view.request.method, view.request.path, view.request.cut], ['POST', CHAT, false])
@@ -101,7 +101,7 @@ test('a key has a rule of its own, which goes with it when it is replaced, and o
   const { data: next } = await admin<{ key: string }>('POST', `/keys/${keyId}/rotate`, {})
   assert.equal(await statusOf((await made(next.key, chat('still mine'))).id), 200)
   const { data } = await admin<ContentRules>('DELETE', `/accounts/${account}/content?key=${keyId}`)
-  assert.deepEqual([data.keys.length, data.kept], [1, 1], 'that of the new key stays')
+  assert.deepEqual([data.keys.length, data.storedCalls], [1, 1], 'that of the new key stays')
   assert.equal(await statusOf(own.id), 404)
 })
 
@@ -158,7 +158,7 @@ test('reading is in the audit; deleting one, and switching off, take effect at o
   const running = g.call(CHAT, key, chat('third [[wait=300]]')).then((answer) => answer.text())
   while (g.gateway.monitor.running === 0) await new Promise((resolve) => setImmediate(resolve))
   const { data: off } = await admin<ContentRules>('DELETE', `/accounts/${account}/content`)
-  assert.deepEqual(off, { account: null, keys: [], kept: 0 })
+  assert.deepEqual(off, { account: null, keys: [], storedCalls: 0 })
   assert.equal(await statusOf(two.id), 404)
   await running
   await made(key, chat('fourth'))
@@ -193,7 +193,7 @@ test('deleting is final, also of what was not written yet, here or in another pr
     }
     assert.equal(await ask(two, 'GET', stayed), 200)
     const rules = await one.call(`/admin/v1/accounts/${account}/content`, OPERATOR_TOKEN)
-    assert.equal(((await rules.json()) as { data: ContentRules }).data.kept, 1)
+    assert.equal(((await rules.json()) as { data: ContentRules }).data.storedCalls, 1)
     const left = await one.gateway.database.query<{ id: string }>(
       { text: `update recording set expires_at = now() where account_id = $1 and sealed is null returning id` },
       [account],
@@ -211,7 +211,7 @@ test('what is switched off without removing stays for its days, and housekeeping
   await admin('PUT', `/accounts/${account}/content`, { days: 1 })
   const { id } = await made(key, chat('for a day'))
   const { data } = await admin<ContentRules>('DELETE', `/accounts/${account}/content?keep=true`)
-  assert.equal(data.kept, 1)
+  assert.equal(data.storedCalls, 1)
   await g.gateway.database.query(
     { text: `update recording set expires_at = now() - interval '1 second' where account_id = $1` },
     [account],

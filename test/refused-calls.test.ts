@@ -28,7 +28,7 @@ async function refusals(account: string, calls: number): Promise<UsageView[]> {
     const items: UsageView[] = []
     // There are twice as many rows as kinds where a minute ends meanwhile: more than a page.
     for (let next: string | null = ''; next !== null; ) {
-      const path: string = `/accounts/${account}/usage?outcome=refused&limit=200${next && `&cursor=${next}`}`
+      const path: string = `/accounts/${account}/usage?outcome=rejected&limit=200${next && `&cursor=${next}`}`
       const page: Page<UsageView> = await ask<Page<UsageView>>(path)
       items.push(...page.items)
       next = page.next
@@ -87,7 +87,7 @@ test('a refused call is in the usage of its account with code, message, key and 
       detail.catalogVersion,
       detail.route,
     ],
-    ['refused', 40000, 'caller', null, null],
+    ['rejected', 40000, 'caller', null, null],
   )
   assert.deepEqual((await ask<Page<UsageView>>(`/accounts/${id}/usage?fault=credits_short`)).items.length, 1)
   const overview = await ask<Overview>(`/accounts/${id}/overview`)
@@ -96,7 +96,7 @@ test('a refused call is in the usage of its account with code, message, key and 
   const csv = await g.call(`/admin/v1/accounts/${id}/usage`, OPERATOR_TOKEN, undefined, {
     headers: { accept: 'text/csv' },
   })
-  assert.match(await csv.text(), /,refused,402,0,0,0,.*credits_short,"Insufficient credit/)
+  assert.match(await csv.text(), /,rejected,402,0,0,0,.*credits_short,"Insufficient credit/)
 })
 
 test('strangers, free endpoints and calls that reached a vendor are no refusals', async () => {
@@ -143,7 +143,7 @@ test('a flood of refusals from one key is counted in a bounded number of rows, a
   )
   // A flood that goes on over the end of a minute has the rows of two.
   assert.ok(rows.length >= 101 && rows.length <= 2 * 110, `${rows.length} rows`)
-  assert.equal((await ask<Page<UsageView>>(`/accounts/${quiet.id}/usage?outcome=refused`)).items.length, 0)
+  assert.equal((await ask<Page<UsageView>>(`/accounts/${quiet.id}/usage?outcome=rejected`)).items.length, 0)
 })
 
 test('operators see refusals live with account, key and reason, also those at the door; floods are lines with a count', async () => {
@@ -168,10 +168,10 @@ test('operators see refusals live with account, key and reason, also those at th
     const line = seen.find((one) => one.key === keyId)
     assert.deepEqual(
       [line?.account, line?.status, line?.outcome, line?.fault, line?.product, line?.endpoint, line?.calls],
-      [poor.id, status, 'refused', fault, product, 'chat', 1],
+      [poor.id, status, 'rejected', fault, product, 'chat', 1],
     )
     await refusals(poor.id, 3)
-    assert.equal((await ask<UsageDetail>(`/usage/${line?.id}`)).outcome, 'refused', 'its line leads to it')
+    assert.equal((await ask<UsageDetail>(`/usage/${line?.id}`)).outcome, 'rejected', 'its line leads to it')
   }
 
   // At the door, and on the path.

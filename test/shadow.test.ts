@@ -110,7 +110,7 @@ async function noCopy(key: string): Promise<void> {
 async function paid(vendor = 'south'): Promise<UnbilledRow | undefined> {
   for (const one of g.gateway.hourly) await one.flush()
   const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', `/margins/unbilled?vendor=${vendor}`)
-  return data.items.find(({ kind, product }) => kind === 'copy' && product === 'next')
+  return data.items.find(({ kind, product }) => kind === 'shadow' && product === 'next')
 }
 
 for (const stream of [false, true])
@@ -246,7 +246,7 @@ test('a thousand copies at a silent vendor take no room from its callers, open n
     2,
   )
   assert.ok(
-    data.items.every(({ kind, cost }) => kind === 'copy' && Number(cost) > 0),
+    data.items.every(({ kind, cost }) => kind === 'shadow' && Number(cost) > 0),
     'the vendor has the prompts of what was broken off',
   )
 })

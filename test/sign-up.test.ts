@@ -163,7 +163,7 @@ test('an expired link, and one that was made before sign-up was closed, open not
   const { token } = await post.newest('late@example.com')
   await configure({ mode: 'off' })
   assert.equal((await browser()('POST', `/public/sign-up/${token}`, { password: PASSWORD })).status, 403)
-  await configure({ mode: 'open', refusedDomains: ['example.com'] })
+  await configure({ mode: 'open', blockedDomains: ['example.com'] })
   assert.equal((await browser()('POST', `/public/sign-up/${token}`, { password: PASSWORD })).status, 400)
   await configure(OPEN)
   await sql(`update invite set expires_at = now() - interval '1 second' where email = 'late@example.com'`)
@@ -275,7 +275,7 @@ test('what was counted for a day is still counted after the hours in which rows 
 })
 
 test('refused domains hold for names below them and in every script', async () => {
-  await configure({ mode: 'open', refusedDomains: ['throwaway.example', 'bücher.example', '@UPPER.example'] })
+  await configure({ mode: 'open', blockedDomains: ['throwaway.example', 'bücher.example', '@UPPER.example'] })
   const refused = [
     'a@throwaway.example',
     'a@x.y.throwaway.example',
@@ -287,7 +287,7 @@ test('refused domains hold for names below them and in every script', async () =
   for (const [i, email] of refused.entries())
     assert.match((await browser(`203.0.113.${i}`)('POST', '/public/sign-up', { email })).message, /not accepted/, email)
   assert.equal((await browser()('POST', '/public/sign-up', { email: 'a@notthrowaway.example' })).status, 200)
-  assert.equal((await g.operator('PUT', '/sign-up', { mode: 'open', refusedDomains: ['no domain'] })).status, 400)
+  assert.equal((await g.operator('PUT', '/sign-up', { mode: 'open', blockedDomains: ['no domain'] })).status, 400)
   await configure({ mode: 'domain', domains: ['corp.example'] })
   assert.match(
     (await browser()('POST', '/public/sign-up', { email: 'a@corp.example.evil.example' })).message,

@@ -99,7 +99,7 @@ test('a stream that breaks off, and a fault in either kind of answer, is never t
       )
     assert.throws(
       () => json.answer(fixture(back, 'error.sse'), { 'content-type': 'text/event-stream' }),
-      (error) => error instanceof Fault && error.blame === 'upstream',
+      (error) => error instanceof Fault && error.blame === 'vendor',
     )
     for (const broken of [fixture(back, 'error.json'), Buffer.from('{"id":'), Buffer.from('[]'), Buffer.from('{}')]) {
       const { terminal, fault, sent } = replay(stream, [broken], JSON_TYPE)

@@ -52,7 +52,7 @@ test('the name is kept to its first 100 characters in one line, without a key th
     assert.ok(!said.includes('y'.repeat(98)) && !said.includes(key), said)
   }
   await g.gateway.refusals.flush()
-  const listed = await (await g.call(`/admin/v1/accounts/${id}/usage?outcome=refused`, OPERATOR_TOKEN)).json()
+  const listed = await (await g.call(`/admin/v1/accounts/${id}/usage?outcome=rejected`, OPERATOR_TOKEN)).json()
   const told = (listed as { data: { items: { message: string }[] } }).data.items.map(({ message }) => message)
   assert.deepEqual(
     told.map((one) => one.slice(0, 21)).sort(),

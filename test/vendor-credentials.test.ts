@@ -53,7 +53,7 @@ after(() => {
   films.close()
 })
 
-/** Whatever was put aside is back. */
+/** Every disabled credential is in use again. */
 beforeEach(() => {
   skippedMs += 4_000_000
   text.moods.clear()
@@ -94,17 +94,17 @@ test('calls are shared by weight, and the usage row names the credential by its 
   assert.deepEqual(row, [{ found: false }])
 })
 
-test('one that is limited is put aside for as long as the vendor asks, the same call takes another, and the breaker knows nothing of it', async () => {
+test('a rate-limited credential is disabled for as long as the vendor asks, the same call uses another, and the breaker does not count it', async () => {
   text.moods.set(B, { status: 429, retryAfter: 30 })
   const fromMs = Date.now()
   for (let turn = 0; turn < 12; turn++) assert.equal((await chat('alone')).status, 200)
   assert.equal(text.keysAsked().filter((key) => key === B).length, 1)
   const { credentials, breaker, errors } = await stateOf('keyed')
   const [first, second] = credentials
-  assert.equal(first?.asideUntil, null)
+  assert.equal(first?.disabledUntil, null)
   assert.ok(first?.lastSuccessAt)
-  assert.deepEqual([second?.why, second?.status, second?.last4], ['limited', 429, '2222'])
-  const limitedMs = Date.parse(second?.asideUntil ?? '') - 30_000
+  assert.deepEqual([second?.disabledReason, second?.status, second?.last4], ['rate_limited', 429, '2222'])
+  const limitedMs = Date.parse(second?.disabledUntil ?? '') - 30_000
   // It is told by another clock than that of the calls.
   assert.ok(limitedMs > fromMs - 1_000 && limitedMs < Date.now() + 1_000, `${limitedMs - fromMs}`)
   assert.deepEqual([breaker, errors], ['closed', 0])
@@ -114,7 +114,7 @@ test('one that is limited is put aside for as long as the vendor asks, the same 
   assert.ok(text.keysAsked().filter((key) => key === B).length > 1, 'it is used again afterwards')
 })
 
-test('one that is not accepted is put aside, and its attempt log says so to operators; with all aside the call takes the next route', async () => {
+test('a rejected credential is disabled, and the attempt log says so to operators; with all disabled the call takes the next route', async () => {
   text.moods.set(A, { status: 401 })
   text.moods.set(B, { status: 403 })
   const { errors } = await stateOf('keyed')
@@ -164,7 +164,7 @@ test('they are added, replaced and removed while calls run; a new value is tried
   text.moods.set(B, { status: 401 })
   assert.equal((await chat('alone')).status, 502)
   assert.equal((await put('keyed', 'KEYED_B', { value: C })).status, 200)
-  assert.equal((await chat('alone')).status, 200, 'what was put aside was the old value')
+  assert.equal((await chat('alone')).status, 200, 'only the old value was disabled')
   assert.deepEqual(text.keysAsked().slice(-1), [C])
   const added = await put('keyed', 'KEYED_D', { value: 'sk-fourth-00000004444', weight: 7 })
   assert.deepEqual(

@@ -38,7 +38,7 @@ test('a vendor is previewed in sentences and changed, and its key goes to no oth
   assert.equal(stored.status, 200)
   const entry = { timeouts: { connectMs: 1500 } }
   const { data: check } = await g.operator<VendorCheckView>('PATCH', '/vendors/acme?dryRun=1', { entry })
-  assert.deepEqual([check.changes, check.losing], [['Vendor acme: connect timeout (ms) becomes 1500.'], []])
+  assert.deepEqual([check.changes, check.unservedProducts], [['Vendor acme: connect timeout (ms) becomes 1500.'], []])
   assert.equal(g.gateway.catalog.current.document.vendors.acme?.timeouts.connectMs, 5000, 'nothing was applied')
   assert.equal((await g.operator('PATCH', '/vendors/acme', { entry })).status, 200)
   assert.equal(g.gateway.catalog.current.document.vendors.acme?.timeouts.connectMs, 1500)
@@ -154,7 +154,7 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
   })
   await database.query({
     text: `insert into unbilled_day (day, kind, vendor, product, model, credential, calls, input_tokens, output_tokens, cost) values
-      ('2026-01-02', 'copy', 'acme', 'm', 'm', '', 1, 10, 5, 7), ('2026-01-02', 'copy', 'apex', 'm', 'm', '', 2, 20, 10, null)`,
+      ('2026-01-02', 'shadow', 'acme', 'm', 'm', '', 1, 10, 5, 7), ('2026-01-02', 'shadow', 'apex', 'm', 'm', '', 2, 20, 10, null)`,
   })
   const { data } = await g.operator<Applied>('PATCH', '/vendors/acme', { name: 'apex', format: 'openai-responses' })
   assert.deepEqual(
@@ -195,7 +195,7 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
 
 test('what would lose its last route is named before a vendor goes, and goes only if that is agreed to', async () => {
   const { data: check } = await g.operator<VendorCheckView>('DELETE', '/vendors/acme?dryRun=1')
-  assert.deepEqual(check.losing, ['acme-one'])
+  assert.deepEqual(check.unservedProducts, ['acme-one'])
   assert.ok(check.changes.includes('acme-one is no longer offered.'))
   const refused = await g.operator<{ message: string }>('DELETE', '/vendors/acme')
   assert.equal(refused.status, 409)

@@ -188,8 +188,8 @@ test('what vendors took for what no caller pays is compared with their report to
   await record(account, day, 'acme-large', 'ACME_A', 10)
   await g.gateway.database.query({
     text: `insert into unbilled_day (day, kind, vendor, product, model, credential, calls, input_tokens, output_tokens, cost) values
-      ('${day}', 'copy', 'acme', 'acme-large', 'large-2', 'ACME_A', 2, 2000, 200, 26000), ('${day}', 'late', 'acme', 'acme-small', 'small-1', 'ACME_B', 1, 1000, 0, null),
-      ('${day}', 'copy', 'other', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000), ('2026-02-07', 'copy', 'acme', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000)`,
+      ('${day}', 'shadow', 'acme', 'acme-large', 'large-2', 'ACME_A', 2, 2000, 200, 26000), ('${day}', 'first_token_timeout', 'acme', 'acme-small', 'small-1', 'ACME_B', 1, 1000, 0, null),
+      ('${day}', 'shadow', 'other', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000), ('2026-02-07', 'shadow', 'acme', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000)`,
   })
   const csv = `day,model,credential,requests,input_tokens,output_tokens,cost
 ${day},large-2,ACME_A,12,12000,1200,0.156

@@ -70,7 +70,7 @@ test('live calls, vendors, their history and the margin are those of all process
     )
     const failed = mine.find(({ outcome }) => outcome === 'failed')
     assert.match(failed?.fault ?? '', /^upstream_/)
-    assert.ok(mine.every(({ outcome, fault }) => outcome !== 'refused' || !fault?.startsWith('upstream_')))
+    assert.ok(mine.every(({ outcome, fault }) => outcome !== 'rejected' || !fault?.startsWith('upstream_')))
   } finally {
     leaving.abort()
     await slow
@@ -95,13 +95,13 @@ test('live calls, vendors, their history and the margin are those of all process
     [['alpha-5.4', true]],
   )
   const home = await ask<HomeFigures>(one, '/home?days=1')
-  const [route] = home.losing
+  const [route] = home.unprofitableRoutes
   assert.deepEqual([route?.product, route?.route], ['alpha-5.4', 1])
   assert.ok(Number(route?.cost) > Number(route?.charged))
   assert.equal(home.margin.cost, route?.cost)
   const sums = await ask<UsageSums>(one, '/usage/sums')
   assert.equal(home.margin.charged, sums.totals.charged, 'as the hourly sums have it')
-  assert.match(home.lossNotes[0] ?? '', /^alpha-5\.4, route 1 \(alpha, /)
+  assert.match(home.belowCostNotes[0] ?? '', /^alpha-5\.4, route 1 \(alpha, /)
 })
 
 test('what test accounts do is in no history of vendors and no margin', async () => {

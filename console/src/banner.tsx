@@ -11,7 +11,7 @@ const NEARLY_NOTHING = 1_000_000n
 
 export function BalanceBanner({ account }: { account: string }) {
   const may = useMay()
-  const { sells } = useSession()
+  const { salesEnabled } = useSession()
   const money = useQuery(`account/${account}`, (signal) => api.account(account, signal), { everyMs: 60_000 })
   const available = money.data && parseCredits(money.data.available)
   const id = encodeURIComponent(account)
@@ -37,12 +37,12 @@ export function BalanceBanner({ account }: { account: string }) {
           : 'Less than one credit is left: calls that may cost more are rejected with HTTP 402.'}{' '}
         {may('credits:write') ? (
           <Link to={`/operator/accounts/${id}`}>Add credits</Link>
-        ) : sells && may('purchases:write', account) ? (
+        ) : salesEnabled && may('purchases:write', account) ? (
           <Link to={`/a/${id}/buy`}>Buy credits</Link>
         ) : (
           'Ask the operator of this gateway to add credits, or send a smaller max_tokens, which reserves less.'
         )}{' '}
-        <Link to={`/a/${id}/usage?outcome=refused`}>See rejected calls</Link>
+        <Link to={`/a/${id}/usage?outcome=rejected`}>See rejected calls</Link>
       </Note>
     </div>
   )

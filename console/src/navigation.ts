@@ -286,12 +286,12 @@ const OPERATOR: readonly Section[] = [
 let lastPlace: Place = 'account'
 
 export function useNavigation(path: string, account: string | undefined): Navigation {
-  const { user, sells } = useSession()
+  const { user, salesEnabled } = useSession()
   const may = useMay()
   const isStaff = user.role !== 'user'
   const sections = {
-    account: account ? ACCOUNT.map(below(account)).flatMap(only((right) => may(right, account), sells)) : [],
-    operator: isStaff ? OPERATOR.flatMap(only((right) => may(right), sells)) : [],
+    account: account ? ACCOUNT.map(below(account)).flatMap(only((right) => may(right, account), salesEnabled)) : [],
+    operator: isStaff ? OPERATOR.flatMap(only((right) => may(right), salesEnabled)) : [],
   }
   if (path.startsWith('/operator')) lastPlace = 'operator'
   else if (path.startsWith('/a/')) lastPlace = 'account'
@@ -308,10 +308,10 @@ const below =
 
 /** What of a section the person may see. */
 const only =
-  (has: (right: Permission) => boolean, sells: boolean) =>
+  (has: (right: Permission) => boolean, salesEnabled: boolean) =>
   (section: Section): Section[] => {
     const [first, ...rest] = section.pages.filter(
-      ({ right, sold }) => (right === undefined || has(right)) && (sells || !sold),
+      ({ right, sold }) => (right === undefined || has(right)) && (salesEnabled || !sold),
     )
     return first ? [{ ...section, pages: [first, ...rest] }] : []
   }

@@ -215,7 +215,7 @@ export interface ConnectPlace {
   login?: string
   vendor?: string
   baseUrl?: string
-  blanks?: Record<string, string>
+  variables?: Record<string, string>
   formats?: string[]
   credential?: { name?: string; value?: string }
 }

@@ -28,7 +28,7 @@ interface ValuesQuery {
   readonly limit: number
   readonly value?: string | undefined
   /** Only those with a maximum of their own. */
-  readonly ownMax?: boolean | undefined
+  readonly overridden?: boolean | undefined
 }
 
 export interface Budgets {
@@ -168,10 +168,10 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         return was
       })
     },
-    async values(account, id, { limit, value, ownMax = false }) {
+    async values(account, id, { limit, value, overridden = false }) {
       await find(database, account, id)
       const exact = value === undefined ? null : `${id}=${value}`
-      const rows = await database.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, limit, exact, ownMax])
+      const rows = await database.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, limit, exact, overridden])
       return rows.map((row) => shownValue(row))
     },
     setValue(account, id, { value, max }, by) {
@@ -222,7 +222,7 @@ function shown(row: BudgetRow): BudgetView {
 }
 
 function shownValue(row: ValueRow): BudgetValueView {
-  return { value: row.scope.slice(row.scope.indexOf('=') + 1), ownMax: row.own_max, ...state(row) }
+  return { value: row.scope.slice(row.scope.indexOf('=') + 1), overridden: row.own_max, ...state(row) }
 }
 
 function state({ unit, max, used, held, renews_at }: Omit<ValueRow, 'scope' | 'own_max'>) {
@@ -234,7 +234,7 @@ function state({ unit, max, used, held, renews_at }: Omit<ValueRow, 'scope' | 'o
     held: show(held),
     left: show(left > 0n ? left : 0n),
     share: max === 0n ? 1 : Math.round((Number(used) / Number(max)) * 1000) / 1000,
-    renewsAt: renews_at?.toISOString() ?? null,
+    resetsAt: renews_at?.toISOString() ?? null,
   }
 }
 

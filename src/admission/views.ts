@@ -77,7 +77,7 @@ export type TeamView = z.infer<typeof teamView>
 export const newKey = keyView.extend({ key: z.string() })
 export type NewKey = z.infer<typeof newKey>
 
-/** How much of a request, and of its answer, is kept, and for how long. */
+/** For how many days content is stored, and how many bytes of a request and of an answer. */
 export const CONTENT_DAYS = { min: 1, max: 90, usual: 7 } as const
 export const CONTENT_BYTES = { min: 1_024, max: 262_144, usual: 65_536 } as const
 
@@ -85,11 +85,11 @@ const contentRule = z.object({ days: count, maxBytes: count })
 export type RecordingPolicy = Readonly<z.infer<typeof contentRule>>
 
 export const contentRules = z.object({
-  /** Null: nothing is kept, but for keys that say otherwise. */
+  /** Null: nothing is stored, except for the keys below. */
   account: contentRule.nullable(),
   keys: z.array(contentRule.extend({ key: z.string() })),
-  /** Of how many calls something is kept now. */
-  kept: count,
+  /** The number of calls whose content is stored now. */
+  storedCalls: count,
 })
 export type ContentRules = z.infer<typeof contentRules>
 

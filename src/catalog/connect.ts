@@ -62,9 +62,9 @@ export function withConnection(current: CatalogInput, connection: Connection): C
     }
   }
   const { bridge } = vendor
-  if (preset?.takesOver !== undefined && bridge)
-    notes.push(...takeSome(document, preset.takesOver, vendorName, bridge.endpoints))
-  else if (preset?.takesOver !== undefined) takeOver(document, preset.takesOver, vendorName)
+  if (preset?.replacesVendor !== undefined && bridge)
+    notes.push(...takeSome(document, preset.replacesVendor, vendorName, bridge.endpoints))
+  else if (preset?.replacesVendor !== undefined) takeOver(document, preset.replacesVendor, vendorName)
   return { document, notes, problems }
 }
 

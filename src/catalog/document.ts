@@ -105,7 +105,7 @@ const vendor = z.strictObject(
     baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
     /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
     credential: credentialName.optional(),
-    /** Several instead of one: calls are shared by weight, and one that is refused or limited is put aside by itself. */
+    /** Several instead of one: calls are shared by weight, and one that the vendor rejects or rate-limits is disabled for a while, alone. */
     credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
     /** Where it looks for the credential; absent: where the format's usual vendors do. */
     auth: auth.optional(),

@@ -24,7 +24,7 @@ function samplesOf(kind: KindName, prices: readonly Pricing[]): Sample[] {
 }
 
 /** A sentence for each route, of one vendor or of all, on which some ordinary call is sold for less than it costs. */
-export function lossNotes({ models, endpoints }: CatalogDocument, ofVendor?: string): string[] {
+export function belowCostNotes({ models, endpoints }: CatalogDocument, ofVendor?: string): string[] {
   const products = [
     ...Object.entries(models).map(([uid, model]) => ({ uid, kind: model.type, ...model })),
     ...Object.entries(endpoints).map(([uid, endpoint]) => ({ uid, kind: 'data' as const, ...endpoint })),

@@ -16,11 +16,11 @@ const presets = await readPresets()
 const EMPTY: CatalogInput = { vendors: {}, models: {}, endpoints: {} }
 
 function connectionOf(preset: Preset): Connection {
-  const blanks = Object.keys(preset.blanks).map((name) => [
+  const variables = Object.keys(preset.variables).map((name) => [
     name,
     { address: 'http://127.0.0.1:9/v1', role: 'arn:aws:iam::123456789012:role/tollgate' }[name] ?? 'mine-1',
   ])
-  const given = Object.fromEntries(blanks)
+  const given = Object.fromEntries(variables)
   const baseUrl = filledAddress(preset, given)
   assert.ok(typeof baseUrl === 'string')
   return {
@@ -75,7 +75,7 @@ for (const preset of presets)
     const vendor = checked.document.vendors[preset.name]
     assert.ok(vendor)
     const tested = testedRoute(preset.name, checked.document)
-    if (Object.keys(preset.models).length === 0 && preset.takesOver === undefined)
+    if (Object.keys(preset.models).length === 0 && preset.replacesVendor === undefined)
       return assert.equal(tested, undefined)
     assert.ok(tested, 'nothing has a route to it')
     const secret = 'sk-of-the-test-0123456789'
@@ -123,7 +123,7 @@ test('every login of a preset is one that a catalog can have, and names what it 
 })
 
 test('an empty catalog takes every preset whose prices are noted, with all that its models need', () => {
-  for (const preset of presets.filter(({ takesOver }) => takesOver === undefined)) {
+  for (const preset of presets.filter(({ replacesVendor }) => replacesVendor === undefined)) {
     const connection = connectionOf(preset)
     const models = connection.models.filter(({ model }) => preset.models[model]?.usd)
     const { document, problems } = withConnection(EMPTY, { ...connection, models, markup: '1.2' })
@@ -146,7 +146,7 @@ test('a preset that names list prices says when they were noted and from where; 
 })
 
 test('every vendor of the shipped catalog has a preset that can take its place', () => {
-  const replaced = new Set(presets.flatMap(({ takesOver }) => takesOver ?? []))
+  const replaced = new Set(presets.flatMap(({ replacesVendor }) => replacesVendor ?? []))
   for (const preset of presets)
     for (const { product } of Object.values(preset.models))
       for (const { vendor } of (product === undefined ? undefined : shipped.models[product]?.routes) ?? [])

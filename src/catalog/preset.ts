@@ -39,16 +39,16 @@ const presetLogin = z.strictObject({
   about: z.string(),
   auth: z.unknown().optional(),
   credential: z.string().optional(),
-  blanks: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
+  variables: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
 })
 
 const preset = z.strictObject({
   title: z.string(),
   about: z.string().optional(),
-  /** An entry of the catalog; `{name}` in its address is filled in from `blanks`. */
+  /** An entry of the catalog; `{name}` in its address is filled in from `variables`. */
   vendor: z.looseObject({ baseUrl: z.string(), credential: z.string().optional() }),
   /** What has to be known besides the credential, and what it is. */
-  blanks: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
+  variables: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
   /** Of the entry itself, where there are others. */
   login: z.string().optional(),
   logins: z.record(z.string().regex(/^[a-z-]{1,30}$/), presetLogin).default({}),
@@ -58,7 +58,7 @@ const preset = z.strictObject({
   formats: z.array(format).min(1),
   prices: z.strictObject({ noted: z.iso.date(), from: z.string() }).optional(),
   /** The vendor of the shipped catalog whose every route it takes over. */
-  takesOver: z.string().optional(),
+  replacesVendor: z.string().optional(),
   models: z.record(z.string().min(1).max(200), presetModel).default({}),
 })
 
@@ -129,13 +129,13 @@ export function withLogin(preset: Preset, name: string | undefined): Preset | un
   if (name === undefined) return preset
   const login = Object.hasOwn(preset.logins, name) ? preset.logins[name] : undefined
   if (!login) return undefined
-  const { auth, credential, blanks } = login
+  const { auth, credential, variables } = login
   const { auth: _, credential: __, ...vendor } = preset.vendor
   const named = { ...(auth === undefined ? {} : { auth }), ...(credential === undefined ? {} : { credential }) }
-  return { ...preset, vendor: { ...vendor, ...named }, blanks: { ...preset.blanks, ...blanks } }
+  return { ...preset, vendor: { ...vendor, ...named }, variables: { ...preset.variables, ...variables } }
 }
 
-/** Every text within it with its blanks filled in. */
+/** Every text within it, with its variables replaced. */
 export function filledIn(value: unknown, given: Readonly<Record<string, string>>): unknown {
   if (typeof value === 'string')
     return value.replaceAll(/\{(\w+)\}/g, (all, name: string) => given[name]?.trim() ?? all)
@@ -143,11 +143,14 @@ export function filledIn(value: unknown, given: Readonly<Record<string, string>>
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, filledIn(one, given)]))
 }
 
-/** The address with its blanks filled in; or the names of those that are missing. */
-export function filledAddress({ vendor, blanks }: Preset, given: Readonly<Record<string, string>>): string | string[] {
-  const missing = Object.keys(blanks).filter((name) => !given[name]?.trim())
+/** The address with its variables replaced, or the names of the variables that are missing. */
+export function filledAddress(
+  { vendor, variables }: Preset,
+  given: Readonly<Record<string, string>>,
+): string | string[] {
+  const missing = Object.keys(variables).filter((name) => !given[name]?.trim())
   if (missing.length > 0) return missing
-  return Object.keys(blanks).reduce(
+  return Object.keys(variables).reduce(
     (address, name) => address.replaceAll(`{${name}}`, given[name]?.trim() ?? ''),
     vendor.baseUrl,
   )

@@ -142,7 +142,7 @@ function mostOften(own: readonly string[], all: readonly string[]): string | und
   })[0]
 }
 
-/** By its address, or by its name where the address has blanks. */
+/** By its address, or by its name where the address has variables. */
 function presetNameOf(vendor: string, baseUrl: string, presets: readonly Preset[]): string | undefined {
   const bare = baseUrl.replace(/(?<!\/)\/+$/, '')
   const found = presets.find((preset) => preset.vendor.baseUrl === bare)

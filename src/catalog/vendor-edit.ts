@@ -141,7 +141,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 interface Removal {
   readonly document: CatalogInput
   /** Models and data endpoints that no other vendor serves: they go with it. */
-  readonly losing: readonly string[]
+  readonly unservedProducts: readonly string[]
 }
 
 export function withoutVendor(current: CatalogInput, name: string): Removal {
@@ -168,16 +168,16 @@ function inFormat(routes: readonly Route[], name: string, format: TextProtocolNa
 }
 
 function withRoutes(document: CatalogInput, change: (routes: readonly Route[]) => readonly Route[]): Removal {
-  const losing: string[] = []
+  const unservedProducts: string[] = []
   const shelf = <P extends Product>(products: Record<string, P>): Record<string, P> =>
     Object.fromEntries(
       Object.entries(products).flatMap(([uid, product]) => {
         const routes = change(product.routes)
-        if (routes.length === 0) losing.push(uid)
+        if (routes.length === 0) unservedProducts.push(uid)
         const isSame = routes.length === product.routes.length && routes.every((one, at) => one === product.routes[at])
         return routes.length === 0 ? [] : [[uid, isSame ? product : { ...product, routes: [...routes] }]]
       }),
     )
   const changed = { ...document, models: shelf(document.models), endpoints: shelf(document.endpoints) }
-  return { document: changed, losing }
+  return { document: changed, unservedProducts }
 }

@@ -26,7 +26,7 @@ export const appliedView = z.object({
 })
 export type Applied = z.infer<typeof appliedView>
 
-const presetBlank = z.object({ name: z.string(), about: z.string() })
+const presetVariable = z.object({ name: z.string(), about: z.string() })
 
 export const presetView = z.object({
   name: z.string(),
@@ -35,7 +35,7 @@ export const presetView = z.object({
   /** With `{name}` for what is still to be filled in. */
   baseUrl: z.string(),
   credential: z.string().nullable(),
-  blanks: z.array(presetBlank),
+  variables: z.array(presetVariable),
   /** How its entry logs in, where there are other ways. */
   login: z.string().nullable(),
   logins: z.array(
@@ -44,14 +44,14 @@ export const presetView = z.object({
       title: z.string(),
       about: z.string(),
       credential: z.string().nullable(),
-      blanks: z.array(presetBlank),
+      variables: z.array(presetVariable),
     }),
   ),
   formats: z.array(z.enum(PROTOCOLS)),
   /** When its list prices were noted, and from where. null: none were. */
   prices: z.object({ noted: z.iso.date(), from: z.string() }).nullable(),
   /** The vendor of the shipped catalog whose routes it takes over. */
-  takesOver: z.string().nullable(),
+  replacesVendor: z.string().nullable(),
   models: z.array(
     z.object({
       model: z.string(),
@@ -69,8 +69,8 @@ export type PresetView = z.input<typeof presetView>
 
 /** What changing or removing a vendor, or applying an earlier version again, would do. */
 export const vendorCheckView = checkView.extend({
-  /** Models and data endpoints that no other vendor serves, and that are no longer offered then. */
-  losing: z.array(z.string()),
+  /** Models and data endpoints that would no longer be offered, because no other vendor serves them. */
+  unservedProducts: z.array(z.string()),
   /** The whole catalog as it would be; one with problems is shown too. */
   document: z.record(z.string(), z.unknown()),
 })
@@ -79,8 +79,8 @@ export type VendorCheckView = z.infer<typeof vendorCheckView>
 /** What connecting a vendor would do. */
 export const connectCheckView = checkView.extend({
   notes: z.array(z.string()),
-  /** What would be sold for less than the vendor takes; applied only with `belowCost`. */
-  losses: z.array(z.string()),
+  /** What would be sold below cost, in sentences; applied only with `belowCost`. */
+  belowCostNotes: z.array(z.string()),
   document,
 })
 export type ConnectCheckView = z.input<typeof connectCheckView>

@@ -274,7 +274,7 @@ async function planValues(
   const listed = known
     ? await api.call<Page<BudgetValueView>>(
         'GET',
-        at`/accounts/${place.id}/budgets/${known.id}/values` + query({ ownMax: 'true', limit: String(VALUES_MAX) }),
+        at`/accounts/${place.id}/budgets/${known.id}/values` + query({ overridden: 'true', limit: String(VALUES_MAX) }),
       )
     : { items: [] }
   const there = new Map(listed.items.map((one) => [currentId(inside, scope, one.value), one]))

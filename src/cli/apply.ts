@@ -179,7 +179,7 @@ async function budgetOf(
   { id, name, scope, value, unit, span, windowSeconds, max, hard, alertPercent }: BudgetView,
   named: ReturnType<typeof nameIn>,
 ): Promise<object> {
-  const path = at`/accounts/${account}/budgets/${id}/values` + query({ ownMax: 'true', limit: String(VALUES_MAX) })
+  const path = at`/accounts/${account}/budgets/${id}/values` + query({ overridden: 'true', limit: String(VALUES_MAX) })
   const own = value === null ? (await api.call<Page<BudgetValueView>>('GET', path)).items : []
   return {
     ...{ id, name, scope, ...withoutNull({ value: value === null ? null : named(scope, value) }), unit, span },

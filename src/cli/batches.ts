@@ -101,9 +101,9 @@ const KEY: Readonly<Record<string, Option>> = {
 
 async function showRules(call: Invocation, asked: Promise<ContentRules>): Promise<Told> {
   const answer = await asked
-  const { account, keys, kept } = answer
+  const { account, keys, storedCalls } = answer
   const whole = account ? `${account.days} days, up to ${account.maxBytes} characters of each body` : 'off'
-  const facts = card({ contentLogging: whole, loggedCalls: kept })
+  const facts = card({ contentLogging: whole, storedCalls })
   if (keys.length === 0) return { answer, words: facts }
   const names = await keyNames(call.api, call.args[0] ?? '')
   const columns: Columns<(typeof keys)[number]> = {

@@ -35,11 +35,11 @@ test('budgets are made, listed, changed and ended from the command line', async 
   assert.match(listed.out, /each session\s+20 requests in any hour\s+0 values\s+soft/)
   assert.equal((await json<BudgetView>(['budgets', 'change', id, each.id, '7.5'])).max, '7.5')
   const own = await json<BudgetValueView>(['budgets', 'change', id, each.id, '50', '--value', 'alice'])
-  assert.deepEqual([own.value, own.max, own.ownMax], ['alice', '50', true])
+  assert.deepEqual([own.value, own.max, own.overridden], ['alice', '50', true])
   assert.match((await run(['budgets', 'values', id, each.id, '--value', 'alice'])).out, /alice\s+0\s+50\s+50\s+0 %/)
   assert.deepEqual((await json<Page<BudgetValueView>>(['budgets', 'values', id, each.id, '--value', 'bob'])).items, [])
   const again = await json<BudgetValueView>(['budgets', 'change', id, each.id, 'default', '--value', 'alice'])
-  assert.deepEqual([again.max, again.ownMax], ['7.5', false])
+  assert.deepEqual([again.max, again.overridden], ['7.5', false])
   const softened = await json<BudgetView>([
     'budgets',
     'change',

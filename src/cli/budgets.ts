@@ -14,7 +14,7 @@ const shownBudgets = (items: readonly BudgetView[]) =>
       allows: `${one.max} ${one.unit} ${spanWords(one.span, one.windowSeconds)}`,
       used: one.value === null ? `${one.values} values` : one.used,
       kind: one.hard ? 'hard' : 'soft',
-      renews: one.renewsAt?.slice(0, 10) ?? '',
+      renews: one.resetsAt?.slice(0, 10) ?? '',
     })),
     { BUDGET: 'id', NAME: 'name', FOR: 'for', ALLOWS: 'allows', USED: 'used', KIND: 'kind', RENEWS: 'renews' },
   )
@@ -24,7 +24,7 @@ const shownValues = (items: readonly BudgetValueView[]) =>
     items.map((one) => ({
       ...one,
       share: `${Math.round(one.share * 100)} %`,
-      renews: one.renewsAt?.slice(0, 10) ?? '',
+      renews: one.resetsAt?.slice(0, 10) ?? '',
     })),
     { VALUE: 'value', USED: 'used', LEFT: 'left', MAX: 'max', SHARE: 'share', RENEWS: 'renews' },
   )

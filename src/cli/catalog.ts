@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf, isSandbox, parseDocument, readDocumentFile } from '../catalog/document.ts'
-import { lossNotes } from '../catalog/margin.ts'
+import { belowCostNotes } from '../catalog/margin.ts'
 import type { Applied, CurrentView, PriceComparisonView, VersionView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, flag, type Invocation, type Told, takes, text, told } from './command.ts'
@@ -45,7 +45,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       const document = await readDocument(call)
       const checked = checkDocument(document)
       const problems = checked.ok ? [] : checked.problems
-      const notes = [...missingCredentials(call, document), ...(checked.ok ? lossNotes(checked.document) : [])]
+      const notes = [...missingCredentials(call, document), ...(checked.ok ? belowCostNotes(checked.document) : [])]
       const answer = { ok: checked.ok, problems, notes }
       if (!checked.ok) return { answer, words: `The catalog is not valid:\n${indented(problems)}`, failed: true }
       const { vendors, models, endpoints } = checked.document

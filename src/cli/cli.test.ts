@@ -181,9 +181,9 @@ test('keeping requests and answers is switched on and off from the command line'
   assert.deepEqual(await json(['content', 'off', id, '--key', 'watched']), {
     account: { days: 3, maxBytes: 2048 },
     keys: [],
-    kept: 0,
+    storedCalls: 0,
   })
-  assert.deepEqual(await json(['content', 'off', id]), { account: null, keys: [], kept: 0 })
+  assert.deepEqual(await json(['content', 'off', id]), { account: null, keys: [], storedCalls: 0 })
 })
 
 test('usage and ledger are listed, explained, downloaded and verified', async () => {

@@ -119,7 +119,13 @@ export const FINANCE_COMMANDS: readonly Command[] = [
       const rows = answer.items.length > 0 ? [...answer.items, total] : []
       const columns: Columns<MarginRow> = {
         GROUP: (row) => row.name ?? (row.group || 'no vendor'),
-        ...({ CALLS: 'calls', CHARGED: 'charged', 'WITH COST': 'costed', COST: 'cost', MARGIN: 'margin' } as const),
+        ...({
+          CALLS: 'calls',
+          CHARGED: 'charged',
+          'WITH COST': 'chargedWithKnownCost',
+          COST: 'cost',
+          MARGIN: 'margin',
+        } as const),
         'MARGIN %': 'marginPercent',
         UNBILLED: 'unbilled',
       }

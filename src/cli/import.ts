@@ -5,7 +5,7 @@ import { accountIdFrom } from '../admission/accounts.ts'
 import type { KeyView } from '../admission/views.ts'
 import { describeChanges } from '../catalog/change-sentences.ts'
 import { type CatalogInput, checkDocument } from '../catalog/document.ts'
-import { lossNotes } from '../catalog/margin.ts'
+import { belowCostNotes } from '../catalog/margin.ts'
 import { readPresets } from '../catalog/preset.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
 import { type ImportOptions, Placement } from '../importers/deployment.ts'
@@ -98,7 +98,7 @@ async function importing(
   const { document, accounts } = await read(call, { current, report, options }).catch(asCliError)
   const checked = checkDocument(document)
   const problems = checked.ok ? [] : checked.problems
-  const notes = checked.ok ? lossNotes(checked.document) : []
+  const notes = checked.ok ? belowCostNotes(checked.document) : []
   const changes = describeChanges(current, document)
   const found = problems.length > 0 ? [] : await findAccounts(call, accounts, report.say)
   const { lines } = report

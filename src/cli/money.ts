@@ -78,7 +78,7 @@ const OUTCOMES: Readonly<Record<string, UsageView['outcome']>> = {
   charged: 'settled',
   failed: 'released',
   expired: 'expired',
-  rejected: 'refused',
+  rejected: 'rejected',
 }
 const outcomeWord = ({ outcome, fault }: Pick<UsageView, 'outcome' | 'fault'>) =>
   outcome === 'released' && fault === 'guardrail_blocked'

@@ -25,7 +25,7 @@ const COLUMNS: Columns<PaymentView> = {
 }
 const DIFFERENCES: Columns<Difference> = {
   ...({ PAYMENT: 'payment', ACCOUNT: 'account', 'AT THE PROVIDER': 'providerId', PROBLEM: 'problem' } as const),
-  MENDED: ({ mended }) => (mended ? 'yes' : 'no'),
+  CORRECTED: ({ corrected }) => (corrected ? 'yes' : 'no'),
 }
 const RUNS: Columns<ReconciliationView> = {
   ...({ STARTED: 'startedAt', FROM: 'from', UNTIL: 'until', CHECKED: 'checked' } as const),
@@ -123,7 +123,7 @@ export const PAYMENT_COMMANDS: readonly Command[] = [
     async run(call) {
       const range = { from: text(call, 'from'), to: text(call, 'to') }
       const run = await call.api.call<ReconciliationView>('POST', '/reconciliations', range)
-      const failed = run.failure !== null || run.differences.some(({ mended }) => !mended)
+      const failed = run.failure !== null || run.differences.some(({ corrected }) => !corrected)
       return { answer: run, words: showRun(run), failed }
     },
   },

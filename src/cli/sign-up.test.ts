@@ -31,7 +31,7 @@ test('sign-up and branding are shown and changed from the command line', async (
     'change',
     '--mode',
     'invitation',
-    '--refused',
+    '--blocked',
     `@${list}`,
     '--credits',
     '5',
@@ -41,7 +41,7 @@ test('sign-up and branding are shown and changed from the command line', async (
   assert.match((await run(['sign-up', 'invite', 'new@example.com'])).out, /\/console\/sign-up#token=/)
   const [{ id }] = (await json<{ items: [{ id: string }] }>(['sign-up', 'invites'])).items
   assert.match((await run(['sign-up', 'withdraw', id])).out, /does not work any more/)
-  assert.match((await run(['sign-up', 'change', '--refused', 'none', '--mode', 'off'])).out, /Blocked domains +0/)
+  assert.match((await run(['sign-up', 'change', '--blocked', 'none', '--mode', 'off'])).out, /Blocked domains +0/)
   const named = await run(['branding', 'change', '--name', 'Acme', '--color', '#7a1fa2', '--sender', 'a@b.example'])
   assert.match(named.out, /Name +Acme.*#7a1fa2.*Acme <a@b\.example>/s, named.err)
   const logo = join(folder, 'logo.png')

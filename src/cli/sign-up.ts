@@ -9,11 +9,11 @@ import { card, list } from './table.ts'
 const MODES = ['off', 'invitation', 'domain', 'open'] as const
 
 function showSettings(settings: SignUpSettings): string {
-  const { mode, domains, refusedDomains, credits, limits, terms, perNetworkPerHour, perDomainPerDay } = settings
+  const { mode, domains, blockedDomains, credits, limits, terms, perNetworkPerHour, perDomainPerDay } = settings
   return card({
     'Sign-up': mode,
     Domains: domains.join(', ') || undefined,
-    'Blocked domains': refusedDomains.length,
+    'Blocked domains': blockedDomains.length,
     'Starting credits': credits,
     Limits: Object.entries(limits)
       .map(([name, value]) => `${name} ${value}`)
@@ -63,7 +63,7 @@ async function changeSettings(call: Invocation) {
   const fields = changed({
     mode: text(call, 'mode'),
     domains: await words(call, 'domains'),
-    refusedDomains: await words(call, 'refused'),
+    blockedDomains: await words(call, 'blocked'),
     credits: text(call, 'credits'),
     terms,
     perNetworkPerHour: perNetwork && Number(perNetwork),
@@ -109,7 +109,7 @@ export const SIGN_UP_COMMANDS: readonly Command[] = [
     options: {
       mode: takes('word', 'off, invitation, domain or open.', { allowed: MODES }),
       domains: takes('names', 'For "domain": a,b or @file; subdomains are included.'),
-      refused: takes('names', 'Blocked mail domains: a,b or @file; "none" removes them.'),
+      blocked: takes('names', 'Blocked mail domains: a,b or @file; "none" removes them.'),
       credits: takes('amount', 'Starting credits, once for each mailbox.'),
       'terms-version': takes('text', 'What people accept; "none" removes the terms.'),
       'terms-url': takes('address', 'Where the terms are.'),

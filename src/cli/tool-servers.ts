@@ -15,7 +15,7 @@ function changesOf({ tool, changes }: ForeignTool): string[] {
 }
 
 function showServer({ tools, ...server }: ToolServerView): string {
-  const seen = server.seenAt === null ? 'It never answered.' : `It last answered at ${server.seenAt}.`
+  const seen = server.lastAnsweredAt === null ? 'It never answered.' : `It last answered at ${server.lastAnsweredAt}.`
   return [
     `${server.name} at ${server.url}. ${seen}${server.error === null ? '' : ` Its tools could not be read the last time: ${server.error}.`}`,
     table(tools, { TOOL: 'tool', STATE: 'state', ID: ({ id }) => id ?? '', DIGEST: ({ digest }) => digest ?? '' }),
@@ -77,7 +77,7 @@ export const TOOL_SERVER_COMMANDS: readonly Command[] = [
           ADDRESS: 'url',
           LISTED: ({ tools }) => tools.filter(({ state }) => state === 'listed').length,
           'HELD BACK': ({ tools }) => tools.filter(({ state }) => state === 'changed' || state === 'gone').length,
-          'LAST SEEN': ({ seenAt }) => seenAt ?? 'never',
+          'LAST SEEN': ({ lastAnsweredAt }) => lastAnsweredAt ?? 'never',
           ERROR: ({ error }) => error ?? '',
         }),
       ),

@@ -43,8 +43,8 @@ const CREDENTIAL_COLUMNS: Columns<VendorCredentialView> = {
   ENDS: ({ last4 }) => (last4 === null ? '' : `…${last4}`),
   FROM: 'source',
   WEIGHT: 'weight',
-  'SET ASIDE UNTIL': ({ asideUntil }) => asideUntil ?? '',
-  WHY: ({ why, status }) => (why === null ? '' : `${why} (${status})`),
+  'DISABLED UNTIL': ({ disabledUntil }) => disabledUntil ?? '',
+  REASON: ({ disabledReason, status }) => (disabledReason === null ? '' : `${disabledReason} (${status})`),
   'LAST SUCCESS': ({ lastSuccessAt }) => lastSuccessAt ?? '',
 }
 
@@ -296,8 +296,8 @@ async function connect(call: Invocation): Promise<Told> {
   if (test && !test.ok) return { answer: { test, applied: null }, words: `${told}\nNothing was applied.`, failed: true }
   const body = { ...place, ...choice(call, test), ...given(call, 'markup', 'markup') }
   const check = await call.api.call<ConnectCheckView>('POST', '/connect?dryRun=1', body)
-  const { problems, changes, notes, losses } = check
-  const preview = [told, indented(changes), ...[...notes, ...losses].map((note) => `Note: ${note}`)]
+  const { problems, changes, notes, belowCostNotes } = check
+  const preview = [told, indented(changes), ...[...notes, ...belowCostNotes].map((note) => `Note: ${note}`)]
     .filter(Boolean)
     .join('\n')
   if (problems.length > 0)
@@ -308,12 +308,13 @@ async function connect(call: Invocation): Promise<Told> {
     }
   if (call.values['dry-run'])
     return {
-      answer: { test, problems, changes, notes, losses },
+      answer: { test, problems, changes, notes, belowCostNotes },
       words: `${preview}\n${changes.length} changes. Nothing was applied.`,
     }
-  const belowCost = losses.length > 0 && (call.values['below-cost'] === true || (await sellsBelowCost(call, losses)))
-  if (losses.length > 0 && !belowCost)
-    return { answer: { test, losses, applied: null }, words: refusal(losses), failed: true }
+  const belowCost =
+    belowCostNotes.length > 0 && (call.values['below-cost'] === true || (await sellsBelowCost(call, belowCostNotes)))
+  if (belowCostNotes.length > 0 && !belowCost)
+    return { answer: { test, belowCostNotes, applied: null }, words: refusal(belowCostNotes), failed: true }
   const applied = await call.api.call<Applied>('POST', '/connect', { ...body, belowCost })
   const words = `${preview}\nVersion ${applied.version} is in force.\n\n${await nextCommand(call, place)}`
   return { answer: { test, ...applied, notes }, words }
@@ -331,14 +332,14 @@ async function nextCommand(call: Invocation, place: Record<string, unknown>): Pr
 }
 
 /** Asks the person at the terminal. Without a terminal the command fails. */
-async function sellsBelowCost(call: Invocation, losses: readonly string[]): Promise<boolean> {
+async function sellsBelowCost(call: Invocation, belowCostNotes: readonly string[]): Promise<boolean> {
   if (!call.ask) return false
-  call.note(`This would be sold below cost:\n${indented(losses)}\n`)
+  call.note(`This would be sold below cost:\n${indented(belowCostNotes)}\n`)
   return /^y(es)?$/i.test((await call.ask('Sell below cost all the same? [y/N] ')).trim())
 }
 
-function refusal(losses: readonly string[]): string {
-  return `This would be sold below cost:\n${indented(losses)}\nNothing was applied. Give --markup 1.2 (price = cost × 1.2) or --price, or accept the loss with --below-cost.`
+function refusal(belowCostNotes: readonly string[]): string {
+  return `This would be sold below cost:\n${indented(belowCostNotes)}\nNothing was applied. Give --markup 1.2 (price = cost × 1.2) or --price, or accept the loss with --below-cost.`
 }
 
 const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')
@@ -362,7 +363,7 @@ async function placeOf(call: Invocation): Promise<Record<string, unknown>> {
     ...given(call, 'vendor', 'vendor'),
     ...given(call, 'url', 'baseUrl'),
     ...given(call, 'login', 'login'),
-    blanks: pairs(call, 'set'),
+    variables: pairs(call, 'set'),
     credential,
   }
 }
@@ -442,12 +443,12 @@ function feeInWords(fee: ByokKeyView['fee']): string {
 
 function inWords(items: readonly ByokKeyView[]): string {
   if (items.length === 0)
-    return 'No vendor of the catalog takes keys of accounts. A model does with "byokFee" in its entry.'
+    return 'No vendor of the catalog accepts BYOK keys. A vendor or model does with "byokFee" in its entry.'
   return table([...items], {
     VENDOR: 'vendor',
     KEY: ({ stored, last4 }) => (stored ? `stored${last4 === null ? '' : ` …${last4}`}` : 'none'),
     FALLBACK: ({ stored, fallback }) => (stored ? (fallback ? 'yes' : 'no') : ''),
-    FEE: ({ fee, taken }) => (taken ? feeInWords(fee) : 'not taken any more'),
+    FEE: ({ fee, allowed }) => (allowed ? feeInWords(fee) : 'no longer accepted'),
     MODELS: ({ products }) => products.map(({ uid }) => uid).join(', '),
   })
 }

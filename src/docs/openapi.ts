@@ -365,7 +365,7 @@ function faultsOf(asked: Asked): Map<number, string[]> {
   const free = asked.sells === undefined
   for (const fault of Object.values(FAULTS)) {
     if (fault.status === 405) continue
-    if (free && (fault.blame === 'upstream' || [402, 422].includes(fault.status))) continue
+    if (free && (fault.blame === 'vendor' || [402, 422].includes(fault.status))) continue
     if (asked.method === 'GET' && fault.status === 413) continue
     const line = `\`${fault.code}\` ${fault.text}`
     byStatus.set(fault.status, [...(byStatus.get(fault.status) ?? []), line])

@@ -87,7 +87,7 @@ interface SignUpDeps extends PeopleDeps {
 export const DEFAULTS: SignUpSettings = {
   mode: 'off',
   domains: [],
-  refusedDomains: [],
+  blockedDomains: [],
   credits: '0',
   limits: {},
   terms: null,
@@ -329,9 +329,9 @@ function requireMailbox(email: string): Mailbox {
 }
 
 /** Looks at the domain only, so that it says nothing about the mailbox. */
-function requireOpen({ mode, domains, refusedDomains }: SignUpSettings, { domain }: Mailbox): void {
+function requireOpen({ mode, domains, blockedDomains }: SignUpSettings, { domain }: Mailbox): void {
   if (mode !== 'open' && mode !== 'domain') throw closed()
-  if (isListed(domain, refusedDomains))
+  if (isListed(domain, blockedDomains))
     throw invalid('email: addresses of this mail provider are not accepted here.', 'email')
   if (mode === 'domain' && !isListed(domain, domains))
     throw invalid(`email: only addresses of ${domains.join(', ')} can sign up here.`, 'email')
@@ -339,10 +339,10 @@ function requireOpen({ mode, domains, refusedDomains }: SignUpSettings, { domain
 
 function checkSettings(next: SignUpSettings, hasMails: boolean): SignUpSettings {
   const domains = next.domains.map((one) => requireDomain(one, 'domains'))
-  const refusedDomains = next.refusedDomains.map((one) => requireDomain(one, 'refusedDomains'))
+  const blockedDomains = next.blockedDomains.map((one) => requireDomain(one, 'blockedDomains'))
   if (next.mode === 'domain' && domains.length === 0) throw invalid('domains: name at least one.', 'domains')
   if ((next.mode === 'domain' || next.mode === 'open') && !hasMails) throw noMails()
-  return { ...next, domains: [...new Set(domains)], refusedDomains: [...new Set(refusedDomains)] }
+  return { ...next, domains: [...new Set(domains)], blockedDomains: [...new Set(blockedDomains)] }
 }
 
 function requireDomain(given: string, field: string): string {
@@ -353,6 +353,6 @@ function requireDomain(given: string, field: string): string {
 }
 
 /** Lists may have thousands of entries. */
-function summaryOf({ domains, refusedDomains, ...rest }: SignUpSettings) {
-  return { ...rest, domains: domains.slice(0, 20), refusedDomains: refusedDomains.length }
+function summaryOf({ domains, blockedDomains, ...rest }: SignUpSettings) {
+  return { ...rest, domains: domains.slice(0, 20), blockedDomains: blockedDomains.length }
 }

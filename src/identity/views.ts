@@ -70,9 +70,9 @@ export const whoView = z.object({
   accounts: z.array(z.object({ id: z.string(), name: z.string(), role })),
   /** What a credit is worth; null: not configured. */
   worth: creditWorth.nullable(),
-  /** Whether credits are sold here, and whether there are codes to redeem: pages for what is not there are not shown. */
-  sells: z.boolean(),
-  codes: z.boolean(),
+  /** Whether credits are sold here, and whether there are codes to redeem. The console hides the pages otherwise. */
+  salesEnabled: z.boolean(),
+  codesEnabled: z.boolean(),
 })
 export type WhoView = z.infer<typeof whoView>
 
@@ -229,7 +229,7 @@ export const signUpSettings = z.object({
   /** Of mode `domain`, each with all names below it. */
   domains: z.array(z.string()),
   /** Nobody signs up with an address at one of these, or below one. */
-  refusedDomains: z.array(z.string()),
+  blockedDomains: z.array(z.string()),
   /** What a new account begins with, once for each mailbox. */
   credits,
   /** Of each new account. */

@@ -229,7 +229,7 @@ function slug(name: unknown): string {
 
 /** new-api's base address lacks the path of the vendor's API, which is taken from the preset. */
 function addressOf(base: unknown, type: number, preset: Preset | undefined): string | undefined {
-  const usual = preset && Object.keys(preset.blanks).length === 0 ? preset.vendor.baseUrl : undefined
+  const usual = preset && Object.keys(preset.variables).length === 0 ? preset.vendor.baseUrl : undefined
   if (isUnset(base)) return usual
   const given = plain(base, 500).replace(/(?<!\/)\/+$/, '')
   if (!/^https?:\/\//.test(given) || !URL.canParse(given)) return undefined

@@ -50,8 +50,8 @@ export interface Refused {
   readonly waitMs?: number
   /** A problem that the operator must fix. */
   readonly ours?: string
-  /** The credential was put aside. */
-  readonly aside?: boolean
+  /** The credential was disabled, so another one may succeed. */
+  readonly credentialDisabled?: boolean
   /** The vendor refused the account's own key. */
   readonly byok?: boolean
 }
@@ -140,7 +140,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       }
       return { status, headers, body, refused }
     } catch (error) {
-      if (leave && error instanceof Fault && error.blame === 'upstream') {
+      if (leave && error instanceof Fault && error.blame === 'vendor') {
         heard = true
         if (!isOwn) vendors.failed(vendorName, account, error.kind, target.model)
       }
@@ -151,7 +151,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     }
   }
 
-  /** The refusal as it counts against the vendor. A refusal of one of several credentials puts only that credential aside. */
+  /** The refusal as it counts against the vendor. If one of several credentials is rejected, only that credential is disabled. */
   function judged(
     place: TaskPlace,
     { status, headers }: Pick<Reply, 'status' | 'headers'>,
@@ -162,7 +162,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
     const { account = '' } = place
     if (refused === undefined) credentials.succeeded(place, account)
     if (refused?.credential === undefined) return refused
-    credentials.putAside(place, account, { why: refused.credential, status, seconds: retryAfterSeconds(headers) })
+    credentials.disable(place, account, { why: refused.credential, status, seconds: retryAfterSeconds(headers) })
     return { vendorsFault: false }
   }
 
@@ -218,7 +218,7 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       const told = asFault(describe(fault, { paidRequest: { product: 'the model' }, target: place.target }))
       const busy = fault.kind === 'upstream_rate_limited' || fault.kind === 'upstream_unavailable'
       const forNow = busy ? { forNow: told } : {}
-      if (place.credentials && refused.credential) return { outcome: 'refused', aside: true, ...forNow }
+      if (place.credentials && refused.credential) return { outcome: 'refused', credentialDisabled: true, ...forNow }
       const ofByokKey = place.credential === BYOK ? byokKeyFault(refused, place.vendorName) : undefined
       if (ofByokKey) {
         const said = ofByokKey.kind === 'byok_key_limited' ? { forNow: ofByokKey } : { fault: ofByokKey }

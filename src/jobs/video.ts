@@ -121,9 +121,9 @@ async function hand(job: ClaimedJob, order: VideoOrder, candidate: Candidate, de
 /** Retries while there is time. Then the job fails with the error of its last submission. */
 async function refusedForNow(job: ClaimedJob, refused: Refused, deps: StepDeps): Promise<StepEnding> {
   const { timing } = deps
-  const { aside, forNow = new Fault('upstream_unavailable'), waitMs } = refused
-  // If the credential was put aside, another one is tried soon.
-  const afterMs = aside ? timing.retryMs : (waitMs ?? backoffMs(timing, job.submissions + 1))
+  const { credentialDisabled, forNow = new Fault('upstream_unavailable'), waitMs } = refused
+  // If the credential was disabled, another one is tried soon.
+  const afterMs = credentialDisabled ? timing.retryMs : (waitMs ?? backoffMs(timing, job.submissions + 1))
   if (job.age_ms + afterMs > timing.submitForMs) return fail(job, errorOf(forNow), deps)
   return again(afterMs, 'CONNECT')
 }
@@ -221,7 +221,7 @@ async function fetchResult(job: ClaimedJob, task: Task, deps: StepDeps): Promise
     files = { video: await copy(task.videoUrl, 'video') }
     if (task.lastFrameUrl) files = { ...files, lastFrame: await copy(task.lastFrameUrl, 'image') }
   } catch (error) {
-    if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
+    if (!(error instanceof Fault) || error.blame !== 'vendor') throw error
     deps.log.warn({ job: job.id, attempt: job.attempts, ...error.details.internal }, 'video could not be fetched')
     if (job.attempts >= ATTEMPTS_MAX)
       return fail(
@@ -329,6 +329,6 @@ function errorOf(fault: Fault, reason?: string): JobError {
 
 /** Returns a fault of the vendor and throws any other error. */
 function unlessOurs(error: unknown): Fault {
-  if (error instanceof Fault && error.blame === 'upstream') return error
+  if (error instanceof Fault && error.blame === 'vendor') return error
   throw error
 }

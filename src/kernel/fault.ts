@@ -1,7 +1,7 @@
 // Every way a call can go wrong, one row each: the contract's integer code, the HTTP status, who is to blame and the
 // text a caller may read. The reference page in docs/reference is generated from this table.
 
-export type Blame = 'caller' | 'upstream' | 'us'
+export type Blame = 'caller' | 'vendor' | 'gateway'
 
 interface FaultSpec {
   readonly code: number
@@ -87,47 +87,47 @@ export const FAULTS = {
   upstream_rate_limited: {
     code: 40001,
     status: 429,
-    blame: 'upstream',
+    blame: 'vendor',
     text: 'The vendor is at its rate limit. You were not charged; try again shortly.',
   },
   upstream_invalid: { code: 10000, status: 400, blame: 'caller', text: 'The vendor rejected the request.' },
   upstream_failed: {
     code: 50000,
     status: 502,
-    blame: 'upstream',
+    blame: 'vendor',
     text: 'The vendor failed. You were not charged for what it did not deliver.',
   },
   upstream_garbled: {
     code: 50000,
     status: 502,
-    blame: 'upstream',
+    blame: 'vendor',
     text: 'The vendor sent an answer that could not be parsed.',
   },
   answer_unfit: {
     code: 50000,
     status: 422,
-    blame: 'upstream',
+    blame: 'vendor',
     text: 'The model’s answer is not the requested JSON. It was charged as the vendor billed it.',
   },
   unavailable: {
     code: 50001,
     status: 503,
-    blame: 'us',
+    blame: 'gateway',
     text: 'The service is not available right now. Nothing was charged; try again shortly.',
   },
   upstream_unavailable: {
     code: 50001,
     status: 503,
-    blame: 'upstream',
+    blame: 'vendor',
     text: 'The vendor is not available right now. You were not charged; try again shortly.',
   },
   upstream_timeout: {
     code: 50002,
     status: 504,
-    blame: 'upstream',
+    blame: 'vendor',
     text: 'The vendor was too slow. You were not charged for what it did not deliver.',
   },
-  internal: { code: 50003, status: 500, blame: 'us', text: 'Something went wrong on our side.' },
+  internal: { code: 50003, status: 500, blame: 'gateway', text: 'Something went wrong on our side.' },
 } as const satisfies Record<string, FaultSpec>
 
 export type FaultName = keyof typeof FAULTS

@@ -10,6 +10,9 @@ export const RENAMED: Readonly<Record<string, string>> = {
   keepsAnswers: 'responseCache',
   'kept-answers': 'response-cache',
   'own-keys': 'byok-keys',
+  blanks: 'variables',
+  ownMax: 'overridden',
+  refusedDomains: 'blockedDomains',
 }
 
 /** A sentence about the first of these names that was changed. */

@@ -159,7 +159,7 @@ test('what a vendor wrote never stands in the way of a settlement', async () => 
   const id = `${acc}-a`
   assert.equal((await ledger.reserve(reservation(id, acc, 10n))).outcome, 'held')
   const message = 'half a \ud83d and a \0'
-  const fault = { name: 'upstream_error', code: 1, status: 502, blame: 'upstream', message } as const
+  const fault = { name: 'upstream_error', code: 1, status: 502, blame: 'vendor', message } as const
   const settled = await ledger.resolve({
     ...resolution(id, acc, 'settled', 10n),
     attemptLog: { heldMs: null, attempts: [], fault },

@@ -27,8 +27,8 @@ export type AccountView = z.infer<typeof accountView>
 export const webhookSecretView = z.object({ secret: z.string() })
 export type WebhookSecretView = z.infer<typeof webhookSecretView>
 
-/** Why a call went no further than this attempt: the vendor refused the request itself, no route was left, there was no time for another, the caller left, the answer broke off, or another vendor that was called too was faster. */
-const stop = z.enum(['refused', 'exhausted', 'slow', 'left', 'broke', 'outrun'])
+/** Why no further attempt followed: the vendor rejected the request itself, no route was left, the attempt timed out, the caller disconnected, the answer ended in the middle, or another vendor was faster (hedging). */
+const stop = z.enum(['rejected', 'exhausted', 'timeout', 'client_closed', 'interrupted', 'hedge_lost'])
 export type Stop = z.infer<typeof stop>
 
 /** One attempt at a vendor. A vendor that was passed over has `skipped`. */
@@ -95,7 +95,7 @@ const attemptLog = z.object({
       name: z.string(),
       code: count,
       status: count,
-      blame: z.enum(['caller', 'upstream', 'us']),
+      blame: z.enum(['caller', 'vendor', 'gateway']),
       message: z.string(),
     })
     .nullable(),
@@ -104,16 +104,16 @@ export type AttemptLog = z.infer<typeof attemptLog>
 
 const outcome = z.enum(['settled', 'released', 'expired'])
 
-/** What a row of usage can be: a resolved call, or calls that were refused before anything was held. */
-const usageOutcome = z.enum([...outcome.options, 'refused'])
-/** What calls are sought by: also whether they succeeded or failed, of those that were not refused. */
+/** A row of usage is a resolved call, or calls that were rejected before credits were held. */
+const usageOutcome = z.enum([...outcome.options, 'rejected'])
+/** The filter of calls: also whether they succeeded or failed, among those that were not rejected. */
 export const soughtOutcome = z.enum([...usageOutcome.options, 'succeeded', 'failed'])
 
 /** Its fields are the columns of the CSV file too, in this order. */
 export const usageView = z.object({
   id: z.string(),
   at: time,
-  /** Empty: refused before it was known. */
+  /** Empty: the call was rejected before its product was known. */
   product: z.string(),
   endpoint: z.string(),
   /** Of a call by an agent: its session, or what its program calls itself. */
@@ -136,10 +136,10 @@ export const usageView = z.object({
   /** Null: no vendor answered. */
   route: count.nullable(),
   job: z.string().nullable(),
-  /** The name of the fault by which it failed or was refused, and what its caller was told. */
+  /** The name of the fault by which it failed or was rejected, and the message to the caller. */
   fault: z.string().nullable(),
   message: z.string().nullable(),
-  /** How many calls it stands for: of many refusals in a minute, some are only counted. */
+  /** How many calls this row stands for: of many rejected calls in a minute, some are only counted. */
   calls: count,
   /** For operators only: what the vendor took for it. Null: not known. */
   cost: credits.nullable().exactOptional(),
@@ -169,7 +169,7 @@ export type ClientSum = z.infer<typeof clientSum>
 export const usageDetail = usageView.extend({
   account: z.string(),
   lines: z.array(z.object({ unit: z.enum(UNIT_NAMES), quantity: count, rate: credits, per: count, amount: credits })),
-  /** Null: it was refused before a price was looked at. */
+  /** Null: it was rejected before its price was read. */
   catalogVersion: count.nullable(),
   attemptLog: attemptLog.nullable(),
   /** What it sent and was sent is kept, and can be read. */
@@ -340,7 +340,7 @@ const budgetState = {
   /** Used of the maximum: 1 is all of it. */
   share: z.number(),
   /** When it begins anew; null: it never does, or bit by bit. */
-  renewsAt: time.nullable(),
+  resetsAt: time.nullable(),
 }
 
 /** How much a value may use: a user, a tag, a session, a key, a member, a team or a project. */
@@ -369,7 +369,7 @@ export type BudgetView = z.infer<typeof budgetView>
 export const budgetValueView = z.object({
   value: z.string(),
   /** Its maximum was set for this value alone. */
-  ownMax: z.boolean(),
+  overridden: z.boolean(),
   ...budgetState,
 })
 export type BudgetValueView = z.infer<typeof budgetValueView>

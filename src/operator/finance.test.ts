@@ -75,7 +75,7 @@ const micro = (amount: string) => parseCredits(amount) ?? assert.fail(amount)
 function checkSum(of: MonthlyStatement): void {
   const moved = micro(of.topUps) - micro(of.usage) + micro(of.corrections) + micro(of.settlement)
   assert.equal(micro(of.opening) + moved, micro(of.closing), of.month)
-  const listed = of.products.reduce((sum, { charged }) => sum + micro(charged), micro(of.unlisted))
+  const listed = of.products.reduce((sum, { charged }) => sum + micro(charged), micro(of.unitemized))
   assert.equal(listed, micro(of.usage), of.month)
   assert.equal(
     of.movements.reduce((sum, one) => sum + micro(one.moved), 0n),
@@ -89,13 +89,13 @@ test('a statement adds up to the last decimal, each begins where the one before 
   all.forEach(checkSum)
   for (const [at, one] of all.slice(1).entries()) assert.equal(one.opening, all[at]?.closing)
   assert.deepEqual(
-    all.map(({ opening, topUps, usage, corrections, closing, unlisted }) => [
+    all.map(({ opening, topUps, usage, corrections, closing, unitemized }) => [
       opening,
       topUps,
       usage,
       corrections,
       closing,
-      unlisted,
+      unitemized,
     ]),
     [
       ['0', '0', '0', '0', '0', '0'],
@@ -166,7 +166,7 @@ test('margins by model, customer, vendor and month are the same before and after
       row.name ?? row.group,
       row.calls,
       row.charged,
-      row.costed,
+      row.chargedWithKnownCost,
       row.cost,
       row.margin,
       row.marginPercent,
@@ -178,7 +178,7 @@ test('margins by model, customer, vendor and month are the same before and after
   assert.deepEqual(before.october.totals, {
     calls: 3,
     charged: '14.500001',
-    costed: '1.500001',
+    chargedWithKnownCost: '1.500001',
     cost: '0.75',
     margin: '0.750001',
     marginPercent: 50,
@@ -217,7 +217,7 @@ test('margins by model, customer, vendor and month are the same before and after
   const csv = await ask('GET', '/margins?by=account&from=2025-08&to=2025-10', undefined, { accept: 'text/csv' })
   assert.match(
     csv.text,
-    /^group,name,calls,charged,costed,cost,margin,marginPercent,unbilled\r\nacc_\w+,"Acme & Söhne ""GmbH""",5,34\.500002/,
+    /^group,name,calls,charged,chargedWithKnownCost,cost,margin,marginPercent,unbilled\r\nacc_\w+,"Acme & Söhne ""GmbH""",5,34\.500002/,
   )
   const paged = await margins('by=product&from=2025-10&limit=1')
   assert.deepEqual([paged.items.length, paged.next, paged.totals], [1, '1', before.october.totals])

@@ -20,11 +20,11 @@ export const vendorCredentialView = credentialView.extend({
   /** Of its value; null where there is none, or it is too short to show any of it. */
   last4: z.string().nullable(),
   unreadable: z.literal(true).exactOptional(),
-  /** Until then the others are used; null: it is in use. */
-  asideUntil: time.nullable(),
-  /** Why it is put aside: not accepted, without money, or used too much. */
-  why: z.enum(['refused', 'spent', 'limited']).nullable(),
-  /** What the vendor answered then. */
+  /** Until then other credentials are used; null: it is in use. */
+  disabledUntil: time.nullable(),
+  /** Why the vendor does not accept it: the value is wrong, its account has no money, or too many calls use it. */
+  disabledReason: z.enum(['rejected', 'out_of_funds', 'rate_limited']).nullable(),
+  /** The status of the vendor's answer then. */
   status: count.nullable(),
   lastSuccessAt: time.nullable(),
   /** Other vendors that the catalog gives the same credential: replacing it replaces theirs. */
@@ -76,10 +76,10 @@ const ownFee = z.object({
 export const byokKeyView = z.object({
   vendor: z.string(),
   /** false: the catalog no longer accepts BYOK keys for this vendor, and a stored key is not used. */
-  taken: z.boolean(),
+  allowed: z.boolean(),
   stored: z.boolean(),
   /** The vendor has another address than when the key was stored: it is not used until it is stored again. */
-  asksAgain: z.boolean(),
+  addressChanged: z.boolean(),
   last4: z.string().nullable(),
   /** Where the key fails, calls go by the gateway's own credential, at the full price. */
   fallback: z.boolean(),
@@ -106,12 +106,12 @@ const liveCallView = z.object({
   stream: z.boolean(),
   running: z.boolean(),
   status: count.nullable(),
-  /** `refused` before a vendor was asked; `failed` afterwards. */
+  /** `rejected`: before a vendor was called; `failed`: afterwards. */
   outcome: z.string().nullable(),
   fault: z.string().nullable(),
   charged: credits,
   durationMs: z.number(),
-  /** How many it stands for: calls of a key that are refused alike within a minute are one line. */
+  /** How many calls this line stands for: calls of a key that are rejected for the same reason within a minute are one line. */
   calls: count,
 })
 export type LiveCallView = z.infer<typeof liveCallView>

@@ -284,7 +284,7 @@ async function settleLeft(
   const { usage, outputTokensSeen, promptUsage, uses, price } = relay.state
   if (!usage && outputTokensSeen === 0 && !uses && !promptUsage) {
     const { paidRequest, principal, attempted } = answered
-    recordAbortedCost('left', attempted.candidate, { paidRequest, account: principal.accountId }, deps)
+    recordAbortedCost('client_closed', attempted.candidate, { paidRequest, account: principal.accountId }, deps)
     throw CLIENT_CLOSED
   }
   const owed = usage ?? seenUsage(answered, relay.state)
@@ -317,7 +317,7 @@ function toCallerFault(error: unknown, { paidRequest, attempted, seen }: Answere
   const fault = asFault(told)
   const deadlineMs = deadlineOf(fault, candidate)
   const times = { startMs, endMs: world.elapsedMs(), deadlineMs }
-  const about = { fault, said: vendorWords(error, hearing), stop: 'broke' as const }
+  const about = { fault, said: vendorWords(error, hearing), stop: 'interrupted' as const }
   seen.recorder.add({ vendor, route, ...times, status: reply.status, ...about })
   return told
 }

@@ -32,7 +32,7 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
     const ending = endingOf(error)
     if (ending.fault) deps.refusals.note(ending.fault, seen.held ? undefined : refusedCall(arrived))
     // A request that a guardrail blocked has a hold, but no vendor was called.
-    seen.end({ ...ending, outcome: seen.held && !isBlocked(error, 'request') ? 'failed' : 'refused', charged: 0n })
+    seen.end({ ...ending, outcome: seen.held && !isBlocked(error, 'request') ? 'failed' : 'rejected', charged: 0n })
     throw error
   }
 }
@@ -167,7 +167,7 @@ const TOO_LONG = /context_(?:length|window)/
 
 function mayAnotherModelHelp(error: unknown, { out }: Held): boolean {
   if (out.signal.aborted || !(error instanceof Fault)) return false
-  return error.blame === 'upstream' || TOO_LONG.test(error.details.vendorCode ?? '')
+  return error.blame === 'vendor' || TOO_LONG.test(error.details.vendorCode ?? '')
 }
 
 async function accept(arrived: JobCall, seen: Seen, deps: PathDeps): Promise<Settled> {

@@ -156,7 +156,7 @@ async function send(held: Held, controller: AbortController, deps: ShadowDeps): 
   const outcome = heard.isWhole ? 'answered' : 'failed'
   const { product } = paidRequest
   const { accountId: account } = principal
-  deps.unbilled.count({ kind: 'copy', account, vendor, product, model: target.model, credential, usage, cost })
+  deps.unbilled.count({ kind: 'shadow', account, vendor, product, model: target.model, credential, usage, cost })
   const tokens = { inputTokens: inputTokensOf(usage), outputTokens: outputTokensOf(usage) }
   const about = { requestId, product, vendor, outcome, ...tokens }
   deps.log.info({ ...about, cost: cost === undefined ? null : formatCredits(cost) }, 'shadow call')

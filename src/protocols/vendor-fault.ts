@@ -117,7 +117,7 @@ export function vendorFault(error: unknown): Fault {
 }
 
 /** A vendor's objection to a credential rather than to the call: it is rejected, its account has no money, or it is rate limited. */
-export type CredentialFault = 'refused' | 'spent' | 'limited'
+export type CredentialFault = 'rejected' | 'out_of_funds' | 'rate_limited'
 
 export interface Refusal {
   readonly fault: Fault
@@ -135,16 +135,16 @@ export function refusal(status: number, said: VendorError | undefined, model: st
     new VendorFault(kind, said ?? { words: [], message: '' }, { ...more, internal: { status } })
   if (said?.as !== undefined) return { fault: made(said.as), vendorsFault: false }
   if (status === 401 || (status === 403 && !isOurAccount(words, message, true)))
-    return { fault: made('upstream_failed'), ours: CREDENTIAL, vendorsFault: true, credential: 'refused' }
+    return { fault: made('upstream_failed'), ours: CREDENTIAL, vendorsFault: true, credential: 'rejected' }
   const refused = status >= 400 && status < 500
   if (status === 402 || (refused && isOurAccount(words, message, status !== 429)))
-    return { fault: made('upstream_unavailable'), ours: ACCOUNT, vendorsFault: true, credential: 'spent' }
+    return { fault: made('upstream_unavailable'), ours: ACCOUNT, vendorsFault: true, credential: 'out_of_funds' }
   if ((status === 400 || status === 404) && isUnknownModel(words, message, model))
     return { fault: made('upstream_failed'), ours: MODEL, vendorsFault: false }
   const kind = BY_STATUS[status] ?? (refused ? 'upstream_invalid' : 'upstream_failed')
   const fault = made(kind, status === 429 || status === 503 || status === 529 ? later : {})
-  const limited = status === 429 ? { credential: 'limited' as const } : {}
-  return { fault, vendorsFault: fault.blame === 'upstream' && status !== 429, ...limited }
+  const limited = status === 429 ? { credential: 'rate_limited' as const } : {}
+  return { fault, vendorsFault: fault.blame === 'vendor' && status !== 429, ...limited }
 }
 
 /** The fault for the account if a vendor rejects its BYOK key; undefined if the key is not the problem. */
@@ -154,16 +154,16 @@ export function byokKeyFault({ credential, fault }: Refusal, vendor: string): Fa
   switch (credential) {
     case undefined:
       return undefined
-    case 'limited':
+    case 'rate_limited':
       return new Fault('byok_key_limited', {
         message: `This account's BYOK key for "${vendor}" is at its rate limit there. You were not charged; try again shortly.`,
         ...later,
       })
-    case 'spent':
+    case 'out_of_funds':
       return new Fault('byok_key_rejected', {
         message: `The vendor says that the account of your BYOK key for "${vendor}" has no money left. You were not charged.`,
       })
-    case 'refused':
+    case 'rejected':
       return new Fault('byok_key_rejected', {
         message: `The vendor does not accept this account's BYOK key for "${vendor}". Replace or remove it in the console. You were not charged.`,
       })

@@ -383,12 +383,12 @@ export function createRecordingPolicies(options: {
   async function get(account: string): Promise<ContentRules> {
     const both = [account, testAccountOf(account)]
     const rows = await database.query<{ scope: string } & RecordingPolicy>(LIST, [both])
-    const [kept] = await database.query<{ calls: number }>(COUNT, [both])
+    const [stored] = await database.query<{ calls: number }>(COUNT, [both])
     const whole = rows.find(({ scope }) => scope === ACCOUNT)
     return {
       account: whole ? { days: whole.days, maxBytes: whole.maxBytes } : null,
       keys: rows.filter(({ scope }) => scope !== ACCOUNT).map(({ scope: key, ...rule }) => ({ key, ...rule })),
-      kept: kept?.calls ?? 0,
+      storedCalls: stored?.calls ?? 0,
     }
   }
 

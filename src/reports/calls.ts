@@ -134,7 +134,7 @@ const OF_REFUSAL: Readonly<Record<string, string>> = {
   endpoint: 'u.endpoint',
   keyId: 'u.key_id',
   keyName: KEY_NAME,
-  outcome: `'refused'`,
+  outcome: `'rejected'`,
   status: 'u.status',
   charged: '0::bigint',
   held: '0::bigint',
@@ -185,7 +185,7 @@ function shown(value: unknown): unknown {
 
 /** A rejection has a fault, and nothing else to tell. */
 function attemptLogOfRefusal({ outcome, fault: name, status, message }: UsageRow): AttemptLog | null {
-  if (outcome !== 'refused' || !isFaultName(name)) return null
+  if (outcome !== 'rejected' || !isFaultName(name)) return null
   const { code, blame } = FAULTS[name]
   const fault = { name, code, status: Number(status), blame, message: String(message) }
   return { heldMs: null, attempts: [], fault }
@@ -306,7 +306,7 @@ export const USAGE: Columns = {
 
 /** Rejected before anything was held: it cost nothing, took no time and reached nobody. */
 export const REFUSAL: Columns = {
-  outcome: `'refused'::text`,
+  outcome: `'rejected'::text`,
   status: 'u.status',
   charged: '0::bigint',
   duration: '0',
@@ -318,8 +318,8 @@ export const REFUSAL: Columns = {
 }
 
 /** Whether the table can have any of them: what cannot is not read. */
-export const mayBeRefused = ({ outcome }: CallFilter) => outcome === undefined || outcome === 'refused'
-export const mayBeUsage = ({ outcome }: CallFilter) => outcome !== 'refused'
+export const mayBeRefused = ({ outcome }: CallFilter) => outcome === undefined || outcome === 'rejected'
+export const mayBeUsage = ({ outcome }: CallFilter) => outcome !== 'rejected'
 
 /** The condition for rows of a table. */
 export function whereOf(filter: CallFilter, columns: Columns, values: Values): string {

@@ -98,7 +98,10 @@ interface Row {
 }
 
 /** Of all accounts but those for tests. The routes are those on which more was paid than earned, the dearest first. */
-export async function readMargin(database: Database, days: number): Promise<Pick<HomeFigures, 'margin' | 'losing'>> {
+export async function readMargin(
+  database: Database,
+  days: number,
+): Promise<Pick<HomeFigures, 'margin' | 'unprofitableRoutes'>> {
   const [rows, [unbilled]] = await Promise.all([
     database.query<Row>(READ, [days]),
     database.query<{ cost: bigint }>(UNBILLED_LATELY, [days]),
@@ -107,10 +110,10 @@ export async function readMargin(database: Database, days: number): Promise<Pick
   return {
     margin: {
       charged: sum((row) => row.charged),
-      costed: sum((row) => row.costed),
+      chargedWithKnownCost: sum((row) => row.costed),
       cost: sum((row) => row.cost, unbilled?.cost),
     },
-    losing: rows
+    unprofitableRoutes: rows
       .filter(({ cost, costed }) => cost > costed)
       .sort((a, b) => Number(b.cost - b.costed - (a.cost - a.costed)))
       .slice(0, LOSING_MAX)
@@ -287,7 +290,7 @@ function marginOf({ calls, charged, costed, cost, unbilled = 0n }: Sums): Margin
   return {
     calls: Number(calls),
     charged: formatCredits(charged),
-    costed: formatCredits(costed),
+    chargedWithKnownCost: formatCredits(costed),
     cost: formatCredits(cost),
     margin: formatCredits(costed - cost),
     marginPercent: costed === 0n ? null : Number(((costed - cost) * 1000n) / costed) / 10,
@@ -299,8 +302,8 @@ function marginOf({ calls, charged, costed, cost, unbilled = 0n }: Sums): Margin
 export function marginTotals(rows: readonly MarginRow[]): MarginPage['totals'] {
   const read = (amount: string) => parseCredits(amount) ?? 0n
   const none: Sums = { calls: 0n, charged: 0n, costed: 0n, cost: 0n }
-  const sums = rows.map(({ calls, charged, costed, cost, unbilled }) => ({
-    ...{ calls: BigInt(calls), charged: read(charged), costed: read(costed), cost: read(cost) },
+  const sums = rows.map(({ calls, charged, chargedWithKnownCost, cost, unbilled }) => ({
+    ...{ calls: BigInt(calls), charged: read(charged), costed: read(chargedWithKnownCost), cost: read(cost) },
     unbilled: read(unbilled),
   }))
   return marginOf(sums.reduce(plus, none))

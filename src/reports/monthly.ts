@@ -115,7 +115,7 @@ export function createMonthlyStatements(options: {
           label === undefined ? undefined : await readStatementLabel(tx, account, summedValues({ from, to }), label)
         return {
           ...{ sums, movements, products: await productsOf(tx, values, usage) },
-          ...(labelled && { label: { ...labelled.label, unlisted: formatCredits(usage - labelled.sum) } }),
+          ...(labelled && { label: { ...labelled.label, unitemized: formatCredits(usage - labelled.sum) } }),
         }
       })
       if (!found) return undefined
@@ -127,7 +127,7 @@ export function createMonthlyStatements(options: {
         products: products.map(({ key_id, name, charged, ...row }) => ({
           ...{ ...row, keyId: key_id, keyName: name, charged: formatCredits(charged) },
         })),
-        unlisted: formatCredits(usageOf(sums) - sumOf(products)),
+        unitemized: formatCredits(usageOf(sums) - sumOf(products)),
         ...(found.label && { label: found.label }),
         movements: movements.map(({ at, kind, amount, note }) => ({
           ...{ at: at.toISOString(), kind, moved: formatCredits(movedBy({ kind, amount })), note },

@@ -63,8 +63,8 @@ export interface UsageLine {
   readonly charged: string
 }
 
-export function usageLines({ products, unlisted, label }: MonthlyStatement): UsageLine[] {
-  const gone = label?.unlisted ?? unlisted
+export function usageLines({ products, unitemized, label }: MonthlyStatement): UsageLine[] {
+  const gone = label?.unitemized ?? unitemized
   return [
     ...(label
       ? label.values.map(({ value, calls, charged }) => ({

@@ -63,7 +63,7 @@ export interface SumsOrder {
 interface Summed {
   requests: bigint
   errors: bigint
-  refused: bigint
+  rejected: bigint
   charged: bigint
   duration_ms: bigint
   input_tokens: bigint | null
@@ -84,7 +84,7 @@ const HOUR_MS = 3_600_000
 export const CALLS_DAYS_MAX = 92
 
 const NONE: Summed = {
-  ...{ requests: 0n, errors: 0n, refused: 0n, charged: 0n, duration_ms: 0n },
+  ...{ requests: 0n, errors: 0n, rejected: 0n, charged: 0n, duration_ms: 0n },
   ...{ input_tokens: 0n, output_tokens: 0n },
 }
 const plus = (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : a + b)
@@ -93,7 +93,7 @@ function added(a: Summed, b: Summed): Summed {
   return {
     requests: a.requests + b.requests,
     errors: a.errors + b.errors,
-    refused: a.refused + b.refused,
+    rejected: a.rejected + b.rejected,
     charged: a.charged + b.charged,
     duration_ms: a.duration_ms + b.duration_ms,
     input_tokens: plus(a.input_tokens, b.input_tokens),
@@ -101,10 +101,10 @@ function added(a: Summed, b: Summed): Summed {
   }
 }
 
-const shownSums = ({ requests, errors, refused, charged }: Summed) => ({
+const shownSums = ({ requests, errors, rejected, charged }: Summed) => ({
   requests: Number(requests),
   errors: Number(errors),
-  refused: Number(refused),
+  rejected: Number(rejected),
   charged: formatCredits(charged),
 })
 
@@ -130,7 +130,7 @@ export async function readSums(database: Database, filter: SumsFilter, order: Su
     ...{ by, per, zone, steps: steps.map((at) => at.toISOString()) },
     ...{ from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
     totals: totalsOf(rows),
-    ...(before ? { before: totalsOf(before) } : {}),
+    ...(before ? { previous: totalsOf(before) } : {}),
     groups: [...groups]
       .sort(([, a], [, b]) => Number(b.charged - a.charged) || Number(b.requests - a.requests))
       .map(([group, sum]) => ({ ...named(group), ...shownSums(sum) })),
@@ -312,10 +312,10 @@ export async function readLatency(database: Database, filter: SumsFilter, order:
   const timed = (row: TimedRow) => ({ at: atStep(steps, row.step ?? 1), ...percentiles(row) })
   return {
     ...{ by, per, zone, steps: steps.map((at) => at.toISOString()) },
-    whole: whole ? percentiles(whole) : null,
-    /** More calls than these were not looked at. */
-    isPart: Number(whole?.calls ?? 0n) >= TIMED_MAX,
-    over: of(true, false).map(timed),
+    overall: whole ? percentiles(whole) : null,
+    /** At most TIMED_MAX calls are evaluated, the newest. */
+    truncated: Number(whole?.calls ?? 0n) >= TIMED_MAX,
+    overTime: of(true, false).map(timed),
     groups: groups.map((row) => ({ ...named(row), ...percentiles(row) })),
     series: of(true, true).map((row) => ({ ...timed(row), group: row.group ?? '' })),
   }
@@ -325,11 +325,11 @@ function percentiles({ calls, spread: [p50 = 0, p95 = 0, p99 = 0] }: TimedRow): 
   return { calls: Number(calls), p50Ms: Math.round(p50), p95Ms: Math.round(p95), p99Ms: Math.round(p99) }
 }
 
-const SUMMED = `sum(u.requests)::bigint as requests, sum(u.errors)::bigint as errors, 0::bigint as refused, sum(u.charged)::bigint as charged,
+const SUMMED = `sum(u.requests)::bigint as requests, sum(u.errors)::bigint as errors, 0::bigint as rejected, sum(u.charged)::bigint as charged,
   sum(u.duration_ms)::bigint as duration_ms, sum(u.input_tokens)::bigint as input_tokens, sum(u.output_tokens)::bigint as output_tokens`
-const COUNTED = `count(*) as requests, count(*) filter (where u.status >= 400) as errors, 0::bigint as refused, sum(u.charged)::bigint as charged,
+const COUNTED = `count(*) as requests, count(*) filter (where u.status >= 400) as errors, 0::bigint as rejected, sum(u.charged)::bigint as charged,
   sum(u.duration_ms)::bigint as duration_ms, null::bigint as input_tokens, null::bigint as output_tokens`
-const REJECTED = `0::bigint as requests, 0::bigint as errors, sum(u.count)::bigint as refused, 0::bigint as charged, 0::bigint as duration_ms,
+const REJECTED = `0::bigint as requests, 0::bigint as errors, sum(u.count)::bigint as rejected, 0::bigint as charged, 0::bigint as duration_ms,
   0::bigint as input_tokens, 0::bigint as output_tokens`
 // Days begin at midnight where the reader is, also where one of them has 23 or 25 hours.
 const STEPS = {
@@ -464,7 +464,7 @@ export async function readStatementLabel(
   account: string,
   range: readonly [Date, Date, string, string],
   name: string,
-): Promise<{ label: Omit<StatementLabel, 'unlisted'>; sum: bigint }> {
+): Promise<{ label: Omit<StatementLabel, 'unitemized'>; sum: bigint }> {
   const values = [account, ...range, name]
   const rows = await database.query<{ value: string | null; calls: bigint; charged: bigint }>(IN_STATEMENT, values)
   const shownRows = rows.map(({ value, calls, charged }) => ({

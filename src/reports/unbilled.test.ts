@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createUnbilled } from './unbilled.ts'
 
-const ONE = { kind: 'copy', vendor: 'north', product: 'plain', model: 'm', usage: { input: 10, output: 5 } } as const
+const ONE = { kind: 'shadow', vendor: 'north', product: 'plain', model: 'm', usage: { input: 10, output: 5 } } as const
 
 test('what could not be written is added with the next, once; what was counted for tests is not there', async () => {
   const written: Record<string, unknown>[][] = []

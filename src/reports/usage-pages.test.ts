@@ -55,11 +55,11 @@ test('pages of every size and order hold each call and each rejection once, in o
   await refused(id, rejections)
   const order = (sort: (typeof SORTS)[number], row: { charged: string; durationMs: number }) =>
     sort === 'time' ? 0 : sort === 'duration' ? row.durationMs : Number(row.charged)
-  for (const outcome of [undefined, 'refused', 'settled'])
+  for (const outcome of [undefined, 'rejected', 'settled'])
     for (const sort of SORTS)
       for (const ascending of [true, false]) {
         const whole = await allPages({ account: id, sort, ascending, outcome, limit: 100 })
-        const wanted = outcome === undefined ? 32 : outcome === 'refused' ? 9 : 16
+        const wanted = outcome === undefined ? 32 : outcome === 'rejected' ? 9 : 16
         assert.equal(whole.length, wanted)
         const placed = whole.map((row) => [order(sort, row), row.id] as const)
         const inOrder = placed.toSorted(([a, one], [b, other]) => a - b || (one < other ? -1 : 1))
@@ -118,15 +118,15 @@ test('rejections are counted once, under that outcome and without one, and steps
   const range = { account: id, fromMs: BEGAN_MS - HOUR_MS, toMs: BEGAN_MS + HOUR_MS }
   for (const by of ['product', 'key', 'status', 'endpoint', 'vendor', 'account'] as const) {
     const order = { by, per: 'hour', zone: 'UTC' } as const
-    const { totals, series, groups } = await readSums(database, { ...range, outcome: 'refused' }, order)
-    assert.deepEqual([totals.requests, totals.errors, totals.refused, totals.charged], [0, 0, 6, '0'], by)
-    assert.deepEqual([groups.length, groups[0]?.refused], [1, 6])
+    const { totals, series, groups } = await readSums(database, { ...range, outcome: 'rejected' }, order)
+    assert.deepEqual([totals.requests, totals.errors, totals.rejected, totals.charged], [0, 0, 6, '0'], by)
+    assert.deepEqual([groups.length, groups[0]?.rejected], [1, 6])
     assert.deepEqual(
-      series.map(({ at, refused }) => [at, refused]),
+      series.map(({ at, rejected }) => [at, rejected]),
       [['2026-10-01T09:00:00.000Z', 6]],
     )
     const whole = await readSums(database, range, order)
-    assert.deepEqual([whole.totals.requests, whole.totals.refused], [2, 6])
+    assert.deepEqual([whole.totals.requests, whole.totals.rejected], [2, 6])
     // The rows were written just now.
     for (const { at } of whole.series) assert.equal(at, '2026-10-01T09:00:00.000Z')
   }
@@ -144,8 +144,8 @@ const MEANINGS: readonly (readonly [Partial<CallFilter>, (row: Told) => boolean]
   [{ client: 'agent' }, ({ client }) => client === 'agent'],
   [{ outcome: 'settled' }, ({ outcome }) => outcome === 'settled'],
   [{ outcome: 'released' }, ({ outcome }) => outcome === 'released'],
-  [{ outcome: 'refused' }, ({ outcome }) => outcome === 'refused'],
-  [{ outcome: 'failed' }, ({ outcome, status }) => outcome !== 'refused' && status >= 400],
+  [{ outcome: 'rejected' }, ({ outcome }) => outcome === 'rejected'],
+  [{ outcome: 'failed' }, ({ outcome, status }) => outcome !== 'rejected' && status >= 400],
   [{ outcome: 'succeeded' }, ({ status }) => status < 400],
   [{ status: '429' }, ({ status }) => status === 429],
   [{ status: '5xx' }, ({ status }) => status >= 500 && status < 600],
@@ -198,20 +198,20 @@ test('a filter means the same calls in lists, sums, latencies and CSV files, alo
     )
     const order = { by: 'vendor', per: 'hour', zone: 'UTC' } as const
     const { totals } = await readSums(database, filter, order)
-    const calls = wanted.filter(({ outcome }) => outcome !== 'refused')
+    const calls = wanted.filter(({ outcome }) => outcome !== 'rejected')
     assert.deepEqual(
-      [totals.requests, totals.errors, totals.refused, Math.round(Number(totals.charged) * 1e6)],
+      [totals.requests, totals.errors, totals.rejected, Math.round(Number(totals.charged) * 1e6)],
       [
         calls.length,
         calls.filter(({ status }) => status >= 400).length,
-        wanted.filter(({ outcome }) => outcome === 'refused').reduce((sum, row) => sum + row.calls, 0),
+        wanted.filter(({ outcome }) => outcome === 'rejected').reduce((sum, row) => sum + row.calls, 0),
         calls.reduce((sum, row) => sum + Math.round(Number(row.charged) * 1e6), 0),
       ],
       told,
     )
     const latency = await readLatency(database, filter, order)
     assert.equal(
-      latency.whole?.calls ?? 0,
+      latency.overall?.calls ?? 0,
       calls.filter(({ status, outcome }) => status < 400 && outcome === 'settled').length,
       told,
     )

@@ -18,8 +18,8 @@ export const step = z.enum(['hour', 'day'])
 export type Step = z.infer<typeof step>
 
 const sums = { requests: count, errors: count, charged: credits }
-/** `requests` and `errors` are of calls that were not refused. */
-const counts = { requests: count, errors: count, refused: count, charged: credits }
+/** `requests` and `errors` are of calls that were not rejected. */
+const counts = { requests: count, errors: count, rejected: count, charged: credits }
 /** A product, the id of a key, a status, an endpoint, a vendor, an agent, the id of an account or a label's value; and the name of a key or account. */
 const group = { group: z.string(), name: z.string().nullable() }
 
@@ -49,8 +49,8 @@ export const usageSums = z.object({
   from: time,
   to: time,
   totals,
-  /** Of as long a time right before, where it was asked for. */
-  before: totals.exactOptional(),
+  /** Of the period of the same length before it, if it was asked for. */
+  previous: totals.exactOptional(),
   /** Dearest first. */
   groups: z.array(z.object({ ...group, ...counts })),
   series: z.array(sumRow),
@@ -102,10 +102,10 @@ export const usageLatency = z.object({
   by: grouping,
   ...timeline,
   /** Null: none succeeded. */
-  whole: latency.nullable(),
-  /** There were more calls than are looked at: these are the newest. */
-  isPart: z.boolean(),
-  over: z.array(latency.extend({ at: time })),
+  overall: latency.nullable(),
+  /** There were more calls than are evaluated: these are the newest. */
+  truncated: z.boolean(),
+  overTime: z.array(latency.extend({ at: time })),
   /** Those with most calls first. */
   groups: z.array(latency.extend(group)),
   series: z.array(latency.extend({ at: time, group: z.string() })),
@@ -145,14 +145,16 @@ export const homeFigures = z.object({
   lowBalances: z.array(
     z.object({ id: z.string(), name: z.string(), available: credits, perDay: credits, daysLeft: z.number() }),
   ),
-  /** `costed` of what was charged is for calls whose cost is known, which is `cost`; the rest has a route without one. */
-  margin: z.object({ charged: credits, costed: credits, cost: credits }),
+  /** `cost` is that of the calls whose cost is known; `chargedWithKnownCost` is what was charged for these. */
+  margin: z.object({ charged: credits, chargedWithKnownCost: credits, cost: credits }),
   /** Routes on which more was paid to the vendor than was earned, the dearest first. */
-  losing: z.array(z.object({ product: z.string(), route: count, calls: count, charged: credits, cost: credits })),
-  /** What the catalogue itself sells below its cost, in sentences. */
-  lossNotes: z.array(z.string()),
+  unprofitableRoutes: z.array(
+    z.object({ product: z.string(), route: count, calls: count, charged: credits, cost: credits }),
+  ),
+  /** What the catalog sells below cost, in sentences. */
+  belowCostNotes: z.array(z.string()),
   /** Worst first. */
-  ailingVendors: z.array(
+  unhealthyVendors: z.array(
     z.object({
       name: z.string(),
       breaker: z.string(),
@@ -210,7 +212,7 @@ const statementLabel = z.object({
   /** The dearest first. An empty value: calls without the label. Null: all values beyond the first thousand. */
   values: z.array(z.object({ value: z.string().nullable(), calls: count, charged: credits })),
   /** Of the usage, what is not among the values, because its calls are no longer stored. */
-  unlisted: credits,
+  unitemized: credits,
 })
 export type StatementLabel = z.infer<typeof statementLabel>
 
@@ -232,7 +234,7 @@ export const monthlyStatement = z.object({
     }),
   ),
   /** Of the usage, what is not among the products, because it is not known any more how it was made up. */
-  unlisted: credits,
+  unitemized: credits,
   /** The usage by the values of a label, where it was asked for. */
   label: statementLabel.exactOptional(),
   movements: z.array(z.object({ at: time, kind: movement, moved: credits, note: z.string().nullable() })),
@@ -262,11 +264,11 @@ export const marginRow = z.object({
   calls: count,
   charged: credits,
   /** What was charged for the calls whose cost is known. */
-  costed: credits,
+  chargedWithKnownCost: credits,
   cost: credits,
-  /** costed − cost */
+  /** chargedWithKnownCost − cost */
   margin: credits,
-  /** Of `costed`, in percent; null: no cost is known. */
+  /** Of `chargedWithKnownCost`, in percent; null: no cost is known. */
   marginPercent: z.number().nullable(),
   /** The part of `cost` that vendors took for answers that no caller pays. */
   unbilled: credits,
@@ -281,10 +283,10 @@ export const marginPage = z.object({
 export type MarginPage = z.infer<typeof marginPage>
 
 /**
- * Why nobody is charged: a copy of a call (shadow traffic), a call that was broken off because another vendor was faster (`outrun`), because its first
- * token was late or because its caller left before it (`left`), or a check by a moderation model (`guardrail`).
+ * Why no caller is charged: it was a copy of a call (shadow traffic); it was aborted because another vendor was faster (hedging), because its first token was late, or because its caller disconnected
+ * before the first token; or it was a check by a moderation model.
  */
-const UNBILLED_KINDS = ['copy', 'outrun', 'late', 'left', 'guardrail'] as const
+const UNBILLED_KINDS = ['shadow', 'hedge_lost', 'first_token_timeout', 'client_closed', 'guardrail'] as const
 export type UnbilledKind = (typeof UNBILLED_KINDS)[number]
 
 /** What a vendor took on a day for answers that no caller pays. These are the columns of the CSV file too. */

@@ -135,8 +135,8 @@ export async function attempt(
       run: (signal, lost) => run(paidRequest, turns, { ...open, signal, lost }, deps),
       hasNext: () => turns.hasNext,
       lost({ candidate, startMs }, fault) {
-        const cost = recordAbortedCost('outrun', candidate, { paidRequest, account: open.account }, deps)
-        recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), fault, stop: 'outrun', cost })
+        const cost = recordAbortedCost('hedge_lost', candidate, { paidRequest, account: open.account }, deps)
+        recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), fault, stop: 'hedge_lost', cost })
       },
       decided: (words) => recorder.decided(words),
     },
@@ -412,9 +412,9 @@ function refusedBy(candidate: Candidate, facts: Facts, verdict: Verdict, deps: A
     vendors.answered(vendor, open.account, { status, latencyMs: endMs - startMs, refusal, product })
   if (ofCredential) {
     const seconds = fault.details.retryAfterSeconds
-    vendors.credentials.putAside(candidate, open.account, { why: verdict.credential, status, seconds })
+    vendors.credentials.disable(candidate, open.account, { why: verdict.credential, status, seconds })
   }
-  const stop = curable ? {} : { stop: 'refused' as const }
+  const stop = curable ? {} : { stop: 'rejected' as const }
   open.recorder.add({
     ...placeOf(candidate),
     startMs,
@@ -443,18 +443,18 @@ function failedAt(
   const { vendorName: vendor } = candidate
   const isOwn = candidate.credential === BYOK
   const { phase } = fault.details.internal ?? {}
-  const left = hasBegun && open.signal.aborted ? 'left' : undefined
-  const kind = open.lost?.aborted ? 'outrun' : phase === 'first-token' ? 'late' : left
+  const left = hasBegun && open.signal.aborted ? 'client_closed' : undefined
+  const kind = open.lost?.aborted ? 'hedge_lost' : phase === 'first-token' ? 'first_token_timeout' : left
   const cost = kind && recordAbortedCost(kind, candidate, { paidRequest, account: open.account }, deps)
   const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault, cost }
   if (open.lost?.aborted) {
     if (!isOwn) vendors.undecided(vendor, open.account)
-    open.recorder.add({ ...tried, stop: 'outrun' })
+    open.recorder.add({ ...tried, stop: 'hedge_lost' })
     throw error
   }
-  if (open.signal.aborted || !(error instanceof Fault) || fault.blame !== 'upstream') {
+  if (open.signal.aborted || !(error instanceof Fault) || fault.blame !== 'vendor') {
     if (!isOwn) vendors.undecided(vendor, open.account)
-    open.recorder.add({ ...tried, stop: open.signal.aborted ? 'left' : 'refused' })
+    open.recorder.add({ ...tried, stop: open.signal.aborted ? 'client_closed' : 'rejected' })
     throw error
   }
   if (!isOwn) vendors.failed(vendor, open.account, fault.kind, product)
@@ -463,7 +463,7 @@ function failedAt(
   open.recorder.add({
     ...tried,
     deadlineMs: deadlineOf(fault, candidate),
-    ...(slow ? { stop: 'slow' } : {}),
+    ...(slow ? { stop: 'timeout' } : {}),
   })
   logFailure(fault, about(open, candidate, attempts), log)
   if (slow || (once && fault.details.internal?.sent !== false)) throw fault
@@ -548,7 +548,7 @@ function enter(
 ) {
   const noPlace = (error: unknown): Fault => {
     if (credential !== BYOK) vendors.undecided(name, account)
-    if (!(error instanceof Fault) || error.blame !== 'upstream') throw error
+    if (!(error instanceof Fault) || error.blame !== 'vendor') throw error
     return error
   }
   try {
@@ -578,5 +578,5 @@ async function judge(reply: UpstreamReply, exchange: Exchange, hearing: Redactio
     wait === undefined ? {} : { retryAfterSeconds: wait },
   )
   const fault = asFault(describe(verdict.fault, hearing))
-  return { ...verdict, fault, curable: fault.blame === 'upstream', vendorError: vendorWords(verdict.fault, hearing) }
+  return { ...verdict, fault, curable: fault.blame === 'vendor', vendorError: vendorWords(verdict.fault, hearing) }
 }

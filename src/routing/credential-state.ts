@@ -7,14 +7,14 @@ import type { CredentialFault } from '../protocols/vendor-fault.ts'
 import type { Candidate, HeldCredential } from './route.ts'
 
 export interface CredentialHealth {
-  readonly asideUntilMs: number | null
+  readonly disabledUntilMs: number | null
   readonly why: CredentialFault | null
   /** The vendor's answer when it was last disabled. */
   readonly status: number | null
   readonly lastSuccessMs: number | null
 }
 
-interface Aside {
+interface Rejection {
   readonly why: CredentialFault
   readonly status: number
   /** The pause that the vendor asked for. */
@@ -24,7 +24,7 @@ interface Aside {
 export interface CredentialStates {
   /** The candidate with the first of its credentials that this account may use now, or the fault why there is none. */
   choose(candidate: Candidate, account: string): Candidate | Fault
-  putAside(candidate: Candidate, account: string, aside: Aside): void
+  disable(candidate: Candidate, account: string, rejection: Rejection): void
   succeeded(candidate: Candidate, account: string): void
   health(vendor: string, name: string): CredentialHealth
 }
@@ -33,7 +33,7 @@ const LIMITED_SECONDS = 10
 const REFUSED_SECONDS = 60
 const REFUSED_SECONDS_MAX = 3600
 /** The number of accounts that must fail before a credential is disabled for all: the first time, and each further time. */
-const ACCOUNTS_TO_PUT_ASIDE = 3
+const ACCOUNTS_TO_DISABLE = 3
 const ACCOUNTS_AGAIN = 2
 /** An account beyond this limit is forgotten, so its next call tries the credential once more. */
 const ACCOUNTS_MAX = 1_000
@@ -80,30 +80,30 @@ export function createCredentialStates(world: World): CredentialStates {
     choose(candidate, account) {
       const { vendorName, credentials = [] } = candidate
       const nowMs = world.elapsedMs()
-      const aside: Left[] = []
+      const disabled: Left[] = []
       for (const one of credentials) {
         const { all, byAccount, why } = stateOf(vendorName, one)
         const untilMs = Math.max(all.untilMs, byAccount.get(account)?.untilMs ?? 0)
         if (untilMs <= nowMs) return withCredential(candidate, one)
-        aside.push({ untilMs, why })
+        disabled.push({ untilMs, why })
       }
-      return noneLeft(vendorName, aside, nowMs)
+      return noneLeft(vendorName, disabled, nowMs)
     },
-    putAside(candidate, account, aside) {
+    disable(candidate, account, rejection) {
       const state = stateOf(candidate.vendorName, heldBy(candidate))
       const { byAccount, met, all } = state
       const nowMs = world.elapsedMs()
-      state.why = aside.why
-      state.status = aside.status
+      state.why = rejection.why
+      state.status = rejection.status
       const own = byAccount.get(account) ?? { untilMs: 0, refusals: 0 }
-      pause(own, aside, nowMs)
+      pause(own, rejection, nowMs)
       // The newest goes last, so that the account with the oldest failure is forgotten first.
       byAccount.delete(account)
       byAccount.set(account, own)
       for (const oldest of byAccount.size > ACCOUNTS_MAX ? byAccount.keys().take(1) : []) byAccount.delete(oldest)
-      if (met.add(account).size < (all.untilMs === 0 ? ACCOUNTS_TO_PUT_ASIDE : ACCOUNTS_AGAIN)) return
+      if (met.add(account).size < (all.untilMs === 0 ? ACCOUNTS_TO_DISABLE : ACCOUNTS_AGAIN)) return
       met.clear()
-      pause(all, aside, nowMs)
+      pause(all, rejection, nowMs)
     },
     succeeded(candidate, account) {
       const state = stateOf(candidate.vendorName, heldBy(candidate))
@@ -116,11 +116,11 @@ export function createCredentialStates(world: World): CredentialStates {
       const state = states.get(`${vendor} ${name}`)
       const untilMs = state ? Math.max(state.all.untilMs, ...state.byAccount.values().map((one) => one.untilMs)) : 0
       const leftMs = untilMs - world.elapsedMs()
-      const isAside = state !== undefined && leftMs > 0
+      const isDisabled = state !== undefined && leftMs > 0
       return {
-        asideUntilMs: isAside ? Math.round(world.nowMs() + leftMs) : null,
-        why: isAside ? state.why : null,
-        status: isAside ? state.status : null,
+        disabledUntilMs: isDisabled ? Math.round(world.nowMs() + leftMs) : null,
+        why: isDisabled ? state.why : null,
+        status: isDisabled ? state.status : null,
         lastSuccessMs: state?.lastSuccessMs ?? null,
       }
     },
@@ -133,8 +133,8 @@ export function withCredential(candidate: Candidate, { name, secret }: HeldCrede
 
 type Left = Pick<Pause, 'untilMs'> & Pick<State, 'why'>
 
-function pause(one: Pause, { why, seconds }: Aside, nowMs: number): void {
-  const limited = why === 'limited'
+function pause(one: Pause, { why, seconds }: Rejection, nowMs: number): void {
+  const limited = why === 'rate_limited'
   // Failures of calls that were in flight when the credential was disabled do not lengthen the pause.
   if (!limited && one.untilMs > nowMs) return
   one.refusals = limited ? 0 : one.refusals + 1
@@ -144,11 +144,11 @@ function pause(one: Pause, { why, seconds }: Aside, nowMs: number): void {
   one.untilMs = Math.max(one.untilMs, nowMs + forSeconds * 1000)
 }
 
-function noneLeft(vendor: string, aside: readonly Left[], nowMs: number): Fault {
-  if (aside.length === 0)
+function noneLeft(vendor: string, disabled: readonly Left[], nowMs: number): Fault {
+  if (disabled.length === 0)
     return new Fault('upstream_unavailable', { internal: { vendor, why: 'none of its credentials has a value' } })
-  const limited = aside.some(({ why }) => why === 'limited')
-  const retryAfterSeconds = Math.max(1, Math.ceil((Math.min(...aside.map(({ untilMs }) => untilMs)) - nowMs) / 1000))
+  const limited = disabled.some(({ why }) => why === 'rate_limited')
+  const retryAfterSeconds = Math.max(1, Math.ceil((Math.min(...disabled.map(({ untilMs }) => untilMs)) - nowMs) / 1000))
   const why = 'all of its credentials are disabled'
   return new Fault(limited ? 'upstream_rate_limited' : 'upstream_unavailable', {
     retryAfterSeconds,

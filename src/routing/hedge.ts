@@ -18,7 +18,7 @@ interface Race {
 }
 
 /** The reason with which the slower call is broken off. */
-const outrun = () => new Fault('upstream_timeout', { internal: { why: 'another vendor was faster' } })
+const hedgeLost = () => new Fault('upstream_timeout', { internal: { why: 'another vendor was faster' } })
 
 export async function hedged(race: Race, world: Pick<World, 'after'>): Promise<Attempted> {
   const first = enter(race)
@@ -51,7 +51,7 @@ function enter({ signal, run }: Race): Runner {
 }
 
 function breakOff({ controller, result }: Runner, { lost }: Race): void {
-  const reason = outrun()
+  const reason = hedgeLost()
   controller.abort(reason)
   // It may have got its token at the same moment.
   result.then(

@@ -34,9 +34,9 @@ export interface SeenTool {
 }
 
 interface Listing {
-  readonly lookedAt: Date
+  readonly lastRequestedAt: Date
   /** The last time that it answered; null: never. */
-  readonly seenAt: Date | null
+  readonly lastAnsweredAt: Date | null
   readonly error: string | null
   readonly tools: readonly SeenTool[]
 }
@@ -115,9 +115,9 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
   async function read(): Promise<void> {
     const rows = await database.query<Row>(ALL)
     listings = new Map(
-      rows.map(({ server, looked_at: lookedAt, seen_at: seenAt, error, tools }) => [
+      rows.map(({ server, looked_at: lastRequestedAt, seen_at: lastAnsweredAt, error, tools }) => [
         server,
-        { lookedAt, seenAt, error, tools },
+        { lastRequestedAt, lastAnsweredAt, error, tools },
       ]),
     )
   }
@@ -126,7 +126,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
 
   function heldBack({ server, sold }: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined {
     const listing = listings.get(server)
-    if (!listing?.seenAt) return undefined
+    if (!listing?.lastAnsweredAt) return undefined
     const seen = listing.tools.find(({ tool }) => tool === sold.tool)
     if (!seen) return 'gone'
     return seen.digest === definitionDigest(sold) ? undefined : 'changed'

@@ -95,15 +95,15 @@ const foreignTool = z.object({
 })
 export type ForeignTool = z.infer<typeof foreignTool>
 
-/** The sign-ins at a server: when each was made; null: there is none, or its address has changed since. */
+/** The sign-ins at a server; null: there is none, or the server's address has changed since. */
 export const toolConnectionView = z.object({
   server: z.string(),
   title: z.string().nullable(),
   url: z.string(),
-  /** Of whoever asks. */
-  mine: time.nullable(),
-  /** For keys that belong to nobody; of the gateway: for looking at tools. */
-  shared: time.nullable(),
+  /** Of the person who sends the request. */
+  mySignInAt: time.nullable(),
+  /** For keys without a member; of the gateway itself: for listing tools. */
+  sharedSignInAt: time.nullable(),
 })
 export type ToolConnectionView = z.infer<typeof toolConnectionView>
 
@@ -113,15 +113,15 @@ export const toolServerView = z.object({
   url: z.string(),
   vendor: z.string(),
   credential: z.object({ name: z.string(), present: z.boolean() }).nullable(),
-  /** Each person signs in there. */
-  personal: z.boolean(),
+  /** Each person signs in at the server; otherwise all callers share the vendor's credential. */
+  perUserSignIn: z.boolean(),
   timeoutMs: count,
   concurrencyMax: count,
   resultBytesMax: count,
-  lookedAt: time.nullable(),
-  /** When it last answered. */
-  seenAt: time.nullable(),
-  /** Why the last look failed. */
+  /** When its list of tools was last requested, and when it last answered. */
+  lastRequestedAt: time.nullable(),
+  lastAnsweredAt: time.nullable(),
+  /** Why the last request failed. */
   error: z.string().nullable(),
   /** Calls through this process since its start, and the last that failed. */
   calls: z.object({ requests: count, errors: count, lastError: z.string().nullable() }),

@@ -39,7 +39,7 @@ export function openSales(options: Omit<PaymentsOptions, 'plans'> & Omit<PlansOp
           provider: provider.name,
           card,
           topUp,
-          savesCards: provider.remote !== undefined,
+          supportsSavedCards: provider.remote !== undefined,
         },
         amounts: amounts && {
           pricePerCredit: formatCredits(amounts.pricePerCredit),
@@ -55,4 +55,4 @@ export function openSales(options: Omit<PaymentsOptions, 'plans'> & Omit<PlansOp
   }
 }
 
-const NOTHING = { currency: null, provider: null, amounts: null, packs: [], savesCards: false, missing: null }
+const NOTHING = { currency: null, provider: null, amounts: null, packs: [], supportsSavedCards: false, missing: null }

@@ -159,7 +159,11 @@ function paymentViewOf(row: PaymentRow, accountName: string | null): PaymentView
     },
     ...{ kind: row.kind, offer: row.offer_id, currency: row.currency, state: row.state, reason: row.reason },
     ...{ amount: money(row.amount_minor), tax: money(row.tax_minor), refunded: money(row.refunded_minor) },
-    ...{ credits: formatCredits(row.credits), takenBack: formatCredits(row.taken), lost: formatCredits(row.lost) },
+    ...{
+      credits: formatCredits(row.credits),
+      creditsReversed: formatCredits(row.taken),
+      creditsLost: formatCredits(row.lost),
+    },
     ...{ dispute: row.dispute, createdAt: row.created_at.toISOString(), paidAt: row.paid_at?.toISOString() ?? null },
     receiptUrl: row.detail.receiptUrl ?? null,
   }

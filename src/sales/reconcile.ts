@@ -87,7 +87,7 @@ export function createReconciliations(options: {
       })
       if (!applied) {
         differences.push({
-          ...{ providerId: facts.providerId, payment: null, account: facts.account ?? null, mended: false },
+          ...{ providerId: facts.providerId, payment: null, account: facts.account ?? null, corrected: false },
           problem: 'It could not be applied here; the log says why.',
         })
         continue
@@ -95,7 +95,12 @@ export function createReconciliations(options: {
       const { row, changes } = applied
       if (changes.length > 0)
         differences.push({
-          ...{ providerId: facts.providerId, payment: row?.id ?? null, account: row?.account_id || null, mended: true },
+          ...{
+            providerId: facts.providerId,
+            payment: row?.id ?? null,
+            account: row?.account_id || null,
+            corrected: true,
+          },
           problem: `Stripe knew more than we did: ${changes.join('; ').replace(/\.$/, '')}.`,
         })
     }
@@ -103,7 +108,7 @@ export function createReconciliations(options: {
     const ours = await database.query<{ id: string; account_id: string; provider_id: string }>(UNLISTED, range)
     for (const { id, account_id: account, provider_id: providerId } of ours)
       differences.push({
-        ...{ providerId, payment: id, account: account || null, mended: false },
+        ...{ providerId, payment: id, account: account || null, corrected: false },
         problem: 'It is paid here, but Stripe does not list it.',
       })
     return { checked: listed.size, differences: differences.slice(0, DIFFERENCES_MAX) }

@@ -28,9 +28,9 @@ export const paymentView = z.object({
   reason: z.string().nullable(),
   refunded: money,
   dispute: z.enum(['none', 'open', 'lost', 'won']),
-  /** Credits that were taken back, and those that could not be and are a loss. */
-  takenBack: credits,
-  lost: credits,
+  /** Credits that a refund or dispute took back, and those that were already spent and are a loss. */
+  creditsReversed: credits,
+  creditsLost: credits,
   createdAt: time,
   paidAt: time.nullable(),
   receiptUrl: z.string().nullable(),
@@ -71,7 +71,7 @@ export const salesView = z.object({
   ),
   card: cardView.nullable(),
   /** Whether cards can be saved and charged, and the provider has a page for the customer. */
-  savesCards: z.boolean(),
+  supportsSavedCards: z.boolean(),
   topUp: topUpView.nullable(),
   /** The first field of the billing details that is missing; without it nothing can be bought. */
   missing: z.string().nullable(),
@@ -131,7 +131,7 @@ const difference = z.object({
   account: z.string().nullable(),
   /** What differed, and what was done about it. */
   problem: z.string(),
-  mended: z.boolean(),
+  corrected: z.boolean(),
 })
 export type Difference = z.infer<typeof difference>
 

@@ -254,7 +254,7 @@ function noCompiler(): never {
 
 /** Logs the gateway's own faults with their cause for the operator. The caller gets only the general message. */
 export function logFault(fault: Fault, requestId: string, log: Log): void {
-  if ((fault.blame === 'us' || fault.kind === 'internal') && !fault.details.counted)
+  if ((fault.blame === 'gateway' || fault.kind === 'internal') && !fault.details.counted)
     log.error({ requestId, fault: fault.kind, ...fault.details.internal, error: fault.cause }, 'fault')
 }
 

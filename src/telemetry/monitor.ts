@@ -130,7 +130,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
       return seen
     },
     refused({ kind: fault, status }, { requestId: id, ...call }) {
-      const ending = { stream: false, running: false, status, outcome: 'refused', fault, charged: 0n, durationMs: 0 }
+      const ending = { stream: false, running: false, status, outcome: 'rejected', fault, charged: 0n, durationMs: 0 }
       refused.note({ id, atMs: options.world.nowMs(), ...call, ...ending, calls: 1 })
     },
     impossible: (product) => options.meters?.impossible(product),
@@ -216,7 +216,7 @@ class SeenCall implements Seen, AttemptRecorder {
 
   add(attempt: VendorAttempt): void {
     // The trace already has the attempt of an answer that broke off.
-    if (attempt.stop !== 'broke') this.#trace(attempt)
+    if (attempt.stop !== 'interrupted') this.#trace(attempt)
     // A first attempt that succeeds is not recorded.
     if (this.#tried === undefined && attempt.fault === undefined) return
     this.#tried ??= []
@@ -289,7 +289,7 @@ class SeenCall implements Seen, AttemptRecorder {
     call.fault = fault?.kind ?? null
     call.charged = charged
     call.durationMs = Math.round(world.elapsedMs() - startedMs)
-    if (fault !== undefined && outcome === 'refused') this.#load.refused(call)
+    if (fault !== undefined && outcome === 'rejected') this.#load.refused(call)
     meters?.call(call, ending)
     if (this.#options.tracer) this.#traceCall(this.#options.tracer, ending)
     log.info(
@@ -361,7 +361,11 @@ function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boo
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
     retried,
     stopped:
-      attempt.stop === 'outrun' ? 'outrun' : fault === undefined || retried ? null : (attempt.stop ?? 'exhausted'),
+      attempt.stop === 'hedge_lost'
+        ? 'hedge_lost'
+        : fault === undefined || retried
+          ? null
+          : (attempt.stop ?? 'exhausted'),
     ...(vendorError === undefined ? {} : { vendorError }),
     ...(fix === undefined ? {} : { fix }),
     ...(attempt.cost === undefined ? {} : { cost: formatCredits(attempt.cost) }),

@@ -97,7 +97,7 @@ export function createReports({ database, changes, world, processId, own }: Repo
 function newest(calls: readonly ReportedCall[]): ReportedCall[] {
   const sorted = calls.toSorted((a, b) => (a.at < b.at ? 1 : -1))
   let refused = 0
-  return sorted.filter(({ outcome }) => outcome !== 'refused' || ++refused <= REFUSED_KEPT).slice(0, CALLS_MAX)
+  return sorted.filter(({ outcome }) => outcome !== 'rejected' || ++refused <= REFUSED_KEPT).slice(0, CALLS_MAX)
 }
 
 function shown({ atMs, charged, ...call }: LiveCall): ReportedCall {

@@ -55,7 +55,7 @@ async function past(account: string, rows: readonly Past[]): Promise<string[]> {
       text: `with x as (select * from jsonb_to_recordset($2::jsonb) as x(id text, key text, product text, ms int, charged bigint, vendor text, failed boolean, hour timestamptz)),
       made as (insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, duration_ms, route, vendor, attempt_log)
         select $1, id, key, product, 'chat', case when failed then 'released' else 'settled' end, case when failed then 502 else 200 end, charged, 0, 1, '[]', ms, 1, vendor,
-          case when failed then '{"heldMs": 1, "attempts": [], "fault": {"name": "upstream_failed", "code": 50000, "status": 502, "blame": "upstream", "message": "The engine is on fire."}}'::jsonb end from x)
+          case when failed then '{"heldMs": 1, "attempts": [], "fault": {"name": "upstream_failed", "code": 50000, "status": 502, "blame": "vendor", "message": "The engine is on fire."}}'::jsonb end from x)
       insert into usage_hour as u (account_id, hour, product, key_id, requests, errors, charged, input_tokens, output_tokens, duration_ms)
       select $1, hour, product, key, count(*), count(*) filter (where failed), sum(charged), 0, 0, sum(ms) from x group by hour, product, key
       on conflict (account_id, hour, product, key_id) do update set requests = u.requests + excluded.requests, errors = u.errors + excluded.errors,

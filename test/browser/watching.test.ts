@@ -186,7 +186,7 @@ test('live calls say why they failed, and are found by account, key and reason; 
   assert.equal(await page.getByRole('row').count(), 41, 'forty and the head')
   await page.getByLabel('Show').selectOption('failed')
   await page.getByRole('row', { name: /beta-opus-5.*502 · failed.*Vendor/ }).waitFor()
-  assert.equal(await page.getByRole('row', { name: /refused/ }).count(), 0)
+  assert.equal(await page.getByRole('row', { name: /rejected/ }).count(), 0)
   await page.getByLabel('Show').selectOption('')
   await page.getByRole('textbox', { name: 'Find' }).fill('upstream')
   await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
@@ -194,11 +194,11 @@ test('live calls say why they failed, and are found by account, key and reason; 
   await page.getByRole('textbox', { name: 'Find' }).fill(poor.keyId)
   await page.locator('tbody tr').nth(2).waitFor({ state: 'detached' })
   await page
-    .getByRole('row', { name: /stands for \d+ calls.*402 · refused/ })
+    .getByRole('row', { name: /stands for \d+ calls.*402 · rejected/ })
     .first()
     .waitFor()
   await page.getByRole('textbox', { name: 'Find' }).fill('restricted')
-  await page.getByRole('row', { name: /beta-opus-5.*403 · refused/ }).waitFor()
+  await page.getByRole('row', { name: /beta-opus-5.*403 · rejected/ }).waitFor()
   await phone.close()
 })
 

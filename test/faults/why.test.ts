@@ -117,7 +117,7 @@ test('a failure tells of each attempt, its cause and deadline, and what the call
     ['second', 2, 500, 'upstream_failed', null, null, false, 'exhausted'],
   ])
   const { fault } = reset.detail.attemptLog!
-  assert.deepEqual([fault?.name, fault?.code, fault?.blame], ['upstream_failed', 50000, 'upstream'])
+  assert.deepEqual([fault?.name, fault?.code, fault?.blame], ['upstream_failed', 50000, 'vendor'])
   assert.ok(reset.text.includes(fault!.message))
   assert.deepEqual([reset.detail.route, reset.detail.firstByteMs, reset.detail.fault], [null, null, 'upstream_failed'])
 
@@ -125,12 +125,12 @@ test('a failure tells of each attempt, its cause and deadline, and what the call
   const slow = await told()
   assert.equal(slow.status, 504)
   const [attempt] = slow.detail.attemptLog!.attempts
-  assert.deepEqual([attempt?.phase, attempt?.deadlineMs, attempt?.stopped], ['first-byte', 300, 'slow'])
+  assert.deepEqual([attempt?.phase, attempt?.deadlineMs, attempt?.stopped], ['first-byte', 300, 'timeout'])
 
   first.answer = ({ response }) => response.writeHead(400).end('{"error":{"message":"temperature is too high"}}')
   const refused = await told()
   assert.deepEqual(inShort(refused.detail.attemptLog!), [
-    ['first', 1, 400, 'upstream_invalid', null, null, false, 'refused'],
+    ['first', 1, 400, 'upstream_invalid', null, null, false, 'rejected'],
   ])
   assert.match(refused.detail.attemptLog!.fault!.message, /temperature is too high/)
 })
@@ -142,7 +142,7 @@ test('an answer that breaks off is one attempt that failed, with the status that
   }
   const { detail } = await told(chatBody('hello', { stream: true }))
   assert.deepEqual(inShort(detail.attemptLog!), [
-    ['first', 1, 200, 'upstream_failed', 'body', 'ECONNRESET', false, 'broke'],
+    ['first', 1, 200, 'upstream_failed', 'body', 'ECONNRESET', false, 'interrupted'],
   ])
 })
 
@@ -162,5 +162,5 @@ test('a caller who leaves before the first byte leaves behind for whom it waited
   const row = data.items[0]!
   assert.deepEqual([row.status, row.fault, row.firstByteMs, row.route], [499, null, null, null])
   const { attemptLog } = await detailOf(row.id)
-  assert.deepEqual([attemptLog?.fault, attemptLog?.attempts[0]?.stopped], [null, 'left'])
+  assert.deepEqual([attemptLog?.fault, attemptLog?.attempts[0]?.stopped], [null, 'client_closed'])
 })

@@ -219,13 +219,13 @@ test('a payment at localstripe brings credits when its event comes; its refund t
     const told = await fetch(`${gateway.url}/webhooks/stripe`, { method: 'POST', headers, body })
     assert.deepEqual([told.status, await posted()], [200, 1_200_000_000n])
     const { data } = await gateway.operator<{ items: { id: string }[] }>('GET', `/accounts/${id}/payments`)
-    const refund = await gateway.operator<{ takenBack: string; message?: string }>(
+    const refund = await gateway.operator<{ creditsReversed: string; message?: string }>(
       'POST',
       `/payments/${data.items[0]?.id}/refund`,
       { amount: '6.00' },
     )
     assert.equal(refund.status, 200, JSON.stringify(refund.data))
-    assert.deepEqual([refund.data.takenBack, await posted()], ['600', 600_000_000n])
+    assert.deepEqual([refund.data.creditsReversed, await posted()], ['600', 600_000_000n])
   } finally {
     await gateway.close()
     await fresh.drop()

@@ -334,7 +334,7 @@ test('a listing without an end, tools that cannot be sold, and addresses that ar
   const data = await sell('endless', server, {})
   assert.match(data.error, /more than 200 tools, or more than 20 pages/)
   assert.equal(pages, 20)
-  assert.equal(data.seenAt, null)
+  assert.equal(data.lastAnsweredAt, null)
   server.page = undefined
   const nested = (depth: number): object => (depth === 0 ? {} : { properties: { a: nested(depth - 1) } })
   server.tools = [

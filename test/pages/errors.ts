@@ -20,7 +20,7 @@ const CODES: Record<number, string> = {
   50003: 'Internal error',
 }
 
-const BLAME: Record<Blame, string> = { caller: 'the request', upstream: 'the vendor', us: 'the gateway' }
+const BLAME: Record<Blame, string> = { caller: 'the request', vendor: 'the vendor', gateway: 'the gateway' }
 
 const EXAMPLE = { requestId: 'req_01jexample', sdk: false }
 

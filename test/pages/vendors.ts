@@ -16,17 +16,29 @@ export async function vendorsPage(): Promise<string> {
   )
 }
 
-function sectionOf({ name, title, about, vendor, blanks, formats, prices, models, takesOver }: Preset): string[] {
+function sectionOf({
+  name,
+  title,
+  about,
+  vendor,
+  variables,
+  formats,
+  prices,
+  models,
+  replacesVendor,
+}: Preset): string[] {
   const served = vendor.bridge === undefined ? undefined : vendorBridge.parse(vendor.bridge).endpoints
   const facts = [
     `- preset ${code(name)}, at ${code(vendor.baseUrl)}`,
-    ...Object.entries(blanks).map(([blank, what]) => `- ${code(`{${blank}}`)}: ${inCode(what)}`),
+    ...Object.entries(variables).map(([blank, what]) => `- ${code(`{${blank}}`)}: ${inCode(what)}`),
     `- credential: ${vendor.credential ? code(vendor.credential) : 'none needed'}`,
     `- speaks ${formats.map(({ protocol, serves }) => code(protocol) + (serves ? ` for ${serves.join(', ')}` : '')).join(', ')}`,
-    ...(takesOver === undefined || served ? [] : [`- takes over every route of the vendor ${code(takesOver)}`]),
+    ...(replacesVendor === undefined || served
+      ? []
+      : [`- takes over every route of the vendor ${code(replacesVendor)}`]),
     ...(served
       ? [
-          `- takes over ${Object.keys(served).length} endpoints of the vendor ${code(takesOver ?? '')}; it does not serve ${unservedBy(served)}`,
+          `- takes over ${Object.keys(served).length} endpoints of the vendor ${code(replacesVendor ?? '')}; it does not serve ${unservedBy(served)}`,
         ]
       : []),
     prices ? `- list prices noted on ${prices.noted}, from ${prices.from}` : '- no list price noted',

@@ -19,12 +19,12 @@ import { SavedCard } from './saved-card.tsx'
 
 export function BillingPage({ account }: { account: string }) {
   const may = useMay()
-  const { sells, codes } = useSession()
+  const { salesEnabled, codesEnabled } = useSession()
   const [redeeming, setRedeeming] = useDialogInAddress('redeem')
   const balance = useQuery(`balance/${account}`, (signal) => api.balance(account, signal))
   const plan = useQuery(`plan/${account}`, (signal) => api.plan(account, signal))
   const sales = useQuery(`sales/${account}`, (signal) => api.sales(account, signal))
-  const mayRedeem = codes && may('plan:write', account)
+  const mayRedeem = codesEnabled && may('plan:write', account)
   return (
     <Page
       title="Balance & plan"
@@ -32,7 +32,7 @@ export function BillingPage({ account }: { account: string }) {
       actions={
         <>
           {mayRedeem ? <Button onClick={() => setRedeeming(true)}>Redeem a code</Button> : null}
-          {sells && may('purchases:write', account) ? (
+          {salesEnabled && may('purchases:write', account) ? (
             <LinkButton look="primary" to={`/a/${encodeURIComponent(account)}/buy`}>
               Buy credits
             </LinkButton>

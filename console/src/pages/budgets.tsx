@@ -129,7 +129,7 @@ export function BudgetsPage({ account }: { account: string }) {
             head: 'Used',
             cell: (row) => (row.value === null ? plural(row.values, 'value') : <Used budget={row} of={row} />),
           },
-          { head: 'Renews', cell: ({ renewsAt }) => (renewsAt ? <When at={renewsAt} /> : '–') },
+          { head: 'Renews', cell: ({ resetsAt }) => (resetsAt ? <When at={resetsAt} /> : '–') },
           { head: 'Actions', cell: (row) => <Menu label={`Actions for ${row.name}`} items={actions(row)} /> },
         ]}
       />
@@ -362,7 +362,7 @@ function Values({ account, budget, onClose }: { account: string; budget: Budget;
                 },
                 { head: 'Used', cell: (row) => <Used budget={budget} of={row} /> },
                 { head: 'Left', cell: ({ left }) => amountOf(budget.unit, left) },
-                { head: 'Renews', cell: ({ renewsAt }) => (renewsAt ? <When at={renewsAt} /> : '–') },
+                { head: 'Renews', cell: ({ resetsAt }) => (resetsAt ? <When at={resetsAt} /> : '–') },
               ]}
             />
           )

@@ -74,7 +74,7 @@ function Offers({ account, sales }: { account: string; sales: Sales }) {
           onBuy={(amount) => void buying.go({ amount })}
         />
       ) : null}
-      {sales.savesCards && may ? (
+      {sales.supportsSavedCards && may ? (
         <Checkbox
           label="Save the card for later payments"
           hint="For plans and automatic top-up."

@@ -33,13 +33,13 @@ export function ByokKeysCard({ account }: { account: string }) {
           { head: 'Vendor', main: true, cell: ({ vendor }) => <b>{vendor}</b> },
           {
             head: 'Key',
-            cell: ({ stored, last4, taken, asksAgain }) =>
+            cell: ({ stored, last4, allowed, addressChanged }) =>
               stored ? (
                 <>
-                  <Badge tone={taken && !asksAgain ? 'good' : 'warn'}>
-                    {asksAgain
+                  <Badge tone={allowed && !addressChanged ? 'good' : 'warn'}>
+                    {addressChanged
                       ? 'The vendor’s address has changed: enter it again'
-                      : taken
+                      : allowed
                         ? 'In use'
                         : 'No longer accepted'}
                   </Badge>{' '}
@@ -76,7 +76,7 @@ function feeInWords(fee: ByokKey['fee']): string {
 
 function actionsOf(key: ByokKey, onAsk: (ask: Ask) => void): MenuItem[] {
   const items: MenuItem[] = []
-  if (key.taken)
+  if (key.allowed)
     items.push({
       label: key.stored ? 'Replace the key' : 'Store a key',
       icon: 'key',

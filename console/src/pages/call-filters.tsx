@@ -16,7 +16,7 @@ const ALL = ['', 'All'] as const
 const OUTCOMES = {
   succeeded: 'Succeeded',
   failed: 'Failed',
-  refused: 'Rejected',
+  rejected: 'Rejected',
   settled: 'Charged',
   released: 'Not charged',
   expired: 'Expired',

@@ -8,17 +8,17 @@ import { faultAdvice, faultPage, faultText, faultTitle } from './fault-words.ts'
 
 const BLAMES = {
   caller: 'Cause: your request.',
-  upstream: 'Cause: the vendor.',
-  us: 'Cause: this gateway.',
+  vendor: 'Cause: the vendor.',
+  gateway: 'Cause: this gateway.',
 }
 
 const STOPS: Record<NonNullable<Attempt['stopped']>, string> = {
-  refused: 'Another vendor would reject the same request, so none was tried.',
+  rejected: 'Another vendor would reject the same request, so none was tried.',
   exhausted: 'There was no other route.',
-  slow: 'There was no time left for another attempt.',
-  left: 'The caller had disconnected.',
-  outrun: 'Another vendor was faster, so this attempt was aborted and not charged.',
-  broke: 'The answer had already begun, so it could not be started again.',
+  timeout: 'There was no time left for another attempt.',
+  client_closed: 'The caller had disconnected.',
+  hedge_lost: 'Another vendor was faster, so this attempt was aborted and not charged.',
+  interrupted: 'The answer had already begun, so it could not be started again.',
 }
 
 /** The last attempt that failed, which decided the end. */

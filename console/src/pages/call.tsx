@@ -56,7 +56,7 @@ function CallBody({ base, call }: { base: string; call: UsageDetail }) {
     <>
       <Verdict call={call} />
       <Asked base={base} call={call} />
-      {call.outcome === 'refused' ? (
+      {call.outcome === 'rejected' ? (
         <Note>The gateway rejected the call before anything was held. It is not charged.</Note>
       ) : (
         <>
@@ -101,7 +101,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
               <Link key="m" to={`${base}/models/${encodeURIComponent(call.product)}`}>
                 {call.product}
               </Link>
-            ) : call.outcome === 'refused' ? (
+            ) : call.outcome === 'rejected' ? (
               'unknown: see the message above'
             ) : (
               '–'
@@ -119,7 +119,7 @@ function Asked({ base, call }: { base: string; call: UsageDetail }) {
           ],
           call.client ? ['Agent', call.client] : false,
           call.labels ? ['Labels', <Labels key="l" base={base} labels={call.labels} />] : false,
-          call.outcome === 'refused' ? false : ['Response', call.stream ? 'streamed' : 'not streamed'],
+          call.outcome === 'rejected' ? false : ['Response', call.stream ? 'streamed' : 'not streamed'],
           ...Object.entries(call.attemptLog?.parameters ?? {}).map(([name, value]): [string, string] => [
             name,
             String(value),

@@ -76,7 +76,11 @@ function Current({
     <Card
       flush={all.length > 0}
       title={all.length > 0 ? 'Content logging is on' : 'Content logging is off'}
-      lead={all.length > 0 || rules.kept > 0 ? `${plural(rules.kept, 'call')} can be read now.` : 'Nothing is stored.'}
+      lead={
+        all.length > 0 || rules.storedCalls > 0
+          ? `${plural(rules.storedCalls, 'call')} can be read now.`
+          : 'Nothing is stored.'
+      }
     >
       {all.length === 0 ? null : (
         <Table

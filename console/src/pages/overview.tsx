@@ -103,7 +103,7 @@ function lastsOf({ daysLeft: left }: Overview): string | undefined {
 /** The figures, each a way to the calls behind it. */
 function OverviewBody({ account, data, sums, days }: BodyProps) {
   const { query } = useLocation()
-  const { totals, before } = sums
+  const { totals, previous: before } = sums
   const to = (filter: Record<string, string> = {}) => callsPath(account, { ...periodQuery(query), ...filter })
   const change = (of: (figures: UsageSums['totals']) => number) => (before ? changeOf(of(totals), of(before)) : '')
   return (
@@ -134,9 +134,9 @@ function OverviewBody({ account, data, sums, days }: BodyProps) {
         />
         <Stat
           label="Rejected"
-          value={formatWhole(totals.refused)}
+          value={formatWhole(totals.rejected)}
           note="by the gateway, not charged"
-          to={to({ outcome: 'refused' })}
+          to={to({ outcome: 'rejected' })}
         />
         <Stat
           label="Success rate"
@@ -173,7 +173,7 @@ function Charts({ account, sums }: Pick<BodyProps, 'account' | 'sums'>) {
       title: 'Failed and rejected calls',
       series: [
         { name: 'Failed', values: over(({ errors }) => errors) },
-        { name: 'Rejected', values: over(({ refused }) => refused) },
+        { name: 'Rejected', values: over(({ rejected }) => rejected) },
       ],
     },
     {

@@ -22,7 +22,7 @@ export function SavedCard({ account, sales }: Part) {
     const { url } = await (which === 'card' ? api.saveCard(account) : api.portal(account))
     window.location.assign(url)
   })
-  if (!sales.savesCards && !card && !topUp) return null
+  if (!sales.supportsSavedCards && !card && !topUp) return null
   return (
     <Card title="Saved card and automatic top-up">
       <Facts
@@ -37,7 +37,7 @@ export function SavedCard({ account, sales }: Part) {
         ]}
       />
       {topUp?.problem ? <Note tone="warn">{topUp.problem}</Note> : null}
-      {may && sales.savesCards ? (
+      {may && sales.supportsSavedCards ? (
         <div className="row">
           <Button busy={open.busy} onClick={() => open.go('card')}>
             {card ? 'Replace the card' : 'Save a card'}
@@ -51,7 +51,7 @@ export function SavedCard({ account, sales }: Part) {
       ) : null}
       {open.error ? <Fault error={open.error} /> : null}
       {may && card && sales.amounts ? <TopUpForm account={account} sales={sales} amounts={sales.amounts} /> : null}
-      {may && !card && sales.savesCards ? (
+      {may && !card && sales.supportsSavedCards ? (
         <p className="muted">Automatic top-up needs a saved card. Nothing is charged when a card is saved.</p>
       ) : null}
     </Card>

@@ -78,11 +78,11 @@ export function SignInsPage({ account }: { account: string }) {
           },
           {
             head: 'Yours',
-            cell: ({ server, mine }) => <SignIn {...{ account, server }} shared={false} at={mine} />,
+            cell: ({ server, mySignInAt }) => <SignIn {...{ account, server }} shared={false} at={mySignInAt} />,
           },
           {
             head: 'For keys without a member',
-            cell: ({ server, shared }) => <SignIn {...{ account, server }} shared at={shared} />,
+            cell: ({ server, sharedSignInAt }) => <SignIn {...{ account, server }} shared at={sharedSignInAt} />,
           },
         ]}
       />

@@ -104,14 +104,14 @@ export function Totals({ account, filter, everyMs }: Pick<SumsScope, 'account' |
   )
   return (
     <Loaded query={sums} skeleton={<Skeleton lines={1} tall />}>
-      {({ totals, before }) => <TotalStats totals={totals} before={before} />}
+      {({ totals, previous }) => <TotalStats totals={totals} before={previous} />}
     </Loaded>
   )
 }
 
 type TotalFigures = UsageSums['totals']
 
-export const callsOf = ({ requests, refused }: Pick<TotalFigures, 'requests' | 'refused'>) => requests + refused
+export const callsOf = ({ requests, rejected }: Pick<TotalFigures, 'requests' | 'rejected'>) => requests + rejected
 export const successRate = ({ requests, errors }: Pick<TotalFigures, 'requests' | 'errors'>) =>
   requests ? formatPercent((requests - errors) / requests) : '–'
 
@@ -126,7 +126,7 @@ function TotalStats({ totals, before }: { totals: TotalFigures; before: TotalFig
         note={change(({ charged }) => creditsAsNumber(charged))}
       />
       <Stat label="Failed" value={formatWhole(totals.errors)} note={change(({ errors }) => errors)} />
-      <Stat label="Rejected" value={formatWhole(totals.refused)} note={change(({ refused }) => refused)} />
+      <Stat label="Rejected" value={formatWhole(totals.rejected)} note={change(({ rejected }) => rejected)} />
       <Stat
         label="Success rate"
         value={successRate(totals)}
@@ -205,7 +205,7 @@ export function StackedSums({
   title?: string
   to?: (span: { from: string; to: string }) => string
 }) {
-  const value = (row: { charged: string; requests: number; refused: number }) =>
+  const value = (row: { charged: string; requests: number; rejected: number }) =>
     measure === 'charged' ? creditsAsNumber(row.charged) : callsOf(row)
   const ranked = data.groups.filter((row) => value(row) > 0).toSorted((a, b) => value(b) - value(a))
   const named = ranked.slice(0, STACKED_MAX)
@@ -276,7 +276,7 @@ function GroupTable({
         },
         { head: 'Calls', right: true, cell: (row) => formatWhole(callsOf(row)), sort: callsOf },
         { head: 'Failed', right: true, cell: (row) => formatWhole(row.errors), sort: (row) => row.errors },
-        { head: 'Rejected', right: true, cell: (row) => formatWhole(row.refused), sort: (row) => row.refused },
+        { head: 'Rejected', right: true, cell: (row) => formatWhole(row.rejected), sort: (row) => row.rejected },
         {
           head: 'Credits',
           right: true,
@@ -311,7 +311,7 @@ export function LatencyCard(scope: SumsScope) {
         <SelectField label="Step" value={per} onText={(text) => onChoice({ per: text })} options={STEPS} />
       </div>
       <Loaded query={latency} skeleton={<Skeleton lines={4} tall />}>
-        {(data) => (data.whole === null ? <NoCalls /> : <Latencies data={data} percentile={percentile} />)}
+        {(data) => (data.overall === null ? <NoCalls /> : <Latencies data={data} percentile={percentile} />)}
       </Loaded>
     </Card>
   )
@@ -319,13 +319,13 @@ export function LatencyCard(scope: SumsScope) {
 
 function Latencies({ data, percentile }: { data: UsageLatency; percentile: (typeof PERCENTILES)[number][0] }) {
   const axis = timeAxis(data.steps, data.per)
-  const at = new Map(data.over.map((row) => [row.at, row]))
+  const at = new Map(data.overTime.map((row) => [row.at, row]))
   const shown = data.groups.slice(0, STACKED_MAX)
   const byGroup = new Map(data.series.map((row) => [`${row.at} ${row.group}`, row]))
   const label = PERCENTILES.find(([value]) => value === percentile)?.[1]
   return (
     <>
-      {data.isPart ? <p className="muted">Of the newest {formatWhole(data.whole?.calls ?? 0)} calls.</p> : null}
+      {data.truncated ? <p className="muted">Of the newest {formatWhole(data.overall?.calls ?? 0)} calls.</p> : null}
       <Chart
         title="Latency of all calls"
         kind="lines"

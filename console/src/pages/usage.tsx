@@ -52,7 +52,7 @@ const VIEWS = [
 ] as const
 type View = (typeof VIEWS)[number]['name']
 const CLIENTS_SHOWN = 10
-const OUTCOMES = { settled: 'Charged', released: 'Failed', expired: 'Expired', refused: 'Rejected' }
+const OUTCOMES = { settled: 'Charged', released: 'Failed', expired: 'Expired', rejected: 'Rejected' }
 
 /** Undefined: of all accounts. */
 export function UsagePanel({ account }: { account: string | undefined }) {
@@ -186,7 +186,7 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: ListedCall) =>
     { head: 'First byte', cell: (row) => formatMs(row.firstByteMs), right: true, wideOnly: true },
     {
       head: 'Duration',
-      cell: (row) => (row.outcome === 'refused' ? '–' : formatMs(row.durationMs)),
+      cell: (row) => (row.outcome === 'rejected' ? '–' : formatMs(row.durationMs)),
       right: true,
       wideOnly: true,
       sort: 'duration',

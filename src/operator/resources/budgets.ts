@@ -55,11 +55,11 @@ export function budgetResources({ budgets }: { budgets: Budgets }): Resource[] {
       query: z.strictObject({
         limit: z.coerce.number().int().min(1).max(1_000).default(50),
         value: value.optional(),
-        ownMax: z.enum(['true', 'false']).optional(),
+        overridden: z.enum(['true', 'false']).optional(),
       }),
       answer: page(budgetValueView),
       run: async ({ params, query }) => ({
-        items: await budgets.values(params.id, params.budgetId, { ...query, ownMax: query.ownMax === 'true' }),
+        items: await budgets.values(params.id, params.budgetId, { ...query, overridden: query.overridden === 'true' }),
         next: null,
       }),
     }),

@@ -12,7 +12,7 @@ import {
   credentialsOf,
   isSandbox,
 } from '../../catalog/document.ts'
-import { lossNotes } from '../../catalog/margin.ts'
+import { belowCostNotes } from '../../catalog/margin.ts'
 import {
   filledAddress,
   filledIn,
@@ -78,7 +78,7 @@ const connectFields = {
   preset: text(100).optional(),
   /** Its name in the catalog; absent: the preset's. */
   vendor: catalogName.optional(),
-  blanks: z.record(z.string().max(20), text(200)).default({}),
+  variables: z.record(z.string().max(20), text(200)).default({}),
   /** Of the preset's logins; absent: the one of its entry. */
   login: text(30).optional(),
   baseUrl: z.string().max(2000).optional(),
@@ -165,7 +165,7 @@ export function connectResources({ database, audit, catalog, credentials, test }
             problems: [...made.problems, ...problems],
             changes,
             notes: [...notes, ...made.notes],
-            losses: lossesOf(made.document, place.vendorName),
+            belowCostNotes: lossesOf(made.document, place.vendorName),
             document: made.document,
           }
         }
@@ -268,7 +268,7 @@ async function isInUse(name: string, { credentials }: Known, catalog: CatalogSto
 /** What this vendor would serve below its cost. A document that is wrong is refused for that. */
 function lossesOf(document: CatalogInput, vendorName: string): string[] {
   const checked = checkDocument(document)
-  return checked.ok ? lossNotes(checked.document, vendorName) : []
+  return checked.ok ? belowCostNotes(checked.document, vendorName) : []
 }
 
 /** The preset's, as it becomes a part of the catalog. */
@@ -316,18 +316,18 @@ async function placeOf(body: Place): Promise<PlaceFound> {
   }
 }
 
-/** As it was given, or as the preset has it with its blanks filled in. */
-function authOf({ auth: given, blanks }: Place, preset: Preset | undefined) {
+/** As it was given, or that of the preset with its variables replaced. */
+function authOf({ auth: given, variables }: Place, preset: Preset | undefined) {
   if (given !== undefined) return { auth: given }
   if (preset?.vendor.auth === undefined) return {}
-  const filled = auth.safeParse(filledIn(preset.vendor.auth, blanks))
+  const filled = auth.safeParse(filledIn(preset.vendor.auth, variables))
   if (filled.success) return { auth: filled.data }
   const problems = filled.error.issues.flatMap((one) => (one.code === 'invalid_union' ? one.errors.flat() : [one]))
   const [wrong] = problems.filter(({ path }) => path.length > 1)
   const { path = [], message = 'is not right' } = wrong ?? {}
   throw new Fault('request_invalid', {
     message: `For the login, "${String(path.at(-1))}" ${message}.`,
-    param: 'blanks',
+    param: 'variables',
   })
 }
 
@@ -348,10 +348,10 @@ function madeName(vendorName: string, { credential }: Place): string | undefined
 function addressOf(body: Place, preset: Preset | undefined): string {
   if (body.baseUrl !== undefined) return checkedAddress(body.baseUrl)
   if (!preset) throw new Fault('request_invalid', { message: 'Give "baseUrl": where the vendor is.', param: 'baseUrl' })
-  const filled = filledAddress(preset, body.blanks)
+  const filled = filledAddress(preset, body.variables)
   if (typeof filled === 'string') return checkedAddress(filled)
-  const missing = filled.map((name) => `"${name}" (${preset.blanks[name]})`).join(' and ')
-  throw new Fault('request_invalid', { message: `${preset.title} needs ${missing}.`, param: 'blanks' })
+  const missing = filled.map((name) => `"${name}" (${preset.variables[name]})`).join(' and ')
+  throw new Fault('request_invalid', { message: `${preset.title} needs ${missing}.`, param: 'variables' })
 }
 
 export function checkedAddress(given: string): string {
@@ -400,7 +400,8 @@ function factsFor(model: string, preset: Preset | undefined): ModelFacts {
   return { uid: model || 'model', traits, limits: { outputTokensReserve: 1, outputTokensFloor: 1 } }
 }
 
-const blanksOf = (blanks: Preset['blanks']) => Object.entries(blanks).map(([name, about]) => ({ name, about }))
+const variablesOf = (variables: Preset['variables']) =>
+  Object.entries(variables).map(([name, about]) => ({ name, about }))
 
 const PREVIEW_CREDITS_PER_DOLLAR = '100'
 
@@ -411,14 +412,14 @@ function show(preset: Preset, current: CatalogInput): z.input<typeof presetView>
     about: preset.about ?? null,
     baseUrl: preset.vendor.baseUrl,
     credential: preset.vendor.credential ?? null,
-    blanks: blanksOf(preset.blanks),
+    variables: variablesOf(preset.variables),
     login: preset.login ?? null,
-    logins: Object.entries(preset.logins).map(([name, { title, about, credential, blanks }]) => ({
-      ...{ name, title, about, credential: credential ?? null, blanks: blanksOf(blanks) },
+    logins: Object.entries(preset.logins).map(([name, { title, about, credential, variables }]) => ({
+      ...{ name, title, about, credential: credential ?? null, variables: variablesOf(variables) },
     })),
     formats: preset.formats.map(({ protocol }) => protocol),
     prices: preset.prices ?? null,
-    takesOver: preset.takesOver ?? null,
+    replacesVendor: preset.replacesVendor ?? null,
     models: Object.entries(preset.models).map(([model, facts]) => ({
       model,
       uid: suggestedUid(current, model, facts),
@@ -485,7 +486,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
         const { version, input, document } = catalog.current
         const info = (await catalog.versions()).find((entry) => entry.version === version)
         // The version in force is among the newest.
-        return { ...info!, document: input, notes: lossNotes(document) }
+        return { ...info!, document: input, notes: belowCostNotes(document) }
       },
     }),
     resource('PUT /catalog', 'catalog:write', {
@@ -542,10 +543,10 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
         const { input: document } = await catalog.at(version)
         await checkMoves(actor, document, { current: catalog.current.input, credentials, catalog, values })
         const { models, endpoints } = catalog.current.input
-        const losing = Object.keys({ ...models, ...endpoints }).filter(
+        const unservedProducts = Object.keys({ ...models, ...endpoints }).filter(
           (uid) => !Object.hasOwn(document.models, uid) && !Object.hasOwn(document.endpoints, uid),
         )
-        return { ...catalog.check(document), losing, document }
+        return { ...catalog.check(document), unservedProducts, document }
       },
     }),
     resource('PATCH /models/{uid}', 'catalog:write', {

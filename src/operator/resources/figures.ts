@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
-import { lossNotes } from '../../catalog/margin.ts'
+import { belowCostNotes } from '../../catalog/margin.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
@@ -57,8 +57,8 @@ export function figureResources({ database, catalog, statements, reports }: Figu
         return {
           lowBalances,
           ...margin,
-          lossNotes: lossNotes(catalog.current.document).slice(0, NOTES_MAX),
-          ailingVendors: ailing
+          belowCostNotes: belowCostNotes(catalog.current.document).slice(0, NOTES_MAX),
+          unhealthyVendors: ailing
             .map(({ name, breaker, requests, errors, lastError }) => ({ name, breaker, requests, errors, lastError }))
             .sort((a, b) => illness(b) - illness(a)),
         }

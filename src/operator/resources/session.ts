@@ -100,8 +100,8 @@ export function visitorResources({ people, members, ...deps }: SessionDeps): Res
 async function offeredBy({ catalog, sales, codes }: Pick<SessionDeps, 'catalog' | 'sales' | 'codes'>) {
   const { sales: sold } = catalog.current.document
   const isSold = sold !== undefined && (sold.amounts !== null || sold.packs.length > 0)
-  const sells = isSold && (await sales.payments.provider()) !== undefined
-  return { sells, codes: await codes.areOffered() }
+  const salesEnabled = isSold && (await sales.payments.provider()) !== undefined
+  return { salesEnabled, codesEnabled: await codes.areOffered() }
 }
 
 /** For people who are signed in, about themselves. */

@@ -43,7 +43,7 @@ const settingsInput = z
   .strictObject({
     mode: signUpSettings.shape.mode.default(DEFAULTS.mode),
     domains: domains(1_000),
-    refusedDomains: domains(20_000),
+    blockedDomains: domains(20_000),
     credits: amount.refine((value) => value >= 0n && value <= CREDITS_MAX, 'must not be negative').default(0n),
     limits: limitsInput.default({}),
     terms: z

@@ -54,8 +54,8 @@ export function toolConnectionResources(deps: ToolConnectionDeps): Resource[] {
           server: name,
           title: server.title ?? null,
           url,
-          mine: mine === undefined ? null : at(mine),
-          shared: at(null),
+          mySignInAt: mine === undefined ? null : at(mine),
+          sharedSignInAt: at(null),
         },
       ]
     })

@@ -66,7 +66,7 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
         if (isDryRun(query)) {
           const present = { current: catalog.current.input, queryable: database, credentials }
           const { document } = await checkedChange(name, body, present)
-          return { ...catalog.check(document), losing: [], document }
+          return { ...catalog.check(document), unservedProducts: [], document }
         }
         return changeVendor(name, body, by, deps)
       },
@@ -76,8 +76,8 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
       answer: z.union([appliedView, vendorCheckView]),
       async run({ params: { name }, query, by }) {
         if (isDryRun(query)) {
-          const { document, losing } = withoutVendor(catalog.current.input, name)
-          return { ...catalog.check(document), losing: [...losing], document }
+          const { document, unservedProducts } = withoutVendor(catalog.current.input, name)
+          return { ...catalog.check(document), unservedProducts: [...unservedProducts], document }
         }
         return removeVendor(name, { force: query.force === 'true', note: query.note }, by, deps)
       },
@@ -222,10 +222,10 @@ async function removeVendor(
   const vendor = catalog.current.document.vendors[name]
   const applied = await catalog.amend(
     (current) => {
-      const { document, losing } = withoutVendor(current, name)
-      if (losing.length > 0 && !force)
+      const { document, unservedProducts } = withoutVendor(current, name)
+      if (unservedProducts.length > 0 && !force)
         throw new Fault('conflict', {
-          message: `No other vendor serves ${losing.slice(0, 50).join(', ')}${losing.length > 50 ? ` and ${losing.length - 50} more` : ''}. Use force=true: they are then no longer offered.`,
+          message: `No other vendor serves ${unservedProducts.slice(0, 50).join(', ')}${unservedProducts.length > 50 ? ` and ${unservedProducts.length - 50} more` : ''}. Use force=true: they are then no longer offered.`,
         })
       return document
     },

@@ -220,7 +220,7 @@ function showCredentials(vendorName: string, vendor: Vendor, deps: VendorCredent
   return credentialsOf(vendor).map(({ name, weight }) => {
     const source = credentials.source(name)
     const value = credentials.get(name)
-    const { asideUntilMs, why, status, lastSuccessMs } = credentialHealth(vendorName, name)
+    const { disabledUntilMs, why, status, lastSuccessMs } = credentialHealth(vendorName, name)
     // Whatever succeeded at a vendor that has only one did so by that one.
     const successMs = vendor.credentials
       ? lastSuccessMs
@@ -232,8 +232,8 @@ function showCredentials(vendorName: string, vendor: Vendor, deps: VendorCredent
       source,
       ...(source === 'none' && credentials.unreadable.includes(name) ? { unreadable: true as const } : {}),
       last4: value === undefined ? null : shownEnd(value),
-      asideUntil: isoOf(asideUntilMs),
-      why,
+      disabledUntil: isoOf(disabledUntilMs),
+      disabledReason: why,
       status,
       lastSuccessAt: isoOf(successMs ?? null),
       sharedWith: othersWith(name, vendorName, deps.catalog),
@@ -393,16 +393,16 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
   async function list(account: string): Promise<{ items: ByokKeyView[]; next: null }> {
     const { document } = catalog.current
     const stored = new Map((await byokKeys.list(account)).map((one) => [one.vendor, one]))
-    const taken = Object.keys(document.vendors).filter((vendor) => takesByokKeys(vendor, document))
-    // One that was stored before the catalog stopped taking it is shown, so that it can be removed.
-    const items = [...new Set([...taken, ...stored.keys()])].sort().map((vendor) => {
+    const allowed = Object.keys(document.vendors).filter((vendor) => takesByokKeys(vendor, document))
+    // A key that was stored before the catalog stopped accepting BYOK keys is shown, so that it can be removed.
+    const items = [...new Set([...allowed, ...stored.keys()])].sort().map((vendor) => {
       const known = stored.get(vendor)
       const { last4 = null, fallback = false, updatedAt } = known ?? {}
       return {
         vendor,
-        taken: taken.includes(vendor),
+        allowed: allowed.includes(vendor),
         stored: known !== undefined,
-        asksAgain: known !== undefined && isForElsewhere(known, document),
+        addressChanged: known !== undefined && isForElsewhere(known, document),
         last4,
         fallback,
         updatedAt: updatedAt?.toISOString() ?? null,

@@ -98,10 +98,10 @@ export function ConnectModels({ offers, onOffers, markup, onMarkup, preset, pric
   return (
     <Card title="Models to offer" lead="In credits by the million tokens. Price = cost × markup, unless you set one.">
       {isListed ? null : <Note>The vendor does not list its models. Choose those that it has.</Note>}
-      {preset?.takesOver ? (
+      {preset?.replacesVendor ? (
         <Note>
-          It takes over the routes of the vendor {preset.takesOver}. What it does not serve is named before you apply
-          it.
+          It takes over the routes of the vendor {preset.replacesVendor}. What it does not serve is named before you
+          apply it.
         </Note>
       ) : null}
       <div className="grid-2">

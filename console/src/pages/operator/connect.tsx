@@ -56,10 +56,10 @@ interface Place {
   login: string
   vendor: string
   baseUrl: string
-  blanks: Record<string, string>
+  variables: Record<string, string>
   format: string
   way: Way
-  variable: string
+  credentialName: string
   /** Only as long as the page is open. */
   key: string
 }
@@ -70,10 +70,10 @@ const EMPTY: Place = {
     login: '',
     vendor: '',
     baseUrl: '',
-    blanks: {},
+    variables: {},
     format: FORMATS[0],
     way: 'stored',
-    variable: '',
+    credentialName: '',
     key: '',
   },
 }
@@ -91,7 +91,7 @@ function placeOfVendor(name: string, catalog: Catalog, presets: readonly Preset[
     baseUrl: entry?.baseUrl ?? '',
     format: routes[0]?.protocol ?? FORMATS[0],
     way: credential ? 'env' : 'none',
-    variable: credential,
+    credentialName: credential,
   }
 }
 
@@ -149,7 +149,7 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
         <div role="status">{test ? <TestReport test={test} onAddress={(baseUrl) => change({ baseUrl })} /> : null}</div>
         {testing.error ? <Fault error={testing.error} /> : null}
       </Card>
-      {test && (offers.length > 0 || preset?.takesOver) ? (
+      {test && (offers.length > 0 || preset?.replacesVendor) ? (
         <ConnectModels
           {...{ offers, markup, preset, prices }}
           isListed={test.models.length > 0}
@@ -171,9 +171,13 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
           after={check.document}
           changes={check.changes}
           notes={check.notes}
-          losses={check.losses}
+          belowCostNotes={check.belowCostNotes}
           apply={async (note) => {
-            const { version } = await api.connectVendor({ ...input(), note, belowCost: check.losses.length > 0 })
+            const { version } = await api.connectVendor({
+              ...input(),
+              note,
+              belowCost: check.belowCostNotes.length > 0,
+            })
             toast(`Version ${version} is current now.`)
             catalogChanged()
             setPlace(EMPTY)
@@ -223,16 +227,16 @@ function usePrices(input: ConnectInput | undefined): ReadonlyMap<string, MadePri
 
 /** As the server takes it. */
 function bodyOf(
-  { preset, login, vendor, baseUrl, blanks, format, way, variable, key }: Place,
+  { preset, login, vendor, baseUrl, variables, format, way, credentialName, key }: Place,
   known: Preset | undefined,
 ): ConnectPlace {
-  const named = variable.trim() ? { name: variable.trim() } : {}
+  const named = credentialName.trim() ? { name: credentialName.trim() } : {}
   return {
     ...(preset ? { preset } : { formats: [format] }),
     ...(vendor.trim() ? { vendor: vendor.trim() } : {}),
     ...(baseUrl.trim() ? { baseUrl: baseUrl.trim() } : {}),
     ...(login ? { login } : {}),
-    ...(known && blanksOf(known, login).length > 0 ? { blanks } : {}),
+    ...(known && variablesOf(known, login).length > 0 ? { variables } : {}),
     credential:
       way === 'none' ? {} : way === 'env' ? named : { ...named, ...(key.trim() ? { value: key.trim() } : {}) },
   }
@@ -240,8 +244,8 @@ function bodyOf(
 
 const loginOf = (preset: Preset | undefined, name: string) => preset?.logins.find((one) => one.name === name)
 
-function blanksOf(preset: Preset | undefined, login: string) {
-  return [...(preset?.blanks ?? []), ...(loginOf(preset, login)?.blanks ?? [])]
+function variablesOf(preset: Preset | undefined, login: string) {
+  return [...(preset?.variables ?? []), ...(loginOf(preset, login)?.variables ?? [])]
 }
 
 interface WhoProps {
@@ -270,13 +274,13 @@ function WhoCard({ place, presets, preset, onChange }: WhoProps) {
           placeholder={preset?.name ?? 'my-vendor'}
           onText={(vendor) => onChange({ vendor })}
         />
-        {blanksOf(preset, place.login).map(({ name, about }) => (
+        {variablesOf(preset, place.login).map(({ name, about }) => (
           <TextField
             key={name}
             label={name.charAt(0).toUpperCase() + name.slice(1)}
             hint={about}
-            value={place.blanks[name] ?? ''}
-            onText={(text) => onChange({ blanks: { ...place.blanks, [name]: text } })}
+            value={place.variables[name] ?? ''}
+            onText={(text) => onChange({ variables: { ...place.variables, [name]: text } })}
           />
         ))}
         {preset?.baseUrl === '{address}' ? null : (
@@ -343,14 +347,14 @@ function CredentialFields({ place, preset, onChange }: Omit<WhoProps, 'presets'>
           <TextField
             label="Name of the credential"
             mono
-            value={place.variable}
+            value={place.credentialName}
             placeholder={name}
             hint={
               place.way === 'env'
                 ? 'An environment variable of the gateway. It takes precedence over a stored credential of the same name.'
                 : undefined
             }
-            onText={(variable) => onChange({ variable })}
+            onText={(credentialName) => onChange({ credentialName })}
           />
         )}
       </div>

@@ -92,10 +92,10 @@ export function MarginPage() {
 }
 
 const WHY: Readonly<Record<UnbilledRow['kind'], string>> = {
-  copy: 'Copy of calls (shadow traffic)',
-  outrun: 'Aborted: another vendor was faster',
-  late: 'Aborted: first token too late',
-  left: 'Aborted: the caller hung up before the first token',
+  shadow: 'Copy of calls (shadow traffic)',
+  hedge_lost: 'Aborted: another vendor was faster',
+  first_token_timeout: 'Aborted: first token too late',
+  client_closed: 'Aborted: the caller hung up before the first token',
   guardrail: 'Checks by a moderation model',
 }
 
@@ -153,7 +153,7 @@ function LabelField({ name }: { name: string }) {
 }
 
 function Totals({ of }: { of: Margins['totals'] }) {
-  const known = of.costed === of.charged ? 'credits' : 'credits, of the calls whose cost is known'
+  const known = of.chargedWithKnownCost === of.charged ? 'credits' : 'credits, of the calls whose cost is known'
   return (
     <Stats>
       <Stat
@@ -181,7 +181,11 @@ function Totals({ of }: { of: Margins['totals'] }) {
 
 /** Of calls without a known cost nothing can be said. */
 function Known({ row, value }: { row: MarginRow; value: string }) {
-  return row.costed === '0' && row.cost === '0' ? <span className="muted">–</span> : <Amount value={value} />
+  return row.chargedWithKnownCost === '0' && row.cost === '0' ? (
+    <span className="muted">–</span>
+  ) : (
+    <Amount value={value} />
+  )
 }
 
 function Group({ row, by }: { row: MarginRow; by: MarginGrouping }) {

@@ -68,7 +68,7 @@ export function HomePage() {
 }
 
 /** Each figure is a way to the calls behind it. */
-function HomeStats({ sums: { totals, before }, margin }: { sums: UsageSums; margin: HomeFigures['margin'] }) {
+function HomeStats({ sums: { totals, previous: before }, margin }: { sums: UsageSums; margin: HomeFigures['margin'] }) {
   const { query } = useLocation()
   const to = (filter: Record<string, string> = {}) => callsPath(undefined, { ...periodQuery(query, USUAL), ...filter })
   const change = (of: (figures: UsageSums['totals']) => number) => (before ? changeOf(of(totals), of(before)) : '')
@@ -90,9 +90,9 @@ function HomeStats({ sums: { totals, before }, margin }: { sums: UsageSums; marg
       <MarginStat margin={margin} to={to({ view: 'chart', by: 'vendor' })} />
       <Stat
         label="Rejected"
-        value={formatWhole(totals.refused)}
+        value={formatWhole(totals.rejected)}
         note="by the gateway, not charged"
-        to={to({ outcome: 'refused' })}
+        to={to({ outcome: 'rejected' })}
       />
       <Stat
         label="Average latency"
@@ -106,7 +106,9 @@ function HomeStats({ sums: { totals, before }, margin }: { sums: UsageSums; marg
 
 /** What is left of the calls whose cost is known; of the others it cannot be said. */
 function MarginStat({ margin, to }: { margin: HomeFigures['margin']; to: string }) {
-  const [charged, costed, cost] = [margin.charged, margin.costed, margin.cost].map((text) => parseCredits(text) ?? 0n)
+  const [charged, costed, cost] = [margin.charged, margin.chargedWithKnownCost, margin.cost].map(
+    (text) => parseCredits(text) ?? 0n,
+  )
   if (!costed && !cost) return <Stat label="Margin" value="–" note="no route has a cost in the catalog" />
   const left = (costed ?? 0n) - (cost ?? 0n)
   const share = costed ? ` (${formatPercent(Number(left) / Number(costed))})` : ''
@@ -116,20 +118,20 @@ function MarginStat({ margin, to }: { margin: HomeFigures['margin']; to: string 
 }
 
 /** Routes that cost more than they bring: as counted, and as the catalog prices them. */
-function Losses({ data: { losing, lossNotes } }: { data: HomeFigures }) {
+function Losses({ data: { unprofitableRoutes, belowCostNotes } }: { data: HomeFigures }) {
   const { query } = useLocation()
-  if (losing.length === 0 && lossNotes.length === 0) return null
+  if (unprofitableRoutes.length === 0 && belowCostNotes.length === 0) return null
   return (
     <Card
-      flush={losing.length > 0}
+      flush={unprofitableRoutes.length > 0}
       title="Losing money"
       lead="Routes on which the vendor’s cost is above the charge."
       actions={<Link to="/operator/catalogue">Prices and routes</Link>}
     >
-      {losing.length ? (
+      {unprofitableRoutes.length ? (
         <Table
           label="Losing routes"
-          rows={losing}
+          rows={unprofitableRoutes}
           rowKey={({ product, route }) => `${product} ${route}`}
           columns={[
             { head: 'Model', main: true, cell: ({ product }) => <b>{product}</b> },
@@ -146,9 +148,9 @@ function Losses({ data: { losing, lossNotes } }: { data: HomeFigures }) {
           ]}
         />
       ) : null}
-      {lossNotes.length ? (
-        <ul className={losing.length ? 'card-note small' : 'small'}>
-          {lossNotes.map((note) => (
+      {belowCostNotes.length ? (
+        <ul className={unprofitableRoutes.length ? 'card-note small' : 'small'}>
+          {belowCostNotes.map((note) => (
             <li key={note}>{note}</li>
           ))}
         </ul>
@@ -243,7 +245,7 @@ function HomeCharts({ sums }: { sums: UsageSums }) {
           series={[
             { name: 'Succeeded', values: over(({ requests, errors }) => requests - errors) },
             { name: 'Failed', values: over(({ errors }) => errors) },
-            { name: 'Rejected', values: over(({ refused }) => refused) },
+            { name: 'Rejected', values: over(({ rejected }) => rejected) },
           ]}
         />
       </Card>

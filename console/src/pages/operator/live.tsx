@@ -83,14 +83,14 @@ function ofProcesses({ processes: { answering, silent } }: Live): string {
 const SHOWS: Record<string, (call: LiveCall) => boolean> = {
   running: (call) => call.running,
   failed: (call) => call.outcome === 'failed',
-  refused: (call) => call.outcome === 'refused',
+  rejected: (call) => call.outcome === 'rejected',
   charged: (call) => call.outcome === 'settled',
 }
 const SHOW_NAMES = [
   ['', 'Everything'],
   ['running', 'In flight'],
   ['failed', 'Failed at a vendor'],
-  ['refused', 'Rejected'],
+  ['rejected', 'Rejected'],
   ['charged', 'Charged'],
 ] as const
 

@@ -7,7 +7,7 @@ import { diffLines, hunksOf } from './diff.ts'
 /** What a change of the catalog does, before it is applied. */
 export function Review({
   notes = [],
-  losses = [],
+  belowCostNotes = [],
   apply,
   onClose,
   ...changes
@@ -15,7 +15,7 @@ export function Review({
   /** What should be known besides. */
   notes?: readonly string[]
   /** What would be sold for less than it costs. */
-  losses?: readonly string[]
+  belowCostNotes?: readonly string[]
   apply: (note: string) => Promise<void>
   onClose: () => void
 }) {
@@ -24,12 +24,12 @@ export function Review({
     <FormDialog
       title="What will change"
       wide
-      action={losses.length > 0 ? 'Apply, and sell below cost' : 'Apply'}
+      action={belowCostNotes.length > 0 ? 'Apply, and sell below cost' : 'Apply'}
       cancel="Back to editing"
       run={() => apply(note.trim())}
       onClose={onClose}
     >
-      {losses.map((line) => (
+      {belowCostNotes.map((line) => (
         <Note key={line} tone="warn">
           {line}
         </Note>

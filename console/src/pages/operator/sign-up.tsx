@@ -61,7 +61,7 @@ const linesOf = (text: string) => text.split(/[\s,]+/).filter(Boolean)
 interface Draft {
   readonly mode: SignUpSettings['mode']
   readonly domains: string
-  readonly refused: string
+  readonly blocked: string
   readonly credits: string
   readonly version: string
   readonly url: string
@@ -73,7 +73,7 @@ interface Draft {
 const draftOf = (settings: SignUpSettings): Draft => ({
   mode: settings.mode,
   domains: settings.domains.join('\n'),
-  refused: settings.refusedDomains.join('\n'),
+  blocked: settings.blockedDomains.join('\n'),
   credits: settings.credits,
   version: settings.terms?.version ?? '',
   url: settings.terms?.url ?? '',
@@ -91,11 +91,11 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
   const [draft, setDraft] = useState(draftOf(settings))
   const onDraft = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
   const { busy, error, onSubmit } = useSubmit(async () => {
-    const { mode, domains, refused, credits, version, url, perNetwork, perDomain, limits } = draft
+    const { mode, domains, blocked, credits, version, url, perNetwork, perDomain, limits } = draft
     await api.changeSignUp({
       mode,
       domains: linesOf(domains),
-      refusedDomains: linesOf(refused),
+      blockedDomains: linesOf(blocked),
       credits: credits.trim() || '0',
       limits: textsAsLimits(limits, {}),
       terms: version.trim() || url.trim() ? { version: version.trim(), url: url.trim() } : null,
@@ -137,8 +137,8 @@ function WhoCard({ draft, onDraft }: Part) {
       ) : null}
       <TextArea
         label="Blocked mail domains"
-        value={draft.refused}
-        onText={(refused) => onDraft({ refused })}
+        value={draft.blocked}
+        onText={(blocked) => onDraft({ blocked })}
         rows={4}
         hint="One per line; subdomains are included. Paste a list of disposable mail providers."
       />

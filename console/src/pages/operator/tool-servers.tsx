@@ -76,7 +76,11 @@ export function ToolServersPage() {
               return held > 0 ? <Badge tone="bad">{held}</Badge> : 0
             },
           },
-          { head: 'Last seen', tight: true, cell: (row) => (row.seenAt ? <When at={row.seenAt} /> : 'never') },
+          {
+            head: 'Last seen',
+            tight: true,
+            cell: (row) => (row.lastAnsweredAt ? <When at={row.lastAnsweredAt} /> : 'never'),
+          },
           { head: 'Problem', cell: (row) => row.error ?? row.calls.lastError ?? '–' },
         ]}
       />
@@ -89,7 +93,7 @@ const seen = () => refresh('tool-servers', 'tool-server/')
 
 /** Registers a server, or changes one; its name stays. */
 function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => void }) {
-  const [personal, setPersonal] = useState(given?.personal ?? false)
+  const [personal, setPersonal] = useState(given?.perUserSignIn ?? false)
   return (
     <FormDialog
       right="vendors:write"
@@ -103,7 +107,7 @@ function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => voi
         const made = await api.registerToolServer(given?.name ?? name ?? '', {
           ...{ url, title },
           ...(value ? { credential: { value } } : {}),
-          ...(personal === (given?.personal ?? false) ? {} : { auth: personal ? 'person' : 'bearer' }),
+          ...(personal === (given?.perUserSignIn ?? false) ? {} : { auth: personal ? 'person' : 'bearer' }),
           timeoutMs: Number(form.get('seconds')) * 1000,
           concurrencyMax: Number(form.get('calls')),
         })
@@ -208,12 +212,12 @@ export function ToolServerPage({ server: name }: { server: string }) {
             {row.error ? <Note tone="warn">Its tools could not be read the last time: {row.error}</Note> : null}
             <Facts
               items={[
-                ['Last seen', row.seenAt ? <When at={row.seenAt} /> : 'never'],
+                ['Last seen', row.lastAnsweredAt ? <When at={row.lastAnsweredAt} /> : 'never'],
                 [
                   'Credential',
                   row.credential ? `${row.credential.name}${row.credential.present ? '' : ' (missing)'}` : 'none',
                 ],
-                row.personal && ['Your sign-in, to list tools', <LookSignIn key="look" server={name} />],
+                row.perUserSignIn && ['Your sign-in, to list tools', <LookSignIn key="look" server={name} />],
                 ['Calls since the start', `${row.calls.requests}, ${row.calls.errors} failed`],
                 ['Last failure', row.calls.lastError ?? 'none'],
               ]}
@@ -248,7 +252,7 @@ export function ToolServerPage({ server: name }: { server: string }) {
 /** Without it a server that lists its tools only to people shows none. */
 function LookSignIn({ server }: { server: string }) {
   const list = useList('tool-sign-ins', (_, signal) => api.toolSignIns(undefined, signal))
-  const at = list.data?.find((one) => one.server === server)?.shared ?? null
+  const at = list.data?.find((one) => one.server === server)?.sharedSignInAt ?? null
   return <SignIn account={undefined} server={server} shared at={at} />
 }
 

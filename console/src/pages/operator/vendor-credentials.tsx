@@ -10,7 +10,11 @@ import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Vendor, VendorCredential } from '../../wire.ts'
 
-const WHY = { refused: 'not accepted', spent: 'its account has no money', limited: 'rate limited' } as const
+const REASONS = {
+  rejected: 'not accepted',
+  out_of_funds: 'its account has no money',
+  rate_limited: 'rate limited',
+} as const
 
 export function CredentialTable({ vendor }: { vendor: Vendor }) {
   const [asking, setAsking] = useState<{ what: 'change' | 'remove'; credential: VendorCredential }>()
@@ -77,17 +81,17 @@ export function CredentialTable({ vendor }: { vendor: Vendor }) {
 }
 
 function CredentialState({
-  credential: { present, source, asideUntil, why, status },
+  credential: { present, source, disabledUntil, disabledReason, status },
 }: {
   credential: VendorCredential
 }) {
   if (!present) return <Badge tone="warn">Missing</Badge>
-  if (asideUntil && why)
+  if (disabledUntil && disabledReason)
     return (
       <>
         <Badge tone="warn">Disabled</Badge>{' '}
         <span className="small">
-          {WHY[why]} ({status}), until <When at={asideUntil} />
+          {REASONS[disabledReason]} ({status}), until <When at={disabledUntil} />
         </span>
       </>
     )

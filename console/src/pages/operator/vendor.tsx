@@ -228,26 +228,26 @@ function ModelsCard({ vendor: { name }, catalog }: { vendor: Vendor; catalog: Ca
 /** What goes with it is said before anything goes. */
 function Removal(props: { name: string; check: VendorCheck; catalog: Catalog; onClose: () => void }) {
   const { name, check, catalog, onClose } = props
-  const { losing } = check
+  const { unservedProducts } = check
   return (
     <Confirm
       title={`Remove ${name}?`}
-      action={losing.length ? `Remove it and ${plural(losing.length, 'model')}` : 'Remove'}
+      action={unservedProducts.length ? `Remove it and ${plural(unservedProducts.length, 'model')}` : 'Remove'}
       wide
       danger
       run={async () => {
-        const { version } = await api.removeVendor(name, losing.length > 0)
+        const { version } = await api.removeVendor(name, unservedProducts.length > 0)
         toast(`${name} is removed. Version ${version} is current now.`)
         catalogChanged()
         navigate('/operator/vendors')
       }}
       onClose={onClose}
     >
-      {losing.length ? (
+      {unservedProducts.length ? (
         <Note tone="warn">
           <p>No other vendor serves these. They are no longer offered, and calls to them fail:</p>
           <p>
-            <b>{losing.join(', ')}</b>
+            <b>{unservedProducts.join(', ')}</b>
           </p>
         </Note>
       ) : (

@@ -120,7 +120,7 @@ export function StateBadge({ vendor, test }: { vendor: Vendor; test?: { ok: bool
 
 export function CredentialBadge({ vendor: { credential, credentials, simulated } }: { vendor: Vendor }) {
   if (credentials.length > 1) {
-    const usable = credentials.filter(({ present, asideUntil }) => present && asideUntil === null).length
+    const usable = credentials.filter(({ present, disabledUntil }) => present && disabledUntil === null).length
     return (
       <Badge tone={usable < credentials.length ? 'warn' : 'calm'}>
         {usable} of {credentials.length} credentials in use
