@@ -164,8 +164,8 @@ export const productPresetView = z.object({
   baseUrl: z.string(),
   auth: z.unknown(),
   credential: z.string(),
-  /** Whether it was tried against the vendor. */
-  tried: z.boolean(),
+  /** Whether it was tested with the vendor's real API. */
+  tested: z.boolean(),
   operations: z.array(
     z.object({
       id: z.string(),

@@ -64,8 +64,8 @@ async function verified(call: Invocation, full: boolean): Promise<VerificationRu
         if (full && !last.full) break
         return last
       }
-      const { accounts, of } = running.progress
-      const line = of > 0 ? `${accounts} of ${of} accounts, ${running.checked.transfers} transfers …\n` : ''
+      const { accounts, total } = running.progress
+      const line = total > 0 ? `${accounts} of ${total} accounts, ${running.checked.transfers} transfers …\n` : ''
       if (line !== shown) call.note(line)
       shown = line
       await sleep(call.world, LOOK_EVERY_MS)

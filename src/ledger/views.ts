@@ -317,7 +317,7 @@ export const verificationRun = verification.extend({
   durationMs: count.nullable(),
   /** Null while it runs, and when it could not come to an end. */
   ok: z.boolean().nullable(),
-  progress: z.object({ accounts: count, of: count }),
+  progress: z.object({ accounts: count, total: count }),
   failure: z.string().nullable(),
 })
 export type VerificationRun = z.infer<typeof verificationRun>

@@ -1,5 +1,5 @@
-// What a provider says of a payment becomes a row, credits, an invoice and an audit entry, in one transaction. The same facts may come any number of times, in
-// any order, to any number of processes: the row is locked, facts older than those that it has change nothing, and credits are granted when it becomes paid, once.
+// Applies a provider's report of a payment: its row, credits, invoice and audit entry, in one transaction. The same report may come any number of times, in
+// any order, to any process: the row is locked, older reports change nothing, and credits are granted once, when the payment becomes paid.
 
 import { creditsFor, type Sales } from '../catalog/sales.ts'
 import type { CatalogStore } from '../catalog/store.ts'
@@ -28,9 +28,9 @@ export interface ApplyDeps {
 }
 
 export interface Applied {
-  /** Undefined: an event that came again, or facts that say nothing yet. */
+  /** Undefined: the event was applied before, or there is no payment to record yet. */
   readonly row: PaymentRow | undefined
-  /** What changed, in words; none: it was so already. */
+  /** What changed, in words; empty: nothing. */
   readonly changes: readonly string[]
 }
 
@@ -72,13 +72,13 @@ export function createApply(deps: ApplyDeps) {
     })
   }
 
-  /** What was answered before stands before the credits; and what is leased comes back before some are taken. Neither is possible with the account locked. */
+  /** Posts earlier calls, so that they stand before these credits in the statement; before credits are taken, also recalls leases. Neither is possible with the account locked. */
   async function settle(account: string | undefined, { refundedMinor, disputedMinor }: PaymentFacts): Promise<void> {
     if (!account) return
     await (refundedMinor + disputedMinor > 0n ? ledger.returned(account) : ledger.posted(account))
   }
 
-  /** One that nobody asked for gets a row when it is paid. */
+  /** A payment that was not started here gets a row when it is paid. */
   async function rowFor(tx: Queryable, facts: PaymentFacts): Promise<PaymentRow | undefined> {
     for (;;) {
       const known = await findPayment(tx, facts, true)
@@ -90,14 +90,14 @@ export function createApply(deps: ApplyDeps) {
         catalog_version: offer.price_minor === null ? null : deps.catalog.current.version,
       })
       if (made) return made
-      // Another process was faster.
+      // Another process has inserted it: read it.
     }
   }
 
   async function change(tx: Queryable, was: PaymentRow, facts: PaymentFacts): Promise<Applied> {
     const asOf = new Date(facts.asOfMs)
     const isPaid = was.paid_at !== null
-    // Old news, but for the news that it was paid.
+    // An older report is ignored, unless it is the first to say that the payment is paid.
     if (was.as_of && asOf < was.as_of && (isPaid || facts.status !== 'paid')) return { row: was, changes: [] }
     const row: PaymentRow = { ...was, provider_id: facts.providerId, as_of: laterOf(was.as_of, asOf) }
     if (facts.receiptUrl !== undefined) row.detail = { ...row.detail, receiptUrl: facts.receiptUrl }
@@ -109,11 +109,11 @@ export function createApply(deps: ApplyDeps) {
       changes.push('it failed')
     }
     if (row.paid_at !== null) await takeBack(tx, row, { facts, changes, notes })
-    // Only news: an old payment that is looked at again must not bring an old card back.
+    // Only when it becomes paid: reading an old payment again must not restore an old card.
     if (facts.card && !isPaid && row.paid_at !== null)
       await tx.query(SAVE_CARD, [row.account_id, facts.card.methodId, JSON.stringify(facts.card)])
     await updatePayment(tx, row)
-    // Last, because invoices wait for the counter that all share.
+    // Last, because the counter of invoice numbers is a row that all transactions lock.
     for (const note of notes) await note()
     return { row, changes }
   }
@@ -136,7 +136,7 @@ export function createApply(deps: ApplyDeps) {
     await grantFor(tx, row, by, step)
   }
 
-  /** Grants the credits of a payment. Its row is locked, and has none yet. */
+  /** Grants the credits of a payment. Its row is locked, and its credits were not granted yet. */
   async function grantFor(tx: Queryable, row: PaymentRow, by: By, { changes, notes }: Omit<Step, 'facts'>) {
     const { id, currency, amount_minor: amountMinor, account_id: account, detail } = row
     const note = `${detail.name ?? `${formatMoney(amountMinor, currency)} ${currency}`} (${id})`
@@ -160,7 +160,7 @@ export function createApply(deps: ApplyDeps) {
     })
   }
 
-  /** Credits follow the money: what went back, or is held back by a dispute, is taken; what came back after all is given again. */
+  /** Takes credits for money that was refunded or is disputed, and returns them if the money comes back (a dispute that was won). */
   async function takeBack(tx: Queryable, row: PaymentRow, { facts, changes, notes }: Step): Promise<void> {
     const refunded = facts.refundedMinor < row.amount_minor ? facts.refundedMinor : row.amount_minor
     const refundedNow = refunded - row.refunded_minor
@@ -168,7 +168,7 @@ export function createApply(deps: ApplyDeps) {
     Object.assign(row, { refunded_minor: refunded, disputed_minor: facts.disputedMinor, dispute: facts.dispute })
     const { account_id: account, id: payment } = row
     const { period } = row.detail
-    // Once, when it went back: what the customer chooses after that stands, however often the same facts come.
+    // Only at the change to refunded or disputed: a repeated report must not end a plan that the customer chose later.
     if (period && !wasBack && isBack(row)) {
       await lockAccount(tx, account)
       await deps.plans.takenBack(tx, account, { ...period, isDisputed: isDisputed(row) })
@@ -176,7 +176,7 @@ export function createApply(deps: ApplyDeps) {
     if (row.transfer_id !== null) {
       const delta = owedBack(row) - row.taken - row.lost
       if (delta !== 0n) await move(tx, row, delta, changes)
-      // Otherwise the card would be charged again for what was just given back.
+      // Otherwise automatic top-up would charge the card for the credits that were just taken.
       if (delta > 0n) await tx.query(STOP_TOP_UP, [row.account_id])
     }
     if (row.transfer_id !== null) {
@@ -186,7 +186,7 @@ export function createApply(deps: ApplyDeps) {
     if (refundedNow === 0n) return
     changes.push(`${formatMoney(refundedNow, row.currency)} ${row.currency} were refunded`)
     if (refundedNow > 0n && row.transfer_id !== null)
-      // After the invoice, if that is issued now too.
+      // After the invoice, which may be issued in this transaction too.
       notes.push(async () => void (await deps.invoices.creditNote(tx, { account, payment, amountMinor: refundedNow })))
   }
 
@@ -195,7 +195,7 @@ export function createApply(deps: ApplyDeps) {
     const back = -delta < row.taken ? -delta : row.taken
     const note = `${delta > 0n ? 'Refund of' : 'Returned to'} ${row.detail.name ?? row.id} (${row.id})`
     await lockAccount(tx, account)
-    // A month's credits come back from that month: what was bought otherwise is not touched.
+    // For a month of a plan, only credits of that month are taken, not those that were bought otherwise.
     const from = { from: row.detail.lotId ?? row.transfer_id ?? '', onlyFrom: row.detail.period !== undefined }
     const booked =
       delta > 0n
@@ -219,7 +219,7 @@ export function createApply(deps: ApplyDeps) {
     await audit.write(tx, by, { action: 'payment.back', object: account, detail })
   }
 
-  /** Why nothing is granted for it. The account stays locked. */
+  /** Why no credits are granted for it; undefined: they are. The account stays locked. */
   async function problemOf(tx: Queryable, row: PaymentRow, facts: PaymentFacts): Promise<string | undefined> {
     const { currency, price_minor: price } = row
     const show = (minor: bigint, of: string) => `${formatMoney(minor, of)} ${of}`
@@ -256,7 +256,7 @@ interface Step {
   readonly notes: Array<() => Promise<void>>
 }
 
-/** Locked. What is being moved to another database must not change here. */
+/** Locks the account. An account that is being moved to another database must not change here. */
 async function lockAccount(tx: Queryable, account: string): Promise<AccountRow | undefined> {
   const [row] = await tx.query<AccountRow>(ACCOUNT, [account])
   if (row?.moving) throw new Fault('unavailable', { retryAfterSeconds: 30, internal: { why: 'the account is moving' } })
@@ -265,7 +265,7 @@ async function lockAccount(tx: Queryable, account: string): Promise<AccountRow |
 
 const EXISTS = statement('payment_account_exists', 'select id from account where id = $1')
 
-/** Empty where there is none of this name: a stranger may write anything there. */
+/** Empty if there is no such account: the name comes from the provider's metadata and may be anything. */
 async function knownAccount(tx: Queryable, account: string | undefined): Promise<string> {
   const [row] = account === undefined ? [] : await tx.query<{ id: string }>(EXISTS, [account])
   return row?.id ?? ''
@@ -277,7 +277,7 @@ interface AccountRow {
   readonly moving: boolean
 }
 
-/** The credits that the money which went back stands for. The verification reckons the same. */
+/** The credits to take for money that was refunded or is disputed. `ledger verify` computes the same. */
 function owedBack({
   credits,
   amount_minor: paid,
@@ -289,7 +289,7 @@ function owedBack({
   return back >= paid ? credits : (credits * back) / paid
 }
 
-/** The whole of it, or the customer disputes it. */
+/** Refunded completely, or disputed. */
 function isBack({ amount_minor: paid, refunded_minor: refunded, dispute }: PaymentRow): boolean {
   return refunded === paid || isDisputed({ dispute })
 }
@@ -306,7 +306,7 @@ function offerNamed({ packs, plans }: Sales, offer: string) {
   return pack ? (['pack', pack] as const) : (['plan', plans.find(({ id }) => id === offer)] as const)
 }
 
-/** What a payment that was not asked for here buys by the catalog in force; without a price: nothing that is known. */
+/** What a payment that was not started here buys, by the current catalog; without a price: nothing. */
 function offerOf(
   sales: Sales | undefined,
   { offer, currency, amountMinor, taxMinor }: PaymentFacts,
@@ -332,7 +332,7 @@ function offerOf(
   }
 }
 
-/** What an invoice says of a month of a plan: its first day and its last. */
+/** The text of an invoice for a month of a plan: its first and last day. */
 function inPeriod(name: string, { from, to }: { from: string; to: string }) {
   const period = { fromDay: dayOfMs(Date.parse(from)), toDay: dayOfMs(Date.parse(to) - 1) }
   return { description: `${name}, ${formatDay(period.fromDay)} to ${formatDay(period.toDay)}`, period }
@@ -349,7 +349,7 @@ function lotFrom({ detail: { lot = {}, period }, paid_at: paidAt }: PaymentRow):
   return { lot: { source: period ? 'plan' : 'bought', endsAt, products, priority } }
 }
 
-/** What the credits of a pack or plan are like, as its payment keeps it. */
+/** The end, products and priority of a pack's or plan's credits, as stored with the payment. */
 export function lotOf(offer: {
   endsAfterDays?: number | undefined
   products?: string[] | undefined

@@ -1,5 +1,5 @@
-// Codes that grant credits: made in batches, redeemed once or n times. Whoever enters a code that was guessed, used up or has ended gets the same answer, and every try
-// counts, so that nobody finds out by trying which codes there are.
+// Codes that grant credits: made in batches, redeemed once or n times. Unknown, used and ended codes get the same answer, and every failed attempt
+// counts towards a limit, so that codes cannot be found by guessing.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -16,9 +16,9 @@ import type { CodeBatchView, NewCodeBatch, RedeemedView } from './views.ts'
 export interface Codes {
   create(input: CodeBatchInput, by: By): Promise<NewCodeBatch>
   list(paging: Paging): Promise<Page<CodeBatchView>>
-  /** Whether there is any code that somebody could redeem. */
+  /** Whether any code can be redeemed. */
   areOffered(): Promise<boolean>
-  /** Its codes cannot be redeemed any more. What they granted stays. */
+  /** Ends a batch: its codes can no longer be redeemed. Credits that they granted stay. */
   end(id: string, by: By): Promise<CodeBatchView>
   redeem(account: string, code: string, by: By & { readonly ip: string | null }): Promise<RedeemedView>
 }
@@ -53,7 +53,7 @@ const DAY_MS = 86_400_000
 /** No letters and digits that look alike. */
 const ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789'
 const CODE_CHARS = 16
-/** Tries of one account in an hour, and of one address. Nobody has as many codes. */
+/** Attempts per hour, by account and by IP address. */
 const TRIES = { account: 10, address: 30, perSeconds: 3_600 }
 
 const INSERT = statement(
@@ -75,7 +75,7 @@ const END = statement(
   'code_batch_end',
   'update code_batch set ends_at = least(ends_at, now()) where id = $1 returning ends_at',
 )
-/** Locked: who comes second waits, and finds it used. */
+/** Locks the code: a second request waits, and then finds it used. */
 const FIND = statement(
   'code_find',
   `select b.*, 0 as used from code c join code_batch b on b.id = c.batch_id

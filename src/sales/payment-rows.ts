@@ -41,15 +41,15 @@ export interface PaymentRow {
 export interface PaymentDetail {
   /** What was bought, in words. */
   readonly name?: string
-  /** Of a pack or plan: what its credits are like. */
+  /** Of a pack or plan: end, products and priority of its credits. */
   readonly lot?: { readonly endsAfterDays?: number; readonly products?: readonly string[]; readonly priority?: number }
   /** Of a plan: the month that was paid. */
   readonly period?: { readonly from: string; readonly to: string }
-  /** Where its credits are since they were given back after a dispute. */
+  /** The lot with the credits that were returned after a dispute was won. */
   readonly lotId?: string
   /** Of a charge of a saved card: empty until it begins. */
   readonly charge?: Partial<ChargeTerms>
-  /** The provider worked out the tax in it, be it 0. */
+  /** The provider computed its tax, which may be 0. */
   readonly taxed?: true
   /** Of the provider's checkout. */
   readonly reference?: string
@@ -92,7 +92,7 @@ type NewPayment = Pick<
   'account_id' | 'id' | 'provider' | 'kind' | 'offer_id' | 'currency' | 'price_minor' | 'credits' | 'catalog_version'
 > & { readonly provider_id?: string; readonly person_id?: string | null; readonly detail?: PaymentDetail }
 
-/** Undefined where there is one already that it would stand beside. */
+/** Undefined if a unique index forbids a second row like it. */
 export async function insertPayment(on: Queryable, row: NewPayment): Promise<PaymentRow | undefined> {
   const [made] = await on.query<PaymentRow>(INSERT, [
     ...[row.account_id, row.id, row.provider, row.provider_id ?? null, row.kind, row.offer_id, row.currency],
@@ -120,7 +120,7 @@ export async function findPayment(
   const [known] = await on.query<PaymentRow>(isLocked ? LOCK_PROVIDER : BY_PROVIDER, at)
   if (known || facts.payment === undefined) return known
   const [ours] = await on.query<PaymentRow>(isLocked ? LOCK_ID : BY_ID, [facts.payment])
-  // A payment of ours that another one at the provider has paid already is not paid twice by this one.
+  // If our payment was already paid by another payment at the provider, this one gets a row of its own.
   return ours?.provider === facts.provider && ours.provider_id === null ? ours : undefined
 }
 

@@ -1,4 +1,4 @@
-// Payments: buying, what providers say, refunds, and what an operator does about those that are quarantined.
+// Payments: purchases, events of payment providers, refunds, and the operator's decisions about quarantined payments.
 
 import type * as z from 'zod'
 import { accountUnknown } from '../admission/accounts.ts'
@@ -43,7 +43,7 @@ export interface PaymentsOptions extends ApplyDeps {
   readonly log: Log
 }
 
-/** What is charged to a saved card while nobody is there. */
+/** A charge of a saved card without the customer present (off-session). */
 interface CardCharge {
   readonly account: string
   readonly kind: 'plan' | 'top_up'
@@ -53,7 +53,7 @@ interface CardCharge {
   readonly priceMinor: bigint
   readonly credits: Credits
   readonly detail?: PaymentDetail
-  /** Who asked for it; null: the account's own settings. */
+  /** The person who asked for it; null: the account's settings did. */
   readonly person: string | null
 }
 
@@ -64,10 +64,10 @@ export interface Buyer {
 
 export interface Payments {
   readonly settings: PaymentSettings
-  /** The provider by which is bought now. */
+  /** The provider for new purchases. */
   provider(on?: Queryable): Promise<Provider | undefined>
   remote(name: ProviderName): RemoteProvider | undefined
-  /** Applies what a stranger's bytes say, when they are proved to be a provider's. */
+  /** Verifies the signature of a webhook and applies it. */
   receive(provider: ProviderName, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
   apply: ReturnType<typeof createApply>['apply']
   buy(
@@ -82,22 +82,22 @@ export interface Payments {
     },
     buyer: Buyer,
   ): Promise<CheckoutView>
-  /** Throws where an account can buy nothing: with the field of the billing details that is missing, or because nothing is sold. */
+  /** Throws if an account cannot buy: a field of its billing details is missing (the error names it), or nothing is sold. */
   checkBuyer(account: string): Promise<void>
-  /** Whether there is a card that can be charged while nobody is there. */
+  /** Whether there is a saved card. */
   hasCard(on: Queryable, account: string): Promise<boolean>
-  /** Asks the provider for the state of a payment, whether or not its events came. */
+  /** Reads the state of a payment from the provider, in case its events were lost. */
   check(account: string, payment: string): Promise<PaymentView>
   /** The customer of an account at the provider, made on first use. */
   customer(account: string, email: string | null): Promise<Customer>
   /**
-   * Charges a saved card for a row of `order`; again after a crash. `failed`: the card was declined. `refuses`: says why what it comes to, with its tax, is not to be
-   * charged.
+   * Charges a saved card for a row that `order` made. Can be repeated after a crash. The returned row is `failed` if the card was declined. `refuses` gets the total with
+   * tax, and returns a reason if it must not be charged.
    */
   charge(row: PaymentRow, refuses?: (row: PaymentRow) => Promise<string | undefined>): Promise<PaymentRow>
-  /** Charges of which no process heard the end. Asked again with the same terms, the provider says what became of them. `end`: charges one, and does what follows. */
+  /** Completes charges whose result is unknown, for example after a crash. A repeated request with the same terms returns the first result. `end` charges one row and does what follows. */
   finish(kind: CardCharge['kind'], end: (row: PaymentRow) => Promise<unknown>): Promise<void>
-  /** Writes the row of a charge, as a part of a transaction; undefined where one is under way. */
+  /** Inserts the row of a charge, within the transaction; undefined: another charge is pending. */
   order(tx: Queryable, order: CardCharge): Promise<PaymentRow | undefined>
   list(filter: PaymentFilter): Promise<Page<PaymentView>>
   get(id: string): Promise<PaymentView>
@@ -154,9 +154,9 @@ const PRUNE_EVENTS = statement(
   'payment_event_prune',
   `delete from payment_event where ctid = any(array(select ctid from payment_event where received_at < now() - interval '180 days' limit 1000))`,
 )
-/** Checkouts that one account may begin in an hour. */
+/** Checkouts that one account may start in an hour. */
 const OPEN_MAX = 30
-/** After this Stripe may have forgotten that it was asked before. */
+/** After this time Stripe may have deleted the idempotency key, so the charge is not repeated. */
 const GIVE_UP_MS = 20 * 3_600_000
 
 export function createPayments(options: PaymentsOptions): Payments {
@@ -257,14 +257,14 @@ export function createPayments(options: PaymentsOptions): Payments {
     })
   }
 
-  /** Fixed before the card is charged for the first time. Undefined: there is no card. */
+  /** Stores the terms of a charge before its first attempt. Undefined: there is no card. */
   async function termsOf(row: PaymentRow, remote: RemoteProvider): Promise<PaymentRow | undefined> {
     if (isFixed(row.detail.charge)) return row
     const { id, methodId } = await customer(row.account_id, null)
     if (methodId === null) return undefined
     const terms = await remote.terms(purchaseOf(row), { id, methodId })
     await database.query(KEEP_TERMS, [row.id, JSON.stringify(terms), terms.amountMinor])
-    // Those of another process, if it was faster.
+    // Another process may have stored its terms first; then those are used.
     return paymentById(database, row.id)
   }
 
@@ -283,7 +283,7 @@ export function createPayments(options: PaymentsOptions): Payments {
     return (await apply(facts)).row ?? fixed
   }
 
-  /** If it was paid after all, reconciliation says so. */
+  /** If the provider has charged it nevertheless, reconciliation finds that. */
   async function failed(row: PaymentRow, reason: string): Promise<PaymentRow> {
     await database.query(FAIL, [row.id, reason])
     return existing(row.id)
@@ -297,16 +297,16 @@ export function createPayments(options: PaymentsOptions): Payments {
         const known = isOld ? await givenUp(row) : row
         if (known) await end(known)
       } catch (error) {
-        options.log.warn({ error, payment: id }, 'the end of a charge is not known yet')
+        options.log.warn({ error, payment: id }, 'the result of a charge is still unknown')
       }
     }
   }
 
-  /** One that cannot be asked for again: what the provider says of it is its end. Undefined: it is still under way there. Throws where the provider cannot be asked. */
+  /** For a charge that is too old to be repeated: applies what the provider reports. Undefined: it is still pending there. Throws if the provider does not answer. */
   async function givenUp(row: PaymentRow): Promise<PaymentRow | undefined> {
     const { id, provider_id: providerId, detail, created_at: createdAt } = row
     const { remote } = providers[row.provider]
-    // Without terms it never began.
+    // Without terms it was never sent to the provider.
     const facts =
       remote && isFixed(detail.charge)
         ? await remote.charged({ payment: id, providerId, customerId: detail.charge.customerId, createdAt })
@@ -316,7 +316,7 @@ export function createPayments(options: PaymentsOptions): Payments {
     return now?.state === 'pending' ? undefined : now
   }
 
-  /** What the provider says of it now. */
+  /** Reads its state from the provider and applies it. */
   async function refresh(row: PaymentRow): Promise<Applied> {
     const remote = providers[row.provider].remote
     const facts = await remote?.read({ providerId: row.provider_id, reference: row.detail.reference ?? null })
@@ -362,7 +362,7 @@ export function createPayments(options: PaymentsOptions): Payments {
       if (minor === undefined || minor <= 0n || minor > left)
         throw invalid(`amount: must be above 0 and at most ${formatMoney(left, row.currency)}.`, 'amount')
       const { remote } = providers[row.provider]
-      // The same refund asked for twice is one: it is known by what was refunded before it.
+      // The amount refunded so far is part of the idempotency key, so that a refund that is requested twice is made once.
       const key = `${row.id}-${row.refunded_minor}-${minor}`
       if (remote && row.provider_id !== null)
         await remote.refund(row.provider_id, { currency: row.currency, amountMinor: minor, key })
@@ -390,7 +390,7 @@ async function buyerOf(database: Database, account: string): Promise<{ name: str
   return row
 }
 
-/** Money that went back at a provider that cannot be asked: the operator says so. */
+/** The report of a refund that the operator has made at a provider without an API. */
 function refundOf(row: PaymentRow, minor: bigint, nowMs: number): Parameters<Payments['apply']>[0] {
   return {
     ...{ provider: row.provider, providerId: row.provider_id ?? '', currency: row.currency, status: 'paid' },
@@ -416,7 +416,7 @@ function purchaseOf({ id, account_id: account, currency, detail, price_minor, of
   }
 }
 
-/** Not every provider takes every amount. */
+/** Providers have rules about amounts, such as multiples of a unit. */
 export function checkStep(at: Pick<Provider, 'name' | 'step'>, currency: string, minor: bigint): void {
   const step = at.step(currency)
   if (minor % step !== 0n)
@@ -452,7 +452,7 @@ function orderOf(sales: Sales, { pack, amount, plan }: Choice): Order {
   return { kind: 'amount', offer_id: null, price_minor: minor, credits, detail }
 }
 
-/** What an operator does about a quarantined payment. */
+/** The operator's decision about a quarantined payment. */
 function createDecisions({
   options: { database, audit, plans },
   grantFor,
@@ -502,7 +502,7 @@ function createDecisions({
   }
 }
 
-// How payments are taken: the provider, whether Stripe works out tax, and where else customers pay. Secrets are stored credentials.
+// Settings of payments: the provider, whether Stripe computes tax, and the checkout address of another provider. Secrets are stored credentials.
 
 const stored = paymentSettingsView.pick({ provider: true, tax: true, checkoutUrl: true })
 type Stored = z.infer<typeof stored>

@@ -1,6 +1,6 @@
-// Plans: a month's credits, limits and a price, as the catalog says. A dearer plan begins now; a cheaper one, and the end, come at the end of the period. Each period begins in one
-// transaction with its row locked, so that any number of processes renew a plan once, whenever they are killed. A month with a price begins in the transaction that records its
-// payment: nothing is granted for money that has not come.
+// Plans: a month's credits, limits and a price, from the catalog. An upgrade starts now; a downgrade or cancellation takes effect at the end of the period. Each period starts in one
+// transaction with its row locked, so a plan is renewed once, even if processes are killed. A paid month starts in the transaction that records its
+// payment, so nothing is granted before it is paid.
 import type { Accounts } from '../admission/accounts.ts'
 import type { Branding } from '../branding/branding.ts'
 import { renderMail } from '../branding/mail.ts'
@@ -26,18 +26,18 @@ import type { AccountPlanView, ChosenPlanView, PlanOffer } from './views.ts'
 
 export interface Plans {
   view(account: string): Promise<AccountPlanView>
-  /** All of the catalog, with how many accounts are on each. */
+  /** All plans of the catalog, with the number of accounts that have each. */
   list(): Promise<PlanOffer[]>
   /**
-   * Starts a plan, or changes it: to a dearer one now, to a cheaper one at its period's end; null: it ends then. What costs money is charged to the saved card; without one, or
-   * with `checkout`, the answer says where it is paid, and the plan begins when it is.
+   * Starts or changes a plan: to a more expensive one now, to a cheaper one at the end of the period; null: it ends then. The saved card is charged; without one, or
+   * with `checkout`, the answer has the checkout address, and the plan starts when it is paid.
    */
   choose(account: string, choice: PlanChoice, who: Chooser): Promise<ChosenPlanView>
-  /** Begins, and charges for, the next period of every plan whose period is over. */
+  /** Starts the next period, and charges for it, of every plan whose period has ended. */
   renew(): Promise<void>
   /**
-   * A month was paid: to be called in the transaction that records the payment, with the account locked, before its credits are granted. Answers which month it is; or why there is none
-   * that it could be for.
+   * A month was paid. Call it in the transaction that records the payment, with the account locked, before the credits are granted. Returns the month that was paid, or the reason why the
+   * payment belongs to no month.
    */
   paid(
     tx: Queryable,
@@ -45,8 +45,8 @@ export interface Plans {
     by: By,
   ): Promise<{ from: string; to: string } | string>
   /**
-   * The money of a month went back, or the customer disputes it: the plan ends now if it is the month that runs. A refund of an older month leaves it alone; a card whose owner
-   * disputes one is not charged again. To be called in the transaction that records it, with the account locked.
+   * A month was refunded or is disputed. If it is the current month, the plan ends now. A refund of an older month changes nothing; after a dispute of an older month
+   * the plan ends with its period, so that the card is not charged again. Call it in the transaction that records the refund, with the account locked.
    */
   takenBack(tx: Queryable, account: string, month: { readonly to: string; readonly isDisputed: boolean }): Promise<void>
 }
@@ -59,7 +59,7 @@ interface PlanChoice {
 interface Chooser {
   readonly by: By
   readonly buyer: Buyer
-  /** Where the page of the payment leads back to. */
+  /** The address to which the checkout page returns. */
   readonly returnUrl: string
 }
 
@@ -95,12 +95,12 @@ interface Row {
 type Plan = Sales['plans'][number]
 
 const SYSTEM: By = { actor: 'system', ip: null, requestId: null }
-/** A month that is not paid after so many tries, a day apart, ends the plan. */
+/** If a month is not paid after this many attempts, a day apart, the plan ends. */
 const TRIES_MAX = 4
-/** A payment that comes so long before its month is for that month: providers that charge by themselves are not punctual. */
+/** A payment up to this long before the end of the period is for the next month: providers that charge on their own schedule may be early. */
 const EARLY_MS = 3 * DAY_MS
 const ROWS_MAX = 200
-/** Charges that one account may ask for in an hour. */
+/** Charges that one account may start in an hour. */
 const CHARGES_MAX = 5
 
 const COLUMNS = [
@@ -114,7 +114,7 @@ const PUT = statement(
   `insert into account_plan (account_id, ${COLUMNS.join(', ')}) values ($1, ${COLUMNS.map((_, at) => `$${at + 2}`).join(', ')})
    on conflict (account_id) do update set ${COLUMNS.map((name) => `${name} = excluded.${name}`).join(', ')}`,
 )
-// Those of suspended accounts wait; those of closed ones end.
+// Plans of suspended accounts wait; plans of closed accounts end.
 const OVER = statement(
   'plan_over',
   `select p.account_id as account from account_plan p join account a on a.id = p.account_id
@@ -147,7 +147,7 @@ export function createPlans(options: PlansOptions): Plans {
     await tx.query(PUT, [account, ...COLUMNS.map((name) => row[name])])
   }
 
-  /** The limits of the plan before go, those of this one come. */
+  /** Removes the limits of the previous plan and sets those of the new one. */
   async function setLimits(
     tx: Queryable,
     account: string,
@@ -161,7 +161,7 @@ export function createPlans(options: PlansOptions): Plans {
     return Object.keys(wanted)
   }
 
-  /** Begins a period. What it grants without a payment is granted here. */
+  /** Starts a period. Grants its credits here, unless they come with a payment. */
   async function begin(tx: Queryable, { account, row, by, before, isPaid = false }: Beginning): Promise<void> {
     const plan = planOf(row.plan_id)
     await put(tx, account, { ...row, limits: await setLimits(tx, account, row.limits, plan) })
@@ -194,7 +194,7 @@ export function createPlans(options: PlansOptions): Plans {
     })
   }
 
-  /** A mail to the owners, with the change that it is about. */
+  /** Stores a mail to the owners in the transaction of the change. */
   async function tell(tx: Queryable, account: string, row: Row, mail: { name: PlanMail; reason: string }) {
     if (!options.mails) return
     const now = options.branding.get()
@@ -208,7 +208,7 @@ export function createPlans(options: PlansOptions): Plans {
     }
   }
 
-  /** The row of a payment by the saved card, as a part of the transaction. Undefined: one is under way. */
+  /** Inserts the row of a card charge in the transaction. Undefined: another one is pending. */
   function order(tx: Queryable, account: string, plan: Plan, person: string | null) {
     const { id: offer, name, priceMinor, credits } = plan
     const currency = salesNow()?.currency ?? ''
@@ -217,7 +217,7 @@ export function createPlans(options: PlansOptions): Plans {
     })
   }
 
-  /** The first month or the trial of a plan that costs nothing now. */
+  /** The first month of a free plan, or a trial. */
   function startOf(plan: Plan, before: Row | undefined): Row {
     const nowMs = world.nowMs()
     const trialDays = plan.priceMinor > 0n ? plan.trialDays : undefined
@@ -230,12 +230,12 @@ export function createPlans(options: PlansOptions): Plans {
     }
   }
 
-  /** What is to be done about a choice, with the row locked. */
+  /** The next step after the customer's choice. The row is locked. */
   function stepOf(row: Row | undefined, plan: Plan | undefined): 'begin' | 'pay' | 'later' | 'end' {
     const has = row?.plan_id != null ? row : undefined
     if (!plan) {
       if (!has) throw new Fault('conflict', { message: 'This account has no plan.' })
-      // A month that was not paid for has nothing that it must be waited for.
+      // An unpaid month has no end to wait for.
       return has.due ? 'end' : 'later'
     }
     if (has?.plan_id === plan.id) return has.due ? 'pay' : 'later'
@@ -245,7 +245,7 @@ export function createPlans(options: PlansOptions): Plans {
 
   async function later(tx: Queryable, { account, plan, row, by }: Change): Promise<void> {
     const to = plan?.id ?? null
-    // One that waits for its payment waits no longer.
+    // Clears a retry that was due for an unpaid month.
     await put(tx, account, { ...row, next_plan: to === row.plan_id ? null : (to ?? ''), retry_at: null })
     const detail = { from: row.plan_id, to, at: row.period_end.toISOString() }
     await audit.write(tx, by, {
@@ -254,14 +254,14 @@ export function createPlans(options: PlansOptions): Plans {
     })
   }
 
-  /** Answers what the saved card is to be charged for, or that it is to be paid elsewhere. */
+  /** Returns the payment to charge to the saved card, or `elsewhere` if it is paid at a checkout. */
   function decide(account: string, plan: Plan | undefined, { by, buyer, byCard }: Deciding) {
     return database.transaction(async (tx): Promise<PaymentRow | 'elsewhere' | undefined> => {
       await lockBuyer(tx, account)
       const [row] = await tx.query<Row>(LOCK, [account])
       const step = stepOf(row, plan)
       const [charges] = await tx.query<{ pending: boolean; tries: number }>(UNDER_WAY, [account])
-      // What is decided now would be lost when the charge begins its month.
+      // A pending charge will start its own month, which would overwrite this decision.
       if (charges?.pending) throw underWay()
       if (step === 'pay' && plan) {
         if (!byCard) return 'elsewhere'
@@ -278,7 +278,7 @@ export function createPlans(options: PlansOptions): Plans {
     })
   }
 
-  /** Charges the card, and notes why it was declined. */
+  /** Charges the card, and stores the reason if it was declined. */
   async function collect(row: PaymentRow): Promise<PaymentRow> {
     const done = row.state === 'pending' ? await payments.charge(row) : row
     if (done.state === 'failed') await declined(row.account_id, done.reason ?? 'The card was declined.')
@@ -298,14 +298,14 @@ export function createPlans(options: PlansOptions): Plans {
     await put(tx, account, { ...row, problem: reason })
   }
 
-  /** With the row locked. Answers what is to be charged. */
+  /** Moves a plan into its next period. Returns the payment to charge. */
   async function advance(tx: Queryable, account: string): Promise<PaymentRow | undefined> {
     const isClosed = (await tx.query(CLOSED, [account])).length > 0
     if (!isClosed) await lockBuyer(tx, account)
     const [row] = await tx.query<Row>(LOCK, [account])
     const nowMs = world.nowMs()
     const dueMs = Math.max(row?.period_end.getTime() ?? 0, row?.retry_at?.getTime() ?? 0)
-    // Another process was faster.
+    // Another process has done it.
     if (row?.plan_id == null || dueMs > nowMs) return undefined
     if (isClosed) return void (await finish(tx, account, row, 'the account was closed'))
     if (row.next_plan === '') return void (await finish(tx, account, row, 'it was cancelled'))
@@ -380,7 +380,7 @@ export function createPlans(options: PlansOptions): Plans {
           const order = await database.transaction((tx) => advance(tx, account))
           if (order) await collect(order)
         } catch (error) {
-          // One that is locked, moving or closed waits for the next time, and keeps nobody else waiting.
+          // An account that is locked, moving or closed is tried again next time and does not delay others.
           log.warn({ error, account }, 'a plan could not be renewed')
         }
       }
@@ -396,7 +396,7 @@ export function createPlans(options: PlansOptions): Plans {
       if (isSame && !isOver && !has.trial)
         return `This month of the plan is paid already, until ${has.period_end.toISOString().slice(0, 10)}.`
       const runs = has !== undefined && !has.due && !has.trial && has.period_end > now
-      // A page that was left open before the dearer one was bought.
+      // A checkout page from before the upgrade was still open, and was paid.
       if (runs && id !== has.plan_id && !isSame && priceOf(id) <= priceOf(has.plan_id))
         return `A plan that costs as much or more is paid already, until ${has.period_end.toISOString().slice(0, 10)}.`
       const start = { ...FRESH, anchor: now, period: 0, trialled: row?.trialled ?? false, limits: row?.limits ?? [] }
@@ -422,9 +422,9 @@ interface Beginning {
   readonly account: string
   readonly row: Row
   readonly by: By
-  /** The plan before. */
+  /** The previous plan. */
   readonly before: string | null
-  /** Its credits are granted with its payment. */
+  /** The credits are granted with the payment, not here. */
   readonly isPaid?: boolean
 }
 interface Change {
@@ -448,7 +448,7 @@ const tooMany = () =>
 const underWay = () =>
   new Fault('conflict', { message: 'A payment for the plan is under way. Look again in a minute.' })
 
-/** The period that is running now: months in which nothing ran are not made up for. */
+/** The current period: missed months are skipped. */
 function nextOf(row: Row, plan: string | null, nowMs: number): Row {
   let period = row.period + 1
   while (monthsAfter(row.anchor, period).getTime() <= nowMs) period += 1

@@ -1,4 +1,4 @@
-// What a payment provider can do, and what it says of a payment. Providers know nothing of accounts, credits or the ledger.
+// The interface of payment providers, and their report of a payment. Providers know nothing of accounts, credits or the ledger.
 
 export type ProviderName = 'stripe' | 'webhook'
 
@@ -7,7 +7,7 @@ export interface PaymentFacts {
   readonly provider: ProviderName
   /** The payment's id at the provider. */
   readonly providerId: string
-  /** Our own id of it, the account, and the offer, where the provider was told. */
+  /** Our id of the payment, the account and the offer, if the provider has them in its metadata. */
   readonly payment?: string | undefined
   readonly account?: string | undefined
   readonly offer?: string | undefined
@@ -15,13 +15,13 @@ export interface PaymentFacts {
   /** In the currency's smallest unit: what was paid in all, and the tax that was added to the price. */
   readonly amountMinor: bigint
   readonly taxMinor: bigint
-  /** The tax that lies in the amount, whether it was added or included. Absent: the provider worked out none; 0: it did, and none is due. */
+  /** The tax in the amount, added or included. Absent: the provider computed no tax; 0: it did, and none is due. */
   readonly taxIncludedMinor?: bigint
   readonly status: 'pending' | 'paid' | 'failed'
   readonly refundedMinor: bigint
   readonly disputedMinor: bigint
   readonly dispute: 'none' | 'open' | 'lost' | 'won'
-  /** The moment of which this is true; older facts change nothing any more. */
+  /** The time of this state; older reports change nothing. */
   readonly asOfMs: number
   readonly reason?: string | undefined
   readonly receiptUrl?: string | undefined
@@ -39,7 +39,7 @@ export interface SavedCard {
 export interface ProviderEvent {
   readonly id: string
   readonly type: string
-  /** Undefined: an event that says nothing of a payment. */
+  /** Undefined: the event is not about a payment. */
   readonly facts: PaymentFacts | undefined
   /** A card was saved for, or removed from, a customer. */
   readonly card?: { readonly customerId: string; readonly card: SavedCard | null }
@@ -59,43 +59,43 @@ export interface Customer {
   readonly methodId: string | null
 }
 
-/** Everything of a charge that may not change when it is asked for again: a provider takes the same charge twice only with the same parameters. Stored with the payment. */
+/** The parameters of a charge, stored with the payment: a repeated request must have the same ones, or the provider rejects its idempotency key. */
 export interface ChargeTerms {
   readonly customerId: string
   readonly methodId: string
   /** With the tax that is added to the price. */
   readonly amountMinor: string
-  /** As the provider worked it out, in its own units: all tax in the amount, and what of it was added to the price. */
+  /** Computed by the provider, in its own units: all tax in the amount, and the part that was added to the price. */
   readonly tax?: { readonly calculation: string; readonly all: number; readonly added: number }
 }
 
-/** The provider made no payment of it, and would not the next time either. */
+/** The provider made no payment, and would not make one if asked again. */
 export interface ChargeRefused {
   readonly refused: string
 }
 
 export interface Provider {
   readonly name: ProviderName
-  /** Amounts of this currency must be a multiple of so many of its smallest unit. */
+  /** Amounts in this currency must be a multiple of this number of its smallest unit. */
   step(currency: string): bigint
-  /** Proves that an event is genuine, by its bytes and headers, before anything of it is read. */
+  /** Verifies the signature of an event before anything in it is used. */
   receive(body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<ProviderEvent>
   /** Where the customer pays. */
   checkout(
     purchase: Purchase,
     options: { customer: Customer | null; email: string | null; saveCard: boolean; returnUrl: string },
   ): Promise<{ url: string; reference?: string }>
-  /** What cannot be asked of a provider is absent. */
+  /** Absent if the provider has no API. */
   readonly remote?: RemoteProvider
 }
 
 export interface RemoteProvider {
   customer(account: { id: string; name: string; email: string | null }): Promise<string>
-  /** What a charge of a saved card comes to. */
+  /** Computes the total of a charge of a saved card. */
   terms(purchase: Purchase, customer: { readonly id: string; readonly methodId: string }): Promise<ChargeTerms>
-  /** Charges a saved card while nobody is there. The same purchase is charged once, however often it is asked for. */
+  /** Charges a saved card off-session. A repeated request for the same purchase does not charge twice. */
   charge(purchase: Purchase, terms: ChargeTerms): Promise<PaymentFacts | ChargeRefused>
-  /** What became of a charge of which nobody heard the end. Undefined: the provider made no payment of it. */
+  /** Finds the result of a charge whose answer was lost. Undefined: the provider made no payment. */
   charged(charge: {
     readonly payment: string
     readonly providerId: string | null

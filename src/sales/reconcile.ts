@@ -1,4 +1,4 @@
-// Reconciliation: every night our payments are compared with the provider's own list. What we missed is applied as if its event had come now; every difference is named and kept.
+// Reconciliation: every night our payments are compared with the provider's list. A missed change is applied as if its event had arrived now. Every difference is stored.
 import { type Database, statement } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Page, Paging } from '../kernel/view.ts'
@@ -7,7 +7,7 @@ import type { Payments } from './payments.ts'
 import type { Difference, ReconciliationView } from './views.ts'
 
 export interface Reconciliations {
-  /** Compares now; without a beginning: since the last one, and three days before it. */
+  /** Runs now; by default from three days before the last run. */
   run(range?: { fromMs?: number | undefined; untilMs?: number | undefined }): Promise<ReconciliationView>
   /** Once a night, by one process. */
   tick(): Promise<void>
@@ -27,9 +27,9 @@ interface Row {
 }
 
 const DAY_MS = 86_400_000
-/** Money that moves between two providers of cards takes days; and an earlier run may have missed what it could not see yet. */
+/** Card payments take days to settle, so an earlier run may not have seen them. */
 const OVERLAP_MS = 3 * DAY_MS
-/** At night the newest are left to the next run: their events are on their way. */
+/** The nightly run leaves the newest payments to the next run, because their events may still arrive. */
 const YOUNG_MS = 600_000
 /** UTC */
 const HOUR_OF_DAY = 2

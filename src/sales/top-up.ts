@@ -1,5 +1,5 @@
-// Automatic top-up: when an account has fewer credits than it said, its saved card is charged, up to its ceiling in a calendar month. Looked at beside the calls, every
-// few seconds by every process; however many see the same balance, a unique row of the table makes one charge of it.
+// Automatic top-up: when the balance falls below the account's threshold, the saved card is charged, up to a ceiling per calendar month. Every process checks this every
+// few seconds, outside of calls. A unique index allows one pending top-up per account, so several processes make one charge.
 import { creditsFor } from '../catalog/sales.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Audit, By } from '../database/audit.ts'
@@ -14,7 +14,7 @@ import { checkStep, type Payments } from './payments.ts'
 import type { SalesView, TopUpView } from './views.ts'
 
 export interface TopUps {
-  /** Charges the cards of all accounts that are low. Returns how many were charged. */
+  /** Charges the cards of all accounts below their threshold. Returns how many were charged. */
   look(): Promise<number>
   view(account: string): Promise<{ card: SalesView['card']; topUp: TopUpView | null }>
   /** Null: no more automatic top-ups. */
@@ -43,7 +43,7 @@ interface TopUpRow {
 const MONTH = `date_trunc('month', now(), 'UTC')`
 const LOW = `a.posted - ${HELD('a')} < c.top_up_below`
 const READY = `c.top_up_below is not null and c.method_id is not null and coalesce(c.top_up_after <= now(), true) and a.status = 'open' and a.frozen_until is null`
-// In one snapshot with the balance: while another process charges, either its payment is seen or what it granted.
+// In the same snapshot as the balance: if another process is charging, either its pending payment or its credits are visible.
 const NOT_PENDING = `not exists (select 1 from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state = 'pending')`
 const DUE = statement(
   'top_up_due',
@@ -53,13 +53,13 @@ const DUE = statement(
 const COLUMNS = `c.account_id, c.card, c.method_id, c.top_up_below, c.top_up_minor, c.top_up_ceiling_minor, c.top_up_currency, c.top_up_problem,
   (select coalesce(sum(p.amount_minor), 0)::bigint from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state <> 'failed' and p.created_at >= ${MONTH}) as used`
 const LOCK = statement('top_up_lock', 'select 1 from payment_customer where account_id = $1 for update')
-// By itself, after the lock: what it reads must not be older than the lock.
+// A statement of its own after the lock, so that its snapshot is not older than the lock.
 const CLAIM = statement(
   'top_up_claim',
   `select ${COLUMNS}, ${READY} and ${LOW} and ${NOT_PENDING} as low from payment_customer c join account a on a.id = c.account_id where c.account_id = $1`,
 )
 const VIEW = statement('top_up_view', `select ${COLUMNS}, false as low from payment_customer c where c.account_id = $1`)
-// A card that was declined is tried again after an hour, then after four; then not before the customer changes something.
+// A declined card is tried again after one hour, then after four; then not until the customer changes the settings.
 const ENDED = statement(
   'top_up_ended',
   `update payment_customer set top_up_problem = $2, top_up_failures = case when $2::text is null then 0 else top_up_failures + 1 end,
@@ -88,7 +88,7 @@ export function createTopUps(options: {
 }): TopUps {
   const { database, catalog, audit, payments, log } = options
 
-  /** Undefined: nothing is to be charged, or another process charges it. */
+  /** Undefined: nothing to charge, or another process charges it. */
   async function claim(tx: Queryable, account: string): Promise<PaymentRow | undefined> {
     await tx.query(LOCK, [account])
     const [row] = await tx.query<TopUpRow>(CLAIM, [account])
@@ -102,7 +102,7 @@ export function createTopUps(options: {
     if (!sales?.amounts || sales.currency !== currency)
       return pause('The price of credits has changed: set it up again.')
     if (used + minor > ceiling) return pause(ceilingReached(row))
-    // Until this one has ended, whatever becomes of it.
+    // No other top-up for a minute, whatever the result of this one.
     await tx.query(WAIT, [account])
     const credits = creditsFor(sales, minor)
     const name = `${formatCredits(credits)} credits (automatic top-up)`
@@ -111,7 +111,7 @@ export function createTopUps(options: {
     })
   }
 
-  /** With its tax, which is known only now. */
+  /** Checks the ceiling with the tax, which is known only now. */
   async function aboveCeiling({ account_id: account }: PaymentRow): Promise<string | undefined> {
     const [row] = await database.query<TopUpRow>(VIEW, [account])
     return row && row.used > row.top_up_ceiling_minor ? ceilingReached(row) : undefined
@@ -127,7 +127,7 @@ export function createTopUps(options: {
           })
         : row
     if (done.state === 'pending') return false
-    // What was paid and not granted must not be charged again and again.
+    // A quarantined payment counts as a failure too. Otherwise the card would be charged again and again without credits.
     const problem = done.state === 'paid' ? null : (done.reason ?? 'The card was declined.')
     await database.query(ceiling === undefined ? ENDED : PAUSE, [row.account_id, ceiling ?? problem])
     return done.state === 'paid'
@@ -181,7 +181,7 @@ export function createTopUps(options: {
   }
 }
 
-/** What is set, for the audit. */
+/** The settings, for the audit log. */
 async function audited(tx: Queryable, account: string) {
   const [row] = await tx.query<TopUpRow>(VIEW, [account])
   if (!row || row.top_up_below === null) return { topUp: 'off' }

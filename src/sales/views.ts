@@ -11,7 +11,7 @@ const provider = z.enum(['stripe', 'webhook'])
 
 export const paymentView = z.object({
   id: z.string(),
-  /** Null: nobody knows whose it is. */
+  /** Null: the account is unknown. */
   account: z.string().nullable(),
   accountName: z.string().nullable(),
   provider,
@@ -19,7 +19,7 @@ export const paymentView = z.object({
   kind: z.enum(['pack', 'amount', 'plan', 'top_up', 'other']),
   offer: z.string().nullable(),
   currency: z.string(),
-  /** What was paid, with any tax; of a pending one its price. */
+  /** The amount paid, with tax; for a pending payment the price. */
   amount: money,
   tax: money,
   credits,
@@ -48,7 +48,7 @@ const topUpView = z.object({
   currency: z.string(),
   /** Charged in this month so far. */
   used: money,
-  /** Why it does not top up for the time being. */
+  /** Why automatic top-up is paused; null: it is not. */
   problem: z.string().nullable(),
 })
 export type TopUpView = z.infer<typeof topUpView>
@@ -158,7 +158,7 @@ const planOffer = z.object({
   /** For a month, in the catalog's currency; "0" is free. */
   price: z.string(),
   currency: z.string(),
-  /** What each month brings. What is left of them ends with the month. */
+  /** The credits of each month. What is left of them expires at the end of the month. */
   credits,
   /** Null: for all products. */
   products: z.array(z.string()).nullable(),
@@ -180,12 +180,12 @@ export const accountPlanView = z.object({
       trial: z.boolean(),
       /** When the month, or the trial, is over. */
       endsAt: time,
-      /** What it becomes then: the id of a plan, the same or another; null: it ends. */
+      /** The id of the plan in the next period; null: the plan ends. */
       next: z.string().nullable(),
       /** A month's, as the catalog says now. */
       price: z.string(),
       currency: z.string(),
-      /** The month that should have begun is not paid. */
+      /** The current month is not paid yet. */
       due: z.boolean(),
       /** Why it could not be charged. */
       problem: z.string().nullable(),
@@ -197,7 +197,7 @@ export const accountPlanView = z.object({
   plans: z.array(planOffer),
 })
 export type AccountPlanView = z.infer<typeof accountPlanView>
-/** Where it is paid, if it is not charged to a saved card: the plan begins when it is. */
+/** `checkout`: where to pay, if no saved card was charged. The plan starts when it is paid. */
 export const chosenPlanView = accountPlanView.extend({
   checkout: z.object({ payment: z.string().nullable(), url: z.string() }).nullable(),
 })

@@ -208,7 +208,7 @@ function viewOf(row: RunRow): VerificationRun {
     endedAt: row.ended_at?.toISOString() ?? null,
     durationMs: row.ended_at && row.ended_at.getTime() - row.started_at.getTime(),
     ok: row.ended_at === null || row.failure !== null ? null : row.problems.length === 0,
-    progress: { accounts: Number(row.accounts_done), of: Number(row.accounts_total) },
+    progress: { accounts: Number(row.accounts_done), total: Number(row.accounts_total) },
     checked: { ...NO_COUNTS, ...row.checked },
     problems: row.problems,
     failure: row.failure,

@@ -77,7 +77,7 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
       answer: page(productPresetView),
       async run() {
         const items = (await readProductPresets()).map(({ vendor, operations, usd, ...about }) => ({
-          ...{ ...about, ...vendor, tried: false },
+          ...{ ...about, ...vendor, tested: false },
           operations: Object.entries(operations).map(([id, entry]) => ({
             ...{ id, title: String(entry.title), route: String(entry.route), usd: usd[id] ?? null, entry },
           })),

@@ -1,4 +1,4 @@
-// Any other provider: it tells of its payments by webhooks, signed as Standard Webhooks specifies. A customer pays at an address of its own.
+// Any other provider: it reports payments by webhooks, signed according to Standard Webhooks. Customers pay at the provider's own address.
 import { createHmac } from 'node:crypto'
 import * as z from 'zod'
 import { formatMoney, parseMoney } from '../../kernel/credits.ts'
@@ -75,7 +75,7 @@ export function createSignedWebhook({ world, secret, checkoutUrl }: SignedWebhoo
   }
 }
 
-/** Over the bytes as they came. Several signatures stand side by side while a secret is changed. */
+/** Verifies the signature of the raw bytes. There are several signatures while a secret is being replaced. */
 function isSigned(
   { key, id, seconds, body }: { key: string; id: string; seconds: number; body: Buffer },
   signatures: string,

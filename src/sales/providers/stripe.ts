@@ -27,7 +27,7 @@ interface StripeOptions {
 const TIMEOUT_MS = 20_000
 const TOLERANCE_SECONDS = 300
 const RETRIES = 2
-/** So much the clocks of two machines may differ. */
+/** The clock difference that is tolerated. */
 const CLOCKS_MS = 3_600_000
 /** Stripe wants these with two decimals although they have none. */
 const AS_TWO_DECIMALS: ReadonlySet<string> = new Set(['ISK', 'UGX'])
@@ -104,7 +104,7 @@ export function createStripe(options: StripeOptions): Provider {
     }
   }
 
-  /** What Stripe's tax calculation added to the price, and all tax in the amount. Undefined: it worked out none. */
+  /** The tax that Stripe added to the price, and all tax in the amount. Undefined: Stripe computed none. */
   async function taxOf(stripe: Stripe, { id, metadata }: Stripe.PaymentIntent) {
     if (metadata.tollgate_tax !== undefined)
       return { all: Number(metadata.tollgate_tax), added: Number(metadata.tollgate_tax_added) }
@@ -145,7 +145,7 @@ export function createStripe(options: StripeOptions): Provider {
       const created = { gte: Math.floor(fromMs / 1000), lt: Math.ceil(untilMs / 1000) }
       const seen = new Set<string>()
       try {
-        // The payments of that time, and earlier ones of which money went back in it.
+        // The payments of that time, and earlier ones that were refunded in it.
         const intents = stripe.paymentIntents.list({
           created,
           limit: 100,
@@ -223,9 +223,9 @@ export function createStripe(options: StripeOptions): Provider {
     try {
       intent = await stripe.paymentIntents.create(params, { idempotencyKey: `tollgate-charge-${payment}` })
     } catch (error) {
-      // A card that was removed there; whatever it is, it is the same under this key ever after.
+      // For example, the card was removed at Stripe. The answer stays the same for this idempotency key.
       if (Object(error).type === 'StripeInvalidRequestError') return REFUSED
-      // A card that was declined has left a payment there, which says why.
+      // A declined card leaves a payment at Stripe, which has the reason.
       const declined = declinedOf(error)
       if (declined === undefined) throw error
       return { ...(await factsOf(stripe, declined.intent)), status: 'failed', reason: declined.reason }
@@ -240,7 +240,7 @@ export function createStripe(options: StripeOptions): Provider {
     let id = providerId
     if (id === null) {
       const created = { gte: Math.floor((createdAt.getTime() - CLOCKS_MS) / 1000) }
-      // Not their search, which does not know the newest yet.
+      // Not by Stripe's search, whose index lags behind.
       for await (const intent of stripe.paymentIntents.list({ customer, created, limit: 100 }))
         if (intent.metadata.tollgate_payment === payment) id = intent.id
     }
@@ -248,7 +248,7 @@ export function createStripe(options: StripeOptions): Provider {
     const facts = await factsOf(stripe, id)
     if (facts.status !== 'pending') return facts
     const { status } = await stripe.paymentIntents.retrieve(id)
-    // Nobody is there whom it could wait for.
+    // Off-session: there is no customer who could confirm the payment.
     return status.startsWith('requires_') ? { ...facts, status: 'failed' } : facts
   }
 
@@ -337,7 +337,7 @@ async function readEvent(
   { id, type, data }: Stripe.Event,
   factsOf: (stripe: Stripe, intent: string) => Promise<PaymentFacts>,
 ): Promise<ProviderEvent> {
-  // One of many shapes, of whatever version: only these few members are looked at.
+  // Events have many shapes and versions; only these members are read.
   const object = data.object as unknown as Readonly<Record<string, unknown>>
   const intent = object.object === 'payment_intent' ? object.id : object.payment_intent
   if (typeof intent === 'string') return { id, type, facts: await factsOf(stripe, intent) }
@@ -376,7 +376,7 @@ function declinedOf(error: unknown): { intent: string; reason: string } | undefi
   return { intent: intent.id, reason: message ?? 'The card was declined.' }
 }
 
-/** What Stripe refuses is the operator's to mend; that it does not answer passes. */
+/** If Stripe rejects a request, the operator must fix the cause. If it does not answer, a retry may succeed. */
 function asFault(error: unknown): unknown {
   if (error instanceof Fault) return error
   const { type, message, statusCode } = Object(error) as StripeFailure // as above

@@ -48,12 +48,12 @@ function Checks({ checks: { running, last, nextAt } }: { checks: LedgerChecks })
         <Card title={running.full ? 'Checking everything' : 'Checking'}>
           <progress
             className="check-progress"
-            max={Math.max(running.progress.of, 1)}
+            max={Math.max(running.progress.total, 1)}
             value={running.progress.accounts}
             aria-label="Accounts checked"
           />
           <p className="muted">
-            {formatWhole(running.progress.accounts)} of {plural(running.progress.of, 'account')},{' '}
+            {formatWhole(running.progress.accounts)} of {plural(running.progress.total, 'account')},{' '}
             {formatWhole(running.checked.transfers)} transfers
           </p>
         </Card>
