@@ -78,7 +78,7 @@ export interface ResourceDeps
   readonly teams: Teams
 }
 
-/** What both the operator token and the console's people reach. */
+/** The resources of both the operator API and the console. */
 export function operatorResources(deps: ResourceDeps): Resource[] {
   return [
     ...accountResources(deps),
@@ -119,7 +119,7 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
 
 export const ADMIN_PREFIX = '/admin/v1'
 
-/** Who a token acts for. */
+/** The actor behind a token. */
 export function tokenActor(tokens: Pick<Tokens, 'use'>): (request: FastifyRequest) => Promise<Actor> {
   return async (request) => {
     const { authorization } = request.headers
@@ -134,7 +134,7 @@ export function tokenActor(tokens: Pick<Tokens, 'use'>): (request: FastifyReques
   }
 }
 
-/** `resources`: those of `operatorResources`, made once for all who mount or describe them. */
+/** `resources`: the result of `operatorResources`, which mounting and OpenAPI share. */
 export function mountAdmin(
   app: FastifyInstance,
   resources: readonly Resource[],

@@ -1,5 +1,5 @@
-// How coding agents are set up for this gateway: their text models and its tools. The key stays in the environment, so that what
-// is written down, or committed, holds no secret.
+// The configuration of coding agents for this gateway: text models and tools. The key stays in the environment, so the files
+// contain no secret and can be committed.
 import * as z from 'zod'
 import type { CatalogDocument } from '../catalog/document.ts'
 import type { TextProtocolName } from '../meter/kind.ts'
@@ -7,9 +7,9 @@ import type { TextProtocolName } from '../meter/kind.ts'
 export const agentSetup = z.object({
   name: z.string(),
   title: z.string(),
-  /** What cannot be written into a file. */
+  /** Steps that cannot be written into a file. */
   note: z.string(),
-  /** Below the project's directory; `~/.codex/` is Codex's own home, since it ignores what a project says of providers. */
+  /** In the project's directory, except `~/.codex/`: Codex reads providers from its home directory only. */
   files: z.array(z.object({ path: z.string(), text: z.string() })),
 })
 export type AgentSetup = z.output<typeof agentSetup>
@@ -18,7 +18,7 @@ interface About {
   readonly url: string
   /** A model that is offered in that format; a small one for titles and summaries. */
   readonly model: (clientFormat: TextProtocolName, size?: 'small') => string
-  /** Of a model that is known, so that an agent compacts its conversation in time. */
+  /** The model's context size, by which an agent knows when to compact its conversation. */
   readonly limits: (model: string) => { readonly contextTokens?: number; readonly outputTokensMax?: number }
 }
 

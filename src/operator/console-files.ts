@@ -1,5 +1,5 @@
-// The console's files, as its build left and compressed them, read when somebody first asks, under a policy that lets nothing
-// else in.
+// The console's built and precompressed files, read at the first request, with a Content-Security-Policy that allows nothing
+// else.
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -34,11 +34,11 @@ interface File {
   readonly gzip?: Buffer
 }
 
-/** How the build names what it compressed. */
+/** The suffixes of compressed files. */
 const CODINGS = { br: '.br', gzip: '.gz' } as const
 
 export interface ConsoleFiles {
-  /** There may be a new build: the files are read anew when somebody asks next. */
+  /** Call it after a build: the files are read again at the next request. */
   forget(): void
 }
 
@@ -55,7 +55,7 @@ export function mountConsoleFiles(app: FastifyInstance, options: { folder: strin
         retryAfterSeconds: 3,
       })
     const coding = codingOf(request.headers['accept-encoding'], file)
-    // Built names carry a hash of their content; pages do not.
+    // Names of built assets contain a hash of their content, so they can be cached forever; pages cannot.
     const forever = name.startsWith('assets/')
     return reply
       .headers({ ...headers, 'cache-control': forever ? 'public, max-age=31536000, immutable' : 'no-store' })
@@ -75,10 +75,10 @@ export function mountConsoleFiles(app: FastifyInstance, options: { folder: strin
   for (const url of ['/console', '/console/*'])
     app.get(url, async (request, reply) => {
       const name = (request.params as { '*'?: string })['*'] ?? ''
-      // A process that did not see the build reads it when somebody first asks.
+      // Another process may have built the console since.
       if (!files.has('index.html')) await loadOnce()
       if (files.has(name)) return send(request, reply, name)
-      // Whatever else there is, is a page of the app. Names of models have dots, so a dot does not make a file.
+      // Any other path is a page of the app. Paths of pages may contain dots, because names of models do.
       if (/^(api|assets)(\/|$)/.test(name)) throw new Fault('not_found')
       return send(request, reply, 'index.html')
     })
@@ -106,7 +106,7 @@ export function mountConsoleFiles(app: FastifyInstance, options: { folder: strin
   }
 }
 
-/** The smallest that the browser takes; `q=0` refuses a coding. */
+/** The smallest encoding that the browser accepts; `q=0` excludes one. */
 function codingOf(accepted: string | undefined, file: File): keyof File {
   const taken = new Set(
     (accepted ?? '')

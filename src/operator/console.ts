@@ -1,4 +1,4 @@
-// The console's API: the operator's resources for people with a session, and what only people need. It never reads a
+// The console's API: the operator's resources for people with a session, and resources only for people. It never reads a
 // bearer key, as the API never reads a cookie.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { accountUnknown } from '../admission/accounts.ts'
@@ -27,7 +27,7 @@ import { ownDeletionResources, type SignUpPageDeps, signUpVisitorResources } fro
 export interface ConsoleDeps extends ResourceDeps, SessionDeps, SignUpPageDeps {
   readonly connections: Connections
   /**
-   * Calls the public API on behalf of an account, with the request's body as it is still unread. It takes the reply out
+   * Calls the public API on behalf of an account. The request's body is not read yet. It takes the reply out
    * of the framework's hands.
    */
   readonly play: (
@@ -39,7 +39,7 @@ export interface ConsoleDeps extends ResourceDeps, SessionDeps, SignUpPageDeps {
 
 const CONSOLE_PREFIX = '/console/api'
 const VISITOR: Actor = { name: 'visitor', role: null, roles: new Map(), session: null }
-/** The public API, and nothing else of this server. */
+/** Only paths of the public API. */
 const PLAYABLE = /^\/(v1|alpha|beta)\//
 
 export function mountConsole(app: FastifyInstance, resources: readonly Resource[], deps: ConsoleDeps): void {
@@ -63,19 +63,19 @@ export function mountConsole(app: FastifyInstance, resources: readonly Resource[
   app.register(
     async (scope) => {
       scope.addHook('onRequest', async (request, reply) => {
-        // On the raw answer, so that those which the public API gives to the playground bear them too.
+        // Set on the raw response, so that answers of the public API to the playground have them too.
         reply.raw.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff')
         if (request.method !== 'GET' && request.method !== 'HEAD') checkOrigin(request, deps.publicUrl())
       })
       const forVisitors = [...visitorResources(deps), ...loginResources(deps), ...signUpVisitorResources(deps)]
       mountResources(scope, forVisitors, () => VISITOR)
-      // About oneself, also for somebody who still has to set up the second factor that their role asks for.
+      // Also for a person who still has to set up the second factor that their role requires.
       mountResources(scope, [...sessionResources(deps), ...securityResources(deps)], recognise)
       mountResources(scope, [...resources, ...ownDeletionResources(deps), ...consentResources(deps)], authenticate)
       scope.route({
         method: ['GET', 'POST', 'DELETE'],
         url: '/accounts/:id/play/*',
-        // Before the body is read: the public API reads it, or refuses to.
+        // Before the body is read, because the public API reads it.
         onRequest: async (request, reply) => {
           checkOrigin(request, deps.publicUrl())
           const actor = await authenticate(request)

@@ -1,4 +1,4 @@
-// The second half of composition: what operators and people use. The operator API and the console.
+// Composes the operator API and the console.
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { playerOf } from '../admission/api-key.ts'
@@ -154,7 +154,7 @@ function personMails({ deliveries, world }: { deliveries: Deliveries; world: Wor
   }
 }
 
-// What payment providers send. A stranger's bytes: few of them, in time, and nothing of them is read before their signature is proved.
+// Webhooks of payment providers. Size and time are bounded, and nothing in them is used before the signature is verified.
 
 const BODY_BYTES_MAX = 262_144
 const PATHS: Readonly<Record<string, ProviderName>> = { '/webhooks/stripe': 'stripe', '/webhooks/payments': 'webhook' }

@@ -1,5 +1,5 @@
-// The operator's resources as a table: what each takes, who may ask, and what it does. The same table is mounted for the
-// operator token (admin.ts) and for people in the console (console.ts); nothing about a resource is said anywhere else.
+// The operator's resources as a table: input, required right, action and answer of each. The same table is mounted for the
+// operator API (admin.ts) and for people in the console (console.ts).
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
@@ -29,9 +29,9 @@ import { ownAccountOf } from '../kernel/test-account.ts'
 import { jsonBody } from '../server/body.ts'
 import { rawQuery } from '../server/server.ts'
 
-// The kinds of fields that resources take: each refuses what the database cannot hold or a reader cannot see.
+// Schemas of common fields. They reject what the database cannot store, and invisible characters.
 
-/** One line of visible text: no control characters, no halves of a surrogate pair. */
+/** One line of visible text: no control characters, no lone surrogates. */
 export const text = (charsMax: number, charsMin = 1) =>
   z
     .string()
@@ -44,7 +44,7 @@ export const text = (charsMax: number, charsMin = 1) =>
     )
     .refine((value) => value.length <= charsMax, `must have at most ${charsMax} characters`)
 
-/** A vendor's credential: it goes into a header as it is, or is the JSON that a cloud gives for a login. */
+/** A vendor's credential: a header value, or the JSON key file of a cloud login. */
 export const secret = z
   .string()
   .max(16_384)
@@ -54,7 +54,7 @@ export const secret = z
     'must be 1 to 4096 visible ASCII characters without spaces, or the JSON of a service account',
   )
 
-/** An object of JSON without line ends, which no header may have; anything else as it is. */
+/** Removes line breaks from a JSON object, because a header cannot contain them; leaves anything else unchanged. */
 function asOneLine(value: string): string {
   if (!value.trimStart().startsWith('{')) return value
   try {
@@ -64,7 +64,7 @@ function asOneLine(value: string): string {
   }
 }
 
-/** What our own ids look like; anything else is not there. */
+/** The form of our ids; anything else is answered with 404. */
 export const id = z.string().regex(/^[\w+-]{1,100}$/)
 
 /** In lower case, as people are looked up by it. */
@@ -77,7 +77,7 @@ export const email = z
     'must be an e-mail address',
   )
 
-/** Its rules are checked where it is chosen; here only that it can be hashed without effort. */
+/** Only the length is checked here, to bound the cost of hashing. The rules for passwords are checked where one is set. */
 export const password = z.string().max(1000)
 
 export const linkToken = z.string().regex(/^[\w-]{20,100}$/)
@@ -102,7 +102,7 @@ export const moment = z.iso
   .datetime({ offset: true, error: 'must be a time such as 2027-01-01T00:00:00Z' })
   .transform((value) => Date.parse(value))
 
-/** A day stands for its beginning, or as the end of a range for its end. */
+/** A day means its first moment, or as the end of a range its last. */
 const edge = (daysLater: number) =>
   z
     .string()
@@ -120,7 +120,7 @@ const edge = (daysLater: number) =>
 const EARLIEST_MS = 0
 const LATEST_MS = dayNumber({ year: 3000, month: 1, day: 1 }) * DAY_MS
 
-/** Says what would change, and changes nothing. */
+/** Returns what would change, without changing anything. */
 export const dryRun = z.enum(['0', '1', 'true', 'false']).optional()
 export const isDryRun = ({ dryRun: given }: { readonly dryRun?: string | undefined }) =>
   given === '1' || given === 'true'
@@ -132,12 +132,12 @@ export const range = { from: edge(0), to: edge(1) }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of a resource: the tests read every answer by it. */
+    /** The schema of the resource's answer; the tests parse every answer with it. */
     answer?: z.ZodType
   }
 }
 
-/** A right of the table of roles; or nothing but a session, about oneself; or nothing at all. */
+/** A right from the table of roles; `self`: any signed-in person, about themselves; `visitor`: no session needed. */
 type Access = Permission | 'self' | 'visitor'
 
 export interface Actor {
@@ -147,13 +147,13 @@ export interface Actor {
   readonly role: OperatorRole | null
   /** In accounts. */
   readonly roles: ReadonlyMap<string, AccountRole>
-  /** Of somebody in the console. */
+  /** Of a person in the console. */
   readonly session: Session | null
-  /** By which it came; absent for somebody in the console. */
+  /** The token of the request; absent in the console. */
   readonly token?: TokenUse
 }
 
-/** Who pays, if it is somebody in the console. */
+/** The person who buys; null for tokens. */
 export const buyerOf = ({ session }: Actor) => ({
   personId: session?.person.id ?? null,
   email: session?.person.email ?? null,
@@ -166,9 +166,9 @@ export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
   readonly actor: Actor
   readonly by: By
   readonly visit: SessionUse
-  /** Of a resource that is `repeatable`, when the caller sent one. */
+  /** The Idempotency-Key, if the resource is `repeatable` and the caller sent one. */
   readonly idempotencyKey: string | undefined
-  /** For what another library reads by itself. */
+  /** For libraries that read the raw request. */
   readonly http: { readonly request: IncomingMessage; readonly response: ServerResponse }
 }
 
@@ -188,19 +188,19 @@ export interface Resource {
   /** Below the prefix, with its parameters in braces. */
   readonly path: string
   readonly access: Access
-  /** A person proves again who they are before they do it. */
+  /** Requires a recent confirmation of the person's identity. */
   readonly isSensitive: boolean
-  /** The account in which a role counts too. Absent: only roles of the whole gateway count. */
+  /** The account whose roles count too. Absent: only gateway roles count. */
   readonly account?: (params: never) => string | Promise<string>
   /** It spans accounts, and `run` shows each person only those in which they have the right (`accountsOf`). */
   readonly own?: true
   readonly params?: z.ZodType
-  /** Strict, so that a misspelt filter is refused and not ignored. */
+  /** Strict, so that a misspelt filter is rejected and not ignored. */
   readonly query?: z.ZodType
   /** Strict: an unknown field is rejected. */
   readonly body?: z.ZodType
   readonly bodyBytesMax?: number
-  /** Asks for a fresh proof of who somebody is, as sensitive rights do. */
+  /** Requires a recent confirmation of identity, like sensitive rights. */
   readonly fresh?: true
   /** Takes an Idempotency-Key, so that it can be sent again without a second effect. */
   readonly repeatable?: boolean
@@ -209,7 +209,7 @@ export interface Resource {
   readonly run: (call: never) => unknown
   /** The same rows as text, for `accept: text/csv`. */
   readonly csv?: (call: never) => AsyncGenerator<string>
-  /** The same as a page for `accept: text/html`, shown in a frame that can run nothing. */
+  /** The same as a page for `accept: text/html`, for a sandboxed frame without scripts. */
   readonly html?: (call: never) => string
   /** The same as a named file, for requests whose `accept` header names its type. */
   readonly files?: Readonly<Partial<Record<FileType, (call: never) => Promise<FileAnswer>>>>
@@ -228,14 +228,14 @@ type Given<T> = T | WithHeaders<T>
 type NamesIn<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never
 type ParamsOf<Path> = { readonly [Name in NamesIn<Path>]: string }
 
-/** What stands in a path; every other name is that of an id. */
+/** Schemas of path parameters; all other parameters are ids. */
 const PARAMS: Readonly<Record<string, z.ZodType<string>>> = { name: text(100), uid: text(100), token: linkToken }
 
 interface Entry<Path, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>
   extends Omit<Resource, 'method' | 'path' | 'access' | 'isSensitive' | 'params'> {
   readonly query?: Q
   readonly body?: B
-  /** Left out for what lies below an account. */
+  /** Optional for paths below an account. */
   readonly account?: (params: ParamsOf<Path>) => string | Promise<string>
   readonly answer: A
   readonly run: (
@@ -248,7 +248,7 @@ interface Entry<Path, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodT
   >
 }
 
-/** `GET /accounts/{id}`: gives `run` the types of its path and schemas, and asks of it every field of its answer. */
+/** Defines a resource such as `GET /accounts/{id}`. `run` gets the types of its path and schemas, and must return every field of its answer. */
 export function resource<Path extends string, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>(
   route: `${Resource['method']} ${Path}`,
   access: Access,
@@ -271,12 +271,12 @@ export function resource<Path extends string, Q extends z.ZodType, B extends z.Z
   }
 }
 
-/** Decides from the headers who asks; throws when nobody does. */
+/** Authenticates a request by its headers; throws if it has no valid credentials. */
 type Authenticate = (request: FastifyRequest) => Actor | Promise<Actor>
 
 const BODY_BYTES_MAX = 262_144
 
-/** To be called inside a scope that has the prefix. */
+/** Call it in a Fastify scope that has the prefix. */
 export function mountResources(
   scope: FastifyInstance,
   resources: readonly Resource[],
@@ -289,7 +289,7 @@ export function mountResources(
       url: entry.path.replaceAll(/\{(\w+)\}/g, ':$1'),
       config: { answer: entry.answer },
       bodyLimit: entry.bodyBytesMax ?? BODY_BYTES_MAX,
-      // Who asks, and whether they may, is known before a body is read.
+      // Authentication and authorization come before the body is read.
       onRequest: async (request, reply) => {
         const actor = await authenticate(request)
         await checkAccess(entry, request, actor)
@@ -309,7 +309,7 @@ async function checkAccess(entry: Resource, request: FastifyRequest, actor: Acto
   const { access } = entry
   if (access === 'visitor' || access === 'self' || may(actor, access)) return
   if (entry.own) {
-    // Somebody who belongs nowhere yet sees an empty list.
+    // A person without any account gets an empty list instead of 403.
     if (accountsOf(actor, access)?.length === 0 && (actor.token || actor.roles.size > 0)) requireRight(actor, access)
     return
   }
@@ -325,7 +325,7 @@ export function may(actor: Actor, permission: Permission, account?: string): boo
   return role !== undefined && roleMay(role, permission)
 }
 
-/** Nobody gives or takes a role, or makes a login of somebody with one, that may do more than they may there. */
+/** Nobody can give or remove a role with more rights than their own, or create a login link for a person with such a role. */
 export const mayGive = (actor: Actor) => (role: AnyRole, account?: string) =>
   coversRole((permission) => may(actor, permission, account), role)
 
@@ -400,7 +400,7 @@ function headerOf(request: FastifyRequest, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-/** What a list of sessions shows of a browser's name for itself. */
+/** The user agent, shortened for the list of sessions. */
 function userAgentOf(request: FastifyRequest): string {
   return (request.headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, 200)
 }
@@ -415,7 +415,7 @@ function readParams(entry: Resource, request: FastifyRequest): unknown {
 function readBody(entry: Resource, request: FastifyRequest): unknown {
   const empty = !Buffer.isBuffer(request.body) || request.body.length === 0
   if (!entry.body) {
-    // Some clients cannot send a POST or DELETE without a body: an empty object is none.
+    // Some clients cannot send a POST or DELETE without a body, so an empty object counts as no body.
     if (!empty) readFields(NOTHING, readJson(jsonBody(request)).value, 'field')
     return undefined
   }
@@ -424,7 +424,7 @@ function readBody(entry: Resource, request: FastifyRequest): unknown {
 
 const NOTHING = z.strictObject({})
 
-/** Refuses with every problem, each naming its field. */
+/** Rejects a request with all problems, each with its field. */
 function readFields(schema: z.ZodType | undefined, input: unknown, noun: string): unknown {
   const result = (schema ?? NOTHING).safeParse(input)
   if (result.success) return result.data
@@ -446,7 +446,7 @@ function problemOf(issue: z.core.$ZodIssue, schema: z.ZodType, noun: string): st
   return `${path || 'body'}: ${message}`
 }
 
-/** A name of any language, and the same in letters that every client reads. */
+/** A Content-Disposition with the file name in UTF-8, and an ASCII fallback for old clients. */
 function sendFile(reply: FastifyReply, type: FileType, { name, body }: FileAnswer): FastifyReply {
   const plain = name
     .normalize('NFKD')
@@ -466,7 +466,7 @@ function sendHtml(reply: FastifyReply, html: string): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(html)
 }
 
-/** The first lines are read before anything is sent, so that a refusal is still a refusal. */
+/** Reads the first lines before sending the status, so that an error can still be an error status. */
 async function sendCsv(reply: FastifyReply, path: string, lines: AsyncGenerator<string>): Promise<FastifyReply> {
   const first = await lines.next()
   async function* all(): AsyncGenerator<string> {
@@ -480,9 +480,9 @@ async function sendCsv(reply: FastifyReply, path: string, lines: AsyncGenerator<
     .send(Readable.from(all()))
 }
 
-// The cookies of the console, and how a request of our own pages is told from one that another site made.
+// The cookies of the console, and the protection against cross-site requests.
 
-/** The prefix binds them to this host and to `Path=/`, and lets only a trustworthy origin set them. */
+/** The `__Host-` prefix binds cookies to this host and `Path=/`; only a secure origin can set them. */
 const SESSION = '__Host-tg_s'
 const BROWSER = '__Host-tg_b'
 const FLOW = '__Host-tg_f'
@@ -493,7 +493,7 @@ const FLOW_SECONDS = 900
 
 type Cookies = Readonly<Record<'set-cookie', string[]>>
 
-/** The session, and the mark of the browser. What had begun has ended. */
+/** Sets the session and the browser cookie, and removes that of the login flow. */
 export function loginCookies(session: string, browser: string): Cookies {
   return {
     'set-cookie': [
@@ -506,7 +506,7 @@ export function loginCookies(session: string, browser: string): Cookies {
 
 export const NO_SESSION: Cookies = { 'set-cookie': [`${SESSION}=; ${ATTRIBUTES}; Max-Age=0`] }
 
-/** What has begun in this browser and is finished there: a journey to a login provider, a passkey's challenge. */
+/** Binds a login flow to this browser: single sign-on, or the challenge of a passkey. */
 export const flowCookie = (token: string): Cookies => ({
   'set-cookie': [`${FLOW}=${token}; ${ATTRIBUTES}; Max-Age=${FLOW_SECONDS}`],
 })
@@ -526,7 +526,7 @@ function readCookie(request: WithCookies, name: string): string | undefined {
 }
 
 /**
- * Whatever changes something, or costs something, must come from our own pages. Browsers say so in `Sec-Fetch-Site`; to a
+ * Requests that change something or cost credits must come from our own pages. Browsers say so in `Sec-Fetch-Site`; to a
  * plain http address that is not this machine they send only `Origin`, which must then be ours.
  */
 export function checkOrigin(request: FastifyRequest, publicUrl: string): void {

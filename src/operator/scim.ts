@@ -1,4 +1,4 @@
-// SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of scope `scim`. The token says whose people they are.
+// SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of scope `scim`. The token decides to which account they belong.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Permission } from '../identity/roles.ts'
 import {
@@ -29,7 +29,7 @@ interface ScimRoutesDeps {
   readonly publicUrl: () => string
 }
 
-/** The two kinds of resources, which are asked for alike. */
+/** The two resource types, users and groups, which have the same endpoints. */
 interface Kind {
   readonly path: string
   readonly names: readonly string[]
@@ -65,7 +65,7 @@ export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl 
     const account = actor.token?.account ?? undefined
     const right: Permission = request.method === 'GET' ? 'scim:read' : 'scim:write'
     requireRight(actor, right, account)
-    // The scope lets a directory in; which roles it may give is what whoever made the token may.
+    // The token needs only the scope `scim`. The roles that the directory may give are limited by the rights of the token's creator.
     const maker = actor.token ? { ...actor, token: { ...actor.token, scopes: ['*'] } } : actor
     return {
       account: account ?? null,
@@ -163,7 +163,7 @@ const errorBody = ({ status, message, scimType }: ScimError): Json => ({
 
 const queryOf = (request: FastifyRequest): Json => Object.fromEntries(new URLSearchParams(rawQuery(request)))
 
-/** A search sends in the body what a list has in its address. */
+/** `/.search` has in its body what a list has in its query string. */
 function searchOf(request: FastifyRequest): Json {
   const entries = Object.entries(bodyOf(request)).map(([name, value]) => [
     name,
@@ -209,7 +209,7 @@ function wholeOf(given: unknown, otherwise: number): number {
 
 const ALWAYS = new Set(['schemas', 'id'])
 
-/** Only the attributes that were asked for, or all but those that were not wanted. */
+/** Applies `attributes` and `excludedAttributes`. */
 function selected(resource: Json, query: Json): Json {
   const { attributes, excludedAttributes } = query
   const namesOf = (list: unknown) =>
@@ -223,7 +223,7 @@ function selected(resource: Json, query: Json): Json {
   return Object.fromEntries(Object.entries(resource).filter(([name]) => isShown(name)))
 }
 
-// What this server can do, for clients that ask.
+// The service provider configuration, for clients that read it.
 
 interface Attribute {
   readonly name: string

@@ -1,4 +1,4 @@
-// What this folder itself makes for operators and the console: vendors, the running system, the public part of the catalog.
+// Answers made in this room: vendors, the running system, the public part of the catalog.
 import * as z from 'zod'
 import type { Field } from '../catalog/field.ts'
 import { jobFacts } from '../jobs/views.ts'
@@ -17,7 +17,7 @@ export type CredentialView = z.infer<typeof credentialView>
 
 export const vendorCredentialView = credentialView.extend({
   weight: count,
-  /** Of its value; null where there is none, or it is too short to show any of it. */
+  /** The last characters of its value; null: there is no value, or it is too short to show a part. */
   last4: z.string().nullable(),
   unreadable: z.literal(true).exactOptional(),
   /** Until then other credentials are used; null: it is in use. */
@@ -27,9 +27,9 @@ export const vendorCredentialView = credentialView.extend({
   /** The status of the vendor's answer then. */
   status: count.nullable(),
   lastSuccessAt: time.nullable(),
-  /** Other vendors that the catalog gives the same credential: replacing it replaces theirs. */
+  /** Other vendors with the same credential: they get a new value too. */
   sharedWith: z.array(z.string()),
-  /** For whoever asked with a `salt` and has a value to compare; absent where there is no value. */
+  /** A salted hash of the value, if the request has a `salt`, to compare it with a known value. */
   fingerprint: z.string().exactOptional(),
 })
 export type VendorCredentialView = z.infer<typeof vendorCredentialView>
@@ -43,7 +43,7 @@ export const vendorView = z.object({
     /** Stored under another TOLLGATE_SECRET, and not in the environment. */
     unreadable: z.literal(true).exactOptional(),
   }),
-  /** Each that the catalog names for it, and how this process fares with it. */
+  /** The vendor's credentials in the catalog, and their state in this process. */
   credentials: z.array(vendorCredentialView),
   breaker: z.enum(['closed', 'open', 'half-open']),
   /** Why the breaker is not closed, in words, and since when. */
@@ -54,7 +54,7 @@ export const vendorView = z.object({
   inFlight: count,
   requests: count,
   errors: count,
-  /** Of the last minutes alone. */
+  /** Of the last minutes only. */
   recent: z.object({ minutes: count, requests: count, errors: count }),
   latencyMsP50: z.number().nullable(),
   latencyMsP95: z.number().nullable(),
@@ -68,11 +68,11 @@ export type VendorView = z.infer<typeof vendorView>
 const ownFee = z.object({
   /** Credits for each call. */
   call: credits.exactOptional(),
-  /** Of the price. */
+  /** A fraction of the price. */
   share: credits.exactOptional(),
 })
 
-/** A vendor for which an account may have a key of its own. */
+/** A vendor for which an account may store a BYOK key. */
 export const byokKeyView = z.object({
   vendor: z.string(),
   /** false: the catalog no longer accepts BYOK keys for this vendor, and a stored key is not used. */
@@ -81,17 +81,17 @@ export const byokKeyView = z.object({
   /** The vendor has another address than when the key was stored: it is not used until it is stored again. */
   addressChanged: z.boolean(),
   last4: z.string().nullable(),
-  /** Where the key fails, calls go by the gateway's own credential, at the full price. */
+  /** If the vendor rejects the key, calls use the gateway's credential, at the full price. */
   fallback: z.boolean(),
   updatedAt: time.nullable(),
-  /** What a call costs by it; null: only the products below have one. */
+  /** The fee of a call with the key; null: only the products below have one. */
   fee: ownFee.nullable(),
   products: z.array(z.object({ uid: z.string(), fee: ownFee })),
 })
 export type ByokKeyView = z.infer<typeof byokKeyView>
 
 export const byokKeyStored = page(byokKeyView).extend({
-  /** What the vendor said to it; null: no key was given. */
+  /** The result of the test at the vendor; null: no key was given. */
   test: z.object({ ok: z.boolean(), message: z.string() }).nullable(),
 })
 export type ByokKeyStored = z.infer<typeof byokKeyStored>
@@ -119,7 +119,7 @@ export type LiveCallView = z.infer<typeof liveCallView>
 export const livePage = page(liveCallView).extend({
   /** Calls in flight. */
   running: count,
-  /** How many processes told of theirs, and how many live and did not. */
+  /** How many processes have reported their calls, and how many running ones have not. */
   processes: z.object({ answering: count, silent: count }),
 })
 export type LivePage = z.infer<typeof livePage>
@@ -139,7 +139,7 @@ export type SystemView = z.infer<typeof systemView>
 const param = z.custom<Field & { readonly name: string }>((value) => typeof value === 'object')
 
 export const publicCatalog = z.object({
-  /** What a key can be restricted to, besides models; a data endpoint is among them. */
+  /** Endpoints to which a key can be restricted. */
   access: z.array(z.object({ name: z.string(), title: z.string(), paths: z.array(z.string()) })),
   models: z.array(
     z.object({

@@ -34,14 +34,14 @@ import {
   WithHeaders,
 } from '../resource.ts'
 
-/** Callers of the account read it. */
+/** Callers of the account see this text. */
 const reason = text(200)
 const TEST_CREDITS_MAX: Credits = 1_000_000_000_000n
 
 export interface AccountDeps {
   readonly accounts: Accounts
   readonly statements: Statements
-  /** With which the account's receivers check that a webhook is ours. */
+  /** The secret with which receivers verify webhooks. */
   readonly webhookSecret: (account: string) => string
 }
 
@@ -141,7 +141,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
   ]
 }
 
-/** What an account has, and what it is given. */
+/** Balance and credits of an account. */
 function creditResources({ accounts, statements }: Pick<AccountDeps, 'accounts' | 'statements'>): Resource[] {
   return [
     resource('GET /accounts/{id}/balance', 'accounts:read', {
@@ -157,9 +157,9 @@ function creditResources({ accounts, statements }: Pick<AccountDeps, 'accounts' 
       body: z.strictObject({
         amount: amount.refine((value) => value !== 0n, 'must not be zero'),
         note: text(200, 0).default(''),
-        /** It is no top-up, but corrects something in the customer's favour: statements list it apart. */
+        /** A correction in the customer's favour, not a top-up: statements list it separately. */
         correction: z.boolean().default(false),
-        /** The credits end then; absent: they do not. */
+        /** When the credits expire; absent: never. */
         endsAt: moment.optional(),
         /** The models and data endpoints that they are for; a name that ends in * stands for all that begin so. Absent: for all. */
         products: z.array(text(100)).min(1).max(200).optional(),
@@ -199,7 +199,7 @@ function limitResources(accounts: Accounts): Resource[] {
   ]
 }
 
-/** Nobody waits longer than a month to bring a new key everywhere. */
+/** A replaced key works for at most a month. */
 const OVERLAP_SECONDS_MAX = 30 * 86_400
 const OVERLAP_SECONDS = 86_400
 
@@ -255,8 +255,8 @@ function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt
 
 export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, 'of' | 'areByGroup'> }): Resource[] {
   /**
-   * The teams to whose keys somebody is confined: with the role member, and in a team. Undefined: all keys of the account. None: their own keys alone,
-   * so that a directory that takes somebody out of their last group gives them nothing.
+   * The teams whose keys a person with the role member may use. Undefined: all keys of the account, because the person is in no team. Empty: only their own keys; this is so if
+   * groups of a directory decide about teams, so that removing a person from their last group does not give them all keys.
    */
   async function fence(
     actor: Actor,
@@ -268,7 +268,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     return own?.size === 0 && !(await teams.areByGroup(account)) ? undefined : own
   }
 
-  /** Where a new key goes. One of somebody with the role member is theirs; in a team, it goes to the only one, unless they say which. */
+  /** Member and team of a new key. A key that a person with the role member makes is theirs. If they are in one team it gets that team; if in several, they must name one. */
   async function placed<B extends Place>(actor: Actor, account: string, given: B): Promise<B> {
     const body = owned(confined(actor, account), given)
     const own = await fence(actor, account)
@@ -280,7 +280,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     return { ...body, teamId }
   }
 
-  /** The person with the role member who asks; undefined: anybody else. */
+  /** Checks that a person with the role member may change this key, and returns the person; undefined for all other actors. */
   async function requireWithin(actor: Actor, keyId: string, { teamId, memberId }: Place = {}) {
     const found = await keys.get(keyId)
     const person = found && confined(actor, found.account)
@@ -290,7 +290,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     const isMoved = teamId !== undefined && teamId !== was
     if (own && !own.has(was ?? '') && (own.size > 0 || found.key.memberId !== person)) throw outside()
     if (own && isMoved && !own.has(teamId ?? '')) throw outside()
-    // Somebody in no team may change all keys, but not take one away from its team's budgets.
+    // A person in no team may change all keys, but may not move a key out of its team and its budgets.
     if (!own && was !== null && isMoved) throw outside()
     if (memberId !== undefined && memberId !== person) throw notTheirs()
     return person
@@ -352,7 +352,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
   ]
 }
 
-/** What of a key's place a request may name. */
+/** Team and member of a key, as a request may set them. */
 interface Place {
   readonly teamId?: string | null | undefined
   readonly memberId?: string | null | undefined
@@ -360,7 +360,7 @@ interface Place {
 
 type KeyRight = 'keys:read' | 'keys:write'
 
-/** The person, if they have the right by the role member in this account: in the console, or by an access token that they made. What support may see in all accounts it sees here too. */
+/** The person, if they have the right only by the role member of this account, in the console or by an access token of theirs. A gateway role with the right, such as support, has no such restriction. */
 function confined(
   { session, token, role, roles }: Actor,
   account: string,
@@ -370,7 +370,7 @@ function confined(
   return (session ?? token)?.person?.id
 }
 
-/** A key whose value somebody with the role member learns is theirs: no other one's budget is to hold for their calls. */
+/** A person with the role member sees the key's value, so the key becomes theirs. Otherwise they could spend another person's budget. */
 function owned<B extends Place>(person: string | undefined, body: B): B {
   if (person === undefined) return body
   if (body.memberId && body.memberId !== person) throw notTheirs()
@@ -456,7 +456,7 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
   ]
 }
 
-/** Those who run the gateway. */
+/** People with gateway roles. */
 function operatorResources(members: Members, publicUrl: () => string): Resource[] {
   return [
     resource('GET /operators', 'operators:read', {

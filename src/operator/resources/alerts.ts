@@ -22,7 +22,7 @@ const readBody = z.strictObject({ until: id })
 const done = z.object({ ok: z.literal(true) })
 const DONE = { ok: true } as const
 
-/** The path of a webhook can be enough to post to it, so of an address only the host is told. */
+/** Shows only the host of a webhook, because knowing the path can be enough to post to it. */
 function shownSettings({ rules, receivers }: AlertSettings) {
   return { rules, receivers: receivers.map((one) => `${one.kind} ${shownTarget(one)}`) }
 }

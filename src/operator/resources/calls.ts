@@ -1,4 +1,4 @@
-// Calls: one by one, summed up over time, and how long they took; of one account, and of all accounts together. One filter serves all of them.
+// Calls: the list, totals over time and latencies, of one account or of all. All of them have the same filter.
 import * as z from 'zod'
 import { readLabelNames } from '../../admission/labels.ts'
 import type { Database } from '../../database/database.ts'
@@ -138,7 +138,7 @@ type Listed = Chosen & z.output<z.ZodObject<typeof listed>>
 type ByValue = z.output<typeof labelQuery>
 type Stepped = Chosen & z.output<z.ZodObject<typeof stepped>> & { compare?: z.output<typeof test> }
 
-/** What we pay, to whom, and with which of our credentials, is ours. */
+/** Removes vendor, cost and credential, which only operators see. */
 export function withoutVendor<T extends { cost?: string | null; credential?: string | null; vendor?: string | null }>({
   cost: _,
   credential: __,
@@ -265,7 +265,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
         return readLatency(database, ...sumsOf(params.id, query, true))
       },
     }),
-    // End users, sessions of agents, teams: what each value of a label came to.
+    // Totals by the values of a label, such as end users, sessions or teams.
     resource('GET /accounts/{id}/usage/labels', 'usage:read', {
       query: labelQuery,
       answer: labelSums,
@@ -327,7 +327,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
   ]
 }
 
-/** Who the vendors are is the operator's. */
+/** Only operators may filter and group by vendor. */
 function mayAsk(actor: Actor, { vendor, by }: { vendor?: string | undefined; by?: string }): void {
   if (!may(actor, 'vendors:read') && (vendor !== undefined || by === 'vendor'))
     throw new Fault('access_denied', { message: 'Only operators see which vendors answered.' })

@@ -48,14 +48,14 @@ import { type VendorTest, vendorTest } from '../../routing/views.ts'
 import { isMetadataHost } from '../../upstream/address.ts'
 import { type Actor, dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
 
-// A vendor in one go: what is known of it, a test before anything is kept, and credential, vendor and models in one transaction.
+// Connecting a vendor: presets, a test before anything is stored, and credential, vendor and models in one transaction.
 
 export interface ConnectDeps {
   readonly database: Database
   readonly audit: Audit
   readonly catalog: CatalogStore
   readonly credentials: Credentials
-  /** The real test: lists the models there, and makes the smallest call. `isForeign`: by a credential of an account's own. */
+  /** Tests a vendor: lists its models and makes the smallest call. `isForeign`: with an account's BYOK key. */
   readonly test: (target: Target, call: ModelFacts | undefined, isForeign?: boolean) => Promise<VendorTest>
 }
 
@@ -79,7 +79,7 @@ const connectFields = {
   /** Its name in the catalog; absent: the preset's. */
   vendor: catalogName.optional(),
   variables: z.record(z.string().max(20), text(200)).default({}),
-  /** Of the preset's logins; absent: the one of its entry. */
+  /** One of the preset's logins; absent: its default. */
   login: text(30).optional(),
   baseUrl: z.string().max(2000).optional(),
   auth: auth.optional(),
@@ -93,7 +93,7 @@ const connectBody = z.strictObject({
   models: z.array(chosen).max(500).optional(),
   markup: factor.optional(),
   creditsPerDollar: factor.default('100'),
-  /** Without it nothing is applied that would be sold for less than it costs. */
+  /** Without it, models that would be sold below cost are rejected. */
   belowCost: z.boolean().default(false),
   note: text(200, 0).default(''),
 })
@@ -132,7 +132,7 @@ export function connectResources({ database, audit, catalog, credentials, test }
             model: body.model || cheapestOf(place.preset),
           },
         }
-        // It sends a credential to an address that nobody has agreed to yet: who did it stays known.
+        // The test sends a credential to an address that is not in the catalog, so it is audited.
         const detail = { baseUrl: target.baseUrl, credential: name ?? null }
         await database.transaction((tx) =>
           audit.write(tx, by, { action: 'vendor.test', object: place.vendorName, detail }),
@@ -150,7 +150,7 @@ export function connectResources({ database, audit, catalog, credentials, test }
         const connection: Connection = { ...place, ...choiceOf(body, place.preset) }
         const { credential: name } = place.vendor
         const { value } = body.credential
-        // A vendor that is there keeps credentials that this connection does not name: they would go along.
+        // An existing vendor keeps credentials that this request does not name, and they would be sent to the new address.
         const connected = async (current: CatalogInput) => {
           const made = withConnection(current, connection)
           const vendor = made.document.vendors[place.vendorName] ?? place.vendor
@@ -196,7 +196,7 @@ export function connectResources({ database, audit, catalog, credentials, test }
   ]
 }
 
-/** What an operator does not know is not sent to an address that they type: neither another vendor's key nor a variable of the system. */
+/** An operator must not be able to send a secret that they do not know to an address of their choice: neither another vendor's key nor an environment variable. */
 async function requireOwnOrigin(name: string, address: string, current: CatalogInput): Promise<void> {
   if (!belongsTo(name, address, current, await readPresets())) throw notAtHome(name, address)
 }
@@ -218,7 +218,7 @@ interface Known {
   readonly credentials: Credentials
 }
 
-/** A credential may go to an address where it is at home, where there is none yet, where the given one replaces it, or where whoever asks has it. */
+/** A credential may be sent to an address if the catalog or a preset uses it there, if it has no value yet, if the given value replaces it, or if the given value is the stored one. */
 export async function isFreeToGo(name: string, { value, address }: Sent, { current, credentials }: Known) {
   const source = credentials.source(name)
   const isSaid = value !== undefined && (source === 'stored' || credentials.get(name) === value)
@@ -229,7 +229,7 @@ export async function mayGoTo(name: string, sent: Sent, known: Known): Promise<v
   if (!(await isFreeToGo(name, sent, known))) throw notAtHome(name, sent.address)
 }
 
-/** All that the entry names, wherever it would send them. A value that is given stands for the one that it is stored as, and for no other. */
+/** Checks all credentials of the entry at all its addresses. A given value counts only for the credential of its name. */
 export async function mayAllGo(
   vendor: CatalogInput['vendors'][string],
   given: { readonly name: string | undefined; readonly value: string | undefined },
@@ -240,7 +240,7 @@ export async function mayAllGo(
       await mayGoTo(name, { value: name === given.name ? given.value : undefined, address }, known)
 }
 
-/** A whole document names credentials at addresses where they are not at home only for whoever manages credentials. What else is wrong with it is said when it is applied. */
+/** A document that uses credentials at new addresses needs the right to change credentials. Other problems of the document are reported when it is applied. */
 async function checkMoves(
   actor: Actor,
   document: unknown,
@@ -254,24 +254,24 @@ async function checkMoves(
       for (const address of addressesOf(vendor)) {
         if (await isFreeToGo(name, { value: values[name], address }, known)) continue
         requireRight(actor, 'vendor-credentials:write')
-        // A variable that nothing has used yet belongs nowhere.
+        // An environment variable that nothing has used yet may be used at any address.
         if (await isInUse(name, known, catalog)) throw notAtHome(name, address, `credentials.${name}`)
       }
 }
 
-/** A catalog that no longer names it does not free it. */
+/** A credential that any catalog version has used stays bound to its addresses. */
 async function isInUse(name: string, { credentials }: Known, catalog: CatalogStore): Promise<boolean> {
   const named = (await readPresets()).some(({ vendor }) => namedBy(vendor).some((one) => one.name === name))
   return credentials.source(name) === 'stored' || named || catalog.hasNamed(name)
 }
 
-/** What this vendor would serve below its cost. A document that is wrong is refused for that. */
+/** What this vendor would serve below cost. An invalid document is rejected elsewhere. */
 function lossesOf(document: CatalogInput, vendorName: string): string[] {
   const checked = checkDocument(document)
   return checked.ok ? belowCostNotes(checked.document, vendorName) : []
 }
 
-/** The preset's, as it becomes a part of the catalog. */
+/** The preset's entry in the form of the catalog. */
 function bridgeIn({ bridge }: CatalogInput['vendors'][string]) {
   return bridge === undefined ? undefined : vendorBridge.parse(bridge)
 }
@@ -280,7 +280,7 @@ type PlaceFound = Pick<Connection, 'vendorName' | 'vendor' | 'preset'> & {
   readonly formats: readonly [PresetFormat, ...PresetFormat[]]
 }
 
-/** Where the vendor is and how it is spoken to: as the preset says, unless something else was given. */
+/** The vendor's address, login and formats: those of the request, otherwise of the preset. */
 async function placeOf(body: Place): Promise<PlaceFound> {
   const found = body.preset === undefined ? undefined : await findPreset(body.preset)
   if (body.preset !== undefined && !found)
@@ -307,7 +307,7 @@ async function placeOf(body: Place): Promise<PlaceFound> {
     preset,
     formats: [first, ...rest],
     vendor: {
-      // The preset's entry is checked with the document that it becomes a part of.
+      // The entry is checked with the whole catalog document.
       ...(preset?.vendor as CatalogInput['vendors'][string] | undefined),
       baseUrl: addressOf(body, preset),
       ...(credential === undefined ? {} : { credential }),
@@ -372,11 +372,11 @@ export function checkedAddress(given: string): string {
 
 function choiceOf({ models, markup, creditsPerDollar }: ConnectBody, preset: Preset | undefined) {
   const all: ChosenModel[] = Object.keys(preset?.models ?? {}).map((model) => ({ model, optional: true }))
-  // Prices are checked with the document that they become a part of.
+  // Prices are checked with the whole catalog document.
   return { models: (models as ChosenModel[] | undefined) ?? all, markup, creditsPerDollar }
 }
 
-/** Which of the two credentials there may be is the one that is used. */
+/** Notes about a credential that is both in the environment and stored: which of them is used. */
 function credentialNotes(name: string | undefined, { credential }: ConnectBody, credentials: Credentials): string[] {
   if (name === undefined) return []
   const source = credentials.source(name)
@@ -438,7 +438,7 @@ const json = z
   .refine((value) => typeof value === 'object' && value !== null, 'must be a catalog document')
   .describe('A whole catalog, as GET /catalog answers it.')
 
-/** What else is wrong with the document is said when it is applied. */
+/** Rejects values for credentials that the document does not have. Other problems are reported when it is applied. */
 function checkNamed(document: unknown, names: readonly string[]): void {
   const checked = names.length > 0 ? checkDocument(document) : undefined
   if (!checked?.ok) return
@@ -455,7 +455,7 @@ const givenValues = z
   .default({})
   .describe('Values of credentials that its vendors name, stored together with the document or not at all.')
 
-/** Within the transaction that applies the document: whether its credentials may go where it sends them. */
+/** Runs in the transaction that applies the document: checks whether its credentials may be used at its addresses. */
 type Take = (document: unknown, current: CatalogInput, tx: Queryable) => Promise<void>
 
 const overtaken = (basedOn: number, version: number) =>
@@ -464,7 +464,7 @@ const overtaken = (basedOn: number, version: number) =>
   })
 
 export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'catalog' | 'credentials'>): Resource[] {
-  /** Stores the given values with what `apply` applies. */
+  /** Stores the given values in the transaction of `apply`. */
   async function withValues(
     values: Values,
     { actor, by }: { actor: Actor; by: By },

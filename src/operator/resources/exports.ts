@@ -1,4 +1,4 @@
-// Where usage goes: destinations, their customers and credentials, and FOCUS files.
+// Exports of usage: destinations, their customers and credentials, and FOCUS files.
 import * as z from 'zod'
 import type { Branding } from '../../branding/branding.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
@@ -65,7 +65,7 @@ export function exportResources(deps: ExportDeps): Resource[] {
       answer: exportView,
       run: ({ body, by }) => exports.create(body, by),
     }),
-    // Receivers of the gateway's own webhooks, alerts among them, check their signatures by it.
+    // The secret with which receivers verify webhooks of the gateway itself, such as alerts.
     resource('GET /webhook-secret', 'exports:write', {
       answer: webhookSecretView,
       run: () => ({ secret: webhookSecret('') }),
@@ -144,7 +144,7 @@ export interface VendorReportDeps {
 
 const compareQuery = z.strictObject({
   verdict: z.enum(VERDICTS).optional(),
-  /** How far figures may be apart and still match. */
+  /** How far figures may differ and still match. */
   tolerance: z.coerce.number().min(0).max(100).default(1),
   limit: paging.limit,
   cursor: z

@@ -53,14 +53,14 @@ export function figureResources({ database, catalog, statements, reports }: Figu
           readLowBalances(database),
           readMargin(database, query.days),
         ])
-        const ailing = vendors.filter(({ breaker, errors }) => breaker !== 'closed' || errors > 0)
+        const unhealthy = vendors.filter(({ breaker, errors }) => breaker !== 'closed' || errors > 0)
         return {
           lowBalances,
           ...margin,
           belowCostNotes: belowCostNotes(catalog.current.document).slice(0, NOTES_MAX),
-          unhealthyVendors: ailing
+          unhealthyVendors: unhealthy
             .map(({ name, breaker, requests, errors, lastError }) => ({ name, breaker, requests, errors, lastError }))
-            .sort((a, b) => illness(b) - illness(a)),
+            .sort((a, b) => severity(b) - severity(a)),
         }
       },
     }),
@@ -76,7 +76,7 @@ export function figureResources({ database, catalog, statements, reports }: Figu
           ...Object.entries(models).map(([uid, { name, enabled }]) => ({ uid, name, enabled })),
           ...Object.entries(endpoints).map(([uid, { enabled }]) => ({ uid, name: uid, enabled })),
         ]
-          // What is not offered, or not yet, is for operators.
+          // Only operators find disabled products.
           .filter(({ enabled }) => enabled || may(actor, 'catalog:read'))
           .filter(({ uid, name }) => uid.includes(sought) || name.toLowerCase().includes(sought))
           .slice(0, MODELS_FOUND)
@@ -98,7 +98,7 @@ export function figureResources({ database, catalog, statements, reports }: Figu
   ]
 }
 
-/** An open breaker is worse than any rate of errors. */
-function illness({ breaker, requests, errors }: Pick<VendorHealth, 'breaker' | 'requests' | 'errors'>): number {
+/** Vendors with an open breaker come first, then those with the most errors. */
+function severity({ breaker, requests, errors }: Pick<VendorHealth, 'breaker' | 'requests' | 'errors'>): number {
   return (breaker === 'closed' ? 0 : breaker === 'open' ? 2 : 1) + errors / Math.max(1, requests)
 }

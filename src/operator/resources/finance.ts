@@ -1,4 +1,4 @@
-// What finance asks for: what a credit is worth, statements of customers month by month, margins.
+// Finance: what a credit is worth, monthly statements of customers, margins.
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Database } from '../../database/database.ts'
@@ -37,7 +37,7 @@ export interface FinanceDeps {
 }
 
 const MONTHS_MAX = 36
-/** Of what is read from single calls. */
+/** For reports that read single calls. */
 const LABEL_MONTHS_MAX = 3
 /** A statement's usage by the values of a label, instead of by model and key in its files. */
 const statementQuery = z.strictObject({ label: labelName.optional() })
@@ -71,7 +71,7 @@ const unbilledQuery = z.strictObject({
 export function financeResources({ database, world, billing }: FinanceDeps): Resource[] {
   const monthly = createMonthlyStatements({ database, world, billing })
 
-  /** One that has begun. */
+  /** Parses a month, which must have begun. */
   function monthOf(given: string, name: string): number {
     const month = parseMonth(given)
     if (month === undefined) throw invalid(`${name}: must be a month such as 2026-10.`, name)
@@ -90,7 +90,7 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
     csv: async (of: MonthlyStatement) => ({ name: fileName(of, 'csv'), body: Buffer.from(statementCsv(of)) }),
   }
 
-  /** Those who have anything to read in it, one after the other. Two of one name get the id of the second, also where only capitals differ: Windows takes these for one file. */
+  /** The statements of all accounts that have movements. If two accounts have the same name, ignoring case, the second file name gets the account's id: on Windows case does not distinguish files. */
   async function* files(month: number, format: 'pdf' | 'csv') {
     const names = new Set<string>()
     for (let cursor: string | undefined; ; ) {
@@ -191,7 +191,7 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
   ]
 }
 
-// Invoices: who issues them, whom they are made out to, and which there are.
+// Invoices: issuer, billing details of accounts, and the list.
 
 export interface InvoiceDeps {
   readonly invoices: Invoices

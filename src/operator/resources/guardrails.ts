@@ -1,4 +1,4 @@
-// Guardrails are rules of the catalog, applied with it. Here a rule of redaction is tried on a text.
+// Tries a redaction rule on a sample text. The rules themselves are part of the catalog.
 import * as z from 'zod'
 import { redaction } from '../../catalog/guardrails.ts'
 import { redactSample } from '../../guardrails/sample.ts'

@@ -1,4 +1,4 @@
-// Ways to come in besides the password, and what proves again who somebody is: single sign-on, passkeys, codes, a login link.
+// Login besides the password (single sign-on, passkeys, login links), second factors, and the confirmation of identity before sensitive actions.
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { isShared } from '../../identity/mailbox.ts'
@@ -72,7 +72,7 @@ const onward = z.object({ redirect: z.string() })
 const parameters = z.string().max(8_000)
 const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be small letters, digits and dashes')
 
-/** Whichever way somebody comes in, their browser is known from then on: others' guesses do not keep it out. */
+/** Marks the browser as known after any login, so that failed logins of others do not lock it out. */
 export const signing =
   ({ browsers, sessions }: Pick<LoginDeps, 'browsers' | 'sessions'>) =>
   async ({ session, email: mail }: { session: string; email: string }) => {
@@ -96,7 +96,7 @@ type Caller = Pick<ResourceCall, 'http'>
 export function loginResources(deps: LoginDeps): Resource[] {
   const { people, sessions, factors, passkeys, providers, sso } = deps
   const signedIn = signing(deps)
-  // A login that was begun is stored for minutes, so the number of begun logins is limited for each network.
+  // A started login is stored for minutes, so the number of started logins is limited per network.
   const budget = createMinuteBudget(deps.world, BEGUN_PER_MINUTE)
   const spend = ({ ip }: ResourceCall['visit']) => requireRoom(budget, ip)
   const awaiting = async ({ http }: Caller) => {
@@ -167,7 +167,7 @@ export function loginResources(deps: LoginDeps): Resource[] {
       async run({ body, visit, by, http }) {
         const person = await passkeys.verify(readFlow(http.request), body.response)
         const waits = await sessions.awaiting(readSession(http.request) ?? '')
-        // As the second factor of a login that has begun, or as a login by itself.
+        // As the second factor of a started login, or as a login of its own.
         const session =
           waits?.person.id === person.id
             ? await people.completeLogin(waits.session, person, by)
@@ -183,7 +183,7 @@ export function loginResources(deps: LoginDeps): Resource[] {
   ]
 }
 
-/** For people who are signed in: their ways to sign in, and proving again who they are. */
+/** For people who are signed in: their login methods, and confirming their identity. */
 export function securityResources(deps: LoginDeps): Resource[] {
   const { factors, passkeys, sso } = deps
   return [
@@ -259,7 +259,7 @@ export function securityResources(deps: LoginDeps): Resource[] {
 
 const proved = z.object({ proved: z.boolean() })
 
-/** Before a sensitive act: the second factor again, or where there is none the password or the provider. */
+/** Confirmation before a sensitive action: the second factor; without one, the password or the login provider. */
 function proofResources({ people, factors, passkeys, sso }: LoginDeps): Resource[] {
   return [
     resource('POST /proof', 'self', {
@@ -365,7 +365,7 @@ const providerInput = z.strictObject({
     .default([]),
 })
 
-/** For operators: who may vouch for people, and whom it lets in where. */
+/** For operators: login providers, and which accounts and roles they give. */
 export function loginProviderResources({ people, factors, providers, oidc, publicUrl }: LoginDeps): Resource[] {
   const view = (provider: StoredProvider): LoginProvider => ({
     ...provider,
@@ -433,7 +433,7 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
 const LOGOUT_BYTES_MAX = 32_768
 const LOGOUTS_PER_MINUTE = 120
 
-/** Where providers say that a person has signed out there (OpenID Connect Back-Channel Logout 1.0). The token is the proof of who says it. */
+/** OpenID Connect Back-Channel Logout 1.0: a provider reports that a person has signed out. The signed token authenticates it. */
 export function mountBackchannelLogout(app: FastifyInstance, { sso, world }: { sso: Sso; world: World }): void {
   const budget = createMinuteBudget(world, LOGOUTS_PER_MINUTE)
   app.post('/sso/:provider/logout', { bodyLimit: LOGOUT_BYTES_MAX }, async (request, reply) => {

@@ -70,7 +70,7 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
     }),
     resource('GET /audit-export', 'audit-export:read', {
       answer: auditExportView,
-      // The secret by which a webhook is signed is for those who set it up.
+      // Only people who may change the export see the webhook's secret.
       run: async ({ actor }) => ({
         ...(await deps.auditExport.get()),
         ...(may(actor, 'audit-export:write') ? {} : { secret: null }),

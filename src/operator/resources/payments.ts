@@ -1,4 +1,4 @@
-// Buying credits, saved cards and automatic top-up of an account; and for operators all payments, reconciliation and how payments are taken.
+// Purchases, saved card and automatic top-up of an account; for operators all payments, reconciliation and payment settings.
 import * as z from 'zod'
 import { Fault } from '../../kernel/fault.ts'
 import type { Codes } from '../../sales/codes.ts'
@@ -149,7 +149,7 @@ function operatorPayments({ payments, reconciliations }: Selling, publicUrl: () 
   ]
 }
 
-// Plans and codes: what an account has chosen and redeems, and what the operator offers.
+// Plans and codes: an account's plan and its redeemed codes, and the operator's offers.
 
 export interface PlanDeps {
   readonly sales: Selling
@@ -169,7 +169,7 @@ export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps):
       body: z.strictObject({
         /** The id of a plan in the catalog; null: the plan ends with its period. */
         plan: text(40).nullable(),
-        /** Pays on the provider's page, also where there is a saved card. */
+        /** Pay at the provider's checkout, even if there is a saved card. */
         checkout: z.boolean().optional(),
       }),
       answer: chosenPlanView,
@@ -202,7 +202,7 @@ export function planResources({ sales: { plans }, codes, publicUrl }: PlanDeps):
         usesMax: z.int().min(1).max(1_000_000).default(1),
         /** Codes cannot be redeemed after this. */
         endsAt: moment.optional(),
-        /** The credits end so many days after they were granted. */
+        /** The credits expire this many days after they were granted. */
         creditDays: z.int().min(1).max(3650).optional(),
         products: z.array(text(100)).min(1).max(200).optional(),
         priority: z.int().min(0).max(1000).optional(),

@@ -1,4 +1,4 @@
-// List prices kept fresh: the catalog compared with the table of this release, or with one of the operator's; what is chosen becomes one version.
+// Updates of list prices: compares the catalog with the table of this release, or with the operator's own; the chosen rows become one catalog version.
 import * as z from 'zod'
 import { readPresets } from '../../catalog/preset.ts'
 import {
@@ -51,7 +51,7 @@ export function priceResources({ catalog, guard }: PriceDeps): Resource[] {
     const rows = comparePrices(catalog.current.input, table, await readPresets())
     const warnings = await warningsOf(table)
     const proof = given.sha256 !== undefined ? 'digest' : given.publicKey !== undefined ? 'key' : 'release'
-    // Going back is done row by row.
+    // If the table is older than another one, nothing is preselected: the operator chooses each row.
     const shown = warnings.length > 0 ? rows.map((one) => ({ ...one, preselected: false })) : rows
     return { made: table.made, proof, warnings, rows: shown }
   }
@@ -74,7 +74,7 @@ export function priceResources({ catalog, guard }: PriceDeps): Resource[] {
       bodyBytesMax: 2 * TABLE_BYTES_MAX,
       answer: priceComparisonView,
       run({ body, actor }) {
-        // Readers make the gateway ask nobody.
+        // With the right to read alone, nobody can make the gateway send requests.
         if (body.url !== undefined) requireRight(actor, 'catalog:write')
         return said(() => compared(body))
       },

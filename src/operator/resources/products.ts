@@ -25,12 +25,12 @@ const chosenIds = z.array(text(60)).max(2_000)
 const priced = z.strictObject({
   /** Rates by their units, such as `{ call: "0.1", row: "0.01" }`. */
   rates: z.record(z.string(), z.union([z.string(), z.number()])),
-  /** The list of which each item is a row, and the most of them: a number, or the parameter that says how many are wanted. */
+  /** The path of the list whose items are counted, and their maximum: a number, or the parameter that limits them. */
   rows: z.strictObject({ path: text(200), most: z.union([z.number().int().positive(), text(64)]) }).optional(),
-  /** What a unit is, as an expression over `request` and `answer`. */
+  /** Counts the units, as an expression over `request` and `answer`. */
   metered: text(500).optional(),
   bytesMax: z.number().int().positive().optional(),
-  /** How long the vendor may take; absent: as the vendor's entry says. */
+  /** The vendor's timeout; absent: that of the vendor's entry. */
   timeoutSeconds: z.number().int().positive().max(3_600).optional(),
   cacheSeconds: z.number().int().positive().optional(),
 })
@@ -43,15 +43,15 @@ const productBody = z.strictObject({
   description: text(4_000, 0).optional(),
   /** One of `GET /products/presets`: its operations, address and, unless others are given, list prices. */
   preset: text(40).optional(),
-  /** What a dollar of a list price is in credits, the operator's own margin included. */
+  /** Converts list prices in dollars into prices in credits, including the operator's margin. */
   creditsPerDollar: z.number().positive().max(1_000_000).default(100),
   /** OpenAPI 3.0 or 3.1, as JSON or YAML. Absent: `entries` alone. */
   document: documentText.optional(),
-  /** Rules of the catalog under `x-tollgate` are taken from the document: only for documents that you wrote. */
+  /** Applies the rules under `x-tollgate` in the document. Only for documents that you wrote. */
   trusted: z.boolean().default(false),
   /** The operations of the document that are sold, by the ids that reading it gives. Absent: all that can be. */
   operations: chosenIds.optional(),
-  /** Operations in the catalog's own form, by their ids; they are laid over those of the document. */
+  /** Operations in the catalog's form, by id; they override those of the document. */
   entries: z.record(z.string(), json).default({}),
   vendor: z
     .strictObject({
@@ -63,7 +63,7 @@ const productBody = z.strictObject({
       credential: z.strictObject({ name: credentialName.optional(), value: secret.optional() }).default({}),
     })
     .prefault({}),
-  /** Of operations that `prices` does not name. */
+  /** The price of operations that are not in `prices`. */
   price: priced.optional(),
   prices: z.record(z.string(), priced).default({}),
   note: text(200, 0).default(''),
@@ -170,7 +170,7 @@ function readDocument(document: string, options: Parameters<typeof importOpenapi
   }
 }
 
-/** What the preset says, where nothing else was given. */
+/** Fills in fields from the preset that were not given. */
 async function withPreset(body: ProductBody, name: string): Promise<ProductBody> {
   const presets = await readProductPresets()
   const found = presets.find((one) => one.name === name)
@@ -198,7 +198,7 @@ async function withPreset(body: ProductBody, name: string): Promise<ProductBody>
   }
 }
 
-/** A value that nobody named is stored under the name of the product. */
+/** A credential without a name is stored under one made of the product's id. */
 function withCredentialName(body: ProductBody): ProductBody {
   const { name, value } = body.vendor.credential
   if (value === undefined || name !== undefined) return body
@@ -215,13 +215,13 @@ interface PricedRoute {
 interface MadeProduct {
   readonly id: string
   readonly product: { readonly title: string; readonly operations: Readonly<Record<string, unknown>> }
-  /** Absent: what the product says of itself already. */
+  /** Absent: the existing text stays. */
   readonly description: string | undefined
   readonly endpoints: Readonly<Record<string, PricedRoute>>
   readonly vendorName: string
-  /** Whether the operator said that it is this vendor, which the catalog may have. */
+  /** Whether the request names the vendor, which may then be an existing one. */
   readonly isNamed: boolean
-  /** Absent: the catalog has it already. */
+  /** Absent: the vendor is already in the catalog. */
   readonly vendor?: CatalogInput['vendors'][string]
   readonly notes: string[]
 }
@@ -274,7 +274,7 @@ function chosenOf({ operations }: ProductBody, read: ImportedDocument | undefine
     })
 }
 
-/** The list that is counted as the expression that counts it. */
+/** Converts the path of a list into the expression that counts its items. */
 function countsOf({ rows, metered, bytesMax, timeoutSeconds }: Price): object {
   const row = rows && {
     expression: `min(size(${memberPath('answer', rows.path)}), ${typeof rows.most === 'number' ? rows.most : memberPath('request', rows.most)})`,
@@ -287,7 +287,7 @@ function countsOf({ rows, metered, bytesMax, timeoutSeconds }: Price): object {
   }
 }
 
-/** `answer["next-page"].items` of `next-page.items`; an empty path is the whole. */
+/** Converts `next-page.items` into `answer["next-page"].items`; an empty path means the whole answer. */
 const memberPath = (root: string, path: string) =>
   path === '.'
     ? root
@@ -305,7 +305,7 @@ function vendorOf(
     if (vendor.name !== undefined) return undefined
     throw invalid('vendor.baseUrl: the document names no server; give the address of the API.', 'vendor.baseUrl')
   }
-  // What an operator writes may be within the network; what a document says may not.
+  // An operator may enter an address in a private network; an address in a document must be public.
   if (baseUrl === undefined && isInternalUrl(address))
     throw invalid(
       `vendor.baseUrl: the document names ${address.slice(0, 100)}, which is not a public address; give the address of the API.`,
@@ -319,7 +319,7 @@ function vendorOf(
   }
 }
 
-/** A product that is there is replaced, with the prices of its operations. What this says nothing about stays: costs, further routes, switches. */
+/** Replaces an existing product and the prices of its operations. Fields that the request does not have stay: costs, further routes, `enabled`. */
 function withProduct(current: CatalogInput, made: MadeProduct): Readonly<Record<string, unknown>> {
   const { id, product, endpoints, vendorName, vendor } = made
   const others = Object.entries(current.endpoints).filter(([name]) => !isOwn(current, id, name))
@@ -337,7 +337,7 @@ function withProduct(current: CatalogInput, made: MadeProduct): Readonly<Record<
   }
 }
 
-/** With its prices, and with a vendor that nothing else uses. */
+/** Removes a product with its prices, and its vendor if nothing else uses it. */
 function withoutProduct(current: CatalogInput, id: string): CatalogInput {
   if (!Object.hasOwn(current.products ?? {}, id))
     throw new Fault('not_found', { message: `There is no product "${id}".` })
@@ -355,7 +355,7 @@ function withoutProduct(current: CatalogInput, id: string): CatalogInput {
   return { ...current, products, endpoints: Object.fromEntries(others), vendors: Object.fromEntries(vendors) }
 }
 
-/** A vendor that only has the product's name by chance keeps its address and what it is sent. */
+/** Merges the vendor into an existing one of that name, but only if the request names it or the product already uses it. A vendor that has the product's name by chance is not changed. */
 function mergedVendor(current: CatalogInput, { id, vendorName, isNamed, vendor }: MadeProduct) {
   const known = Object.hasOwn(current.vendors, vendorName) ? current.vendors[vendorName] : undefined
   const isMade = Object.entries(current.endpoints).some(

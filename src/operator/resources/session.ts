@@ -1,4 +1,4 @@
-// What only people in the console need: to come in, to look at their sessions, to leave.
+// Login, sessions and logout of people in the console.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
 import type { PersonPlace, Teams } from '../../admission/teams.ts'
@@ -62,7 +62,7 @@ export interface SessionDeps {
 /** A long prompt; filters are far shorter. */
 const SAVED_CHARS_MAX = 20_000
 
-/** Which page of the console it is of, and of which account. */
+/** The page of the console, and the account, to which it belongs. */
 const viewPage = z.string().regex(/^[\w/-]{1,120}$/)
 
 /** For visitors without a session. */
@@ -203,7 +203,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
   ]
 }
 
-// The consent page of the console: a program wants to act for an account, and a person says what it may.
+// The OAuth consent page of the console: a person decides what a program may do for an account.
 
 interface Http {
   readonly request: IncomingMessage
@@ -212,7 +212,7 @@ interface Http {
 
 interface Consent {
   readonly person: string
-  /** Where its key belongs. */
+  /** Team, project and member of its key. */
   readonly place: PersonPlace
   readonly account: string
   readonly models: readonly string[] | null
@@ -220,10 +220,10 @@ interface Consent {
   readonly by: By
 }
 
-/** Each checks the browser's cookie, so a link to one person's request is of no use in another person's browser. */
+/** Each checks the browser's cookie, so the link of a consent request works only in the browser that started it. */
 export interface Connections {
   look(http: Http, uid: string): Promise<ConsentView>
-  /** Answers where the browser goes on. */
+  /** Returns the address to which the browser goes next. */
   allow(http: Http, uid: string, consent: Consent): Promise<string>
   refuse(http: Http, uid: string): Promise<string>
 }
@@ -263,8 +263,8 @@ export function consentResources({
   ]
 }
 
-// What the console shows of the catalog to everyone: models and data endpoints that are enabled, with prices and with
-// what a form needs to know of their parameters.
+// The public part of the catalog for the console: enabled models and data endpoints with their prices, and
+// their parameters for forms.
 
 function createPublicCatalog(current: () => Catalog): () => PublicCatalog {
   let built: { version: number; catalog: PublicCatalog } | undefined

@@ -1,4 +1,4 @@
-// Sign-up and branding: the operator's settings, and what visitors and people do themselves.
+// Sign-up and branding: the operator's settings, and the steps of visitors and people.
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { type Branding, LOGO_BYTES_MAX } from '../../branding/branding.ts'
@@ -181,7 +181,7 @@ export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPag
 export function ownDeletionResources({ ownDeletion }: SignUpPageDeps): Resource[] {
   return [
     resource('POST /me/delete', 'self', {
-      // A stolen session is not enough, and the address is typed so that nobody does it by mistake.
+      // Needs a recent confirmation, so that a stolen session is not enough, and the typed address, so that it does not happen by mistake.
       fresh: true,
       body: z.strictObject({ email, forfeit: z.boolean().default(false) }),
       answer: signingView,
@@ -197,13 +197,13 @@ export function ownDeletionResources({ ownDeletion }: SignUpPageDeps): Resource[
 }
 
 const FILE_HEADERS = {
-  // A picture that somebody opens by itself is a page too, and must be able to do nothing.
+  // Opened directly, an image is a document of its own, so its policy must forbid everything.
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'cross-origin',
 }
 
-/** What pages and mails load: the logo and the colours. */
+/** The logo and colours for pages and mails. */
 export function mountBranding(app: FastifyInstance, branding: Branding): void {
   app.get('/branding/logo', (_request, reply) => {
     const logo = branding.logo()

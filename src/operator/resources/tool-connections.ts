@@ -1,4 +1,4 @@
-// Sign-ins of people at tool servers: who has signed in where, the way there and back, and the end of it. The operator's own is for looking at tools.
+// Sign-ins of people at tool servers: listing, starting, completing and ending them. The operator's own sign-in is used to list tools.
 import * as z from 'zod'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { ServerAt, ToolConnections } from '../../credentials/tool-connections.ts'
@@ -16,7 +16,7 @@ export interface ToolConnectionDeps {
   readonly publicUrl: () => string
 }
 
-/** For everybody whose keys belong to nobody, instead of for oneself. */
+/** The sign-in for keys without a member, instead of one's own. */
 const shared = z.boolean().default(false)
 const FLOW_MINUTES = 10
 
@@ -62,7 +62,7 @@ export function toolConnectionResources(deps: ToolConnectionDeps): Resource[] {
     return { items, next: null }
   }
 
-  /** Without an account it is the operator's. What others use takes more than a role of a member. */
+  /** Without an account it is the operator's sign-in. A shared sign-in needs the right `teams:write`. */
   function ownerOf(account: string | null, isShared: boolean, actor: Actor) {
     if (account === null) return { account, person: null }
     if (isShared) requireRight(actor, 'teams:write', account)

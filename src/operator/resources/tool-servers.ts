@@ -1,4 +1,4 @@
-// Foreign MCP servers: registered, looked at, their tools chosen, priced and agreed to. Everything but what was seen is a change of the catalog.
+// Tool servers (MCP servers of others): registering them, listing their tools, choosing, pricing and approving tools. Everything except the listed tools is stored in the catalog.
 import * as z from 'zod'
 import { auth, type CatalogInput, credentialName, credentialsOf } from '../../catalog/document.ts'
 import type { Catalog, CatalogStore } from '../../catalog/store.ts'
@@ -109,7 +109,7 @@ function serverIn({ toolServers = {} }: CatalogInput, name: string): ServerInput
   return server
 }
 
-/** Server, vendor and credential in one transaction. What is not given stays as it is. */
+/** Changes server, vendor and credential in one transaction. Fields that are not given stay as they are. */
 async function register(
   name: string,
   body: Registration,
@@ -136,7 +136,7 @@ async function register(
         ...(body.auth === undefined || body.auth === 'person' ? {} : { auth: body.auth }),
         timeouts: { connectMs: Math.min(5_000, totalMs), firstByteMs: totalMs, idleMs: totalMs, totalMs },
         concurrencyMax: body.concurrencyMax ?? known?.concurrencyMax ?? 20,
-        // A server that does not answer must not gather calls without end.
+        // Bounds the calls that wait for a server that does not answer.
         pendingMax: known?.pendingMax ?? 100,
       }
       await mayAllGo(vendor, { name: credential, value }, { current, credentials })
@@ -200,7 +200,7 @@ function withChoice(current: CatalogInput, name: string, body: Choice, seen: See
     ...(body.enabled === undefined ? {} : { enabled: body.enabled }),
     routes: [{ vendor: server.vendor, protocol: 'mcp', model: body.tool, ...costOf(body, price) }],
   }
-  // Prices and members are checked with the document that they become a part of.
+  // Prices and fields are checked with the whole catalog document.
   return {
     ...current,
     endpoints: pricing ? { ...endpoints, [id]: entry } : endpoints,

@@ -1,4 +1,4 @@
-// What an account did: its calls, the recorded contents of them, and its batches.
+// Usage of an account: its calls, their logged content, and its batches.
 
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
@@ -43,7 +43,7 @@ export interface UsageDeps {
   readonly statements: Statements
   readonly contents: Recordings
   readonly world: World
-  /** With {request_id} in it. */
+  /** An address with the placeholder {request_id}. */
   readonly traceUrl?: string | undefined
   /** The account's jobs as the contract shows them, with `product` and `charged`. */
   readonly listJobs: (account: string, filter: JobFilter) => Promise<Page<ListedJobView>>
@@ -59,11 +59,11 @@ const ledgerQuery = z.strictObject({
 
 type Test = z.output<typeof test>
 
-/** Its own rows, or those of its test account. */
+/** The account, or its test account. */
 const chosen = (account: string, query: { readonly test?: Test }) =>
   query.test === 'true' ? testAccountOf(account) : account
 
-/** Who the vendors are, and what they say about their own accounts, is the operator's. */
+/** Removes vendors and their error texts, which only operators see. */
 function withoutVendors(known: UsageDetail): UsageDetail {
   const detail = withoutVendor(known)
   if (detail.attemptLog === null) return detail
@@ -73,13 +73,13 @@ function withoutVendors(known: UsageDetail): UsageDetail {
   return { ...detail, attemptLog: { ...detail.attemptLog, attempts } }
 }
 
-/** The statements take moments by these names. */
+/** The filter of a query: the account or its test account, and times in milliseconds. */
 const filterOf = <T extends { from?: number | undefined; to?: number | undefined; test?: Test }>(
   account: string,
   { from, to, test: isTest, ...rest }: T,
 ) => ({ account: chosen(account, { test: isTest }), fromMs: from, toMs: to, ...rest })
 
-/** Rows that moved nothing are out of the way, unless they are asked for. */
+/** Rows that moved no credits are listed only with `zero=true`. */
 const movementsOf = (account: string, { zero, ...query }: z.output<typeof ledgerQuery>) => ({
   ...filterOf(account, query),
   zero: zero === 'true',
@@ -163,7 +163,7 @@ const done = z.object({ ok: z.literal(true) })
 
 export function contentResources({ contents, contentRules: rules, statements }: ContentDeps): Resource[] {
   async function accountOf({ requestId }: { requestId: string }): Promise<string> {
-    // A refused call is not in the list yet, or of many like it is not listed one by one.
+    // A rejected call may not be in the list yet, or may be one of many that are counted in one row.
     const account = (await statements.usageOf(requestId))?.account ?? (await contents.accountOf(requestId))
     if (account === undefined) throw nothingKept()
     return account

@@ -1,4 +1,4 @@
-// One vendor: changed, renamed or taken out of the catalog, and why calls failed there.
+// One vendor: changing, renaming and removing it, and the errors of its calls.
 
 import * as z from 'zod'
 import { type CatalogInput, catalogName, credentialsOf } from '../../catalog/document.ts'
@@ -31,7 +31,7 @@ interface VendorEditDeps {
   readonly credentials: Credentials
   readonly database: Database
   readonly world: World
-  /** Jobs that only this credential can look after. */
+  /** The number of running jobs that only this credential can poll. */
   readonly openJobs: (vendor: string, credential: string) => Promise<number>
 }
 
@@ -119,7 +119,7 @@ interface Stored {
   readonly value: string
 }
 
-/** All that speaks against a change, whether it is applied or only asked about; writes nothing. */
+/** Checks a change without writing anything; used for dry runs too. */
 async function checkedChange(
   name: string,
   body: Change,
@@ -172,7 +172,7 @@ async function movedCredential(
   return { name: only, value }
 }
 
-/** A value that came with a change that has no use for it. */
+/** The error for a credential value that the change does not need. */
 function notStored(name: string, names: readonly string[]): Fault {
   const [first = 'NAME'] = names
   return invalid(
@@ -196,7 +196,7 @@ async function requireNoByokKeys(queryable: Queryable, name: string): Promise<vo
     })
 }
 
-/** What is known of it under its name. */
+/** Renames the vendor in tables that store its name. */
 async function rename(tx: Queryable, from: string, to: string): Promise<void> {
   await renameVendorHours(tx, from, to)
   await renameUnbilled(tx, from, to)
@@ -232,7 +232,7 @@ async function removeVendor(
     by,
     note || `${name}: removed`,
   )
-  // Jobs that run on know the vendor by the catalog that they began with, and need its credential to their end.
+  // Running jobs use the catalog version with which they started, and need the vendor's credential until they end.
   const { vendors } = catalog.current.document
   const isElsewhere = (one: string) =>
     Object.values(vendors).some((other) => credentialsOf(other).some((named) => named.name === one))

@@ -56,7 +56,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
   const { catalog, credentials, database, reports } = deps
   const find = (name: string) => findVendor(catalog, name)
 
-  /** The only one. */
+  /** The vendor's only credential. */
   function credentialOf(name: string): string {
     const [first, ...others] = credentialsOf(find(name))
     if (first === undefined)
@@ -68,7 +68,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
     return first.name
   }
 
-  /** The first that is there. */
+  /** The first credential that has a value. */
   function testedOf(name: string): string | undefined {
     const all = credentialsOf(find(name))
     return (all.find((one) => credentials.source(one.name) !== 'none') ?? all[0])?.name
@@ -178,12 +178,12 @@ export function vendorResources(deps: VendorDeps): Resource[] {
   ]
 }
 
-/** That other vendors with the same credential get the value too is known and meant. */
+/** Confirms that other vendors with the same credential get the value too. */
 const shared = z.boolean().default(false)
 
 type Tests = ReadonlyMap<string, NonNullable<VendorView['lastTest']>>
 
-/** How the last test of each vendor went, for whoever did not see it. */
+/** The last test of each vendor, for people who did not run it. */
 async function readTests(database: Database): Promise<Tests> {
   const rows = await database.query<{ name: string; value: string }>(TESTS, [TEST_OF])
   return new Map(rows.map(({ name, value }) => [name.slice(TEST_OF.length), JSON.parse(value)]))
@@ -197,14 +197,14 @@ const KEEP_TEST = statement(
   'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
 )
 
-// Several credentials of one vendor, added, replaced and taken away while calls run.
+// Vendors with several credentials: adding, replacing and removing them while calls run.
 
 interface VendorCredentialDeps {
   readonly catalog: CatalogStore
   readonly credentials: Credentials
   readonly vendorHealth: () => readonly VendorHealth[]
   readonly credentialHealth: (vendor: string, credential: string) => CredentialHealth
-  /** Jobs that only this credential can look after. */
+  /** The number of running jobs that only this credential can poll. */
   readonly openJobs: (vendor: string, credential: string) => Promise<number>
 }
 
@@ -221,7 +221,7 @@ function showCredentials(vendorName: string, vendor: Vendor, deps: VendorCredent
     const source = credentials.source(name)
     const value = credentials.get(name)
     const { disabledUntilMs, why, status, lastSuccessMs } = credentialHealth(vendorName, name)
-    // Whatever succeeded at a vendor that has only one did so by that one.
+    // With a single credential, the vendor's last success is the credential's.
     const successMs = vendor.credentials
       ? lastSuccessMs
       : vendorHealth().find((one) => one.name === vendorName)?.lastSuccessMs
@@ -248,7 +248,7 @@ function othersWith(name: string, vendorName: string, { current }: CatalogStore)
   )
 }
 
-/** Whoever replaces the credential of one vendor does not think of the others. */
+/** Rejects a new value that other vendors would get too, unless `shared` confirms it. */
 function requireAlone(name: string, vendorName: string, shared: boolean, catalog: CatalogStore): void {
   const others = othersWith(name, vendorName, catalog)
   if (shared || others.length === 0) return
@@ -280,7 +280,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
       async run({ params, query: { salt }, actor }) {
         const { items, next } = listed(params.name)
         if (salt === undefined) return { items, next }
-        // Only who may replace a value may find out whether it is another one.
+        // A fingerprint tells whether a value is the stored one, so it needs the right to replace it.
         requireRight(actor, 'vendor-credentials:write')
         const compared: VendorCredentialView[] = []
         for (const item of items) {
@@ -311,7 +311,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
           if (value !== undefined) await credentials.store(store.name, value, by)
           return listed(vendorName)
         }
-        // Value and name in one transaction: either alone would make calls fail.
+        // The value and the catalog entry are stored in one transaction: either alone would make calls fail.
         await catalog.amend(
           async (current, tx) => {
             const vendor = withCredentialNamed(entryIn(current, vendorName), { name, weight })
@@ -372,8 +372,8 @@ function isoOf(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString()
 }
 
-// Keys at vendors that an account has brought itself. They are tested when they are stored: at the vendor's address of the catalog and nowhere
-// else, so often and no more, and only what came of it is told. Where the vendor is stays the operator's.
+// BYOK keys of accounts. A key is tested when it is stored, only at the vendor's address in the catalog, and only a few times a
+// minute. The account sees only the result, not the vendor's address.
 
 export interface ByokKeyDeps {
   readonly catalog: CatalogStore
@@ -383,7 +383,7 @@ export interface ByokKeyDeps {
   readonly test: ConnectDeps['test']
 }
 
-/** For each account: whoever has stolen keys must not find out here which of them work. */
+/** For each account, so that nobody can check a list of stolen keys here. */
 const TESTS_PER_MINUTE = 5
 
 export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
@@ -448,7 +448,7 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
           await byokKeys.allowFallback(id, { vendor, fallback: allowed }, by)
           return { ...(await list(id)), test: null }
         }
-        // The one that it was tested at, whatever the catalog says afterwards.
+        // The address at which it was tested, even if the catalog changes meanwhile.
         const place = catalog.current.document.vendors[vendor]
         const origin = place ? originsOf(place) : ''
         const told = inWords(await test(id, vendor, value), vendor)
@@ -469,12 +469,12 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
   ]
 }
 
-/** The catalog has a fee for calls by BYOK keys there. */
+/** Whether the catalog has a BYOK fee for this vendor. */
 function takesByokKeys(vendor: string, document: CatalogDocument): boolean {
   return document.vendors[vendor]?.byokFee !== undefined || productsAt(vendor, document).length > 0
 }
 
-/** What has a route there and a fee for it. */
+/** Products with a route to this vendor and a BYOK fee of their own. */
 function productsAt(vendor: string, document: CatalogDocument): ByokKeyView['products'] {
   return Object.entries({ ...document.models, ...document.endpoints }).flatMap(([uid, product]) => {
     if (!product.enabled || !product.routes.some((route) => route.vendor === vendor && route.enabled)) return []
@@ -492,7 +492,7 @@ function feeView(fee: ByokFee | undefined): ByokKeyView['fee'] {
   }
 }
 
-/** For the account, which knows the vendor's name and nothing else of it. */
+/** The result for the account, which sees only the vendor's name. */
 function inWords({ ok, status }: VendorTest, vendor: string): { ok: boolean; refused: boolean; message: string } {
   if (ok) return { ok, refused: false, message: `${vendor} accepts the key.` }
   if (status === 401 || status === 403) return { ok, refused: true, message: `${vendor} does not accept the key.` }
