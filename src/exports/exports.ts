@@ -1,5 +1,5 @@
-// Usage to finance systems. Each destination has a cursor over the usage rows, which moves only after the receiver has accepted what lies before it: a step reads a page
-// behind the cursor, sends it, and stores how far the receiver took it. What was sent before a crash is sent again with the same ids and the same content.
+// Exports of usage to finance systems. Each destination has a cursor over the usage rows. A step reads a page
+// after the cursor, sends it, and moves the cursor to the last accepted row. Rows that were sent before a crash are sent again with the same ids and content.
 import type { Branding } from '../branding/branding.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Credentials } from '../credentials/credentials.ts'
@@ -31,19 +31,19 @@ import { type ExportCustomer, type ExportKind, type ExportTest, type ExportView,
 export interface Exports {
   list(): Promise<ExportView[]>
   read(id: string): Promise<ExportView>
-  /** It begins with what is posted from now on; a backfill sends what was before. */
+  /** Exports what is posted from now on; a backfill sends earlier calls. */
   create(given: { name: string; kind: ExportKind; settings: Record<string, unknown> }, by: By): Promise<ExportView>
   change(id: string, patch: ExportPatch, by: By): Promise<ExportView>
   remove(id: string, by: By): Promise<ExportView>
   pause(id: string, by: By): Promise<ExportView>
-  /** Also tries at once what waits for its next attempt. */
+  /** Resumes a paused export, or retries a failed one at once. */
   resume(id: string, by: By): Promise<ExportView>
-  /** Sends the calls that began in a range of time, again or for the first time. */
+  /** Sends the calls that started in a time range, even if they were sent before. */
   backfill(id: string, range: { fromMs: number; toMs: number }, by: By): Promise<ExportView>
-  /** Asks the receiver whether it would take usage, without a trace in its meters. */
+  /** Tests the receiver without changing its meters. */
   test(id: string): Promise<ExportTest>
   customers(id: string, paging: Paging): Promise<Page<ExportCustomer>>
-  /** Null: the destination knows the account by its id again, or not at all. */
+  /** Sets the account's name at the destination; null: removes it. */
   nameCustomer(id: string, account: string, customer: string | null, by: By): Promise<ExportCustomer[]>
 }
 
@@ -87,12 +87,12 @@ interface ExportRow extends WorkRow {
   readonly failures: number
 }
 
-/** What a step stores. */
+/** The state that a step stores. */
 interface StepEnding extends Ending {
   readonly cursor: { readonly posting: string; readonly account: string; readonly id: string }
   /** Null: it has ended, or there is none. */
   readonly backfill: Backfill | null
-  /** The one that this step was about. */
+  /** The backfill of this step. */
   readonly backfillNumber: string | null
   readonly sent: number
   readonly skipped: number
@@ -103,7 +103,7 @@ interface StepEnding extends Ending {
 }
 
 const AT_ONCE_MAX = 20
-/** How often a destination that has everything looks for more: so many times the pace at which work is looked for. */
+/** A destination that is up to date checks for new rows this many times less often than the engine checks for work. */
 const LOOK_TURNS = 5
 const PAUSE_MS_MAX = 600_000
 const DOUBLINGS_MAX = 12
@@ -123,7 +123,7 @@ export function createExports(options: ExportOptions): Exports {
     shareMax: AT_ONCE_MAX,
     run: (row) => step(row),
     failed(row, error) {
-      log.error({ export: row.name, error }, 'a step of an export failed, and will be tried again')
+      log.error({ export: row.name, error }, 'an export step failed and will be retried')
       const problem = { final: false, status: null, message: 'The gateway could not read or write the usage.' }
       return endingOf(row, { live: NOTHING, past: NOTHING }, problem)
     },
@@ -141,7 +141,7 @@ export function createExports(options: ExportOptions): Exports {
     return endingOf(row, { live, past }, past.problem)
   }
 
-  /** Sends what of a page is ready and meant for this receiver. */
+  /** Sends the rows of a page that are ready and belong to this receiver. */
   async function pass(receiver: Receiver, page: readonly UsageRow[]): Promise<Passed> {
     const { everyMs } = receiver
     const nowMs = world.nowMs()
@@ -152,7 +152,7 @@ export function createExports(options: ExportOptions): Exports {
       ({ account_id: account }) => !isTestAccount(account) && (receiver.knows?.(account) ?? true),
     )
     const { accepted, problem } = meant.length === 0 ? { accepted: 0, problem: undefined } : await receiver.send(meant)
-    // Behind the last that was accepted, and what is not meant for it up to the first that was not.
+    // The cursor moves past the last accepted row, and past skipped rows before the first row that was not accepted.
     const stopped = meant[accepted]
     const passed = stopped ? ready.slice(0, ready.indexOf(stopped)) : ready
     return {
@@ -202,7 +202,10 @@ export function createExports(options: ExportOptions): Exports {
     const failures = problem ? row.failures + 1 : 0
     const paused = problem?.final === true
     if (problem)
-      log.warn({ export: row.name, status: problem.status, error: problem.message, paused }, 'usage was not accepted')
+      log.warn(
+        { export: row.name, status: problem.status, error: problem.message, paused },
+        'a receiver did not accept usage',
+      )
     const { last } = live
     const isBackfilled = row.backfill !== null && !past.isFull && !past.isWaiting && !problem
     const sent = live.sent + past.sent
@@ -230,7 +233,7 @@ export function createExports(options: ExportOptions): Exports {
     return Math.max(asked, Math.round(pauseMs * (1 + world.bytes(2).readUInt16BE() / 131_072)))
   }
 
-  /** At once while there is more. */
+  /** When the next step is due: at once while there is more. */
   function afterMs(live: Passed, past: Passed, hasBackfill: boolean): number {
     if (live.isFull || (hasBackfill && past.isFull)) return 0
     return live.lookMs
@@ -257,7 +260,7 @@ function createOffice(
     return shown(row, await countAfter(database, cursor, WAITING_MAX), credentials)
   }
   const read = async (id: string) => view(await find(id))
-  /** One statement about one destination, written to the audit. */
+  /** Changes one destination by one statement, and writes it to the audit log. */
   async function write(id: string, by: By, change: ExportChange): Promise<ExportView> {
     await find(id)
     await database.transaction(async (tx) => {
@@ -354,8 +357,8 @@ function createOffice(
 }
 
 /**
- * The name under which a credential is stored for one address: whoever may change where usage goes, or where reports are read, must not be able to send a
- * credential elsewhere without knowing it. No vendor's credential has such a name.
+ * The name of a credential includes its address. Otherwise a person who may change an export or a report could send a credential that they do not know
+ * to another address. Names of vendor credentials have another form.
  */
 export const boundTo = (credential: string, url: string) => `${credential} ${new URL(url).origin}`
 
@@ -363,16 +366,16 @@ function credentialOf({ credential, url }: Record<string, unknown>): string | un
   return typeof credential === 'string' ? boundTo(credential, String(url)) : undefined
 }
 
-/** What became of a page. */
+/** The result of sending a page. */
 interface Passed {
   readonly last: UsageRow | undefined
   readonly sent: number
   readonly skipped: number
   /** There may be more. */
   readonly isFull: boolean
-  /** Some of it is of an hour or day that is not over. */
+  /** Some rows belong to an hour or day that is not over. */
   readonly isWaiting: boolean
-  /** When to look for more, where there is none now. */
+  /** When to check again, if there is nothing more now. */
   readonly lookMs: number
   readonly problem?: Problem
 }
@@ -385,11 +388,11 @@ interface ExportChange {
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
-/** What an operator sets, for the audit. */
+/** The settings, for the audit log. */
 const setOf = (row: SeenRow | undefined) =>
   row ? { name: row.name, kind: row.kind, settings: audited(row.settings), paused: !row.open } : {}
 
-/** Of an address only its host: the rest may be enough to post to it. */
+/** Only the host of an address, because knowing the path can be enough to post to it. */
 const audited = ({ url, ...settings }: Record<string, unknown>) => ({ ...settings, host: new URL(String(url)).host })
 
 function moved(backfill: Backfill, { last, sent }: Passed): Backfill {
@@ -456,7 +459,7 @@ function shown(row: SeenRow, waiting: number, credentials: Pick<Credentials, 'so
 
 const CLAIMED =
   'account_id, id, version, name, kind, settings, cursor_posting, cursor_account, cursor_id, backfill, failures'
-// A backfill that was begun anew during the step keeps its own cursor.
+// A backfill that was started during the step keeps its own cursor.
 const ENDED = `cursor_posting = (e.ending -> 'cursor' ->> 'posting')::bigint, cursor_account = e.ending -> 'cursor' ->> 'account', cursor_id = e.ending -> 'cursor' ->> 'id',
   backfill = case when export.backfill is null then null
     when export.backfill ->> 'number' = e.ending ->> 'backfillNumber' then nullif(e.ending -> 'backfill', 'null') else export.backfill end,
@@ -469,13 +472,13 @@ const SEEN = `account_id, id, name, kind, settings, open, cursor_posting, cursor
 const LIST = statement('export_list', `select ${SEEN} from export order by name limit $1`)
 const FIND = statement('export_find', `select ${SEEN} from export where id = $1`)
 const TAKEN = statement('export_taken', 'select 1 from export where name = $1 and id <> $2')
-// What transactions that still run will write lies behind the cursor.
+// Rows of transactions that are still running come after the cursor.
 const CREATE = statement(
   'export_create',
   `insert into export (id, name, kind, settings, cursor_posting, cursor_account, cursor_id)
    select $1, $2, $3, $4::jsonb, usage_horizon() - 1, $5, $5 where (select count(*) from export) < $6 returning id`,
 )
-// The new version fences a step that runs with the old settings.
+// The new version makes a step with the old settings fail to store its result.
 const CHANGE = statement(
   'export_change',
   `update export set name = coalesce($2, name), settings = coalesce($3::jsonb, settings), version = version + 1, lease_until = null, step_at = now() where id = $1`,

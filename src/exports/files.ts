@@ -1,5 +1,5 @@
-// Files of usage in a bucket: calls as Parquet by the hour in which they were posted, or FOCUS by the day. A file is named by the first call in it, so one that is
-// written again replaces itself.
+// Files of usage in a bucket: calls as Parquet by the hour in which they were posted, or FOCUS by the day. A file is named by its first call, so a file that is
+// written again after a crash overwrites itself.
 import { createS3Client } from '../assets/s3.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -26,7 +26,7 @@ const HOUR_MS = 3_600_000
 const FILE_ROWS = 20_000
 const ANSWER_BYTES_MAX = 65_536
 
-/** What FOCUS needs besides the calls. */
+/** The data that FOCUS needs besides the calls. */
 interface FocusSource {
   readonly worth: CreditWorth | null
   readonly names: (rows: readonly UsageRow[]) => Promise<FocusNames>
@@ -71,7 +71,7 @@ export function fileReceiver(
   return {
     rowsMax: FILE_ROWS,
     everyMs: format.everyMs,
-    // Always the same file: a credential that may write it may write the others.
+    // The test always writes the same file, which shows that the credential may write.
     test: async () => missing() ?? put(`${prefix}/tollgate-test.txt`, 'text/plain', Buffer.from('A test.\n')),
     async send(rows) {
       const problem = missing()
@@ -87,7 +87,7 @@ export function fileReceiver(
   }
 }
 
-/** By the day, and the hour, in which they were posted. Rows are in the order of their transactions, which is nearly but not always that of time. */
+/** Groups rows by the day, or hour, in which they were posted. Rows are ordered by transaction, which is nearly but not always the order of time. */
 function byFolder(rows: readonly UsageRow[], everyMs: number): Map<string, UsageRow[]> {
   const folders = new Map<string, UsageRow[]>()
   for (const row of rows) {
@@ -203,7 +203,7 @@ async function focusParquet(rows: readonly FocusRow[]): Promise<Buffer> {
 // Downloads of FOCUS files, page by page, so that a month of any size needs the memory of one page.
 
 const PAGE_ROWS = 5_000
-/** Calls are found by when they began; they count for the day in which they were posted. No call takes longer. */
+/** Calls are selected by their start, but count for the day in which they were posted. No call takes longer than this. */
 const CALL_MS_MAX = 40 * 86_400_000
 
 interface FocusDeps extends FocusSources {

@@ -1,5 +1,5 @@
-// Usage in the columns of FOCUS 1.2, the FinOps Foundation's specification of cost and usage data. A row is what an account used of a product in a day by one key and
-// vendor, as far as one page of calls goes: rows with the same dimensions may appear several times, and add up.
+// Usage in the columns of FOCUS 1.2, the FinOps Foundation's specification of cost and usage data. A row is an account's usage of a product in a day by one key and
+// vendor. Rows are summed within a page of calls, so several rows may have the same dimensions; their sum is right.
 import type { Branding } from '../branding/branding.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { type Queryable, statement } from '../database/database.ts'
@@ -11,7 +11,7 @@ import { quantitiesOf, type UsageRow } from './usage-rows.ts'
 
 type Cell = string | number | null
 
-/** In the order of the file. Those with `x_` are ours, as the specification has it for columns that it does not know. */
+/** In the order of the file. Columns with `x_` are custom columns, named as the specification requires. */
 export const FOCUS_COLUMNS = {
   BilledCost: 'number',
   BillingAccountId: 'text',
@@ -69,12 +69,12 @@ type FocusColumn = keyof typeof FOCUS_COLUMNS
 export const FOCUS_NAMES = Object.keys(FOCUS_COLUMNS) as FocusColumn[] // its own names
 export type FocusRow = Readonly<Record<FocusColumn, Cell>>
 
-/** What a file shows of accounts and keys besides their ids, and who sends the invoices. */
+/** Names of accounts, keys and products, and the issuer of invoices. */
 export interface FocusNames {
   readonly provider: string
   readonly accounts: ReadonlyMap<string, string>
   readonly keys: ReadonlyMap<string, string>
-  /** Of products, as the catalog of the call had them. */
+  /** Names of products, by the catalog version of the call. */
   readonly kinds: ReadonlyMap<string, KindName>
 }
 
@@ -99,7 +99,7 @@ export interface FocusSources {
 
 const skuOf = (product: string, version: number) => `${product}@${version}`
 
-/** By the specification's own lists. */
+/** From the lists of the specification. */
 function serviceOf(product: string, kind: KindName): { ServiceCategory: string; ServiceSubcategory: string } {
   if (kind !== 'data')
     return { ServiceCategory: 'AI and Machine Learning', ServiceSubcategory: UNDERSTANDING[kind] ?? 'Generative AI' }
@@ -108,7 +108,7 @@ function serviceOf(product: string, kind: KindName): { ServiceCategory: string; 
     : { ServiceCategory: 'Other', ServiceSubcategory: 'Other (Other)' }
 }
 
-/** Kinds that make nothing. */
+/** Kinds that generate no content. */
 const UNDERSTANDING: { readonly [K in KindName]?: string } = {
   embedding: 'Natural Language Processing',
   rerank: 'Natural Language Processing',
@@ -116,7 +116,7 @@ const UNDERSTANDING: { readonly [K in KindName]?: string } = {
   transcription: 'Natural Language Processing',
 }
 
-/** Of the rows of one file. The specification wants names wherever there are some. */
+/** Reads the names for the rows of one file. The specification requires names where they exist. */
 export async function readFocusNames(
   { database: on, branding, catalog }: FocusSources,
   rows: readonly UsageRow[],
@@ -128,7 +128,7 @@ export async function readFocusNames(
   const kinds = new Map<string, KindName>()
   for (const { product, catalog_version: version } of rows) {
     if (kinds.has(skuOf(product, version))) continue
-    // An account that came from another database brings versions that are not here.
+    // An account that was moved from another database may refer to catalog versions that are not stored here.
     const { models } = (await catalog.at(version).catch(() => catalog.current)).document
     kinds.set(skuOf(product, version), (Object.hasOwn(models, product) && models[product]?.type) || 'data')
   }
@@ -215,7 +215,7 @@ function focusRow(group: Group, { currency, rate }: CreditWorth, names: FocusNam
   }
 }
 
-/** Exact: a file's sums must be those of the ledger. */
+/** Exact, because the sums of a file must equal those of the ledger. */
 function worthOf(amount: bigint, rate: string): string {
   const [whole = '', fraction = ''] = rate.split('.')
   const digits = 6 + fraction.length

@@ -1,4 +1,4 @@
-// Receivers of events over HTTP: a webhook, OpenMeter, Lago and Stripe. Each takes rows in their order and says how many of them, from the first on, it has accepted.
+// Receivers of events over HTTP: a webhook, OpenMeter, Lago and Stripe. Each sends rows in order and returns how many of them, from the first on, were accepted.
 import { signedHeaders } from '../jobs/webhook.ts'
 import { Fault } from '../kernel/fault.ts'
 import { withoutCredentials } from '../kernel/redact.ts'
@@ -12,7 +12,7 @@ import type { ExportSettings } from './views.ts'
 
 /** Why something was not accepted. */
 export interface Problem {
-  /** The receiver rejects it: sending it again would change nothing. */
+  /** The receiver rejects it permanently, so a retry is useless. */
   readonly final: boolean
   readonly status: number | null
   readonly message: string
@@ -21,31 +21,31 @@ export interface Problem {
 }
 
 interface Sent {
-  /** Rows from the first on. */
+  /** The number of accepted rows, from the first on. */
   readonly accepted: number
   readonly problem?: Problem
 }
 
 export interface Receiver {
-  /** Rows that one call of `send` takes at most. */
+  /** The maximum number of rows per call of `send`. */
   readonly rowsMax: number
-  /** It takes rows of whole hours or days that are over. */
+  /** The receiver needs complete hours or days. */
   readonly everyMs?: number
-  /** Of an account that the receiver does not know: its rows are passed over. */
+  /** Whether the receiver does not know this account; its rows are then skipped. */
   readonly knows?: (account: string) => boolean
   send(rows: readonly UsageRow[]): Promise<Sent>
-  /** Whether it would take usage, by something that changes no meter. */
+  /** Tests the receiver by a request that changes no meter. */
   test(): Promise<Problem | undefined>
 }
 
 export interface ReceiverDeps {
-  /** Its addresses come over the operator API, so they are checked. */
+  /** With the SSRF guard, because addresses come from the operator API. */
   readonly upstream: Pick<GuardedFetch, 'send'>
   readonly world: World
   readonly secrets: Secrets
   /** The destination's own id. */
   readonly id: string
-  /** The value of its credential; empty where it needs none. */
+  /** The value of its credential; empty if it needs none. */
   readonly secret: string
   /** By account. */
   readonly customers: ReadonlyMap<string, string>
@@ -61,7 +61,7 @@ interface Answer {
   readonly retryAfterMs?: number
 }
 
-/** An answer of whatever status, or why there is none. */
+/** Returns an answer with any status, or the problem if there is no answer. */
 async function ask(upstream: ReceiverDeps['upstream'], call: HttpCall): Promise<Answer | Problem> {
   try {
     const reply = await upstream.send(call, { deadlines: DEADLINES, signal: NEVER })
@@ -75,7 +75,7 @@ async function ask(upstream: ReceiverDeps['upstream'], call: HttpCall): Promise<
   }
 }
 
-/** 4xx says that sending it again is useless, but for a timeout and a request to slow down. */
+/** 4xx is permanent, except for a timeout (408) and rate limits (429). */
 export function problemOf({ status, text, retryAfterMs }: Answer): Problem | undefined {
   if (status >= 200 && status < 300) return undefined
   const final = status >= 300 && status < 500 && status !== 408 && status !== 425 && status !== 429
@@ -94,7 +94,7 @@ async function accepted(upstream: ReceiverDeps['upstream'], call: HttpCall): Pro
   return isProblem(answer) ? answer : problemOf(answer)
 }
 
-/** CloudEvents 1.0. The request's id is the event's id, so a receiver recognises what it has. */
+/** CloudEvents 1.0. The id of the call is the id of the event, so receivers can recognise duplicates. */
 function cloudEvent(row: UsageRow, source: string, subject: string) {
   return {
     specversion: '1.0',
@@ -118,7 +118,7 @@ export function webhookReceiver(
   function post(events: readonly { readonly id: string }[]): Promise<Problem | undefined> {
     const [first] = events
     const body = JSON.stringify(batch === 1 ? first : events)
-    // The gateway's own webhooks have the secret of the empty account.
+    // Webhooks of the gateway itself are signed with the secret of the account with the empty id.
     const message = { account: '', id: `msg_${id}_${first?.id}_${events.length}`, body }
     const headers = {
       ...signedHeaders({ secrets, world }, message),
@@ -134,7 +134,7 @@ export function webhookReceiver(
       )
       return problem ? { accepted: 0, problem } : { accepted: rows.length }
     },
-    // An event of another type, which is no usage.
+    // The test event has another type, so it does not count as usage.
     test: () =>
       post([
         {
@@ -168,9 +168,9 @@ export function openMeterReceiver(
 
 const base = (url: string) => url.replace(/(?<!\/)\/+$/, '')
 
-/** A property by which Lago takes an event's credits from one wallet. Labels are the caller's, and the wallet is not. */
+/** The property by which Lago charges an event to a certain wallet. Labels come from callers, who must not choose the wallet. */
 const LAGO_WALLET = 'target_wallet_code'
-/** Lago takes no more in a request. */
+/** Lago's maximum of events per request. */
 const LAGO_EVENTS = 100
 
 export function lagoReceiver({ url, code }: ExportSettings<'lago'>, deps: ReceiverDeps): Receiver {
@@ -184,7 +184,7 @@ export function lagoReceiver({ url, code }: ExportSettings<'lago'>, deps: Receiv
       external_subscription_id: customers.get(row.account_id) ?? row.account_id,
       code,
       timestamp: (row.at.getTime() / 1000).toFixed(3),
-      // A label never takes the place of a fact, nor chooses the wallet that pays.
+      // A label must not overwrite a property of the call, or choose the wallet.
       properties: { ...labels, ...facts, ...units, [LAGO_WALLET]: undefined },
     }
   }
@@ -199,7 +199,7 @@ export function lagoReceiver({ url, code }: ExportSettings<'lago'>, deps: Receiv
         if (isProblem(answer)) return { accepted: 0, problem: answer }
         const problem = problemOf(answer)
         if (!problem) return { accepted: rows.length }
-        // A batch is taken whole or not at all. Events that Lago has already are named; the others are sent without them.
+        // Lago accepts a batch completely or not at all. If its answer lists duplicates, the other events are sent again without them.
         const known = answer.status === 422 ? knownByLago(answer.text) : undefined
         if (!known || known.size === 0) return { accepted: 0, problem }
         events = events.filter((_, at) => !known.has(at))
@@ -213,7 +213,7 @@ export function lagoReceiver({ url, code }: ExportSettings<'lago'>, deps: Receiv
   }
 }
 
-/** The places of events that were sent before; undefined when something else is wrong as well. */
+/** The positions of duplicate events; undefined if there are other errors too. */
 function knownByLago(text: string): ReadonlySet<number> | undefined {
   try {
     const { error_details: details } = JSON.parse(text) as { error_details?: Record<string, unknown> } // checked below
@@ -228,12 +228,12 @@ function knownByLago(text: string): ReadonlySet<number> | undefined {
   }
 }
 
-/** A meter event is a request of its own at Stripe. */
+/** Stripe needs a request for each meter event. */
 const STRIPE_EVENTS = 100
 const STRIPE_AT_ONCE = 8
 const STRIPE_METERS_MAX = 500
 
-/** What Stripe's library throws for an answer that is no success. */
+/** The error that Stripe's library throws for an error status. */
 interface StripeError {
   readonly type?: string
   readonly code?: string
@@ -248,7 +248,7 @@ export async function stripeReceiver(settings: ExportSettings<'stripe'>, deps: R
   const { protocol, hostname, port } = new URL(settings.url)
   const stripe = new Stripe(deps.secret, {
     httpClient: stripeClient(deps.upstream),
-    // Exports have their own retries, which survive the process.
+    // No retries in the library: exports have their own, which survive a restart.
     maxNetworkRetries: 0,
     telemetry: false,
     host: hostname,
@@ -258,7 +258,7 @@ export async function stripeReceiver(settings: ExportSettings<'stripe'>, deps: R
 
   async function sendOne(row: UsageRow): Promise<Problem | undefined> {
     const value = meterValue(row, settings.value)
-    // What adds nothing to a meter needs no request.
+    // A value of zero needs no request.
     if (value === 0n) return undefined
     try {
       await stripe.billing.meterEvents.create({
@@ -312,7 +312,7 @@ function stripeProblem({ statusCode, message = '', headers = {} }: StripeError):
   return problemOf({ status: statusCode, text: message, ...(seconds > 0 && { retryAfterMs: seconds * 1000 }) })
 }
 
-/** Stripe has this event: it was accepted, and the answer got lost. */
+/** Stripe already has this event: it was accepted, but the answer was lost. */
 function isDuplicate(code: string | undefined, message: string): boolean {
   return code === 'duplicate_meter_event' || /already exists with identifier/i.test(message)
 }
@@ -333,7 +333,7 @@ function meterValue(row: UsageRow, value: ExportSettings<'stripe'>['value']): bi
   }
 }
 
-/** The library's requests over the gateway's one HTTP client. */
+/** Lets the library use the gateway's HTTP client. */
 function stripeClient(upstream: ReceiverDeps['upstream']) {
   return {
     getClientName: () => 'tollgate',

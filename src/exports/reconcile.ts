@@ -1,4 +1,4 @@
-// Vendors' reports against what was recorded: by day, model and credential, what both say, what only one of them says, and what differs; with the calls behind each.
+// Compares vendors' reports with recorded calls, by day, model and credential: what matches, what differs, and what only one side has; with the calls of each line.
 
 import { credentialsOf } from '../catalog/document.ts'
 import type { CatalogStore } from '../catalog/store.ts'
@@ -31,7 +31,7 @@ export interface VendorReports {
   read(id: string): Promise<ReportView>
   create(input: ReportInput, by: By): Promise<ReportView>
   remove(id: string, by: By): Promise<ReportView>
-  /** Each day, model and credential, with what both sides say. */
+  /** Each day, model and credential, with the figures of both sides. */
   compare(id: string, filter: { verdict?: Verdict | undefined; tolerancePercent: number }): Promise<ComparedLine[]>
   /** The recorded calls behind a line. */
   calls(
@@ -56,7 +56,7 @@ const REPORTS_MAX = 1_000
 const COMPARED_MAX = 100_000
 const CALLS_PAGE_MAX = 2_000
 const COUNT_MS = 300_000
-/** In millionths of a credit: vendors round what they tell. */
+/** In millionths of a credit. Tolerance for the rounding of vendors. */
 const ROUNDING = 10n
 
 export function createVendorReports(options: ReportOptions): VendorReports {
@@ -68,7 +68,7 @@ export function createVendorReports(options: ReportOptions): VendorReports {
     return row
   }
 
-  /** The model's name at the vendor, by what a usage row says of its route. */
+  /** The model's name at the vendor, by the route of a usage row. */
   async function modelOf({
     product,
     route,
@@ -80,7 +80,7 @@ export function createVendorReports(options: ReportOptions): VendorReports {
   }
 
   async function ours(report: ReportRow): Promise<Recorded[]> {
-    // A vendor with one credential has no name of it in its calls.
+    // Calls do not record the credential if the vendor has only one.
     const vendor = catalog.current.document.vendors[report.vendor]
     const only = vendor && !vendor.credentials ? (credentialsOf(vendor)[0]?.name ?? null) : null
     const recorded: Recorded[] = []
@@ -94,7 +94,7 @@ export function createVendorReports(options: ReportOptions): VendorReports {
       ])
       for (const row of rows)
         recorded.push({ ...row, day: formatDay(day), model: await modelOf(row), credential: row.credential ?? only })
-      // The vendor bills these too.
+      // Unbilled costs: the vendor bills these too.
       for (const row of await database.query<Recorded>(UNBILLED, [formatDay(day), report.vendor]))
         recorded.push({ ...row, credential: row.credential ?? only })
       if (recorded.length > COMPARED_MAX)
@@ -253,7 +253,7 @@ interface OurRow {
 
 type Recorded = Omit<OurRow, 'product' | 'route' | 'catalog_version'> & { readonly day: string; readonly model: string }
 
-/** What one side says; null: it says nothing about it. */
+/** The figures of one side; null: not reported. */
 interface Figures {
   readonly calls: bigint | null
   readonly input: bigint | null
@@ -274,7 +274,7 @@ function theirsOf(line: LineRow, { credits_per_unit: rate }: ReportRow): Theirs 
   return { day, model, credential, calls, input, output, cost }
 }
 
-/** Vendors tell the dated name of a model that was asked for by its short one. */
+/** Vendors report the dated name of a model even if the call used its short name. */
 function nameOf(model: string): string {
   return model.toLowerCase().replace(/[-@](\d{4}-\d{2}-\d{2}|\d{8})$/, '')
 }
@@ -282,7 +282,7 @@ function nameOf(model: string): string {
 const keyOf = (day: string, model: string, credential: string | null) =>
   JSON.stringify([day, nameOf(model), credential])
 
-/** A line without a credential is compared with all credentials together, one with a credential with that one. */
+/** A line with a credential is compared with the calls of that credential, a line without one with all calls. */
 function compareLines(
   theirs: readonly Theirs[],
   recorded: readonly Recorded[],
@@ -329,7 +329,7 @@ function lineOf(
   const { day, model, credential } = theirs ?? named ?? { day: '', model: '', credential: null }
   const differing = theirs && ours ? differingOf(theirs, ours, tolerancePercent) : []
   const verdict: Verdict = !theirs ? 'only_ours' : !ours ? 'only_theirs' : differing.length > 0 ? 'differs' : 'matched'
-  // Where the vendor tells no cost, or nothing is known of ours, there is none.
+  // Null if either cost is unknown.
   const isKnown = (theirs ?? ours)?.cost !== null
   const difference = isKnown ? (theirs?.cost ?? 0n) - (ours?.cost ?? 0n) : null
   return {
@@ -340,7 +340,7 @@ function lineOf(
   }
 }
 
-/** The figures that the vendor tells and of which ours are others. */
+/** The reported figures that differ from ours. */
 function differingOf(theirs: Figures, ours: Figures, tolerancePercent: number): ComparedLine['differing'] {
   const names = ['calls', 'input', 'output', 'cost'] as const
   return names.filter((name) => {
@@ -383,7 +383,7 @@ function callView({ id, account_id: account, product, credential, cost, input, o
   }
 }
 
-// Calls that a vendor answered, on the gateway's own account there.
+// Calls that a vendor answered with the gateway's credentials, not with BYOK keys.
 const BILLED = `u.vendor = $3 and u.route > 0 and u.outcome = 'settled' and u.credential is distinct from '${BYOK}' and not ${IS_TEST('u.account_id')}`
 const OURS = statement(
   'vendor_report_ours',

@@ -1,4 +1,4 @@
-// Vendors' own reports of usage and cost, read from their admin APIs or from a CSV file, as lines of one shape.
+// Vendors' reports of usage and cost, read from their admin APIs or from a CSV file, and converted to one form.
 import * as z from 'zod'
 import { DAY_MS, dayOfMs, formatDay, parseDay } from '../kernel/calendar.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
@@ -35,7 +35,7 @@ const PAGES_MAX = 400
 const ANSWER_BYTES_MAX = 16 * 1_048_576
 const DEADLINES = { connectMs: 5_000, firstByteMs: 60_000, idleMs: 30_000, totalMs: 120_000 }
 
-/** Adds up what a vendor tells in several rows for one day, model and credential. */
+/** Adds up a vendor's rows for the same day, model and credential. */
 class Lines {
   readonly #sums = new Map<
     string,
@@ -66,7 +66,7 @@ class Lines {
   }
 }
 
-/** Vendors tell money as floats of dollars: nine decimals are a thousandth of a millionth. */
+/** Vendors report money as floating-point dollars; it is rounded to nine decimals. */
 const decimal = (value: number) =>
   value
     .toFixed(9)
@@ -198,7 +198,7 @@ async function fromOpenAi(options: FetchOptions): Promise<ReportLine[]> {
           { requests, inputTokens, outputTokens },
         )
   const costs = pagesOf((page) => get(options, ask('costs', ['line_item'], page), headers, openAiCosts))
-  // "gpt-4o-2024-08-06, input": the model, and what of it.
+  // "gpt-4o-2024-08-06, input": the model and the kind of tokens.
   for await (const { start_time: at, results } of costs)
     for (const {
       line_item: item,
@@ -294,7 +294,7 @@ async function fromOpenRouter(options: FetchOptions): Promise<ReportLine[]> {
   const { url, secret, fromDay, toDay, keys } = options
   const headers = { authorization: bearer(secret) }
   const lines = new Lines()
-  // By credential only where somebody said which hash is whose.
+  // By credential only if the request maps the hashes of keys to credentials.
   const named = Object.entries(keys)
   const asked: readonly (readonly [hash: string | undefined, credential: string | null])[] =
     named.length > 0 ? named : [[undefined, null]]
@@ -317,7 +317,7 @@ const dayAt = (ms: number) => formatDay(dayOfMs(ms))
 
 const COLUMNS = ['day', 'model', 'credential', 'requests', 'input_tokens', 'output_tokens', 'cost'] as const
 
-/** A header and lines; `day` and `model` are needed, and one figure. Names what is wrong by its line. */
+/** Parses CSV with a header; the columns `day`, `model` and one figure are required. Errors name the line. */
 export function readCsvReport(text: string): ReportLine[] {
   const rows = text
     .replace(/^\ufeff/, '')
@@ -355,7 +355,7 @@ export function readCsvReport(text: string): ReportLine[] {
   return lines.all()
 }
 
-/** Quotes as RFC 4180 has them; a line's end within quotes is not read. */
+/** Quotes as in RFC 4180, but without line breaks inside quotes. */
 function cellsOf(row: string): string[] {
   return [...row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) =>
     quoted === undefined ? (plain ?? '') : quoted.replaceAll('""', '"'),

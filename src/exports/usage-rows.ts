@@ -1,4 +1,4 @@
-// Usage rows as exports read them: page by page behind a cursor, in an order to which nothing is added behind a reader's back.
+// Usage rows for exports: read page by page with a cursor, in an order in which no row can appear before the cursor later.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { timeOfId } from '../kernel/world.ts'
@@ -27,7 +27,7 @@ export interface UsageRow {
   readonly first_byte_ms: number
   readonly catalog_version: number
   readonly lines: readonly ChargeLine[]
-  /** Units that have a cost and no price, such as the tokens of what is sold by the call. */
+  /** Units with a cost but no price, such as the tokens of a product that is sold by the call. */
   readonly unpriced: Readonly<Partial<Record<Unit, number>>> | null
   /** Of the call: `user`, `session` and its tags. */
   readonly labels: Readonly<Record<string, string>> | null
@@ -50,7 +50,7 @@ interface RangeCursor {
 
 const COLUMNS = `u.account_id, u.id, u.posting, u.at, u.key_id, u.product, u.endpoint, u.outcome, u.status, u.charged, u.loss, u.cost, u.vendor, u.credential,
   u.client, u.stream, u.estimated, u.duration_ms, u.first_byte_ms, u.catalog_version, u.lines, u.cost_basis -> 'units' as unpriced, u.labels`
-// What is below the horizon is complete: every transaction with a smaller number has ended, and this statement sees what it wrote.
+// Rows below the horizon are complete: every transaction with a smaller number has ended, so this statement sees its rows.
 const NEW = `u.posting >= $1 and u.posting < usage_horizon() and (u.posting, u.account_id, u.id) > ($1, $2, $3)`
 const AFTER = statement(
   'export_after',
@@ -65,7 +65,7 @@ const WITHIN = statement(
   `select ${COLUMNS} from usage u where u.id >= $1 and u.id < $2 and u.id >= $3 and (u.id, u.account_id) > ($3, $4) order by u.id, u.account_id limit $5`,
 )
 
-/** Rows that were posted after the cursor, and before which nothing can appear any more. */
+/** Rows that were posted after the cursor, up to the horizon. */
 export function readAfter(on: Queryable, { posting, account, id }: Cursor, limit: number): Promise<UsageRow[]> {
   return on.query<UsageRow>(AFTER, [posting, account, id, limit])
 }
@@ -80,7 +80,7 @@ export function readWithin(on: Queryable, { from, to, id, account }: RangeCursor
   return on.query<UsageRow>(WITHIN, [from, to, id, account, limit])
 }
 
-/** `+late` is part of a row's id where the call's hold had expired: the expired hold has a row too. */
+/** The id of a row ends in `+late` if the call was settled after its hold had expired, because the expired hold has a row too. */
 export const requestIdOf = ({ id }: Pick<UsageRow, 'id'>) => `req_${id}`
 
 interface Quantities {
@@ -101,7 +101,7 @@ export function quantitiesOf({ lines, unpriced }: Pick<UsageRow, 'lines' | 'unpr
   return { units, inputTokens: tokens.input, outputTokens: tokens.output }
 }
 
-/** What an event says of a call: only what its row holds, so that it is the same whenever it is sent. */
+/** The data of an event: only values of the usage row, so that a repeated event is identical. */
 export function factsOf(row: UsageRow) {
   const { units, inputTokens, outputTokens } = quantitiesOf(row)
   return {

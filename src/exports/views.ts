@@ -1,4 +1,4 @@
-// Where usage goes, as operators set it up and see it.
+// Exports of usage, as operators configure and see them.
 import * as z from 'zod'
 import { count, page, time } from '../kernel/view.ts'
 
@@ -17,13 +17,13 @@ const word = (charsMax: number) =>
     .min(1)
     .max(charsMax)
     .regex(/^[\x21-\x7e]+$/, 'must be visible ASCII characters without spaces')
-/** The `source` of every event; receivers tell several gateways apart by it. */
+/** The `source` of every event, by which receivers distinguish several gateways. */
 const source = word(200).default('tollgate')
 
-/** What a meter adds up. Whole numbers all: a millionth of a credit is the smallest amount there is. */
+/** The values that a meter can add up. All are whole numbers: credits are counted in millionths. */
 const METER_VALUES = ['microcredits', 'tokens', 'inputTokens', 'outputTokens', 'calls'] as const
 
-/** What each kind of destination needs. Secrets are named here and stored as credentials. */
+/** The settings of each kind of destination. They contain names of credentials, not secrets. */
 export const SETTINGS = {
   webhook: z.strictObject({
     url: address,
@@ -43,7 +43,7 @@ export const SETTINGS = {
     /** The event name of the meter. */
     event: word(100),
     value: z.enum(METER_VALUES),
-    /** Stripe itself, unless something stands between. */
+    /** Another address, for example of a proxy. */
     url: address.default('https://api.stripe.com'),
   }),
   s3: z.strictObject({
@@ -80,7 +80,7 @@ const exportBackfill = z.object({
   from: time,
   to: time,
   sent: count,
-  /** The call up to which it has come; null: not begun. */
+  /** The last call that was sent; null: it has not started. */
   at: z.string().nullable(),
 })
 
@@ -96,7 +96,7 @@ export const exportView = z.object({
   skipped: count,
   /** Calls that wait to be sent; counted up to 10,000. */
   waiting: count,
-  /** Attempts in a row that were not accepted. */
+  /** Failed attempts in a row. */
   failures: count,
   status: count.nullable(),
   error: z.string().nullable(),
@@ -105,13 +105,13 @@ export const exportView = z.object({
   pausedAt: time.nullable(),
   createdAt: time,
   backfill: exportBackfill.nullable(),
-  /** Whether the named credential is there; null where none is needed. */
+  /** Whether the credential has a value; null: it needs none. */
   credentialPresent: z.boolean().nullable(),
 })
 export type ExportView = z.infer<typeof exportView>
 export const exportPage = page(exportView)
 
-/** What the receiver says about a request that leaves no trace in its meters. */
+/** The receiver's answer to a test request, which changes no meter. */
 export const exportTest = z.object({ ok: z.boolean(), status: count.nullable(), error: z.string().nullable() })
 export type ExportTest = z.infer<typeof exportTest>
 
@@ -126,13 +126,13 @@ export type NamedCredential = z.infer<typeof namedCredential>
 export const focusSummary = z.object({
   from: time,
   to: time,
-  /** Null: nobody has said what a credit is worth, and there is no file. */
+  /** Null: the worth of a credit is not set, so there is no file. */
   currency: z.string().nullable(),
 })
 
-// Vendors' reports, compared with what was recorded.
+// Vendors' reports, compared with recorded calls.
 
-/** Where each vendor's report is, and the name of the credential that may read it. */
+/** The address of each vendor's report, and the name of the credential for it. */
 export const REPORT_SOURCES = {
   openai: { url: 'https://api.openai.com', credential: 'OPENAI_ADMIN_KEY' },
   anthropic: { url: 'https://api.anthropic.com', credential: 'ANTHROPIC_ADMIN_KEY' },
@@ -150,11 +150,11 @@ export const reportInput = z.strictObject({
   /** The first and the last day (UTC). */
   from: z.string().max(10),
   to: z.string().max(10),
-  /** Of a report that is uploaded. */
+  /** An uploaded report. */
   csv: z.string().max(CSV_CHARS_MAX).optional(),
   url: address.optional(),
   credential: credential.optional(),
-  /** Our credential by the vendor's id of the key, or by its hash at OpenRouter. */
+  /** Maps the vendor's key id (OpenRouter: the key's hash) to our credential. */
   keys: z.record(z.string().max(200), z.string().max(100)).optional(),
   currency: z
     .string()
@@ -188,7 +188,7 @@ export type ReportView = z.infer<typeof reportView>
 export const VERDICTS = ['matched', 'differs', 'only_theirs', 'only_ours'] as const
 export type Verdict = (typeof VERDICTS)[number]
 
-/** What one side says; null: it does not tell. Costs are credits. */
+/** The figures of one side; null: not reported. Costs are in credits. */
 const figures = z.object({
   calls: count.nullable(),
   inputTokens: count.nullable(),
@@ -202,11 +202,11 @@ const comparedLine = z.object({
   /** Null: all credentials together. */
   credential: z.string().nullable(),
   verdict: z.enum(VERDICTS),
-  /** Which figures are others. */
+  /** The figures that differ. */
   differing: z.array(z.enum(['calls', 'input', 'output', 'cost'])),
   theirs: figures.nullable(),
   ours: figures.nullable(),
-  /** Theirs less ours, in credits; null where no cost is told. */
+  /** Their cost minus ours, in credits; null: a cost is unknown. */
   difference: z.string().nullable(),
 })
 export type ComparedLine = z.infer<typeof comparedLine>

@@ -11,7 +11,7 @@ export interface Attempts {
    * known browser, by that browser. Throws rate_limited while the caller must wait.
    */
   begin(by: { ip: string; email?: string; browser?: string | undefined }): Promise<Attempt>
-  /** Counts something that is limited in each of these ways; throws rate_limited if one has reached its limit. */
+  /** Counts an action against several limits; throws rate_limited if one is reached. */
   brake(brakes: readonly Brake[]): Promise<void>
 }
 
@@ -25,7 +25,7 @@ interface Brake {
 export interface Attempt {
   /** The login was right: the attempt does not count, and earlier failures for the same name or browser are cleared. */
   succeeded(): Promise<void>
-  /** The attempt ended without a verdict (an error): it is taken back. */
+  /** The attempt ended with an error, so it does not count. */
   giveBack(): Promise<void>
 }
 
@@ -70,7 +70,7 @@ const TAKE_BACK = statement(
 
 /** No window of `brake` is longer. */
 const WINDOW_HOURS_MAX = 24
-/** A row goes when its window is over, and with it every wait. */
+/** A row, and its waiting time, is deleted when its window is over. */
 export const PRUNE_ATTEMPTS = statement(
   'tidy_attempts',
   `with gone as (
@@ -81,7 +81,7 @@ export const PRUNE_ATTEMPTS = statement(
 )
 
 export function createAttempts(database: Database): Attempts {
-  /** Returns the function that takes the attempt back. */
+  /** Returns a function that undoes the count. */
   async function count(subject: string, most: number, perSeconds?: number): Promise<() => Promise<unknown>> {
     const [row] = await (perSeconds === undefined
       ? database.query<{ until: string }>(TRY_NAME, [subject, most])
@@ -117,7 +117,7 @@ export function createAttempts(database: Database): Attempts {
       try {
         for (const { subject, max, perSeconds } of brakes) counted.push(await count(subject, max, perSeconds))
       } catch (error) {
-        // What was not done counts nowhere: otherwise one address that asks on could use up what is left of its domain.
+        // A rejected action counts against no limit. Otherwise one address could use up the limit of its domain.
         for (const takeBack of counted) await takeBack()
         throw error
       }

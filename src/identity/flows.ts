@@ -1,5 +1,5 @@
-// What begins in a browser and is finished there once: a journey to a provider, the challenge of a passkey, a login link. The browser (or the link)
-// holds 32 random bytes, the database their SHA-256. Finishing removes the row, so a second try finds nothing.
+// Login flows that are started and finished once in the same browser: single sign-on, the challenge of a passkey, a login link. The browser (or the link)
+// holds 32 random bytes, the database their SHA-256. Finishing deletes the row, so a flow can be finished only once.
 import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
@@ -14,11 +14,11 @@ interface Flow<T> {
 export interface Flows {
   /** Returns the token that finishes it. */
   begin(kind: FlowKind, data: object, options: { person?: string | undefined; minutes: number }): Promise<string>
-  /** Once; undefined if it is not known, was finished before, or is too old. */
+  /** Finishes a flow; undefined if it is unknown, finished or expired. */
   finish<T>(kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined>
-  /** The same without finishing it. */
+  /** Reads a flow without finishing it. */
   look<T>(kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined>
-  /** False if the same was seen before: for ids of tokens that others make. */
+  /** False if this id was seen before: prevents the replay of tokens from others. */
   firstSeen(on: Queryable, id: string, minutes: number): Promise<boolean>
 }
 

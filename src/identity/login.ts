@@ -1,4 +1,4 @@
-// Everything by which people come in besides a password, put together.
+// Composes the login methods besides passwords.
 
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { Members } from './members.ts'

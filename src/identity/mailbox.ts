@@ -1,4 +1,4 @@
-// What an e-mail address says about whose it is. Brakes, refused domains and starting credits look at these and not at the letters typed.
+// Normalized forms of an e-mail address. Rate limits, blocked domains and starting credits use these, not the address as typed.
 import { domainToASCII } from 'node:url'
 
 export interface Mailbox {
@@ -6,13 +6,13 @@ export interface Mailbox {
   readonly email: string
   /** In ASCII: `bücher.example` and `xn--bcher-kva.example` are one. */
   readonly domain: string
-  /** The domain that somebody registered, as far as its form tells; names below it are free. */
+  /** The registrable domain, guessed from its form: subdomains cost nothing. */
   readonly registered: string
-  /** The same for all spellings that reach one mailbox: without dots, and without what follows a plus. */
+  /** The same for all spellings of one mailbox: without dots and without a plus suffix. */
   readonly key: string
 }
 
-/** Nothing that a mail program could take for a list, a comment, a quoted part or another header. */
+/** Excludes everything that a mail program could read as a list, a comment, a quoted part or another header. */
 const LOCAL = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]{1,64}$/u
 const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/
 const SAME_HOST: Readonly<Record<string, string>> = { 'googlemail.com': 'gmail.com' }
@@ -28,27 +28,27 @@ export function readMailbox(email: string): Mailbox | undefined {
   return { email, domain, registered: registeredOf(domain), key: `${plain || name}@${SAME_HOST[domain] ?? domain}` }
 }
 
-/** As it is written in the address, as the database compares it. */
+/** The domain as written in the address, because the database compares it so. */
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1)
 
-/** In ASCII and lower case; undefined if it is no domain of mail. */
+/** In ASCII and lower case; undefined if it is not a mail domain. */
 export function readDomain(domain: string): string | undefined {
   const ascii = domainToASCII(domain.trim()).toLowerCase().replace(/\.$/, '')
   return ascii.length <= 253 && DOMAIN.test(ascii) ? ascii : undefined
 }
 
-/** Also for names below a listed one. */
+/** True also for subdomains of a listed domain. */
 export function isListed(domain: string, list: readonly string[]): boolean {
   return list.some((one) => domain === one || domain.endsWith(`.${one}`))
 }
 
 /** Below a country's own name: `co.uk`, `com.br`, `ac.jp`. */
 const SECOND_LEVELS = new Set('ac co com ed edu go gob gov gv id ltd mil ne net nom or org plc sch'.split(' '))
-/** Names below which strangers have their own: each is somebody else's. */
+/** Domains whose subdomains belong to different owners. */
 const MULTI_TENANT = words(
   'onmicrosoft.com github.io gitlab.io herokuapp.com vercel.app netlify.app pages.dev workers.dev web.app firebaseapp.com appspot.com run.app azurewebsites.net cloudfront.net amazonaws.com myshopify.com duckdns.org no-ip.org dyndns.org uk.com us.com eu.com de.com',
 )
-/** Mailboxes of anybody. */
+/** Public mail services. */
 const MAIL_HOSTS = words(
   'gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.de gmx.net web.de mail.com email.com t-online.de freenet.de zoho.com yandex.com yandex.ru mail.ru qq.com 163.com 126.com sina.com naver.com orange.fr free.fr laposte.net wanadoo.fr libero.it comcast.net verizon.net att.net btinternet.com hey.com fastmail.com tutanota.com tuta.io mailinator.com',
 )
@@ -60,14 +60,14 @@ function words(text: string): ReadonlySet<string> {
 const isSecondLevel = ([second = '', top = '', ...below]: readonly string[]) =>
   below.length === 0 && top.length === 2 && SECOND_LEVELS.has(second)
 
-/** Whose people are strangers to each other, as far as a short list knows: nobody vouches for all of them. */
+/** Whether people of this domain do not belong together, according to a short list. */
 export function isShared(domain: string): boolean {
   return MAIL_HOSTS.has(domain) || MULTI_TENANT.has(domain) || isSecondLevel(domain.split('.'))
 }
 
 /**
- * `a.b.example.com` and `example.com` have one owner; so have `a.b.co.uk` and `b.co.uk`. There is no list of all public suffixes here: below one that is not
- * known, and below names that cost nothing, all names count as one owner's, which brakes too much rather than too little.
+ * `a.b.example.com` and `example.com` have the same owner, and so have `a.b.co.uk` and `b.co.uk`. This does not use the list of all public suffixes: all names below an
+ * unknown suffix count as one owner's, so that limits are too strict rather than too loose.
  */
 function registeredOf(domain: string): string {
   const labels = domain.split('.')

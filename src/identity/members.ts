@@ -37,14 +37,14 @@ export interface Members {
   withdraw(account: string | null, invite: string, mayGive: MayGive, by: By): Promise<void>
   operators(): Promise<OperatorView[]>
   inviteOperator(input: { email: string; role: OperatorRole }, mayGive: MayGive, by: By): Promise<string>
-  /** Null: none any more; the person stays, with their account memberships. The last operator stays one. */
+  /** Null removes the gateway role; the person keeps their account memberships. The last operator cannot be removed. */
   changeOperator(person: string, role: OperatorRole | null, mayGive: MayGive, by: By): Promise<void>
   /** Returns the token of a password-reset link that is valid for a day. */
   resetPassword(email: string, mayGive: MayGive, by: By): Promise<string>
   look(token: string): Promise<InviteView>
   /** Returns the value of the session cookie and the person's e-mail address. */
   accept(token: string, password: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
-  /** The same for who is signed in with the invited address: the session says who they are, and somebody who comes by single sign-on has no password. */
+  /** The same for a person who is signed in with the invited address. They need no password, which people with single sign-on do not have. */
   acceptAs(person: Pick<Person, 'id' | 'email'>, token: string, by: By): Promise<void>
 }
 
@@ -170,7 +170,7 @@ export function createMembers(deps: MemberDeps): Members {
 
     async remove(account, person, options, by) {
       const signedOut = await database.transaction(async (tx) => {
-        // Before the members are locked: accepting a link takes the two locks in the same order.
+        // Before the members are locked, as when a link is accepted: the same order of locks prevents deadlocks.
         await tx.query(REMOVE_INVITES, [person, account])
         const before = await lockMember(tx, account, person, options)
         const left = await toolConnections.leave(tx, { account, person }, by)
@@ -294,7 +294,7 @@ async function join(
   }
 }
 
-/** Returns the member as it was. Throws if there is no such member, or if it is the last owner or above whoever asks and that is not allowed. */
+/** Returns the member before the change. Throws if there is no such member, if it is the last owner, or if its role has more rights than the actor, unless that is allowed. */
 async function lockMember(
   tx: Queryable,
   account: string,

@@ -1,5 +1,5 @@
-// OpenID Connect, spoken through openid-client: the authorization code flow with PKCE, nonce, state and `iss`. Every address of a provider, also those
-// that its own description names, goes through the SSRF guard.
+// OpenID Connect by openid-client: the authorization code flow with PKCE, nonce, state and `iss`. Every address of a provider, also those
+// in its metadata, is checked by the SSRF guard.
 
 import { constants, createPublicKey, verify, type webcrypto } from 'node:crypto'
 import type { Configuration, CustomFetchOptions } from 'openid-client'
@@ -8,7 +8,7 @@ import { readJson } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 
-/** A provider, as far as its protocol needs it. */
+/** The part of a provider that the protocol needs. */
 export interface OidcClient {
   readonly id: string
   readonly issuer: string
@@ -20,13 +20,13 @@ export interface OidcClient {
   readonly version: string
 }
 
-/** What the browser's journey is bound to. */
+/** The values that bind the login to the browser. */
 export interface Journey {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
   readonly redirectUri: string
-  /** The provider must ask the person anew. */
+  /** The provider must authenticate the person again. */
   readonly again: boolean
 }
 
@@ -40,17 +40,17 @@ export interface Claims {
 }
 
 export interface Oidc {
-  /** Where the browser goes. Throws upstream_failed if the provider does not answer. */
+  /** Returns the provider's address for the browser. Throws upstream_failed if the provider does not answer. */
   begin(
     client: OidcClient,
     redirectUri: string,
     options: { again: boolean },
   ): Promise<Journey & { readonly url: string }>
-  /** Who came back. Throws access_denied unless everything fits the journey. */
+  /** Returns who has signed in. Throws access_denied unless everything matches the started login. */
   finish(client: OidcClient, parameters: string, journey: Journey): Promise<Claims>
   /** Throws access_denied if the token is not the provider's. */
   readLogout(client: OidcClient, token: string): Promise<LogoutClaims>
-  /** Says in a sentence what is wrong with the provider, or nothing. */
+  /** Returns what is wrong with the provider, as a sentence; undefined: nothing. */
   problem(client: OidcClient): Promise<string | undefined>
 }
 
@@ -69,7 +69,7 @@ const GROUPS_MAX = 5_000
 export function createOidc({ world, guard }: { world: World; guard: Pick<GuardedFetch, 'request'> }): Oidc {
   const configurations = new Map<string, { version: string; atMs: number; made: Promise<Configuration> }>()
   const keys = new Map<string, { uri: string; atMs: number; keys: readonly Jwk[] }>()
-  // Loaded at first use: most gateways never do.
+  // Loaded at first use, because most gateways never need it.
   const library = () => import('openid-client')
 
   async function guardedFetch(url: string, { method, headers, body, signal }: CustomFetchOptions): Promise<Response> {
@@ -126,7 +126,7 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
     return made
   }
 
-  /** The provider's signing keys; asked for again when a token names one that is not known. */
+  /** The provider's signing keys; fetched again if a token names an unknown one. */
   async function keysOf(provider: OidcClient, kid: string | undefined): Promise<readonly Jwk[]> {
     const uri = (await configurationOf(provider)).serverMetadata().jwks_uri ?? ''
     const known = keys.get(provider.id)
@@ -231,7 +231,7 @@ function claimsOf(claims: Readonly<Record<string, unknown>>, groupsClaim: string
 function refused(provider: OidcClient, error: unknown): Fault {
   const { why, code } = whyOf(error)
   const internal = { provider: provider.id, why, code }
-  // What the person or the provider decided there, by its name.
+  // The OAuth error code of the provider.
   const said = code === 'OAUTH_AUTHORIZATION_RESPONSE_ERROR' && error instanceof Error && 'error' in error
   if (said && error.error === 'access_denied')
     return new Fault('access_denied', { message: 'The sign-in was cancelled at the provider.', internal })
@@ -269,7 +269,7 @@ interface Expected {
 }
 
 const TOKEN_CHARS_MAX = 16_384
-/** A logout is told at once; an old token is one that somebody kept. */
+/** Providers send logouts at once, so an older token is a replay. */
 export const LOGOUT_MINUTES_MAX = 5
 const SKEW_SECONDS = 30
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'

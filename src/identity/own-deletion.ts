@@ -1,4 +1,4 @@
-// Somebody deletes their own login. The person goes: address, password, sessions, memberships, links, saved views and mails. Money stays: the
+// A person deletes their own login. Personal data are deleted: address, password, sessions, memberships, links, saved views and mails. Money stays: the
 // accounts of which they were the only member are closed and keep their transfers, usage and statements, without the person's name.
 import type { Accounts } from '../admission/accounts.ts'
 import type { Keys } from '../admission/keys.ts'
@@ -17,7 +17,7 @@ import type { Person } from './sessions.ts'
 import type { PersonMails } from './sign-up.ts'
 
 export interface OwnDeletion {
-  /** `forfeit`: the person knows that what is left on their accounts is lost to them. */
+  /** `forfeit`: the person accepts that credits on their accounts are lost. */
   delete(person: Person, forfeit: boolean, by: By): Promise<void>
 }
 
@@ -62,7 +62,7 @@ const REASON = 'Its owner deleted their login.'
 export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
   const { database, audit, accounts, keys, toolConnections, mails, branding, publicUrl } = deps
 
-  /** Those to be closed, or a conflict that says what has to be done first. */
+  /** The accounts to close; throws a conflict that says what must be done first. */
   async function look(on: Queryable, person: Person, forfeit: boolean): Promise<Membership[]> {
     const all = await on.query<Membership>(ACCOUNTS, [person.id])
     const last = all.filter(({ role, owners, status }) => role === 'owner' && owners === 1 && status !== 'closed')
@@ -84,7 +84,7 @@ export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
 
   return {
     async delete(person, forfeit, by) {
-      // The log of what was done names the person by their id from here on.
+      // From here on the audit log names the person by their id.
       const mine = { ...by, actor: person.id }
       const closing = await look(database, person, forfeit)
       for (const { id } of closing) {

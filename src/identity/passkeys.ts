@@ -13,11 +13,11 @@ import type { SecondFactorDeps, SecondFactors } from './second-factors.ts'
 import type { Person, Session } from './sessions.ts'
 
 export interface Passkeys {
-  /** A passkey belongs to a host name; an address of digits has none. */
+  /** Passkeys need a host name; they do not work with an IP address. */
   possible(): boolean
-  /** What the browser is asked for, and the token that finishes it. Without a person, the device offers the ones that it has for this host. */
+  /** Returns the options for the browser and the token of the flow. Without a person, the device offers all its passkeys for this host. */
   ask(person?: string): Promise<Asked>
-  /** Who answered. Throws if the answer is not right, or was given before. */
+  /** Returns the person. Throws if the answer is wrong, or was used before. */
   verify(token: string | undefined, response: PasskeyResponse): Promise<Pick<Person, 'id' | 'email'>>
   askNew(person: Person): Promise<Asked>
   /** Returns recovery codes if it is the person's first second factor. */
@@ -35,7 +35,7 @@ interface Asked {
 
 const base64url = z.string().regex(/^[\w-]{1,30000}$/)
 
-/** As `PublicKeyCredential.toJSON` makes it; the library reads what is inside. */
+/** The output of `PublicKeyCredential.toJSON`; the library parses its contents. */
 export const passkeyResponse = z.looseObject({
   id: base64url,
   rawId: base64url,
@@ -79,7 +79,7 @@ export function createPasskeys(
   deps: SecondFactorDeps & { readonly flows: Flows; readonly factors: SecondFactors; readonly publicUrl: () => string },
 ): Passkeys {
   const { database, world, flows, factors } = deps
-  // Loaded at first use: most gateways never do.
+  // Loaded at first use, because most gateways never need it.
   const library = () => import('@simplewebauthn/server')
   const host = () => new URL(deps.publicUrl()).hostname
   const place = () => ({ expectedOrigin: new URL(deps.publicUrl()).origin, expectedRPID: host() })
@@ -95,7 +95,7 @@ export function createPasskeys(
         message: 'Passkeys need a gateway that is reached by a host name, such as PUBLIC_URL.',
       })
   }
-  /** The challenge is taken once, whatever the answer is. */
+  /** A challenge can be used once, even if the answer is wrong. */
   async function challengeOf(
     kind: 'passkey' | 'passkey-new',
     token: string | undefined,

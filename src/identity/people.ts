@@ -22,15 +22,15 @@ export interface People {
   setUp(input: { token: string; email: string; password: string }, visit: SessionUse, by: By): Promise<string>
   logIn(input: { email: string; password: string }, visit: SessionUse, by: By): Promise<string>
   changePassword(session: Session, input: { current: string; next: string }, visit: SessionUse, by: By): Promise<string>
-  /** By a passkey, which is both factors. */
+  /** By a passkey, which counts as both factors. */
   logInBy(method: 'passkey', person: KnownPerson, visit: SessionUse, by: By): Promise<string>
   /** The second factor of a login was given. */
   completeLogin(session: string, person: KnownPerson, by: By): Promise<string>
-  /** The person has proved again who they are. */
+  /** The person has confirmed their identity again by a second factor. */
   proved(session: Session, how: { strong: boolean }, by: By): Promise<void>
-  /** The same by the password, where there is no second factor. */
+  /** The same by the password, for people without a second factor. */
   provePassword(session: Session, password: string, visit: SessionUse, by: By): Promise<void>
-  /** Returns the token of a link that signs the person in once, within minutes: the way back in when a provider is down. */
+  /** Returns the token of a link that signs the person in once, within minutes, for example while a login provider is down. */
   loginLink(email: string, mayGive: MayGive, by: By): Promise<string>
   useLoginLink(token: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
   /** Removes expired sessions, links and attempts. */
@@ -52,7 +52,7 @@ type KnownPerson = Pick<Person, 'id' | 'email'>
 
 export interface PersonRow {
   readonly id: string
-  /** Null: the person comes by single sign-on. */
+  /** Null: the person signs in by single sign-on. */
   readonly password: string | null
 }
 
@@ -109,7 +109,7 @@ const TIDY = [
        delete from invite where ctid = any(array(select ctid from invite where expires_at < now() limit 5000)) returning 1
      ) select count(*)::int as count from gone`,
   ),
-  // The first one stays: a revoked token is not to be taken up again at the next start.
+  // The row of the first token stays. Otherwise a revoked one would be accepted again at the next start.
   statement(
     'tidy_tokens',
     `with gone as (
@@ -200,7 +200,7 @@ export function createPeople(deps: PeopleDeps): People {
 
 const LINK_MINUTES = 15
 
-/** What else than a password brings somebody in, or shows again that it is them. */
+/** Logins without a password, and confirmations of identity. */
 function proofsOf(
   deps: PeopleDeps,
 ): Pick<People, 'logInBy' | 'completeLogin' | 'proved' | 'provePassword' | 'loginLink' | 'useLoginLink'> {
@@ -233,7 +233,7 @@ function proofsOf(
         throw new Fault('access_denied', { message: 'You have a second factor: give that.' })
       const right = await checkLogin(deps, { email, password, knownAs: `session ${id}` }, visit, by).catch(
         (error: unknown) => {
-          // Not the answer for somebody who is not signed in.
+          // 401 would tell the console that the session has ended.
           if (error instanceof Fault && error.kind === 'key_unknown')
             throw new Fault('access_denied', { message: 'This password is not right.' })
           throw error
@@ -362,8 +362,8 @@ export async function replacePassword(
   await tx.query(SET_PASSWORD, [id, hash])
   await tx.query(END_LINKS, [id])
   await sessions.endAll(tx, id)
-  // A person who is signed in stays signed in; the second factor is not asked for again.
-  // Only where that proof is fresh: a password alone must not renew it.
+  // A person who is signed in stays signed in without giving the second factor again,
+  // but only if it was given recently: a password alone must not renew it.
   return how
     ? sessions.start(tx, id, visit, { method: how.method, strong: how.strong && how.fresh })
     : sessions.start(tx, id, visit)

@@ -1,5 +1,5 @@
-// The OpenID Connect providers that people sign in by, as data: where each is, which e-mail domains it alone may vouch for, and which accounts and
-// roles its groups and domains lead to. A client secret is a sealed credential named `login-<id>`.
+// The OpenID Connect providers for logins, as data: the address of each, the e-mail domains for which it alone is responsible, and the accounts and
+// roles that its groups and domains give. A client secret is a sealed credential named `login-<id>`.
 import { accountUnknown } from '../admission/accounts.ts'
 import type { Credentials } from '../credentials/credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
@@ -192,13 +192,13 @@ export function createProviders({ database, audit, credentials, guard }: Provide
   }
 }
 
-/** A login provider grants every role that its domains and groups lead to, so changing one needs the right to grant those roles. */
+/** A login provider gives every role of its domains and groups, so changing it needs the right to give those roles. */
 function requireMappings({ domains, groups }: Pick<LoginProvider, 'domains' | 'groups'>, mayGive: MayGive): void {
   for (const { role, account } of [...domains, ...groups])
     if (role !== null) requireCovered(mayGive, role as AnyRole, account ?? undefined) // The body's schema and the table take no other.
 }
 
-/** Codes and keys must not travel in clear text, except on this machine itself. */
+/** Codes and secrets must not be sent unencrypted, except on this machine. */
 function checkIssuer(issuer: string): void {
   const { protocol, hostname, search, hash } = new URL(issuer)
   const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d+){3}$/.test(hostname)

@@ -1,12 +1,12 @@
-// What each role may do: one table by resource and verb. The routes of the operator API and of the console, what the console shows, the scopes
-// of tokens, the reference page and the test of all rights are made from it. A new resource adds its row here, and its routes name
-// `<resource>:<verb>`; the compiler asks for the row.
+// The rights of each role: one table by resource and verb. The routes of the operator API and the console, the console's menu, the scopes
+// of tokens, the reference page and the test of all rights are derived from it. A new resource adds its row here, and its routes name
+// `<resource>:<verb>`; the compiler demands the row.
 
-/** Of people who run the gateway; each holds in every account too. */
+/** Gateway roles; each applies in every account too. */
 export const OPERATOR_ROLES = ['operator', 'finance', 'support', 'auditor'] as const
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]
 
-/** Of people in one account. */
+/** Roles in one account. */
 export const ACCOUNT_ROLES = ['owner', 'admin', 'member', 'viewer', 'billing'] as const
 export type AccountRole = (typeof ACCOUNT_ROLES)[number]
 
@@ -30,10 +30,10 @@ type Verb = (typeof VERBS)[number]
 
 interface Row {
   readonly about: string
-  /** Who may, besides operators, who may do everything. Account roles count only in their account. */
+  /** The roles that have the right, besides `operator`, which has all rights. Account roles count only in their account. */
   readonly read?: readonly Exclude<AnyRole, 'operator'>[]
   readonly write?: readonly Exclude<AnyRole, 'operator'>[]
-  /** A person proves again who they are before they do it. */
+  /** Needs a recent confirmation of the person's identity. */
   readonly sensitive?: readonly Verb[]
 }
 
@@ -77,7 +77,7 @@ const TABLE = {
     read: ['finance', 'auditor'],
     write: ['finance'],
   },
-  // It names addresses that the gateway calls, and secrets that sign.
+  // Contains addresses that the gateway calls, and secrets for signatures.
   exports: {
     about: 'where usage is sent, and FOCUS files',
     read: ['finance', 'auditor'],
@@ -244,7 +244,7 @@ export const roleMay = (role: AnyRole, permission: Permission): boolean => right
 const permissionsOf = (role: AnyRole): Permission[] =>
   RIGHTS.filter(({ roles }) => roles.has(role)).map(({ permission }) => permission)
 
-/** Nobody gives, changes or takes a role that may do more than they may. */
+/** Nobody can give, change or remove a role that has rights which they do not have. */
 export const coversRole = (may: (permission: Permission) => boolean, role: AnyRole): boolean =>
   permissionsOf(role).every(may)
 
@@ -253,6 +253,6 @@ export function scopesMay(scopes: readonly string[], permission: Permission): bo
   return scopes.some((scope) => scope === '*' || scope === permission || permission.startsWith(`${scope}:`))
 }
 
-/** The rights that scopes name, of those that the role has. */
+/** The rights of the role that the scopes name. */
 export const rightsIn = (scopes: readonly string[], role: AnyRole): Permission[] =>
   permissionsOf(role).filter((permission) => scopesMay(scopes, permission))

@@ -1,8 +1,8 @@
-// What SCIM clients send besides resources: filters (RFC 7644, 3.4.2.2) and patches (3.5.2). A patch changes the JSON of a resource, which is then
-// checked and stored like any other. Both come from strangers, so their size and depth have limits.
+// Filters (RFC 7644, 3.4.2.2) and patches (3.5.2) of SCIM. A patch changes the JSON of a resource, which is then
+// checked and stored like any other. Both are untrusted input, so their size and depth have limits.
 import { isObject, type Json } from '../protocols/check.ts'
 
-/** An error as SCIM knows it. */
+/** An error in the form of SCIM. */
 export class ScimError extends Error {
   readonly status: number
   readonly scimType: string | undefined
@@ -38,7 +38,7 @@ function tokensOf(text: string): string[] {
   return tokens
 }
 
-/** Throws what the client did wrong. */
+/** Parses a filter; throws a SCIM error if it is invalid. */
 export function readFilter(text: string): Test {
   const tokens = tokensOf(text)
   let at = 0
@@ -135,7 +135,7 @@ function comparison(path: string, operator: string, next: () => string): Test {
 
 const CORE = /^urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group):/i
 
-/** A list counts as its entries. */
+/** The values of an attribute; a list yields each of its entries. */
 function entriesAt(resource: Json, path: string): unknown[] {
   let found: unknown[] = [resource]
   for (const name of path.replace(CORE, '').split('.'))
@@ -143,7 +143,7 @@ function entriesAt(resource: Json, path: string): unknown[] {
   return found
 }
 
-/** Entries that are objects count as their `value` where no member is named. */
+/** An entry that is an object stands for its `value`, if no sub-attribute is named. */
 function valuesAt(resource: Json, path: string): unknown[] {
   return entriesAt(resource, path).map((entry) => (isObject(entry) && 'value' in entry ? entry.value : entry))
 }
@@ -155,14 +155,14 @@ function memberOf(object: Json, name: string): unknown[] {
   return Array.isArray(value) ? value : [value]
 }
 
-/** Names of attributes know no capitals. */
+/** Attribute names are case-insensitive. */
 const keyOf = (object: Json, name: string) =>
   Object.keys(object).find((key) => key.toLowerCase() === name.toLowerCase())
 
 const OPERATIONS_MAX = 100
 const PATH = /^(?:urn:ietf:params:scim:schemas:core:2\.0:(?:User|Group):)?(\w+)(?:\[(.*)\])?(?:\.(\w+))?$/i
 
-/** The resource as the patch leaves it. Attributes that `names` does not have are ignored, as clients send some of their own. */
+/** Applies a patch. Attributes that are not in `names` are ignored, because clients send attributes of their own. */
 export function patched(resource: Json, body: unknown, names: readonly string[]): Json {
   const operations = isObject(body) ? body.Operations : undefined
   if (!Array.isArray(operations) || operations.length === 0 || operations.length > OPERATIONS_MAX)
@@ -218,7 +218,7 @@ function change(resource: Json, { kind, path, value }: Change, names: readonly s
   }
   const before = resource[name]
   if (kind === 'remove') {
-    // Some clients name whom to remove in the value instead of the path.
+    // Some clients put the entries to remove into the value instead of the path.
     if (Array.isArray(before) && Array.isArray(value)) resource[name] = without(before, value)
     else delete resource[name]
   } else if (kind === 'add' && Array.isArray(before))
@@ -229,7 +229,7 @@ function change(resource: Json, { kind, path, value }: Change, names: readonly s
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [value])
 
-/** Entries are the same where their values are. */
+/** Two entries are equal if their values are. */
 function without(list: readonly unknown[], gone: readonly unknown[]): unknown[] {
   const idOf = (entry: unknown) => (isObject(entry) ? entry.value : entry)
   const values = new Set(gone.map(idOf))
@@ -246,7 +246,7 @@ function changeSome(
   const isMeant = (entry: unknown) => isObject(entry) && test(entry)
   if (!list.some(isMeant)) {
     if (kind === 'remove') return
-    // `emails[type eq "work"].value` of somebody who has none: it is added.
+    // `emails[type eq "work"].value` for a person without such an entry: it is added.
     const [, key = '', wanted = ''] = /^(\w+) eq "([^"]*)"$/i.exec(filter) ?? []
     if (key === '' || sub === undefined) throw new ScimError(400, 'Nothing fits the path.', 'noTarget')
     resource[name] = [...list, { [key]: wanted, [sub]: value }]

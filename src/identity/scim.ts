@@ -1,5 +1,5 @@
-// People and groups by SCIM 2.0: a company's directory makes, changes and ends logins here. A token of an account reaches the people of that account, one of
-// the whole gateway those who run it. A directory never gets hold of somebody who belongs to others too: it can take its own membership away from
+// People and groups by SCIM 2.0: a company's directory creates, changes and deactivates logins here. A token of an account manages the people of that account, a token of
+// the whole gateway its operators. A directory cannot take over a person who also belongs to others: it can remove its own membership from
 // them, and neither change their e-mail address nor delete them.
 import { GIVE_UP } from '../admission/teams.ts'
 import type { Audit, By } from '../database/audit.ts'
@@ -15,14 +15,14 @@ import { type GivenGroup, type GivenUser, readGroup, readUser } from './scim-giv
 import { ScimError } from './scim-query.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Whose people: of an account, or with null those who run the gateway; and which roles the token may give and take. */
+/** The account whose people are managed, or null for the gateway's operators; and the roles that the token may give and remove. */
 export interface ScimScope {
   readonly account: string | null
   readonly mayGive: (role: AnyRole) => boolean
   readonly by: By
 }
 
-/** What it becomes, of what it is. */
+/** Computes the new resource from the current one. */
 export type Next = (was: Json) => Json
 
 export interface Scim {
@@ -34,7 +34,7 @@ export interface Scim {
   groups(scope: ScimScope): Promise<Json[]>
   group(scope: ScimScope, id: string): Promise<Json>
   createGroup(scope: ScimScope, given: Json): Promise<Json>
-  /** Of two changes at once both count: of members it is the difference that is stored. */
+  /** Concurrent changes of members are both kept, because only the difference is stored. */
   replaceGroup(scope: ScimScope, id: string, next: Next): Promise<Json>
   deleteGroup(scope: ScimScope, id: string): Promise<void>
 }
@@ -49,12 +49,12 @@ interface ScimDeps {
 
 export const USER_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:User'
 export const GROUP_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:Group'
-/** What a directory may set of a person, and of a group. */
+/** The attributes that a directory may set. */
 export const USER_NAMES = ['userName', 'externalId', 'active', 'displayName', 'name', 'emails']
 export const GROUP_NAMES = ['displayName', 'externalId', 'members']
 
 const PEOPLE_MAX = 20_000
-/** Of an account or of the gateway; and members of all groups together, each as often as it is in one. */
+/** Per account or for the gateway: the number of groups, and the sum of their members. */
 const GROUPS_MAX = 5_000
 const PLACES_MAX = 200_000
 
@@ -85,12 +85,12 @@ const USER = `select p.id, p.email, s.user_name, s.external_id, s.attributes, s.
 const LIST = statement('scim_users', `${USER} order by p.id limit ${PEOPLE_MAX}`)
 const FIND = statement('scim_user', `${USER} and p.id = $2`)
 const PERSON = statement('scim_person', 'select id from person where email = $1')
-/** The domain's own provider lets its people into this account already. */
+/** A login provider maps this domain to this account. */
 const DOMAIN = statement(
   'scim_domain',
   'select 1 from login_domain where domain = $1 and account_id is not distinct from $2',
 )
-/** People of a domain that is another's come by that one's login provider. */
+/** A login provider maps this domain to another account. */
 const OTHERS_DOMAIN = statement(
   'scim_others_domain',
   'select 1 from login_domain where domain = $1 and account_id is distinct from $2',
@@ -105,14 +105,14 @@ const TAKEN = statement(
   'scim_user_taken',
   'select 1 from scim_user where scope = $1 and lower(user_name) = lower($2) and person_id <> $3',
 )
-/** The person if nobody else knows them, locked. */
+/** Locks the person, if they belong to nothing but this account or gateway. */
 const LOCK_OWN = statement(
   'scim_own',
   `select p.id from person p where p.id = $2 and ($1 = '' or p.operator_role is null)
      and not exists (select 1 from membership o where o.person_id = p.id and o.account_id <> $1)
      and not exists (select 1 from scim_user o where o.person_id = p.id and o.scope <> $1) for update`,
 )
-// Whoever could come in as the old address must not come in as the new one.
+// Logins with the old address must not give access to the new one, so password, identities and factors are removed.
 const SET_EMAIL = statement('scim_email', 'update person set email = $2, password = null where id = $1')
 const END_WAYS_IN = [
   statement('scim_end_identities', 'delete from identity where person_id = $1'),
@@ -181,7 +181,7 @@ export function createScim(deps: ScimDeps): Scim {
     return row
   }
 
-  /** The role that the groups of a person give; otherwise the one that they have, or the least. */
+  /** The highest role that the person's groups give; without one, the current role or the lowest. */
   function roleOf(scope: ScimScope, row: UserRow): { role: AnyRole; byGroup: boolean } {
     const roles = rolesOf(scope)
     const given = new Set(row.groups?.map(({ display }) => roleNamed(display)))
@@ -191,7 +191,7 @@ export function createScim(deps: ScimDeps): Scim {
     return { role: row.by_group ? least : (row.role ?? least), byGroup: false }
   }
 
-  /** Makes the membership what the directory says. First of all, so that what is refused is stored nowhere. */
+  /** Applies the directory's state to the membership. It runs before anything is stored, so that a rejected change leaves no trace. */
   async function place(scope: ScimScope, row: UserRow, active: boolean): Promise<boolean> {
     const { role, byGroup } = roleOf(scope, row)
     if (active ? row.role === role : row.role === null) return byGroup
@@ -205,7 +205,7 @@ export function createScim(deps: ScimDeps): Scim {
     } else if (!active) await members.remove(account, row.id, options, by)
     else if (row.role === null) await join(scope, row.id, role)
     else await members.changeRole(account, row.id, { ...options, role: role as AccountRole }, by) // One of the account's.
-    // Who belongs nowhere any more is signed out; who belongs elsewhere has lost this place with their next request.
+    // A person without any other membership is signed out. For others, the next request finds that this membership is gone.
     if (!active && !row.shared) await sessions.endAll(database, row.id)
     return byGroup
   }
@@ -234,7 +234,7 @@ export function createScim(deps: ScimDeps): Scim {
     return userView(await find(scope, row.id))
   }
 
-  /** Only of somebody whom this directory made and who belongs nowhere else: an address is the way to a new password. */
+  /** Only for people whom this directory created and who belong nowhere else, because whoever controls the address can set a new password. */
   async function changeEmail(scope: ScimScope, row: UserRow, email: string): Promise<void> {
     const own = (on: Queryable) => on.query(LOCK_OWN, [nameOf(scope), row.id])
     const notOurs = () =>
@@ -259,7 +259,7 @@ export function createScim(deps: ScimDeps): Scim {
     })
   }
 
-  /** Somebody new; or who is here already, if they are a member or their domain is this account's. */
+  /** Creates a person, or finds an existing one who is a member here or whose domain belongs to this account. */
   async function personFor(scope: ScimScope, email: string): Promise<{ id: string; managed: boolean }> {
     const [known] = await database.query<{ id: string }>(PERSON, [email])
     const domain = domainOf(email)
@@ -286,7 +286,7 @@ export function createScim(deps: ScimDeps): Scim {
     return row
   }
 
-  /** Roles follow the groups that are called like one. */
+  /** Updates the roles of people from groups that are named like a role. */
   async function follow(scope: ScimScope, people: Iterable<string>): Promise<void> {
     for (const id of new Set(people)) {
       const [row] = await database.query<UserRow>(FIND, [nameOf(scope), id])
@@ -296,7 +296,7 @@ export function createScim(deps: ScimDeps): Scim {
     }
   }
 
-  /** What a change that was broken off left behind. A role that may not be given or taken stays: this change is not about it. */
+  /** Repairs roles that an interrupted change left behind. Roles that this token may not give or remove are skipped. */
   async function catchUp(scope: ScimScope, people: readonly string[]): Promise<void> {
     for (const row of await database.query<UserRow>(FOLLOWING, [nameOf(scope), people])) {
       const { role, byGroup } = roleOf(scope, row)
@@ -307,7 +307,7 @@ export function createScim(deps: ScimDeps): Scim {
     }
   }
 
-  /** Undefined: there is none yet, or none any more. */
+  /** Without `from` the group is created, without `to` it is deleted. */
   async function storeGroup(scope: ScimScope, id: string, from?: GivenGroup, to?: GivenGroup): Promise<void> {
     await changeGroup(scope, id, from, to)
     const roles = rolesOf(scope)
@@ -315,10 +315,10 @@ export function createScim(deps: ScimDeps): Scim {
     if (!was && !is) return
     const all = [to, from].flatMap((one) => one?.members ?? [])
     try {
-      // Who gains first: a new last owner in the place of the old one leaves no moment without one.
+      // People who gain a role come first, so that replacing the last owner leaves no moment without an owner.
       await follow(scope, was === is ? difference(to, from).concat(difference(from, to)) : all)
     } catch (error) {
-      // A role that may not be given or taken: the group is as it was.
+      // A role may not be given or removed: restore the group.
       await changeGroup(scope, id, to, from)
       await catchUp(scope, all)
       throw error
@@ -332,7 +332,7 @@ export function createScim(deps: ScimDeps): Scim {
     await database.transaction(async (tx) => {
       const [was] = await tx.query<Pick<GroupRow, 'display_name' | 'external_id'>>(LOCK_GROUP, [name, id])
       if (from && !was) throw groupUnknown()
-      // What this change leaves alone stays as another one may have made it by now.
+      // Attributes that this change does not touch keep their stored value, which may be newer than `from`.
       const isSame = (part: 'displayName' | 'externalId') => from !== undefined && to?.[part] === from[part]
       const display = (was && isSame('displayName') ? was.display_name : to?.displayName) ?? ''
       const external = (was && isSame('externalId') ? was.external_id : to?.externalId) ?? null
@@ -343,9 +343,9 @@ export function createScim(deps: ScimDeps): Scim {
       const went = await tx.query<UserRow>(NAMED, [name, left])
       await tx.query(JOIN_GROUP, [name, id, to ? joined : []])
       await tx.query(LEAVE_GROUP, [name, id, left])
-      // From here on the directory says who is in the teams of this group.
+      // From now on the directory decides who is in the teams of this group.
       if (to) await tx.query(GIVE_UP, [name, display])
-      // Of members only those who come or go.
+      // The audit log has only the members who joined or left.
       const told = (group: GivenGroup | undefined, changed: readonly UserRow[]) =>
         group ? { name: group.displayName, members: changed.map(({ email }) => email) } : {}
       await audit.write(tx, scope.by, {
@@ -356,7 +356,7 @@ export function createScim(deps: ScimDeps): Scim {
     })
   }
 
-  /** A member that SCIM has not written yet gets a row, as groups refer to it. */
+  /** Creates the SCIM row of members that have none yet, because groups refer to it. */
   async function known(tx: Queryable, scope: ScimScope, people: readonly string[]): Promise<UserRow[]> {
     const rows = await tx.query<UserRow>(NAMED, [nameOf(scope), people])
     const ids = new Set(rows.map(({ id }) => id))
@@ -368,7 +368,7 @@ export function createScim(deps: ScimDeps): Scim {
     return rows
   }
 
-  /** For a new group, and for one that grows. */
+  /** Checks the limits for a new or growing group. */
   async function checkRoom(scope: ScimScope, from: GivenGroup | undefined, to: GivenGroup): Promise<void> {
     const more = to.members.length - (from?.members.length ?? 0)
     if (from && more <= 0) return
@@ -391,7 +391,7 @@ export function createScim(deps: ScimDeps): Scim {
       if ((count?.count ?? 0) >= PEOPLE_MAX) throw new ScimError(413, `At most ${PEOPLE_MAX} people are managed here.`)
       const { id, managed } = await personFor(scope, given.email)
       try {
-        // The row first: somebody new is found by it.
+        // The row comes first, because `find` reads it.
         const blank = { by_group: false, attributes: {}, external_id: null, active: true }
         await database.query(PUT_USER, userValues(scope, { ...blank, id, user_name: given.userName, managed }, false))
         return await store(scope, await find(scope, id), given, managed)
@@ -411,7 +411,7 @@ export function createScim(deps: ScimDeps): Scim {
       const row = await find(scope, id)
       await place(scope, row, false)
       await database.transaction(async (tx) => {
-        // Whom this directory made, and nobody else knows, goes.
+        // A person whom this directory created and who belongs nowhere else is deleted.
         const [own] = row.managed ? await tx.query(LOCK_OWN, [nameOf(scope), id]) : []
         await tx.query(DROP_USER, [nameOf(scope), id])
         if (own) await tx.query(DROP_PERSON, [id])
@@ -464,7 +464,7 @@ const givenIn = ({ display_name: displayName, external_id: externalId, members }
   ...{ displayName, externalId, members: members?.map(({ value }) => value) ?? [] },
 })
 
-/** Who is in the one and not in the other. */
+/** Members of the first group that are not in the second. */
 function difference(one?: GivenGroup, other?: GivenGroup): string[] {
   const there = new Set(other?.members)
   return one?.members.filter((id) => !there.has(id)) ?? []
@@ -505,7 +505,7 @@ function groupView(row: GroupRow): Json {
   }
 }
 
-/** A fault of the rest of the gateway as SCIM says it. */
+/** Converts a fault into a SCIM error. */
 export function scimErrorOf(error: unknown): ScimError | undefined {
   if (error instanceof ScimError) return error
   if (isTaken(error)) return new ScimError(409, 'Another one has this name.', 'uniqueness')

@@ -12,17 +12,17 @@ import type { FactorView, TotpSecret } from './views.ts'
 
 export interface SecondFactors {
   list(person: string): Promise<{ factors: FactorView[]; recoveryCodes: number }>
-  /** The secret for the app. It counts once a code of it was given. */
+  /** Creates the secret for the app. It becomes a factor when a first code is given. */
   beginTotp(person: Person, issuer: string): Promise<TotpSecret>
   confirmTotp(session: Session, code: string, visit: SessionUse, by: By): Promise<string[] | null>
   /**
-   * A factor was added in this transaction: the session has proved it. With the first one, all other sessions end and recovery codes are made,
+   * A factor was added in this transaction, and counts as given in this session. With the first factor, all other sessions end and recovery codes are created,
    * which are returned.
    */
   added(tx: Queryable, session: Session, factor: string, by: By): Promise<string[] | null>
   remove(person: string, factor: string, by: By): Promise<void>
   renewCodes(person: string, by: By): Promise<string[]>
-  /** A code of the app, or a recovery code. Each is taken once. Throws if it is not right. */
+  /** Checks a code of the app or a recovery code. Each is accepted once. Throws if it is wrong. */
   check(person: string, code: string, visit: SessionUse, by: By): Promise<void>
   /** For a person who has lost every factor: the operator removes all factors and ends all sessions. */
   reset(email: string, mayGive: MayGive, by: By): Promise<void>
@@ -51,7 +51,7 @@ const TOTPS = statement(
   'factor_totps',
   `select id, sealed from second_factor where person_id = $1 and kind = 'totp' and confirmed = $2`,
 )
-// The check is the write: a code counts only for a later time step than the last one, so it is taken once.
+// The check is the write: a code is accepted only for a later time step than the last one, so it is accepted once.
 const USE_STEP = statement(
   'factor_use_step',
   'update second_factor set counter = $2, used_at = now() where id = $1 and counter < $2 returning id',
@@ -90,7 +90,7 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
     return codes.map((code) => `${code.slice(0, CODE_CHARS / 2)}-${code.slice(CODE_CHARS / 2)}`)
   }
 
-  /** Uses up the code: returns the factor that it is of. */
+  /** Uses the code, and returns the factor to which it belongs. */
   async function useTotp(person: string, code: string, confirmed: boolean): Promise<string | undefined> {
     for (const { id, sealed } of await database.query<{ id: string; sealed: Buffer }>(TOTPS, [person, confirmed])) {
       const secret = unseal(factorKey, placeOf(id), sealed)
@@ -106,7 +106,7 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
     return used !== undefined
   }
 
-  /** Guessing is slowed down for each person, whichever browser or network guesses. */
+  /** Limits guesses per person, from all browsers and networks together. */
   async function guarded<T>(person: string, visit: SessionUse, by: By, use: () => Promise<T | undefined>): Promise<T> {
     const attempt = await attempts.begin({ ip: visit.ip, browser: `code ${person}` })
     const right = await use().catch((error: unknown) => takeBack(attempt, error))
@@ -162,7 +162,7 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
       const [others] = await tx.query<{ count: number }>(OTHERS, [person, factor])
       const isFirst = others?.count === 0
       await sessions.prove(tx, session.id, { strong: true })
-      // Those were started without it.
+      // The other sessions were started without a second factor.
       if (isFirst) await sessions.endAll(tx, person, session.id)
       const codes = isFirst ? await newCodes(tx, person) : null
       await audit.write(tx, by, {
@@ -222,7 +222,7 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
   return factors
 }
 
-/** What somebody has, for the audit; but for one of them. */
+/** The kinds of a person's factors for the audit log, except one factor. */
 async function kindsOf(tx: Queryable, person: string, but = ''): Promise<string[]> {
   const rows = await tx.query<{ id: string; kind: string }>(LIST, [person])
   return rows.filter(({ id }) => id !== but).map(({ kind }) => kind)

@@ -11,7 +11,7 @@ import { loginPolicy, type SessionView, type WhoView } from './views.ts'
 export interface SessionUse {
   readonly ip: string
   readonly userAgent: string
-  /** The mark that an earlier login left in the browser, if there is one. */
+  /** The browser cookie of an earlier login, if there is one. */
   readonly browser?: string | undefined
 }
 
@@ -22,7 +22,7 @@ export interface Person {
   readonly role: OperatorRole | null
 }
 
-/** How somebody came in. */
+/** How a person signed in. */
 interface LoginMethod {
   readonly method: SessionView['method']
   /** A second factor was part of it. */
@@ -39,29 +39,29 @@ export interface Session {
   readonly method: SessionView['method']
   readonly provider: string | null
   readonly strong: boolean
-  /** The person proved who they are within the last ten minutes, by a second factor if they have one. */
+  /** The person confirmed their identity within the last ten minutes, by a second factor if they have one. */
   readonly fresh: boolean
-  /** What the person can prove it by. */
+  /** The ways in which the person can confirm it. */
   readonly proofs: readonly Proof[]
   readonly hasPassword: boolean
-  /** A role of the person asks for a second factor. */
+  /** A role of the person requires a second factor. */
   readonly factorRequired: boolean
-  /** And this session had none. */
+  /** A second factor is required, and this session was started without one. */
   readonly lacksFactor: boolean
 }
 
 export interface Sessions {
   /**
-   * Returns the value of the cookie. If the person has a second factor that was not part of the login, the session opens nothing until it is
-   * given (`awaiting`). Throws if people of this e-mail domain may only come by single sign-on.
+   * Returns the value of the cookie. If the person has a second factor that was not part of the login, the session has no rights until it is
+   * given (`awaiting`). Throws if people of this e-mail domain may only use single sign-on.
    */
   start(on: Queryable, person: string, visit: SessionUse, how?: LoginMethod): Promise<string>
   find(token: string): Promise<Session | undefined>
-  /** The session that waits for its second factor, and what it takes. */
+  /** The session that waits for its second factor, and the accepted factors. */
   awaiting(token: string): Promise<Awaiting | undefined>
-  /** The second factor was given: returns the value of a new cookie, because the old one may be known to somebody else. */
+  /** The second factor was given. Returns the value of a new cookie, because somebody else may know the old one (session fixation). */
   complete(on: Queryable, session: string): Promise<string>
-  /** The person has just proved again who they are. */
+  /** The person has just confirmed their identity. */
   prove(on: Queryable, session: string, how: { strong: boolean }): Promise<void>
   list(person: string, current: string): Promise<SessionView[]>
   /** Returns false if the person has no such session. */
@@ -84,7 +84,7 @@ const TOKEN_CHARS = 43
 const ALIVE = `s.seen_at > now() - interval '60 minutes' and s.created_at > now() - interval '24 hours'`
 const SSO_ONLY = `exists (select 1 from login_domain d where d.sso_only and d.domain = split_part(p.email, '@', 2) and ($6 <> 'sso' or d.provider_id is distinct from $8))`
 const FACTORS = `(select coalesce(array_agg(distinct f.kind), '{}') from second_factor f where f.person_id = p.id and f.confirmed)`
-// No row: the person's domain takes single sign-on only. A login link of the operator's is the way back in when the provider is down.
+// No row: the person's domain allows single sign-on only. A login link from the operator works nevertheless, for when the provider is down.
 const INSERT = statement(
   'session_insert',
   `insert into session (id, digest, person_id, ip, user_agent, method, strong, awaits_factor, provider_id, sid)
@@ -101,7 +101,7 @@ const FIND = statement(
        from membership m join account a on a.id = m.account_id where m.person_id = p.id), '[]') as accounts
    from session s join person p on p.id = s.person_id where s.digest = $1 and not s.awaits_factor and ${ALIVE}`,
 )
-// Long enough to find one's phone.
+// Time to give the second factor.
 const AWAITING = statement(
   'session_awaiting',
   `select s.id, p.id as person_id, p.email, ${FACTORS} as factors from session s join person p on p.id = s.person_id
@@ -240,10 +240,10 @@ function asksFactor({ policy, operator_role: operator, accounts }: FoundRow): bo
   return secondFactorRoles.some((role) => roles.includes(role))
 }
 
-/** How long a proof counts, for the sentence; the statement above has the interval. */
+/** How long a confirmation is valid, for messages; the statement above has the interval. */
 const FRESH_MINUTES = 10
 
-/** For acts that a stolen session must not be enough for. Tokens have no session: they prove themselves in each request. */
+/** For sensitive actions, so that a stolen session is not enough. Tokens need no confirmation: every request has the token. */
 export function requireFresh(session: Session | null): void {
   if (session && !session.fresh)
     throw new Fault('proof_required', {
@@ -252,7 +252,7 @@ export function requireFresh(session: Session | null): void {
     })
 }
 
-/** Of a session that may do nothing but give or set up its second factor. */
+/** The error for a session that must first give or set up its second factor. */
 export function requireFactor(session: Session): void {
   if (!session.lacksFactor) return
   const proofs = session.proofs.filter((proof) => proof !== 'password' && proof !== 'sso')
@@ -262,7 +262,7 @@ export function requireFactor(session: Session): void {
   })
 }
 
-/** Says what the console should ask for. */
+/** Tells the console which confirmation to ask for. */
 const PROOF_HEADER = 'x-tollgate-proof'
 
 function digestOf(token: string): Buffer {

@@ -1,6 +1,6 @@
-// Sign-up: a mail with a link, and behind the link a password, a person and an account of their own. Also the mail with which somebody who
-// forgot their password chooses a new one. A password is only ever chosen by whoever can read the mailbox, so that nobody can prepare an
-// account for an address that is not theirs. What is answered, and when, does not depend on whether an address is known here.
+// Sign-up: a mail with a link, where a person chooses a password and gets an account. Also the mail with which a person who
+// forgot their password chooses a new one. A password can be chosen only through the mailbox, so nobody can prepare an
+// account for an address that is not theirs. Neither the answer nor its time depends on whether an address is known here.
 import { createHash } from 'node:crypto'
 import type { Accounts } from '../admission/accounts.ts'
 import type { Branding } from '../branding/branding.ts'
@@ -35,9 +35,9 @@ export interface SignUp {
   change(settings: SignUpSettings, by: By): Promise<SignUpSettings>
   /** For visitors without a session. */
   view(): Promise<SignUpView>
-  /** Sends a mail with a link; to somebody who has a login already, a mail that says so. */
+  /** Sends a mail with a link; if the address already has a login, a mail that says so. */
   request(email: string, visit: SessionUse): Promise<void>
-  /** Sends a mail with a link to choose a new password, if somebody has this address. */
+  /** Sends a mail with a link to choose a new password, if a person has this address. */
   requestPassword(email: string, visit: SessionUse): Promise<void>
   /** Returns the link, which is also sent if there is a mail server. */
   invite(email: string, by: By): Promise<string>
@@ -48,7 +48,7 @@ export interface SignUp {
   finish(token: string, input: FinishInput, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
   previews(): MailPreview[]
   previewHtml(name: string): string
-  /** Waits for mails that were asked for and are not stored yet. */
+  /** Waits until all requested mails are stored. */
   idle(): Promise<void>
 }
 
@@ -63,7 +63,7 @@ interface FinishInput {
 export interface PersonMail extends Mail {
   readonly to: string
   readonly event: string
-  /** The id of whom or what it is about. */
+  /** The id of the person or account that it is about. */
   readonly about: string
 }
 
@@ -78,7 +78,7 @@ interface SignUpDeps extends PeopleDeps {
   readonly branding: Pick<Branding, 'get'>
   readonly publicUrl: () => string
   readonly log: Log
-  /** With which mailboxes are digested. */
+  /** The key for digests of mailboxes. */
   readonly mailboxKey: Buffer
   /** Undefined: no mail server is configured. */
   readonly mails: PersonMails | undefined
@@ -103,7 +103,7 @@ const CONFIRM_HOURS = 24
 const PASSWORD_HOURS = 1
 /** Mails whose rows are being written. Each takes a few milliseconds. */
 const WRITING_MAX = 100
-/** As the maker of links that nobody but the visitor asked for. */
+/** The creator of links that visitors requested. */
 const BY_VISITOR = 'sign-up'
 
 const READ = statement('sign_up_read', `select value from setting where name = 'sign-up'`)
@@ -168,13 +168,13 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     if (writing.size >= WRITING_MAX) throw new Fault('unavailable', { retryAfterSeconds: 5 })
     const work = run().then(
       () => undefined,
-      (error: unknown) => log.error({ err: error }, 'a mail that was asked for could not be stored'),
+      (error: unknown) => log.error({ err: error }, 'a requested mail could not be stored'),
     )
     writing.add(work)
     void work.finally(() => writing.delete(work))
   }
 
-  /** The same for every address. Strangers who sign up with a domain must not keep its people from choosing a new password, so the domain counts for sign-up only. */
+  /** Limits apply to known and unknown addresses alike. The limit per domain counts sign-ups only, so that sign-ups by strangers cannot block password resets for people of that domain. */
   async function brake(box: Mailbox, { ip }: SessionUse, now: SignUpSettings, isSignUp: boolean) {
     const { perNetworkPerHour, perDomainPerDay } = now
     if (!deps.mails) throw noMails()
@@ -266,7 +266,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       const { email } = invite
       const now = await settings()
       const box = requireMailbox(email)
-      // Sign-up may have been closed since the mail was sent; who was invited stays invited.
+      // Sign-up may have been closed since the mail was sent. Invitations stay valid.
       if (invite.made_by === BY_VISITOR) requireOpen(now, box)
       else if (now.mode === 'off') throw closed()
       if (now.terms && terms !== now.terms.version)
@@ -301,14 +301,14 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     idle: async () => void (await Promise.all(writing)),
   }
 
-  /** The one mailbox gets its starting credits once, also if its person was deleted meanwhile. */
+  /** A mailbox gets starting credits once, even if its person was deleted meanwhile. */
   async function openAccount(
     tx: Queryable,
     box: Mailbox,
     { name, settings: now, by }: { name: string; settings: SignUpSettings; by: By },
   ): Promise<string> {
     const credits = parseCredits(now.credits) ?? 0n
-    // Before the account, whose last statement takes the audit's lock: two who share a mailbox wait for each other here.
+    // Before the account is created, which takes the lock of the audit log last: two sign-ups with one mailbox wait for each other here.
     const [first] = credits > 0n ? await tx.query(TAKE_CREDITS, [sign(deps.mailboxKey, box.key)]) : []
     const given = first ? { credits, note: 'starting credits' } : {}
     return deps.accounts.createIn(tx, { name, limits: now.limits, ...given }, by)
@@ -328,7 +328,7 @@ function requireMailbox(email: string): Mailbox {
   return box
 }
 
-/** Looks at the domain only, so that it says nothing about the mailbox. */
+/** Checks only the domain, so that the answer reveals nothing about the mailbox. */
 function requireOpen({ mode, domains, blockedDomains }: SignUpSettings, { domain }: Mailbox): void {
   if (mode !== 'open' && mode !== 'domain') throw closed()
   if (isListed(domain, blockedDomains))

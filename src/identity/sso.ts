@@ -1,5 +1,5 @@
-// Single sign-on. A person is who the issuer says (issuer and subject), never whoever has the same e-mail address: a login that is not known yet
-// makes a new person, or is connected to an existing one who proves to be that person. Memberships follow the provider's groups and domains at
+// Single sign-on. A person is identified by issuer and subject, never by the e-mail address. An unknown login
+// creates a person, or is connected to an existing person who proves their identity. Memberships follow the provider's groups and domains at
 // each login.
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
@@ -17,10 +17,10 @@ import type { Session, SessionUse } from './sessions.ts'
 import type { LoginStep, SecurityView } from './views.ts'
 
 export interface Sso {
-  /** Where the browser goes, and the token that its cookie holds meanwhile. With a session: to connect a login, or to prove who the person is. */
+  /** Returns the provider's address and the value of the flow cookie. With a session: to connect a login, or to confirm the person's identity. */
   begin(provider: string, purpose: Purpose, session?: Session): Promise<{ url: string; token: string }>
   finish(input: Return, session: Session | undefined, visit: SessionUse, by: By): Promise<Finished>
-  /** Connects the login that waits to the person who has its e-mail address, by their password, and a code if they have a second factor. */
+  /** Connects the pending login to the person with its e-mail address, who proves it by password and, if they have one, second factor. */
   connect(input: Connect, visit: SessionUse, by: By): Promise<SignedIn>
   identities(person: string): Promise<SecurityView['identities']>
   disconnect(session: Session, identity: string, by: By): Promise<void>
@@ -32,7 +32,7 @@ type Purpose = 'login' | 'connect' | 'proof'
 
 interface Return {
   readonly provider: string
-  /** The query of the address that the browser came back to. */
+  /** The query string of the redirect. */
   readonly parameters: string
   readonly token: string | undefined
 }
@@ -50,7 +50,7 @@ interface SignedIn {
 
 type Finished =
   | ({ readonly kind: 'signed-in' } & SignedIn)
-  /** The person with this e-mail address has to prove that it is them; the token takes the cookie's place. */
+  /** The person with this e-mail address must prove their identity first; the token replaces the cookie. */
   | { readonly kind: 'password'; readonly token: string; readonly needs: LoginStep['needs'] }
   | { readonly kind: 'connected' | 'proved' }
 
@@ -108,7 +108,7 @@ const MEMBERSHIPS = statement(
 )
 const JOIN = statement(
   'sso_join',
-  // A directory that has ended somebody is not overruled by a login.
+  // A login does not restore a membership that a directory has deactivated.
   `insert into membership (account_id, person_id, role, provider_id) select $1, $2, $3, $4
    where not exists (select 1 from scim_user s where s.scope = $1 and s.person_id = $2 and not s.active) on conflict do nothing returning role`,
 )
@@ -186,14 +186,14 @@ export function createSso(deps: SsoDeps): Sso {
     return factors.some(({ kind }) => kind === 'totp') ? ['totp', 'recovery'] : ['recovery']
   }
 
-  /** No way in yet, and the provider's own domain. */
+  /** The person has no login yet, and the provider is responsible for their domain. */
   async function isExpected(person: string, provider: StoredProvider, domain: string): Promise<boolean> {
     if (!provider.domains.some((one) => one.domain === domain)) return false
     const [way] = await database.query(WAY_IN, [person])
     return way === undefined
   }
 
-  /** Somebody whom nobody here knows by this login. */
+  /** The first login with an unknown issuer and subject. */
   async function firstTime(
     provider: StoredProvider,
     claims: Claims,
@@ -213,7 +213,7 @@ export function createSso(deps: SsoDeps): Sso {
       })
     const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
     if (known) {
-      // Somebody whom a directory made and who has no way in yet comes by the provider of their domain.
+      // A person whom a directory created, and who has no login yet, may use the provider of their domain.
       if (known.password === null && (await isExpected(known.id, provider, domain))) {
         const { visit, by } = about
         await database.transaction((tx) => insertIdentity(tx, known.id, provider.id, claims))
@@ -260,7 +260,7 @@ export function createSso(deps: SsoDeps): Sso {
   ): Promise<Finished> {
     const flow = await flows.finish<Begun>('sso', token)
     if (!flow) throw notBegun('unknown, finished or too old')
-    // The answer of one provider is never taken for another's (mix-up), nor in another session than the one that asked.
+    // The answer must come from the provider that was asked (mix-up attack), and to the session that asked.
     if (flow.data.provider !== id) throw notBegun('another provider')
     const { purpose } = flow.data
     if (purpose !== 'login' && (!session || session.id !== flow.data.session)) throw notBegun('another session')
@@ -287,7 +287,7 @@ export function createSso(deps: SsoDeps): Sso {
     return { kind: 'connected' }
   }
 
-  /** The person reads a sentence; why exactly is for the operator. */
+  /** Stores the exact reason in the audit log, for operators. The person sees only the message. */
   async function refusal(provider: string, { message, details }: Fault, by: By): Promise<void> {
     const detail = { provider, why: String(details.internal?.why ?? message).slice(0, 300) }
     await database.transaction((tx) => audit.write(tx, by, { action: 'session.refuse', object: 'unknown', detail }))
@@ -305,7 +305,7 @@ export function createSso(deps: SsoDeps): Sso {
     },
 
     async finish(input, session, visit, by) {
-      // Each refusal is written down, so a network that causes many waits.
+      // Every rejected login is written to the audit log, so attempts are limited per network.
       const attempt = await attempts.begin({ ip: visit.ip })
       const done = await finish(input, session, visit, by).catch(async (error: unknown) => {
         if (error instanceof Fault && error.blame === 'caller') await refusal(input.provider, error, by)
@@ -317,14 +317,14 @@ export function createSso(deps: SsoDeps): Sso {
     },
 
     async connect({ token, password, code }, visit, by) {
-      // A mistyped password leaves it waiting.
+      // Only reads the flow, so that a mistyped password does not end it.
       const waiting = await flows.look<Waiting>('link-identity', token)
       const email = waiting?.data.claims.email
       if (!waiting || email === undefined) throw notBegun('nothing waits')
       const { claims } = waiting.data
       const provider = await enabled(waiting.data.provider)
       const id = await checkLogin(deps, { email, password }, visit, by)
-      // Without the second factor a stolen password would be enough to connect one's own login for good.
+      // Without the second factor, a thief of the password could connect their own login permanently.
       const isProtected = (await factorsOf(id)).length > 0
       if (isProtected) await deps.factors.check(id, code ?? '', visit, { ...by, actor: email })
       if (id !== waiting.person || !(await flows.finish('link-identity', token))) throw notBegun('another person')
@@ -376,7 +376,7 @@ export function createSso(deps: SsoDeps): Sso {
       const provider = await providers.get(id)
       const told = await oidc.readLogout(providers.clientOf(provider), token)
       await database.transaction(async (tx) => {
-        // A token that somebody kept must not end the session of a later login.
+        // A replayed token must not end the session of a later login.
         if (!(await flows.firstSeen(tx, `logout ${told.issuer} ${told.id}`, 2 * LOGOUT_MINUTES_MAX)))
           throw new Fault('request_invalid', { message: 'This logout token was used already.' })
         const ended =
@@ -393,7 +393,7 @@ export function createSso(deps: SsoDeps): Sso {
 
 const NOBODY_ASKS = { mayGive: () => true, mayRemoveLastOwner: false }
 
-/** Makes memberships that single sign-on made fit the provider's groups and domains of today; those that were made by hand stay as they are. */
+/** Updates the memberships that single sign-on created from the provider's current groups and domains. Memberships that were created otherwise are not changed. */
 async function follow(
   deps: SsoDeps,
   { provider, person, claims }: { provider: StoredProvider; person: string; claims: Claims },
@@ -442,7 +442,7 @@ async function followOperator(
   if (row?.from === provider.id) await unlessLast(members.changeOperator(person, role, () => true, by))
 }
 
-/** The last owner or operator stays: somebody must be able to let others in. */
+/** The last owner or operator keeps the role. Otherwise nobody could invite others. */
 async function unlessLast(change: Promise<void>): Promise<void> {
   await change.catch((error: unknown) => {
     if (!(error instanceof Fault) || error.kind !== 'conflict') throw error
@@ -455,7 +455,7 @@ interface Wanted {
   readonly operator: OperatorRole | null
 }
 
-/** Which roles in which accounts the provider's answer leads to. Where several fit, the first of the list of roles counts. */
+/** The roles that the provider's groups and domains give. If several match in an account, the highest counts. */
 function wantedBy({ domains, groups }: StoredProvider, claims: Claims): Wanted {
   const theirs = new Set(claims.groups)
   const domain = claims.emailVerified && claims.email !== undefined ? domainOf(claims.email) : undefined

@@ -1,6 +1,6 @@
-// Tokens of the operator API: for the whole gateway, or for one account. A token is shown once; the row has a keyed digest. What a token may do is
-// what its scopes name, and never more than the person who made it may do at that moment, so that it ends with their rights. It is looked up in the
-// database on every call: revoking it, or changing a role, is felt at once by all processes.
+// Tokens of the operator API: for the whole gateway, or for one account. A token is shown once; the row has a keyed digest. A token may do
+// what its scopes name, but never more than its creator may do at that moment. It is looked up in the
+// database on every call, so a revocation or a changed role takes effect at once in all processes.
 import { isIP } from 'node:net'
 import { accountUnknown } from '../admission/accounts.ts'
 import { isRangeWithin, readIpRanges } from '../admission/api-key.ts'
@@ -12,18 +12,18 @@ import { newId, type World } from '../kernel/world.ts'
 import { type AccountRole, type OperatorRole, type Permission, rightsIn } from './roles.ts'
 import type { NewToken, TokenView } from './views.ts'
 
-/** A token in use: who it acts for, and within which bounds. */
+/** A token in use: for whom it acts, and its limits. */
 export interface TokenUse {
   readonly id: string
   readonly name: string
-  /** The one that the process was started with. */
+  /** The process was started with it. */
   readonly isFirst: boolean
   /** Null: of the whole gateway. */
   readonly account: string | null
   readonly scopes: readonly string[]
   /** The person who made it, or who made the token that made it. Null: made with the token of the first start. */
   readonly person: { readonly id: string; readonly email: string } | null
-  /** What that person is now; a token of nobody has all rights of its place. */
+  /** That person's current roles; a token without a person has all rights in the gateway or its account. */
   readonly role: OperatorRole | null
   readonly accountRole: AccountRole | null
   /** Until when, and from where. Null: without end, and from everywhere. */
@@ -38,7 +38,7 @@ interface Bounds {
 interface Maker {
   readonly may: (permission: Permission) => boolean
   readonly person: string | null
-  /** The token that makes it: its bounds hold for what it makes, and its end ends it. */
+  /** The token with which it is created. The new token has at most the same bounds, and is revoked with it. */
   readonly token: Pick<TokenUse, 'id' | 'bounds' | 'isFirst'> | undefined
 }
 
@@ -53,11 +53,11 @@ interface TokenInput {
 export interface Tokens {
   list(account: string | null): Promise<TokenView[]>
   create(account: string | null, input: TokenInput, maker: Maker, by: By): Promise<NewToken>
-  /** And all that were made with it, and with those; what the token of the first start made stays. */
+  /** Also revokes all tokens that descend from it, except for tokens created with the first token. */
   revoke(account: string | null, id: string, by: By): Promise<TokenView>
   /** Throws if it may not be used, or not from this address. */
   use(token: string, ip: string): Promise<TokenUse>
-  /** The token that this process was started with becomes one of them. */
+  /** Registers the token with which this process was started. */
   adopt(token: string): Promise<void>
 }
 
@@ -98,7 +98,7 @@ const LIST = statement(
   'token_list',
   `select ${COLUMNS} from access_token where account_id is not distinct from $1 order by revoked_at is not null, created_at desc limit 500`,
 )
-// The account's row is locked, so that many at once are counted too.
+// Locks the account's row, so that concurrent requests cannot exceed the limit.
 const LOCK_ACCOUNT = statement('token_account', 'select 1 from account where id = $1 for no key update')
 const LIVE = statement(
   'token_live',
@@ -115,7 +115,7 @@ const REVOKE = statement(
   'token_revoke',
   `update access_token set revoked_at = coalesce(revoked_at, now()) where id = $2 and account_id is not distinct from $1 returning ${COLUMNS}`,
 )
-// One that is being revoked waits until what it makes is there, and takes it along.
+// Revoking the parent waits for this lock, and then revokes the new token too.
 const LOCK_PARENT = statement(
   'token_lock_parent',
   'select 1 from access_token where id = $1 and revoked_at is null for share',
@@ -159,7 +159,7 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
         const [live] = await tx.query<{ count: number }>(LIVE, [account])
         if ((live?.count ?? 0) >= LIVE_MAX)
           throw new Fault('conflict', { message: `There are ${LIVE_MAX} tokens already. Revoke one first.` })
-        // What the token of the first start made stays: it is replaced by one of them.
+        // Tokens created with the first token have no parent, because they are meant to replace it.
         const parent = maker.token && !maker.token.isFirst ? maker.token.id : null
         if (parent !== null && !(await tx.query(LOCK_PARENT, [parent]))[0])
           throw new Fault('key_unknown', { message: 'This token was revoked.' })
@@ -184,7 +184,7 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
           ...{ action: 'token.revoke', object: id, detail: { name: row.name } },
           ...{ before: { revokedAt: was?.revoked_at ?? null }, after: { revokedAt: row.revoked_at } },
         })
-        // Level by level: each statement waits for those that still make one, and sees what they made.
+        // One level at a time: each statement waits for tokens that are being created, and then sees them.
         for (let parents = [id]; parents.length > 0; ) {
           const made = await tx.query<Row>(REVOKE_MADE, [parents])
           for (const { id: child, name, revoked_at: revokedAt } of made)
@@ -201,7 +201,7 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
     async use(token, ip) {
       const digest = digestOf(token)
       const [row] = await database.query<UsedRow>(USE, [digest])
-      // Each process takes the one that it was started with, so that another in the environment ends the old one.
+      // A process accepts only the first token that it was started with, so a new one in the environment replaces the old one.
       if (!row || (row.is_first && !(own && sameBytes(own, digest))))
         throw new Fault('key_unknown', { message: 'This operator token is not valid.' })
       if (row.revoked) throw new Fault('key_unknown', { message: 'This token was revoked.' })

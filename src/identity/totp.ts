@@ -33,14 +33,14 @@ export function totpAt(secret: Buffer, step: number, digits = DIGITS): string {
   return String((hash.readUInt32BE(offset) & 0x7fffffff) % 10 ** digits).padStart(digits, '0')
 }
 
-/** The time step whose code this is; undefined if it is none of now. */
+/** The time step of this code; undefined if it is not a current code. */
 export function totpStep(secret: Buffer, code: string, nowMs: number): number | undefined {
   const now = Math.floor(nowMs / 1000 / STEP_SECONDS)
   for (let step = now - DRIFT_STEPS; step <= now + DRIFT_STEPS; step++) if (totpAt(secret, step) === code) return step
   return undefined
 }
 
-/** What an app reads as a QR code or takes as a link. */
+/** The otpauth URI for a QR code or link. */
 export function totpUri(secret: Buffer, { issuer, account }: { issuer: string; account: string }): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`
   return `otpauth://totp/${label}?secret=${base32(secret)}&issuer=${encodeURIComponent(issuer)}`

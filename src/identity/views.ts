@@ -82,7 +82,7 @@ export const sessionView = z.object({
   lastSeenAt: time,
   ip: z.string(),
   userAgent: z.string(),
-  /** How the person came in: `link` is a login link of the operator's. */
+  /** How the person signed in; `link`: by a login link from an operator. */
   method: z.enum(['password', 'passkey', 'sso', 'link']),
   /** A second factor was part of it. */
   secondFactor: z.boolean(),
@@ -104,14 +104,14 @@ export type SavedView = z.infer<typeof savedView>
 
 const anyRole = z.enum([...OPERATOR_ROLES, ...ACCOUNT_ROLES])
 
-/** What the gateway asks of everybody who signs in. */
+/** Rules for all logins. */
 export const loginPolicy = z.strictObject({
   /** People with one of these roles need a second factor. */
   secondFactorRoles: z.array(anyRole).default([]),
 })
 export type LoginPolicy = z.output<typeof loginPolicy>
 
-/** Something besides the password: a passkey, or the codes of an authenticator app. */
+/** A second factor: a passkey, or an authenticator app. */
 const factorView = z.object({
   id: z.string(),
   kind: z.enum(['passkey', 'totp']),
@@ -121,13 +121,13 @@ const factorView = z.object({
 })
 export type FactorView = z.infer<typeof factorView>
 
-/** What a person can sign in by. */
+/** A person's login methods. */
 export const securityView = z.object({
   hasPassword: z.boolean(),
   factors: z.array(factorView),
   /** How many recovery codes are left. */
   recoveryCodes: count,
-  /** A role of the person asks for a second factor. */
+  /** A role of the person requires a second factor. */
   factorRequired: z.boolean(),
   /** Passkeys need an address with a host name. */
   passkeysPossible: z.boolean(),
@@ -153,7 +153,7 @@ export type TotpSecret = z.infer<typeof totpSecret>
 export const recoveryCodes = z.object({ codes: z.array(z.string()).nullable() })
 export type RecoveryCodes = z.infer<typeof recoveryCodes>
 
-/** What a browser is asked to do with a passkey, as `navigator.credentials` takes it. */
+/** The options for `navigator.credentials`. */
 export const passkeyOptions = z.object({ options: z.record(z.string(), z.unknown()) })
 export type PasskeyOptions = z.infer<typeof passkeyOptions>
 
@@ -167,7 +167,7 @@ const domainMapping = z.strictObject({
 })
 const groupMapping = z.strictObject({
   group: z.string(),
-  /** Null: those who run the gateway. */
+  /** Null: a gateway role. */
   account: z.string().nullable(),
   role: z.string(),
 })
@@ -182,19 +182,19 @@ export const loginProvider = z.object({
   scopes: z.array(z.string()),
   /** The claim that lists a person's groups. */
   groupsClaim: z.string(),
-  /** It asks for a second factor itself, so none of ours is asked for after it. */
+  /** The provider checks a second factor itself, so the gateway asks for none. */
   provesSecondFactor: z.boolean(),
   enabled: z.boolean(),
   domains: z.array(domainMapping),
   groups: z.array(groupMapping),
-  /** To be registered there. */
+  /** To be registered at the provider. */
   redirectUri: z.string(),
   backchannelLogoutUri: z.string(),
   updatedAt: time,
 })
 export type LoginProvider = z.infer<typeof loginProvider>
 
-/** What the provider's own description says. */
+/** The result of reading the provider's metadata. */
 export const providerTest = z.object({ ok: z.boolean(), message: z.string() })
 export type ProviderTest = z.infer<typeof providerTest>
 
@@ -205,10 +205,10 @@ export const loginOptions = z.object({
 })
 export type LoginOptions = z.infer<typeof loginOptions>
 
-/** How far somebody has come. */
+/** The state of a login. */
 export const loginStep = z.object({
   signedIn: z.boolean(),
-  /** What is still to be given: one of these second factors, or the password of the person to whom the provider's login is to be connected. */
+  /** What is still needed: one of these second factors, or the password of the person to whom the login is to be connected. */
   needs: z.array(z.enum(['passkey', 'totp', 'recovery', 'password', 'sso'])),
 })
 export type LoginStep = z.infer<typeof loginStep>
@@ -221,48 +221,48 @@ export type SsoStep = z.infer<typeof ssoStep>
 /** `invitation`: people whom an operator invites; `domain`: people with a mailbox at one of these domains. */
 const mode = z.enum(['off', 'invitation', 'domain', 'open'])
 
-/** What people must accept; another version is shown to those who come after it. */
+/** The terms that people must accept when they sign up. */
 const terms = z.object({ version: z.string(), url: z.string() })
 
 export const signUpSettings = z.object({
   mode,
   /** Of mode `domain`, each with all names below it. */
   domains: z.array(z.string()),
-  /** Nobody signs up with an address at one of these, or below one. */
+  /** Addresses of these domains and their subdomains cannot sign up. */
   blockedDomains: z.array(z.string()),
-  /** What a new account begins with, once for each mailbox. */
+  /** Starting credits of a new account, once per mailbox. */
   credits,
   /** Of each new account. */
   limits: limitsView,
   terms: terms.nullable(),
-  /** Mails that one network address may ask for in an hour. */
+  /** Mails per hour that can be requested from one network. */
   perNetworkPerHour: z.number().int(),
-  /** Mails that may be asked for in a day for mailboxes of one domain. */
+  /** Mails per day that can be requested for mailboxes of one domain. */
   perDomainPerDay: z.number().int(),
 })
 export type SignUpSettings = z.infer<typeof signUpSettings>
 
-/** What a visitor has to know. */
+/** The settings that visitors see. */
 export const signUpView = z.object({
   mode,
   domains: z.array(z.string()),
   terms: terms.nullable(),
-  /** Whether a mail with a link to choose a new password can be asked for. */
+  /** Whether people can request a mail to choose a new password. */
   passwordByMail: z.boolean(),
 })
 export type SignUpView = z.infer<typeof signUpView>
 
-/** Whose link it is. */
+/** The address of a link, and the terms to accept. */
 export const signUpLink = z.object({ email: z.string(), terms: terms.nullable() })
 export type SignUpLink = z.infer<typeof signUpLink>
 
-/** The same for every address, known or not. */
+/** The same answer for known and unknown addresses. */
 export const mailAsked = z.object({ sent: z.literal(true) })
 
 export const signUpInvite = z.object({ id: z.string(), email: z.string(), createdAt: time, expiresAt: time })
 export type SignUpInvite = z.infer<typeof signUpInvite>
 
-/** A mail as people get it, made with an example. */
+/** A mail with example values. */
 export const mailPreview = z.object({
   name: z.string(),
   about: z.string(),
