@@ -31,7 +31,7 @@ export interface Receiver {
   readonly rowsMax: number
   /** The receiver needs complete hours or days. */
   readonly everyMs?: number
-  /** Whether the receiver does not know this account; its rows are then skipped. */
+  /** Whether the receiver knows this account; rows of unknown accounts are skipped. Absent: it knows all. */
   readonly knows?: (account: string) => boolean
   send(rows: readonly UsageRow[]): Promise<Sent>
   /** Tests the receiver by a request that changes no meter. */
