@@ -431,14 +431,14 @@ test('what a document says under x-tollgate is read only if it is trusted, and n
 
 test('each preset is a valid product whose answers are simulated; list prices become credits, and what has none needs a price', async () => {
   const { data } = await g.operator<{
-    items: { name: string; tried: boolean; operations: { id: string; usd: object | null }[] }[]
+    items: { name: string; tested: boolean; operations: { id: string; usd: object | null }[] }[]
   }>('GET', '/products/presets')
   assert.deepEqual(
     data.items.map(({ name }) => name),
     ['brave-search', 'tavily', 'serper', 'firecrawl', 'dataforseo', 'similarweb', 'x-api'],
   )
-  for (const { name: preset, tried, operations } of data.items) {
-    assert.equal(tried, false)
+  for (const { name: preset, tested, operations } of data.items) {
+    assert.equal(tested, false)
     const isListed = operations.every(({ usd }) => usd !== null)
     const ask = (more: object) =>
       g.operator<{ message?: string; problems?: string[] }>('POST', '/products', { id: preset, preset, ...more })
