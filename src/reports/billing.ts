@@ -1,5 +1,5 @@
-// What a credit is worth, and whom customers ask: set by the operator, shown beside credits and on statements. Each change is kept, so that the statement of a month says what was
-// true at its end.
+// The worth of a credit and the contact for customers: set by the operator, shown beside credits and on statements. The history is stored, so that a statement shows what was
+// set at the end of its month.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
@@ -9,9 +9,9 @@ import type { BillingView, CreditWorth } from './views.ts'
 
 export interface Billing {
   get(): Promise<BillingView>
-  /** What is absent stays; null takes it away. */
+  /** Absent: unchanged; null: removed. */
   change(patch: BillingPatch, by: By): Promise<BillingView>
-  /** What a credit was worth at a moment; null: nobody had said by now. */
+  /** The worth of a credit at a moment; null: never set. */
   worthAt(ms: number): Promise<CreditWorth | null>
 }
 
@@ -30,7 +30,7 @@ const PUT = statement(
   'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
 )
 const REMOVE = statement('billing_remove', 'delete from setting where name = $1')
-/** More changes than anybody makes; the oldest go first. */
+/** Stored changes; older ones are dropped. */
 const CHANGES_MAX = 1_000
 
 export function createBilling({ database, audit, world }: { database: Database; audit: Audit; world: World }): Billing {
@@ -70,7 +70,7 @@ export function createBilling({ database, audit, world }: { database: Database; 
     async worthAt(ms) {
       const { history } = await read(database)
       const then = history.findLast(({ at }) => Date.parse(at) <= ms)
-      // What was said first is the best that is known of the time before it.
+      // For the time before the first setting, the first one is used.
       return (then ?? history[0])?.worth ?? null
     },
   }

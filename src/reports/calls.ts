@@ -1,5 +1,5 @@
-// Calls, one by one: pages of them in any order, and one with how its charge came about. Calls that were rejected before they held anything stand
-// in a table of their own and are listed among the others.
+// Single calls: pages in any order, and one call with the computation of its charge. Calls that were rejected before credits were held are
+// in a table of their own, and are listed among the others.
 import { type Queryable, statement, type Value } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { FAULTS, isFaultName } from '../kernel/fault.ts'
@@ -12,28 +12,28 @@ import type { ChargeLine } from '../meter/charge.ts'
 import { UNITS, type Unit } from '../meter/kind.ts'
 
 export interface UsageFilter extends CallFilter, Paging {
-  /** What the list is in the order of; by itself the moment at which calls began. */
+  /** The order of the list; by default the start of the calls. */
   readonly sort?: UsageSort | undefined
-  /** The least first. */
+  /** The smallest first. */
   readonly ascending?: boolean | undefined
 }
 
 type UsageSort = 'time' | 'duration' | 'charged'
 
-/** Whose call it was, besides what it was. */
+/** The call with its account. */
 export type ListedCall = UsageView & { account: string }
 type KnownDetail = Omit<UsageDetail, 'content' | 'trace'>
 
 /** Sorts after every id. */
 const LAST = '~'
-/** The column by which a list is in order, and the most that it holds. */
+/** The sort column, and its maximum value. */
 const PLACES = {
   time: { COLUMN: '0', most: 0n },
   duration: { COLUMN: 'u.duration_ms', most: 2_147_483_647n },
   charged: { COLUMN: 'u.charged', most: 9_223_372_036_854_775_807n },
 } satisfies Record<UsageSort, unknown>
 
-/** A page begins after the last row of the one before: by what the calls took or cost, and then by their ids. */
+/** A page starts after the last row of the previous one: by the sort column, then by id. */
 export async function readCalls(database: Queryable, filter: UsageFilter): Promise<Page<ListedCall>> {
   const { limit, sort = 'time', ascending = false } = filter
   const values = new Values()
@@ -68,12 +68,12 @@ function usagePart(filter: UsageFilter, values: Values, COUNT: string): string {
         ? `u.id ${THAN} ${values.put(after.id)}::text`
         : `(${COLUMN}, u.id) ${THAN} (${values.put(String(after.place))}::bigint, ${values.put(after.id)}::text)`
   const BY = sort === 'time' ? `u.id ${WAY}` : `${COLUMN} ${WAY}, u.id ${WAY}`
-  // First which rows, and then what belongs to them: joined before, every row of a range would be looked up.
+  // The rows are selected first and joined then. Otherwise the join would run for every row of the range.
   return `(select u.place, ${USAGE_FIELDS}
     from (select ${COLUMN}::bigint as place, u.* from usage u where ${WHERE} and ${AFTER} order by ${BY} limit ${COUNT}) u ${OF_USAGE})`
 }
 
-/** A rejection took and cost nothing, so all of them have one place, in whichever order. */
+/** Rejected calls have duration and charge zero, so all of them have the same sort value. */
 function refusalPart(filter: UsageFilter, values: Values, COUNT: string): string {
   const [WAY, THAN] = filter.ascending ? ['asc', '>'] : ['desc', '<']
   const after = placeOf(filter)
@@ -83,7 +83,7 @@ function refusalPart(filter: UsageFilter, values: Values, COUNT: string): string
     from (select u.* from refusal u where ${WHERE} and ${AFTER} order by u.id ${WAY} limit ${COUNT}) u ${OF_REFUSED})`
 }
 
-/** After which row a page begins: its place and id, and the id that this means for rejections, whose place is zero. */
+/** The row after which a page starts: its sort value and id; and the id after which rejected calls start, whose sort value is zero. */
 function placeOf({ cursor, sort = 'time', ascending = false }: UsageFilter) {
   if (cursor === undefined) return undefined
   const [, place, id = ''] = /^(-?\d{1,19})_(.*)$/.exec(cursor) ?? []
@@ -106,14 +106,14 @@ export async function readCall(
 
 type UsageField = Exclude<keyof UsageView, 'id' | 'units'>
 
-/** Keys of one name are told apart, as a rotated one and its successor always have the same. */
+/** The key's name with its last characters, because a rotated key has the same name as its successor. */
 export const KEY_NAME = `case when exists (select 1 from api_key o where o.account_id = k.account_id and o.name = k.name and o.id <> k.id)
      then k.name || ' (…' || k.last4 || ')' else k.name end`
 
 const USAGE_FAULT = `u.attempt_log -> 'fault' ->> 'name'`
 const USAGE_MESSAGE = `u.attempt_log -> 'fault' ->> 'message'`
 
-/** Each field of the view comes from the column of its name, except these; `units` are made of the lines. */
+/** Each field of the view is the column of the same name, except these; `units` are computed from the lines. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   keyName: KEY_NAME,
   job: 'j.id',
@@ -121,13 +121,13 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   message: USAGE_MESSAGE,
   calls: '1',
   byok: `u.credential is not distinct from '${BYOK}'`,
-  // A zero says that there was none.
+  // Zero means that there was none.
   route: 'nullif(u.route, 0)',
   firstByteMs: 'nullif(u.first_byte_ms, 0)',
 } satisfies Partial<Record<UsageField, string>>
 const FIELDS = Object.keys(usageView.shape).filter((field) => field !== 'id' && field !== 'units')
 
-/** What a rejection has for each field; its columns have the names of usage where it has them. */
+/** The fields of a rejected call; columns that it has are named like those of usage. */
 const OF_REFUSAL: Readonly<Record<string, string>> = {
   at: 'u.at',
   product: 'u.product',
@@ -171,9 +171,9 @@ type UsageRow = Readonly<Record<UsageField, unknown>> & {
 function toView({ id, account_id: _, lines, catalog_version: __, attempt_log: ___, ...row }: UsageRow): UsageView {
   const units: Partial<Record<Unit, number>> = {}
   for (const [unit, quantity] of lines) units[unit] = (units[unit] ?? 0) + quantity
-  // The tests read every answer by its view, so a column of another type than its field is found.
+  // The tests parse every answer with its view, so they find a column with a wrong type.
   const fields = Object.entries(row).map(([name, value]) => [name, shown(value)])
-  // Rows are written when a call ends; their ids, by which they are listed, say when it began.
+  // Rows are written when a call ends. Their ids contain the time of the start, by which they are listed.
   const at = new Date(timeOfId(id)).toISOString()
   return { id: `req_${id}`, ...(Object.fromEntries(fields) as Omit<UsageView, 'id' | 'units'>), at, units }
 }
@@ -183,7 +183,7 @@ function shown(value: unknown): unknown {
   return typeof value === 'bigint' ? formatCredits(value) : value
 }
 
-/** A rejection has a fault, and nothing else to tell. */
+/** The attempt log of a rejected call has only its fault. */
 function attemptLogOfRefusal({ outcome, fault: name, status, message }: UsageRow): AttemptLog | null {
   if (outcome !== 'rejected' || !isFaultName(name)) return null
   const { code, blame } = FAULTS[name]
@@ -207,7 +207,7 @@ function usageDetail(row: UsageRow): KnownDetail {
   return { ...toView(row), account: row.account_id, lines, catalogVersion: row.catalog_version, attemptLog }
 }
 
-/** A line before the rounding: whole millionths of a micro-credit. */
+/** A line before rounding, in millionths of a micro-credit. */
 function formatExact(amount: bigint): string {
   const fraction = (amount % 1_000_000_000_000n)
     .toString()
@@ -229,26 +229,26 @@ const ONE = statement(
    union all (select ${REFUSAL_FIELDS} from refusal u ${OF_REFUSED} where u.id = $1) limit 1`,
 )
 
-// Which calls are meant: one filter for lists, sums, latencies and CSV files, so that they are always about the same calls. Conditions are put
-// together from constants, each only where it is asked for, so that the planner sees what a question is about; what callers give are values.
+// The filter of calls, which lists, sums, latencies and CSV files share, so that they are about the same calls. The SQL is built
+// from constants, with only the conditions that are used, so that the planner can choose an index; input is passed as parameters.
 
 export interface CallFilter {
   /** Absent: the calls of all accounts. */
   readonly account?: string | undefined
-  /** Of all accounts: those for tests instead of the others. */
+  /** If all accounts are meant: only test accounts, instead of only others. */
   readonly test?: boolean | undefined
-  /** Moments at which calls began; `toMs` is the first moment after. */
+  /** The range of times at which calls started; `toMs` is exclusive. */
   readonly fromMs?: number | undefined
   readonly toMs?: number | undefined
   readonly product?: string | undefined
   readonly key?: string | undefined
   readonly endpoint?: string | undefined
-  /** Who answered, or was tried last. */
+  /** The vendor that answered, or was tried last. */
   readonly vendor?: string | undefined
   readonly client?: string | undefined
-  /** Calls that carry all of these. */
+  /** Calls with all of these labels. */
   readonly labels?: Readonly<Record<string, string>> | undefined
-  /** Of the ledger; or `succeeded` and `failed` by their status, of those that were not rejected. */
+  /** An outcome of the ledger; or `succeeded` and `failed`, by the status of calls that were not rejected. */
   readonly outcome?: string | undefined
   /** `429`, or `4xx`. */
   readonly status?: string | undefined
@@ -260,14 +260,14 @@ export interface CallFilter {
   readonly q?: string | undefined
 }
 
-/** What the hourly sums know. */
+/** Filters that the hourly sums can answer. */
 const SUMMED = new Set<string>(['account', 'test', 'fromMs', 'toMs', 'product', 'key'])
 
 export function isSummedByTheHour(filter: CallFilter): boolean {
   return Object.entries(filter).every(([name, value]) => value === undefined || SUMMED.has(name))
 }
 
-/** What the indexes of calls find. Every other condition is checked row by row. */
+/** Filters with an index. Every other condition is checked row by row. */
 const INDEXED = new Set<string>(['account', 'fromMs', 'toMs'])
 const isRequestId = (q: string) => q.startsWith('req_')
 
@@ -278,7 +278,7 @@ export function isIndexed(filter: CallFilter, isSorted: boolean): boolean {
   return Object.entries(filter).every(([name, value]) => value === undefined || INDEXED.has(name))
 }
 
-/** Values of a statement, each put in as its place. */
+/** The parameters of a statement; `put` returns the placeholder. */
 export class Values {
   readonly list: Value[] = []
 
@@ -287,7 +287,7 @@ export class Values {
   }
 }
 
-/** Where a table that is `u` has what is asked for. */
+/** The expressions of the filter for a table with the alias `u`. */
 type Columns = Readonly<
   Record<'outcome' | 'status' | 'charged' | 'duration' | 'vendor' | 'client' | 'labels' | 'fault' | 'message', string>
 >
@@ -304,7 +304,7 @@ export const USAGE: Columns = {
   message: `(${USAGE_MESSAGE})`,
 }
 
-/** Rejected before anything was held: it cost nothing, took no time and reached nobody. */
+/** Rejected calls have no charge, no duration and no vendor. */
 export const REFUSAL: Columns = {
   outcome: `'rejected'::text`,
   status: 'u.status',
@@ -317,7 +317,7 @@ export const REFUSAL: Columns = {
   message: 'u.message',
 }
 
-/** Whether the table can have any of them: what cannot is not read. */
+/** Whether the filter can match rows of the table; otherwise it is not read. */
 export const mayBeRefused = ({ outcome }: CallFilter) => outcome === undefined || outcome === 'rejected'
 export const mayBeUsage = ({ outcome }: CallFilter) => outcome !== 'rejected'
 
@@ -326,7 +326,7 @@ export function whereOf(filter: CallFilter, columns: Columns, values: Values): s
   return [...scopeOf(filter, values), ...detailsOf(filter, columns, values)].join(' and ')
 }
 
-/** Whose calls, and when: ids carry the time, so a range of time is a range of ids. */
+/** Conditions for account and time. Ids contain the time, so a range of time is a range of ids. */
 function scopeOf({ account, test, fromMs, toMs }: CallFilter, values: Values): string[] {
   return [
     account === undefined
@@ -337,7 +337,7 @@ function scopeOf({ account, test, fromMs, toMs }: CallFilter, values: Values): s
   ]
 }
 
-/** What the hourly sums know besides whose they are, and when. */
+/** Conditions of the hourly sums, besides account and time. */
 export function chosenOf({ product, key }: CallFilter, values: Values): string[] {
   return [
     ...(product === undefined ? [] : [`u.product = ${values.put(product)}::text`]),
@@ -372,7 +372,7 @@ function statusIs(column: string, status: string, values: Values): string {
   return `${column} between ${values.put(from)}::int and ${values.put(from + 99)}::int`
 }
 
-/** What is sought is the text itself, and no pattern. Capitals are compared as ASCII has them: by a language's rules it takes five times as long. */
+/** Searches for the literal text, not for a pattern. Case is ignored for ASCII only: the rules of a language take five times as long. */
 function holds({ fault, message, client }: Columns, q: string, values: Values): string {
   if (isRequestId(q)) return `u.id = ${values.put(q.slice('req_'.length))}::text`
   const sought = values.put(q.toLowerCase())

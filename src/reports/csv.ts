@@ -24,7 +24,7 @@ const PAGE_ROWS = 2_000
 const SUMS = sumRow.keyof().options
 const USAGE = usageView.keyof().options
 const ALL = callView.keyof().options
-/** What a member of the account gets, an operator, and an operator who looks at all accounts. */
+/** The columns for members of an account, for operators, and for operators with all accounts. */
 const CALLS = {
   member: USAGE.filter((name) => name !== 'cost' && name !== 'credential' && name !== 'vendor'),
   operator: USAGE,
@@ -61,7 +61,7 @@ export async function* sumsCsv(read: () => Promise<UsageSums>): AsyncGenerator<s
 
 const LABEL_SUMS = labelSum.keyof().options
 
-/** `hidden`: what is not for the reader. */
+/** `hidden`: columns that the reader may not see. */
 export async function* labelSumsCsv(
   read: () => Promise<readonly LabelSum[]>,
   hidden: ReadonlySet<keyof LabelSum>,
@@ -97,7 +97,7 @@ const STATEMENT = [
   ] as const),
 ]
 
-/** Each line with what it adds to the balance, so that the lines between the balances sum up to their difference. */
+/** Each line has its change of the balance, so the lines add up to closing minus opening balance. */
 export function statementCsv(statement: MonthlyStatement): string {
   const { account, month, worth, movements } = statement
   const row = (name: string, credits: string, more: Partial<Record<(typeof STATEMENT)[number], Cell>> = {}) => {
@@ -145,8 +145,8 @@ export function csvLine(cells: readonly Cell[]): string {
 }
 
 /**
- * A text that a spreadsheet would run as a formula is marked as text; amounts are numbers and stay as they are. A spreadsheet that separates cells
- * by semicolons or tabs finds cells within a text, and does not know its quotes, so that lines begin there too.
+ * Protects against CSV injection: text that a spreadsheet would run as a formula is marked as text. Amounts are numbers and stay as they are. A spreadsheet that separates cells
+ * by semicolons or tabs splits a quoted text, so the text after each of these is protected too.
  */
 function cellOf(cell: Cell): string {
   if (cell === null) return ''

@@ -1,4 +1,4 @@
-// What is used of limits, what keys did, whose credits end soon, and what has a name.
+// Usage of limits, figures of keys, low balances, the search, routes, and overviews of accounts.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
@@ -12,7 +12,7 @@ interface Summed {
   charged: bigint
   duration_ms: bigint
 }
-/** Rows that are looked at for the last error of each key. */
+/** Rows that are read to find the last error of each key. */
 const ERRORS_AMONG = 2_000
 const LISTED = 10
 
@@ -45,7 +45,7 @@ function fillOf({ name, unit, max, used, held }: CounterRow): FillView {
   }
 }
 
-/** Of an account: the limits of the account itself under `account`, those of its keys under their ids. */
+/** The limits of an account, under `account`, and of its keys, under their ids. */
 export async function readFills(database: Database, account: string): Promise<Map<string, FillView[]>> {
   const rows = await database.query<CounterRow>(COUNTERS, [account])
   const byScope = Map.groupBy(rows, ({ scope }) => scope)
@@ -88,7 +88,7 @@ export async function readKeyFigures(database: Database, account: string, days: 
   })
 }
 
-/** The accounts that will be empty first, but those for tests. */
+/** The accounts that run out first, without test accounts. */
 export async function readLowBalances(database: Database): Promise<HomeFigures['lowBalances']> {
   const rows = await database.query<{ id: string; name: string; available: bigint; week: bigint }>(LOW, [LISTED])
   return rows.map(({ id, name, available, week }) => ({
@@ -133,10 +133,10 @@ const LOW = statement(
    ) s join account a on a.id = s.account_id order by (a.posted - ${HELD('a')})::numeric / s.week limit $1`,
 )
 
-// One query for whatever has a name or an id: calls, jobs, keys, accounts, members.
+// The search: one query over names and ids of calls, jobs, keys, accounts and members.
 
 const FOUND_MAX = 8
-/** What all keys begin with finds none of them. */
+/** A shorter text is not compared with key prefixes, because all keys begin alike. */
 const PREFIX_CHARS_MIN = 9
 
 /** Of each kind, the accounts in which the person may see it; null: all. */
@@ -156,10 +156,10 @@ export async function search(database: Queryable, q: string, seen: SeenAccounts)
   return rows.map((row) => ({ ...row, account: ownAccountOf(row.account) }))
 }
 
-// A test account belongs to whoever sees the account of which it is the twin. What is sought is the text itself, and no pattern.
+// A test account is visible to everybody who sees its account. The search is for the literal text, not for a pattern.
 const SEEN = (PARAMETER: string) =>
   `(${PARAMETER}::text[] is null or regexp_replace(account_id, '_test$', '') = any(${PARAMETER}))`
-// Exactly this name comes first: a command that names an account or a key must see all of that name.
+// Exact names come first: a command that names an account or key must find all with that name.
 const NAMED = 'lower(name) = lower($1) desc'
 const SEARCH = statement(
   'search',
@@ -179,9 +179,9 @@ const SEARCH = statement(
     where strpos(p.email, lower($1)) > 0 and ($8::text[] is null or a.id = any($8)) order by p.email, a.id limit $3)`,
 )
 
-// How the routes of one product have done lately, from the calls themselves: to decide by which of them to take.
+// Recent figures of a product's routes, from single calls, as a basis for choosing routes.
 
-/** More calls than these, or of more accounts, say nothing new, and reading them takes its time. */
+/** The maximum of calls and accounts that are read: more would not change the result, but take time. */
 const CALLS_MAX = 50_000
 const ACCOUNTS_MAX = 2_000
 const HOUR_MS = 3_600_000
@@ -209,10 +209,10 @@ interface Row {
   cost: bigint | null
 }
 
-// The hourly sums say whose calls to read, and the key of usage, which begins with the account, finds them: what this costs grows with the calls
-// of the window, and not with the month in which they lie. An index of its own would cost every call something.
-// Test accounts reach simulated vendors, which say nothing about the routes.
-// An attempt that failed stands in the attempt log of its call, also where another route answered in the end.
+// The hourly sums give the accounts, and the primary key of usage, which begins with the account, finds their calls. So the cost grows with the calls
+// of the window, not of the whole month. An index for this would make every call slower.
+// Test accounts are left out, because they use simulated vendors.
+// A failed attempt is in the attempt log of its call, even if another route answered in the end.
 const FIGURES = statement(
   'route_figures',
   `with callers as materialized (
@@ -233,10 +233,10 @@ const FIGURES = statement(
    from served s full join missed m on m.route = s.route where coalesce(s.route, m.route) > 0 order by 1`,
 )
 
-// An account at a glance, from the hourly sums: what it costs does not grow with the number of calls.
+// The overview of an account, from the hourly sums, so its cost does not grow with the number of calls.
 
-// What is available of an account to whoever looks: its balance less what running calls hold. What processes have leased in advance, and no call
-// needs, counts as available, because it is given up before a call is refused for the lack of it.
+// The available balance: the balance minus what running calls hold. Credits that processes have leased and no call
+// needs count as available, because they are recalled before a call is rejected.
 
 /** Up to two days are shown by the hour, more by the day; in UTC. */
 const HOURLY_DAYS_MAX = 2
@@ -282,7 +282,7 @@ function daysLeft(available: bigint, week: bigint): number | null {
   return week > 0n ? Math.round((Number(available) / Number(week)) * 70) / 10 : null
 }
 
-/** What was taken and what it cost, of the calls whose cost is known; from the rows themselves, as only operators ask. */
+/** Charges and costs of the calls whose cost is known. Read from single calls, because only operators request it. */
 export async function readMargin(
   database: Database,
   account: string,
@@ -355,7 +355,7 @@ const MARGIN = statement(
    group by product order by sum(charged) desc, product limit 100`,
 )
 
-// What agents spent, each by its session or its program's name: those that spent most.
+// Spending of agents by session or program name, highest first.
 
 interface ClientRow {
   client: string
@@ -377,7 +377,7 @@ const CHARGES = statement(
 )
 const KNOWN = statement('statement_known_calls', 'select id from usage where account_id = $1 and id = any($2)')
 
-/** What each of these has cost so far. */
+/** The charges of each of these so far. */
 export async function readCharges(
   database: Queryable,
   account: string,
@@ -398,7 +398,7 @@ export async function readKnownCalls(
   return new Set(rows.map(({ id }) => `req_${id}`))
 }
 
-/** Ids carry the time, and sort before this. */
+/** Sorts after all ids, which contain the time. */
 const LAST = '~'
 
 export async function readClients(
@@ -417,7 +417,7 @@ export async function readClients(
   }))
 }
 
-// Why calls failed at a vendor lately: attempts that are alike, counted, each with the newest calls that met it.
+// Recent errors of a vendor: failed attempts grouped by cause, each with the newest calls.
 
 interface VendorErrorRow {
   readonly fault: string
@@ -431,7 +431,7 @@ interface VendorErrorRow {
   readonly newest: readonly { id: string; account: string; name: string | null; product: string }[]
 }
 
-/** Only the newest attempts are read: what is wrong now shows in them. */
+/** Only the newest attempts are read, because they show current problems. */
 const ATTEMPTS_MAX = 2_000
 const CAUSES_MAX = 20
 

@@ -1,5 +1,5 @@
-// What calls brought and what vendors took for them, by the hour, product and route: counted where the ledger settles, and added to the hour's
-// rows now and then, so that no sum over single calls is needed. A process that is killed loses the last seconds of it, never of the money.
+// Charges and vendor costs by hour, product and route: counted when calls are settled, and added to the hourly
+// rows from time to time, so that single calls need not be summed. A killed process loses its last seconds of these figures, but no money.
 import { type Database, statement } from '../database/database.ts'
 import { monthStart } from '../kernel/calendar.ts'
 import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
@@ -13,7 +13,7 @@ import { type HomeFigures, MARGIN_GROUPINGS, type MarginGrouping, type MarginPag
 
 interface Margins {
   count(resolution: Pick<Resolution, 'account' | 'product' | 'route' | 'cost'>, paid: Credits): void
-  /** Adds what was counted to the database. */
+  /** Writes the counts to the database. */
   flush(): Promise<void>
   prune(): Promise<void>
 }
@@ -69,7 +69,7 @@ export function createMargins(database: Database, world: World): Margins {
       try {
         await database.query(ADD, [JSON.stringify(rows.map(shown))])
       } catch (error) {
-        // Nobody waits for them: they are added with the next ones.
+        // Not an error for anybody: they are written with the next counts.
         for (const row of rows) add(rowOf(row.hourMs, row.product, row.route), row)
         throw error
       }
@@ -97,7 +97,7 @@ interface Row {
   cost: bigint
 }
 
-/** Of all accounts but those for tests. The routes are those on which more was paid than earned, the dearest first. */
+/** Of all accounts except test accounts. The routes are those with a loss, the largest first. */
 export async function readMargin(
   database: Database,
   days: number,
@@ -144,7 +144,7 @@ const UNBILLED_LATELY = statement(
 )
 const PRUNE = statement('margin_prune', 'delete from margin_hour where hour < now() - make_interval(days => $1::int)')
 
-// The same for finance: exact, by product, customer, vendor or month, from the sums of months that are stored and the calls of those that are not.
+// Margins for finance: exact, by product, customer, vendor or month. Stored months are read from `usage_month`, others from single calls.
 
 interface MarginFilter {
   readonly by: MarginGrouping
@@ -162,7 +162,7 @@ interface GroupRow extends Pick<Row, 'calls' | 'charged' | 'costed' | 'cost'> {
   unbilled?: bigint
 }
 
-/** What is summed up by the month. */
+/** The groupings that are stored by month. */
 type Stored = (typeof MARGIN_GROUPINGS)[number]
 const GROUPS: Readonly<Record<Stored, string>> = {
   product: 'product',
@@ -188,9 +188,9 @@ const STORED = perGrouping((by) =>
     STORED_MS,
   ),
 )
-/** Of a whole month of calls. */
+/** The statement timeout for a whole month of calls. */
 const LIVE_MS = 300_000
-/** Calls that took longer are missing until the month is stored; there are none but for background work that stood still. */
+/** Calls that took longer are missing until the month is stored. Only background work that was stuck takes so long. */
 const LIVE_CALL_DAYS = 8
 const LIVE = perGrouping((by) =>
   statement(
@@ -199,7 +199,7 @@ const LIVE = perGrouping((by) =>
     LIVE_MS,
   ),
 )
-/** What no caller pays belongs to no customer. */
+/** Unbilled costs belong to no customer. */
 const UNBILLED = perGrouping((by) =>
   statement(
     `margin_unbilled_${by}`,
@@ -246,7 +246,7 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
         addAll(await database.query<GroupRow>(LIVE[stored], [...range, ...values]))
       }
   }
-  // Of a label it is, as of customers, in no group.
+  // By label or customer, unbilled costs are in the group with the empty name.
   const range = [monthRange(filter.from).from, monthRange(filter.to).to]
   addAll(await database.query<GroupRow>(UNBILLED[stored], [...range, ...values]))
   const rows = [...groups.values()].sort((a, b) =>
@@ -257,10 +257,10 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
   return rows.map(({ group, ...sums }) => ({ group, name: names.get(group) ?? null, ...marginOf(sums) }))
 }
 
-/** The label of a grouping; undefined: it is of something else. */
+/** The label of a grouping; undefined: it is not a label. */
 export const labelOf = (by: string | undefined) => (by?.startsWith('label:') ? by.slice('label:'.length) : undefined)
 
-/** Sums of months outlive their calls. Where calls are missing, their labels are too, and sums of the others would be too low. */
+/** Labels are stored with calls only. If calls of a month were pruned, the sums by label would be too low, so the request is rejected. */
 async function readLabelled(
   database: Database,
   of: { label: string; month: number; isStored: boolean; values: readonly (string | null)[] },

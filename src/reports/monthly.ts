@@ -1,5 +1,5 @@
-// The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance, from the ledger's own transfers, so that they add up whatever has become of
-// the calls. A transfer belongs to the month in which its transaction began, as its usage row and the hour's sums do; its place in the order of balances may lie a moment later.
+// The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance. They come from transfers, so they add up even if calls were
+// pruned. A transfer belongs to the month in which its transaction began (`at`), like its usage row and the hourly totals; `moved_at` may be a moment later.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
@@ -19,7 +19,7 @@ interface MonthlyStatements {
   list(month: number, paging: Paging): Promise<Page<StatementSummary>>
 }
 
-/** How much later the place of a transfer may be than its transaction: those that wait for locks, and clocks that were set back. */
+/** How much later `moved_at` may be than `at`: a transaction may wait for locks, and clocks may be set back. */
 const APART = `interval '1 hour'`
 const LAST = '~'
 
@@ -33,7 +33,7 @@ interface SumRow {
   expired: bigint
 }
 
-// What the account had at a moment: after the last transfer before it, and those that began before it and found their place after it.
+// The balance at a moment: that after the last transfer before it, and the transfers with `at` before it and `moved_at` after it.
 export const BALANCE_AT = (MOMENT: string) =>
   `(coalesce((select t.balance from transfer t where t.account_id = a.id and t.moved_at < ${MOMENT} order by t.moved_at desc limit 1), 0)
      + coalesce((select sum(${MOVED_BY}) from transfer t where t.account_id = a.id and t.moved_at >= ${MOMENT} and t.moved_at < ${MOMENT} + ${APART} and t.at < ${MOMENT}), 0))::bigint`
@@ -78,7 +78,7 @@ interface ProductRow {
   charged: bigint
 }
 
-/** What calls took is what is missing from the balances and what was given: a month has few of these, and may have millions of calls. */
+/** The usage is computed from the balances and the other movements, because a month has few of these but may have millions of calls. */
 const usageOf = ({ opening, closing, top_ups, corrections, settlement, expired }: SumRow) =>
   opening + top_ups + corrections + settlement + expired - closing
 const sumOf = (rows: readonly ProductRow[]) => rows.reduce((sum, { charged }) => sum + charged, 0n)
@@ -90,7 +90,7 @@ export function createMonthlyStatements(options: {
 }): MonthlyStatements {
   const { database, world, billing } = options
 
-  /** From the hours while they are there, else from the month's own sums. */
+  /** From the hourly totals while they are stored, otherwise from `usage_month`. */
   async function productsOf(tx: Queryable, values: [string, Date, Date], usage: bigint): Promise<ProductRow[]> {
     const hours = await tx.query<ProductRow>(FROM_HOURS, values)
     if (sumOf(hours) === usage) return hours

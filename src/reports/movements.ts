@@ -1,5 +1,5 @@
-// The statement: what moved an account's money, in the order in which it moved, each with the balance that was true after it. Both are written
-// with the movement, and never change.
+// The account statement: movements of credits in the order in which they happened, each with the balance after it. Order and balance are written
+// with the movement and never change.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import type { Page, Paging } from '../kernel/view.ts'
@@ -7,11 +7,11 @@ import { GIVEN, type LedgerView, type Movement } from '../ledger/views.ts'
 
 export interface LedgerFilter extends Paging {
   readonly account: string
-  /** Moments at which money moved; `toMs` is the first moment after. */
+  /** The range of times at which credits moved; `toMs` is exclusive. */
   readonly fromMs?: number | undefined
   readonly toMs?: number | undefined
   readonly kind?: Movement | undefined
-  /** Those that moved nothing instead, by the age of their calls. */
+  /** Lists the rows that moved nothing instead, in the order of their calls. */
   readonly zero?: boolean | undefined
 }
 
@@ -30,21 +30,21 @@ interface TransferRow {
 const GIVES: readonly string[] = ['grant', 'correction', 'purchase', 'plan', 'code'] satisfies Movement[]
 const TAKES: readonly string[] = ['takeback', 'payout', 'writeoff', 'refund', 'expiry', 'settled'] satisfies Movement[]
 
-/** What the account had more afterwards. */
+/** The change of the balance. */
 export function movedBy({ kind, amount }: { readonly kind: string; readonly amount: bigint }): bigint {
   return GIVES.includes(kind) ? amount : TAKES.includes(kind) ? -amount : 0n
 }
 
-/** Held and given back: these never move anything. */
+/** Holds that ended without a charge: they never move credits. */
 const NEVER_MOVES: ReadonlySet<Movement | undefined> = new Set(['released', 'expired'])
 
-/** The same in a statement over transfers. */
+/** The change of the balance, in SQL. */
 const QUOTED = (kinds: readonly string[]) => kinds.map((kind) => `'${kind}'`).join(', ')
 export const MOVED_BY = `case when kind in (${QUOTED(GIVES)}) then amount when kind in (${QUOTED(TAKES)}) then -amount else 0 end`
-/** The kinds that are no calls. */
+/** The kinds of movements that are not calls. */
 export const GIVEN_KINDS = QUOTED(GIVEN)
 
-/** Without a call. */
+/** Whether a movement is not a call. */
 export const isGiven = (kind: string | undefined) => kind !== undefined && GIVEN.includes(kind)
 
 export async function readMovements(database: Queryable, filter: LedgerFilter): Promise<Page<LedgerView>> {
@@ -80,7 +80,7 @@ const READ = (AT: string, WHERE: string, ORDER: string) =>
    where t.account_id = $1 and ($3::timestamptz is null or ${AT} >= $3) and ($4::timestamptz is null or ${AT} < $4)
      and ($5::text is null or t.kind = $5) and ${WHERE}
    order by ${ORDER} desc limit $6`
-// A page goes on after the row of its cursor.
+// A page starts after the row of its cursor.
 const AFTER = `t.moved_at < case when $2::text is null then 'infinity' else (select c.moved_at from transfer c where c.account_id = $1 and c.id = $2) end`
 const MOVED = statement('statement_moved', READ('t.moved_at', `t.amount <> 0 and ${AFTER}`, 't.moved_at'))
 const FEW = statement(

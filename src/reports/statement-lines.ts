@@ -1,4 +1,4 @@
-// A monthly statement in words: the lines that its page, its PDF and its CSV file show alike, and what its files are called.
+// The lines of a monthly statement, which its page, PDF and CSV file share, and the names of its files.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import type { BalanceView, Movement } from '../ledger/views.ts'
 import type { MonthlyStatement, StatementSummary } from './views.ts'
@@ -31,7 +31,7 @@ export const KIND_WORDS: Readonly<Record<Movement, string>> = {
   expired: 'Hold expired',
 }
 
-/** In the order in which they add up: what each adds to the balance. Expired credits are left out where there are none, and so is the settlement of accounts that were not closed. */
+/** The lines between opening and closing balance, with the change of each. Expired credits and the settlement of a closed account are shown only if there are any. */
 export function summaryLines(of: StatementSummary): ReadonlyArray<readonly [name: string, amount: bigint]> {
   const read = (amount: string) => parseCredits(amount) ?? 0n
   return [
@@ -45,7 +45,7 @@ export function summaryLines(of: StatementSummary): ReadonlyArray<readonly [name
   ]
 }
 
-/** Whether anything is to be said: something moved, or there is a balance. */
+/** Whether nothing moved and there is no balance. */
 export function isEmpty(of: StatementSummary): boolean {
   return summaryLines(of).every(([, amount]) => amount === 0n)
 }
@@ -53,12 +53,12 @@ export function isEmpty(of: StatementSummary): boolean {
 const keyName = ({ keyId, keyName: name }: MonthlyStatement['products'][number]) =>
   name ?? (keyId === 'console' ? 'Console' : keyId)
 
-/** What calls were charged, in the lines of a statement: by model and key, or by the values of a label. */
+/** A line of the usage: by model and key, or by the values of a label. */
 export interface UsageLine {
   readonly what: string
-  /** Empty where it is not by keys. */
+  /** Empty if the usage is by label. */
   readonly key: string
-  /** Null: not known any more. */
+  /** Null: no longer known. */
   readonly calls: number | null
   readonly charged: string
 }
@@ -80,13 +80,13 @@ const labelValueName = (name: string, value: string | null) =>
 
 const NAME_CHARS_MAX = 80
 
-/** "statement-Acme-GmbH-2026-10.pdf": letters and digits of any language, and nothing that a file system minds. */
+/** "statement-Acme-GmbH-2026-10.pdf": letters and digits of any language, without characters that file systems reject. */
 export function fileName(of: StatementSummary, ending: string): string {
   const customer = of.account.name
     .normalize('NFC')
     .replaceAll(/[^\p{L}\p{M}\p{N}]+/gu, '-')
     .replaceAll(/^-+|-+$/g, '')
-  // By code points: half of a surrogate pair cannot be sent in a header.
+  // Cut by code points, because a lone surrogate cannot be sent in a header.
   const short = [...customer].slice(0, NAME_CHARS_MAX).join('')
   return `statement-${short || of.account.id}-${of.month}.${ending}`
 }

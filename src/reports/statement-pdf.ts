@@ -9,7 +9,7 @@ const LEFT = 50
 const RIGHT = 545
 const BOTTOM = 770
 const LINE = 16
-/** Of a table. Drawing does not yield to the calls of this process, and an account may have any number of keys. */
+/** Rows of a table. Drawing blocks the event loop, and an account may have any number of keys. */
 const ROWS_MAX = 1_000
 const GREY = '#666666'
 const BLACK = '#111111'
@@ -85,7 +85,7 @@ function usage(pdf: PDFDocument, statement: MonthlyStatement): void {
   if (lines.length === 0) return
   const by = statement.label?.name
   title(pdf, by === undefined ? 'Usage by model or endpoint and key' : `Usage by ${by}`)
-  // What is no longer stored is the last line, and has no number of calls.
+  // Usage whose calls are no longer stored is the last line, without a number of calls.
   const last = lines.findIndex(({ calls }) => calls === null)
   const [listed, gone] = last < 0 ? [lines, []] : [lines.slice(0, last), lines.slice(last)]
   const rest = listed.slice(ROWS_MAX)
@@ -209,7 +209,7 @@ function table(
   }
 }
 
-/** All six decimals, so that points stand below each other. */
+/** With all six decimals, so that decimal points are aligned. */
 function exact(amount: bigint): string {
   const [whole = '', fraction = ''] = formatCredits(amount).split('.')
   return grouped(`${whole}.${fraction.padEnd(6, '0')}`)
@@ -222,7 +222,7 @@ function grouped(decimal: string): string {
 
 const BEYOND_LATIN_1 = '€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ'
 
-/** The fonts that every reader has know the letters of Western Europe. Others lose their accents, or become question marks. */
+/** The standard PDF fonts have only Western European letters. Other letters lose their accents or become question marks. */
 function shown(text: string): string {
   return [...text]
     .map((char) => {

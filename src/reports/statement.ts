@@ -1,4 +1,4 @@
-// The read side of the money: accounts, what they used, what moved, and how a charge came about.
+// Reads accounts, usage, movements and the computation of charges.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
@@ -13,7 +13,7 @@ export interface Statements {
   account(id: string): Promise<AccountView | undefined>
   /** With its lots. */
   balance(id: string): Promise<BalanceView | undefined>
-  /** `only`: the accounts that the asker may see; absent: all. */
+  /** `only`: the accounts that the actor may see; absent: all. */
   accounts(filter: Paging & { q?: string | undefined; only?: readonly string[] }): Promise<Page<AccountView>>
   usage(filter: UsageFilter): Promise<Page<ListedCall>>
   /** By `req_<id>`. */
@@ -57,7 +57,7 @@ interface AccountRow {
   status_at: Date | null
 }
 
-/** What an account may know of itself, at whichever address it is asked for. */
+/** What an account sees of itself, in the API and the console. */
 type Facts = 'id' | 'name' | 'balance' | 'held' | 'available' | 'limits'
 export function accountFacts(
   row: Pick<AccountRow, 'id' | 'name' | 'posted' | 'held' | 'limits'>,
@@ -86,7 +86,7 @@ const ACCOUNT = statement(
   'statement_account',
   `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.created_at, a.status, a.status_reason, a.status_at from account a where a.id = $1`,
 )
-// A search is for the text itself: no pattern language, so nothing in it can make the search slow.
+// The search is for the literal text, not for a pattern, so no input can make it slow.
 const ACCOUNTS = statement(
   'statement_accounts',
   `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.created_at, a.status, a.status_reason, a.status_at from account a
@@ -95,13 +95,13 @@ const ACCOUNTS = statement(
    order by id desc limit $4`,
 )
 
-// The balance of an account: what it has, and which part of it ends when or is for some products only.
+// The balance of an account with its lots: the parts that expire or are for some products only.
 
 export async function readBalance(on: Queryable, account: string): Promise<BalanceView | undefined> {
   const rows = await on.query<BalanceRow & (LotRow | { readonly id: null })>(BALANCE, [account])
   const [of] = rows
   if (!of) return undefined
-  // Lots that have ended and wait for the next sweep are not there any more, but for what calls hold of them.
+  // A lot that has ended counts no more, even before the next sweep, except for what calls hold of it.
   const all = rows.filter((row) => row.id !== null)
   const gone = all.reduce((sum, { ended, remaining, lot_held }) => sum + (ended ? remaining - lot_held : 0n), 0n)
   const lots = all.filter(({ ended, lot_held }) => !ended || lot_held > 0n)
@@ -144,7 +144,7 @@ interface LotRow {
   readonly created_at: Date
 }
 
-/** The lots in the order in which they are spent. One statement, because a lot that ends meanwhile would be gone from one of two and not from the other. */
+/** Balance and lots, in the order in which lots are spent. One statement, because a lot could end between two. */
 const BALANCE = statement(
   'balance',
   `select a.posted, ${HELD('a')} as held, l.id, l.source, l.amount, l.remaining, l.held as lot_held, coalesce(l.ends_at <= now(), false) as ended, l.ends_at, l.products,

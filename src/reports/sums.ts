@@ -1,5 +1,5 @@
-// What calls sum up to over time, and how long they took. Where the filter allows it the hourly sums are read, whose cost does not grow with the
-// number of calls; otherwise the calls themselves, by when they began.
+// Totals of calls over time, and their latencies. If the filter allows it, the hourly sums are read, whose cost does not grow with the
+// number of calls; otherwise single calls, by their start.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -34,11 +34,11 @@ import type {
 
 // Tokens of a usage row, read in SQL.
 
-/** The values that `TOKENS` takes. */
+/** The parameters of `TOKENS`. */
 export const INPUT_UNITS = UNIT_NAMES.filter((unit) => unitRow(unit).side === 'input')
 export const OUTPUT_UNITS = UNIT_NAMES.filter((unit) => unitRow(unit).side === 'output')
 
-/** `t.input` and `t.output` of a row that is `u`: quantities that have a price, and those that have only a cost. */
+/** `t.input` and `t.output` of a row with the alias `u`: quantities with a price, and those with a cost only. */
 export const TOKENS = (INPUT: string, OUTPUT: string) => `cross join lateral (
      select coalesce(sum(q.quantity) filter (where q.unit = any(${INPUT}::text[])), 0)::bigint as input,
        coalesce(sum(q.quantity) filter (where q.unit = any(${OUTPUT}::text[])), 0)::bigint as output
@@ -54,9 +54,9 @@ export interface SumsFilter extends CallFilter {
 export interface SumsOrder {
   readonly by: Grouping
   readonly per: Step
-  /** Whose days and hours. */
+  /** The time zone of days and hours. */
   readonly zone: string
-  /** With the totals of as long a time before. */
+  /** Also returns the totals of the previous period of the same length. */
   readonly compare?: boolean | undefined
 }
 
@@ -75,12 +75,12 @@ interface SummedRow extends Summed {
   group: string
 }
 
-/** Rows of sums: steps times groups. Sums of a part would be too low, so more of them are rejected. */
+/** The maximum of rows: steps times groups. A part of the rows would give wrong sums, so a larger request is rejected. */
 const ROWS_MAX = 100_000
-/** Calls of which percentiles are worked out, the newest first. */
+/** The number of calls from which percentiles are computed, the newest first. */
 const TIMED_MAX = 100_000
 const HOUR_MS = 3_600_000
-/** What is summed up from single calls. */
+/** The longest range for single calls. */
 export const CALLS_DAYS_MAX = 92
 
 const NONE: Summed = {
@@ -138,7 +138,7 @@ export async function readSums(database: Database, filter: SumsFilter, order: Su
   }
 }
 
-/** Of the same length, and right before. */
+/** The previous period of the same length. */
 const periodBefore = <F extends SumsFilter>(filter: F): F => ({
   ...filter,
   fromMs: Math.max(0, 2 * filter.fromMs - filter.toMs),
@@ -163,7 +163,7 @@ function sumsOf(row: Summed): Omit<SumRow, 'at' | 'group' | 'name'> {
   }
 }
 
-/** Each step of the range, also those in which nothing happened. */
+/** All steps of the range, also those without calls. */
 async function readSteps(database: Queryable, filter: SumsFilter, { per, zone }: SumsOrder): Promise<Date[]> {
   const values = [new Date(filter.fromMs), new Date(filter.toMs - 1), zone]
   const rows = await database.query<{ at: Date }>(STEPS[per], values)
@@ -172,13 +172,13 @@ async function readSteps(database: Queryable, filter: SumsFilter, { per, zone }:
 
 const atStep = (steps: readonly Date[], step: number) => (steps[Math.max(0, step - 1)] ?? new Date(0)).toISOString()
 
-/** In which step a call began: ids carry the time, so that the steps' beginnings are ids too. Which step an hour lies in is known by the time itself. */
+/** The step in which a call started. Ids contain the time, so the starts of steps are compared as ids; hours are compared as times. */
 const stepOf = (steps: readonly Date[], values: Values) =>
   `width_bucket(u.id, ${values.put(steps.map((at) => idAtTime(at.getTime())))}::text[])`
 const stepOfHour = (steps: readonly Date[], values: Values) =>
   `width_bucket(u.hour, ${values.put(steps.map((at) => at.toISOString()))}::timestamptz[])`
 
-/** What a group of calls is of, in each table; the hourly sums do not know all of it. */
+/** The expression of a group in each table; the hourly sums do not have all of them. */
 interface GroupColumns {
   readonly CALLS: string
   readonly REFUSED: string
@@ -196,7 +196,7 @@ const GROUPS: Readonly<Record<Exclude<Grouping, `label:${string}`> | 'none', Gro
   client: { CALLS: 'u.client', REFUSED: `''::text` },
 }
 
-/** Values of a label are a group of their own where it is not given. */
+/** Calls without the label are a group of their own. */
 function columnsOf(by: Grouping | 'none', values: Values): GroupColumns {
   if (!isLabel(by)) return GROUPS[by]
   return { CALLS: `coalesce(u.labels ->> ${values.put(by.slice(LABEL.length))}::text, '')`, REFUSED: `''::text` }
@@ -205,7 +205,7 @@ function columnsOf(by: Grouping | 'none', values: Values): GroupColumns {
 const LABEL = 'label:'
 const isLabel = (by: Grouping | 'none'): by is `label:${string}` => by.startsWith(LABEL)
 
-/** The hours' own edges; a range that is too long for single calls is rounded to them. */
+/** Whether hourly sums are read: the range has whole hours, or is too long for single calls and is rounded to hours. */
 export function isHourly(filter: SumsFilter, by: Grouping | 'none'): boolean {
   const { fromMs, toMs } = filter
   const isWhole = fromMs % HOUR_MS === 0 && toMs % HOUR_MS === 0
@@ -261,7 +261,7 @@ function hoursPart(filter: SumsFilter, { by, steps }: Wanted, values: Values): s
   return `select ${STEP} as step, ${GROUP} as group, ${SUMMED} from usage_hour u where ${WHERE} group by 1, 2`
 }
 
-/** As people read them; what is not named here is its own name. */
+/** Readable names of groups; groups without one are shown as they are. */
 async function readNames(
   database: Queryable,
   by: Grouping,
@@ -284,7 +284,7 @@ interface TimedRow {
   spread: number[]
 }
 
-/** Of calls that succeeded: the percentiles of all of them and of each group, in each step and altogether. */
+/** Latency percentiles of successful calls: of all and of each group, by step and overall. */
 export async function readLatency(database: Database, filter: SumsFilter, order: SumsOrder): Promise<UsageLatency> {
   const { by, per, zone } = order
   const steps = await readSteps(database, filter, order)
@@ -331,7 +331,7 @@ const COUNTED = `count(*) as requests, count(*) filter (where u.status >= 400) a
   sum(u.duration_ms)::bigint as duration_ms, null::bigint as input_tokens, null::bigint as output_tokens`
 const REJECTED = `0::bigint as requests, 0::bigint as errors, sum(u.count)::bigint as rejected, 0::bigint as charged, 0::bigint as duration_ms,
   0::bigint as input_tokens, 0::bigint as output_tokens`
-// Days begin at midnight where the reader is, also where one of them has 23 or 25 hours.
+// Days start at midnight in the reader's time zone; a day may have 23 or 25 hours.
 const STEPS = {
   hour: statement(
     'sums_hours',
@@ -348,7 +348,7 @@ const NAMES = {
   account: statement('sums_account_names', 'select id, name from account where id = any($1)'),
 }
 
-// What the values of one label came to: end users, sessions of agents, teams, features. Calls carry labels and the hourly sums do not, so single calls are read:
+// Totals by the values of one label: end users, sessions of agents, teams, features. The hourly sums have no labels, so single calls are read:
 // those of an account in a range of time, by the key of the table.
 
 interface LabelOrder {
@@ -358,7 +358,7 @@ interface LabelOrder {
   readonly limit: number
 }
 
-/** Values of one answer or file; a part of them would look like all. */
+/** The maximum of values in an answer or file. A larger result is rejected, because a part would look like all. */
 export const LABEL_VALUES_MAX = 100_000
 const NAMED_MAX = 20
 const WITHIN_MS = 60_000
@@ -387,7 +387,7 @@ const ORDERS: Readonly<Record<LabelSort, string>> = {
   last: '10 desc',
 }
 
-/** Values of different accounts are different, whatever they are called. */
+/** Equal values of different accounts are different groups. */
 export async function readLabelSums(database: Database, filter: SumsFilter, order: LabelOrder): Promise<LabelSums> {
   const { label, sort, offset, limit } = order
   const values = new Values()
@@ -443,10 +443,10 @@ export async function readAllLabelSums(
 export const tooManyValues = (field: string) =>
   invalid(`${field}: these are more than ${LABEL_VALUES_MAX} values: choose a shorter time or a filter.`, field)
 
-/** Of a statement: the dearest are listed, the others are one line. */
+/** In a statement, the values with the highest charges are listed; the others are one line. */
 const LISTED_MAX = 1_000
 
-// By the moment at which calls were posted, as statements are; ids say when they began.
+// By the time of posting, like statements; ids contain the time of the start.
 const IN_STATEMENT = statement(
   'label_statement',
   `with of as (
@@ -473,7 +473,7 @@ export async function readStatementLabel(
   return { label: { name, values: shownRows }, sum: rows.reduce((all, { charged }) => all + charged, 0n) }
 }
 
-/** What an alert looks at: the newest calls of a day, as many as are read in a moment. */
+/** For alerts: the number of newest calls of a day that are read. */
 const WATCHED_CALLS = 200_000
 const WATCHED_VALUES = 20
 const SPENDERS = statement(
@@ -484,7 +484,7 @@ const SPENDERS = statement(
    ) x group by 1 having sum(x.charged) >= $4::bigint order by 2 desc, 1 limit ${WATCHED_VALUES}`,
 )
 
-/** Values of a label that came to an amount within a day, the dearest first. */
+/** Values of a label that were charged at least an amount within a day, highest first. */
 export async function readSpenders(
   on: Queryable,
   account: string,

@@ -1,5 +1,5 @@
-// What vendors took for answers that no caller pays, by the day, vendor and model. Every process counts in memory and adds to the day's rows from
-// time to time: a process that is killed loses its last seconds of it.
+// Unbilled costs by day, vendor and model: what vendors billed for answers that no caller pays. Every process counts in memory and adds to the rows from
+// time to time, so a killed process loses its last seconds.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
@@ -10,13 +10,13 @@ import type { UnbilledKind, UnbilledRow } from './views.ts'
 
 export interface Unbilled {
   count(one: UnbilledCall): void
-  /** Adds what was counted to the database. */
+  /** Writes the counts to the database. */
   flush(): Promise<void>
 }
 
 interface UnbilledCall {
   readonly kind: UnbilledKind
-  /** Whose call it was sent for. What simulated vendors do for tests costs nothing. */
+  /** The account of the call. Calls of test accounts cost nothing and are not counted. */
   readonly account: string
   readonly vendor: string
   readonly product: string
@@ -76,7 +76,7 @@ export function createUnbilled(database: Database, world: World): Unbilled {
           JSON.stringify(rows.map(({ cost, ...row }) => ({ ...row, cost: cost === undefined ? null : String(cost) }))),
         ])
       } catch (error) {
-        // Nobody waits for them: they are added with the next ones.
+        // Not an error for anybody: they are written with the next counts.
         for (const row of rows) add(row)
         throw error
       }
@@ -84,7 +84,7 @@ export function createUnbilled(database: Database, world: World): Unbilled {
   }
 }
 
-/** What was paid to a vendor under another name, added to what is there under it. */
+/** Renames a vendor, and adds its rows to existing rows of the new name. */
 export async function renameUnbilled(tx: Queryable, from: string, to: string): Promise<void> {
   await tx.query(RENAME, [from, to])
 }

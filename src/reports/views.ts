@@ -1,11 +1,11 @@
-// Sums, shares of limits and what operators look at first.
+// Totals, usage of limits, statements, margins, and the operator's home page.
 import * as z from 'zod'
 import { STORED_LABEL } from '../kernel/label.ts'
 import { count, credits, time } from '../kernel/view.ts'
 import { movement } from '../ledger/views.ts'
 import { limitsView } from '../meter/limits.ts'
 
-/** Of a call's own facts, or the values of one of its labels: `label:feature`. */
+/** A property of calls, or the values of one of their labels: `label:feature`. */
 export const grouping = z.union([
   z.enum(['product', 'key', 'status', 'endpoint', 'vendor', 'client', 'account']),
   z.templateLiteral(
@@ -29,7 +29,7 @@ export const sumRow = z.object({
   ...group,
   ...counts,
   latencyMsAvg: count.nullable(),
-  /** Null where single calls were summed up. */
+  /** Null if the row was computed from single calls. */
   inputTokens: count.nullable(),
   outputTokens: count.nullable(),
 })
@@ -51,7 +51,7 @@ export const usageSums = z.object({
   totals,
   /** Of the period of the same length before it, if it was asked for. */
   previous: totals.exactOptional(),
-  /** Dearest first. */
+  /** Highest charge first. */
   groups: z.array(z.object({ ...group, ...counts })),
   series: z.array(sumRow),
 })
@@ -61,9 +61,9 @@ export const labelName = z.string().regex(STORED_LABEL, 'must be the name of a l
 export const labelSort = z.enum(['charged', 'calls', 'last'])
 export type LabelSort = z.infer<typeof labelSort>
 
-/** What one value of a label came to: an end user, a session of an agent, a team. These are the columns of the CSV file too. */
+/** The totals of one value of a label: an end user, a session of an agent, a team. These are the columns of the CSV file too. */
 export const labelSum = z.object({
-  /** Whose value it is, where all accounts were asked for. */
+  /** The account, if the request is for all accounts. */
   account: z.string().exactOptional(),
   accountName: z.string().exactOptional(),
   value: z.string(),
@@ -72,9 +72,9 @@ export const labelSum = z.object({
   inputTokens: count,
   outputTokens: count,
   charged: credits,
-  /** What vendors took, as far as it is known; null: of no call. For operators. */
+  /** The known vendor cost, for operators; null: no cost is known. */
   cost: credits.nullable().exactOptional(),
-  /** When its first and its last call of the range began. */
+  /** The start of its first and last call in the range. */
   firstAt: time,
   lastAt: time,
   /** Models and agents, at most twenty of each. */
@@ -117,9 +117,9 @@ export const fillView = z.object({
   limit: limitsView.keyof(),
   max: z.string(),
   used: z.string(),
-  /** Of a spend: what calls that run now may still take. */
+  /** For spending limits: what running calls may still be charged. */
   held: z.string().nullable(),
-  /** From 0; above 1 where the limit was lowered. */
+  /** From 0; above 1 if the limit was lowered. */
   share: z.number(),
 })
 export type FillView = z.infer<typeof fillView>
@@ -141,13 +141,13 @@ export const keyFigures = z.object({
 export type KeyFigures = z.infer<typeof keyFigures>
 
 export const homeFigures = z.object({
-  /** Those that will be empty first at the pace of the last seven days. */
+  /** Accounts that run out first at the rate of the last seven days. */
   lowBalances: z.array(
     z.object({ id: z.string(), name: z.string(), available: credits, perDay: credits, daysLeft: z.number() }),
   ),
   /** `cost` is that of the calls whose cost is known; `chargedWithKnownCost` is what was charged for these. */
   margin: z.object({ charged: credits, chargedWithKnownCost: credits, cost: credits }),
-  /** Routes on which more was paid to the vendor than was earned, the dearest first. */
+  /** Routes whose vendor cost is above the charges, the largest loss first. */
   unprofitableRoutes: z.array(
     z.object({ product: z.string(), route: count, calls: count, charged: credits, cost: credits }),
   ),
@@ -179,9 +179,9 @@ export const creditWorth = z.object({ currency: z.string(), rate: credits })
 export type CreditWorth = z.infer<typeof creditWorth>
 
 export const billingView = z.object({
-  /** Null: nobody has said. */
+  /** Null: not set. */
   worth: creditWorth.nullable(),
-  /** Whom customers ask: on statements, and in the answer to calls of a suspended account. */
+  /** The contact for customers: on statements, and in the answer to calls of a suspended account. */
   contact: z.string().nullable(),
 })
 export type BillingView = z.infer<typeof billingView>
@@ -193,11 +193,11 @@ const statementSums = {
   month: z.string(),
   opening: credits,
   topUps: credits,
-  /** What calls were charged that were posted in the month; positive. */
+  /** The charges of calls that were posted in the month; positive. */
   usage: credits,
   /** Signed. */
   corrections: credits,
-  /** What was left of credits that ended: zero or negative. */
+  /** Credits that expired: zero or negative. */
   expired: credits,
   /** What was paid out or written off when the account was closed: zero or negative. */
   settlement: credits,
@@ -209,9 +209,9 @@ export type StatementSummary = z.infer<typeof statementSummary>
 
 const statementLabel = z.object({
   name: z.string(),
-  /** The dearest first. An empty value: calls without the label. Null: all values beyond the first thousand. */
+  /** Highest charge first. An empty value: calls without the label. Null: all values beyond the first thousand. */
   values: z.array(z.object({ value: z.string().nullable(), calls: count, charged: credits })),
-  /** Of the usage, what is not among the values, because its calls are no longer stored. */
+  /** Usage that is not in the values, because its calls are no longer stored. */
   unitemized: credits,
 })
 export type StatementLabel = z.infer<typeof statementLabel>
@@ -233,9 +233,9 @@ export const monthlyStatement = z.object({
       charged: credits,
     }),
   ),
-  /** Of the usage, what is not among the products, because it is not known any more how it was made up. */
+  /** Usage that is not in the products, because its breakdown is no longer stored. */
   unitemized: credits,
-  /** The usage by the values of a label, where it was asked for. */
+  /** The usage by the values of a label, if requested. */
   label: statementLabel.exactOptional(),
   movements: z.array(z.object({ at: time, kind: movement, moved: credits, note: z.string().nullable() })),
   /** At the end of the month. */
@@ -263,14 +263,14 @@ export const marginRow = z.object({
   name: z.string().nullable(),
   calls: count,
   charged: credits,
-  /** What was charged for the calls whose cost is known. */
+  /** The charges of calls whose cost is known. */
   chargedWithKnownCost: credits,
   cost: credits,
   /** chargedWithKnownCost − cost */
   margin: credits,
   /** Of `chargedWithKnownCost`, in percent; null: no cost is known. */
   marginPercent: z.number().nullable(),
-  /** The part of `cost` that vendors took for answers that no caller pays. */
+  /** The part of `cost` for answers that no caller pays. */
   unbilled: credits,
 })
 export type MarginRow = z.infer<typeof marginRow>
@@ -289,7 +289,7 @@ export type MarginPage = z.infer<typeof marginPage>
 const UNBILLED_KINDS = ['shadow', 'hedge_lost', 'first_token_timeout', 'client_closed', 'guardrail'] as const
 export type UnbilledKind = (typeof UNBILLED_KINDS)[number]
 
-/** What a vendor took on a day for answers that no caller pays. These are the columns of the CSV file too. */
+/** A vendor's cost on a day for answers that no caller pays. These are the columns of the CSV file too. */
 export const unbilledRow = z.object({
   /** In UTC. */
   day: z.string(),
@@ -301,7 +301,7 @@ export const unbilledRow = z.object({
   /** Null: the vendor has one. */
   credential: z.string().nullable(),
   calls: count,
-  /** Estimated where a call was broken off. */
+  /** Estimated if a call was aborted. */
   inputTokens: count,
   outputTokens: count,
   /** At the route's cost; null: it has none. */
@@ -309,7 +309,7 @@ export const unbilledRow = z.object({
 })
 export type UnbilledRow = z.infer<typeof unbilledRow>
 
-/** Attempts at a vendor that failed alike. */
+/** Failed attempts at a vendor with the same cause. */
 export const vendorError = z.object({
   fault: z.string(),
   /** Of the vendor's answer; null: there was none. */
@@ -319,11 +319,11 @@ export const vendorError = z.object({
   cause: z.string().nullable(),
   /** What an operator must fix. */
   fix: z.string().nullable(),
-  /** What the vendor said last. */
+  /** The vendor's last error text. */
   vendorError: z.string().nullable(),
   calls: count,
   products: z.array(z.string()),
-  /** The newest calls that met it. */
+  /** The newest calls with this error. */
   newest: z.array(
     z.object({
       requestId: z.string(),

@@ -12,7 +12,7 @@ const BYTES_MAX = 0xffff_ffff
 const VERSION = 20
 /** Names are UTF-8. */
 const FLAGS = 0x0800
-/** 1 January 1980, the first day that the format knows: files of a statement have no other time than their month. */
+/** 1 January 1980, the first date of the format. The files have no meaningful time. */
 const DATE = 0x0021
 
 export async function* zip(files: AsyncIterable<ZippedFile>): AsyncGenerator<Buffer> {
@@ -39,7 +39,7 @@ export async function* zip(files: AsyncIterable<ZippedFile>): AsyncGenerator<Buf
   yield Buffer.concat([word(0x06054b50), ...counts, word(listed.length), word(offset), short(0)])
 }
 
-/** What the file's own head and the directory say alike. */
+/** The part that local header and directory entry share. */
 function factsOf(name: Buffer, body: Buffer): Buffer {
   return Buffer.concat([
     ...[short(VERSION), short(FLAGS), short(0), short(0), short(DATE)],
