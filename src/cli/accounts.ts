@@ -256,7 +256,7 @@ const RESTRICTIONS: Readonly<Record<string, Option>> = {
 
 const RESPONSE_CACHE: Readonly<Record<string, boolean | null>> = { on: true, off: false, model: null }
 
-/** Only what was named: the rest stays as it is. */
+/** Only the given options; everything else stays unchanged. */
 function restrictionsOf(call: Invocation): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   const parts = (value: string) => (value === 'all' ? null : value.split(',').map((part) => part.trim()))

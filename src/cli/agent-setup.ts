@@ -1,4 +1,4 @@
-// Coding agents set up for this gateway, as text to copy or as files of a project.
+// Configuration of coding agents for this gateway, as text to copy or as project files.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { checkDocument } from '../catalog/document.ts'
@@ -76,7 +76,7 @@ async function create(target: string, content: string): Promise<void> {
   }
 }
 
-/** It is a person's only configuration of that program: exchanged whole, so that a cut leaves the old one. */
+/** The file is the person's only configuration of that program, so it is replaced atomically: an interruption leaves the old one. */
 async function merge(target: string, content: string): Promise<void> {
   const there = await readFile(target, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''
@@ -87,17 +87,17 @@ async function merge(target: string, content: string): Promise<void> {
   await rename(made, target)
 }
 
-// Codex's configuration with this gateway in it. What else stands there stays as it is, and what has to give way stays as a comment.
+// Adds this gateway to Codex's configuration. Other settings stay unchanged; settings that conflict are commented out.
 
 interface Section {
-  /** Undefined: what stands before the first table. */
+  /** Undefined: the part before the first table. */
   readonly table: string | undefined
   lines: string[]
 }
 
 const KEY = /^\s*([\w-]+|"[^"]*")\s*=/
 const ONE_LINE = /^\s*[\w-]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|'[^']*'|[\w.+-]+)\s*(?:#.*)?$/
-/** Tables written in another way than by a heading could hold ours a second time, which Codex would refuse. */
+/** Tables in another notation than a heading could define ours a second time, which Codex would reject. */
 const INLINE = /^\s*(?:model_providers|mcp_servers)\s*[.=]/
 
 function mergeCodexConfig(there: string, ours: string): string {
@@ -134,7 +134,7 @@ function unreadable(line: string): CliError {
   )
 }
 
-/** By headings; a line within a string of several lines is none. */
+/** Splits by headings; a line inside a multi-line string is not a heading. */
 function sectionsOf(text: string): Section[] {
   const sections: Section[] = [{ table: undefined, lines: [] }]
   let quote: string | undefined

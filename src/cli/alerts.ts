@@ -1,4 +1,4 @@
-// Alerts on the command line: what fired, which rules there are, and who is told. Without an account it is the gateway's own.
+// Alerts on the command line: alerts, rules and receivers. Without an account, those of the gateway.
 import type { AlertPage, AlertRules, AlertSettings, AlertView } from '../alerts/views.ts'
 import { DELIVERY_KINDS, DELIVERY_STATUSES, type DeliveryDetail, type DeliveryView } from '../jobs/views.ts'
 import { at, CliError, type Command, flag, type Invocation, type Option, takes, text, told } from './command.ts'
@@ -22,7 +22,7 @@ interface RuleOption {
   readonly value: string
   readonly help: string
   readonly read: Read
-  /** What switches the rule off; undefined: it cannot be. */
+  /** The value that switches the rule off; undefined: it cannot be switched off. */
   readonly off?: null | false | readonly [] | Readonly<Record<string, never>>
 }
 
@@ -92,14 +92,14 @@ const placeOf = (account: string | undefined, rest: string) =>
   account === undefined ? `/${rest}` : at`/accounts/${account}/` + rest
 const settingsOf = (call: Invocation, account: string | undefined) =>
   call.api.call<AlertSettings>('GET', placeOf(account, 'alert-settings'))
-/** The server says which values a rule takes. */
+/** The gateway checks the values of rules. */
 const put = (call: Invocation, account: string | undefined, settings: Record<keyof AlertSettings, unknown>) =>
   call.api.call<AlertSettings>('PUT', placeOf(account, 'alert-settings'), settings)
 
-/** The rules that were named, as they shall be. */
+/** The given rules with their new values. */
 function namedRules(call: Invocation): Partial<Record<keyof AlertRules, unknown>> {
   const changed: Partial<Record<keyof AlertRules, unknown>> = {}
-  // The compiler has seen to it that these are all the rules and no others.
+  // The compiler checks that these are exactly the rules.
   for (const [name, { option, read, off }] of Object.entries(RULES) as [keyof AlertRules, RuleOption][]) {
     const value = text(call, option)
     if (value === undefined) continue
@@ -218,7 +218,7 @@ export const ALERT_COMMANDS: readonly Command[] = [
   },
 ]
 
-// What was sent to receivers outside, and what became of it.
+// Deliveries to receivers, and their results.
 
 function show({ history, body, ...delivery }: DeliveryDetail): string {
   const tries =

@@ -7,9 +7,9 @@ import { CliError, type Settings } from './command.ts'
 
 export interface Api {
   call<T = unknown>(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<T>
-  /** Hands over a download as it comes. */
+  /** Streams a download. */
   download(path: string, accept: string, write: (text: string) => void): Promise<void>
-  /** Hands over a file as it comes, with the name that the gateway gives it. */
+  /** Streams a file, with its name from the gateway. */
   save(path: string, accept: string, write: (chunk: Buffer, name: string) => Promise<void>): Promise<void>
   /** As a caller, with an API key. */
   ask(
@@ -118,7 +118,7 @@ export function createApi(settings: Settings, world: World): Api {
   }
 }
 
-/** The gateway said no. */
+/** The gateway rejected the request. */
 export class Refused extends CliError {
   readonly status: number
 
@@ -141,7 +141,7 @@ function readAnswer(bytes: Buffer, base: string): AnswerBody {
   }
 }
 
-/** In whichever of the contract's bodies it stands. */
+/** Reads the message from any form of error body in the contract. */
 function messageIn(value: unknown): string | undefined {
   // Whatever it is, these are looked for and tested.
   const { message, error } = (value ?? {}) as { message?: unknown; error?: { message?: unknown } }

@@ -1,5 +1,5 @@
-// The file that `tollgate apply` reads: accounts, keys, limits, members, teams, budgets, vendors and the catalog in one YAML document. What is wrong with it is said with
-// its line and column. A stranger may have written it, so its size and what its aliases unfold to are bounded.
+// The file of `tollgate apply`: accounts, keys, limits, members, teams, budgets, vendors and the catalog in one YAML document. Problems are reported with
+// line and column. The file is untrusted, so its size and the expansion of its aliases are bounded.
 import * as z from 'zod'
 import { keyRouting } from '../admission/views.ts'
 import { readMailbox } from '../identity/mailbox.ts'
@@ -20,16 +20,16 @@ import {
 import { CliError } from './command.ts'
 import { referenceProblem } from './secret-reference.ts'
 
-/** The version of the format, for the day on which it changes. */
+/** The version of the format. */
 export const FORMAT = 1
 const BYTES_MAX = 8 * 1_048_576
 const ALIASES_MAX = 100
 const DEPTH_MAX = 100
 const PROBLEMS_MAX = 20
-/** Maxima of single values in a budget: as many as the gateway lists at once. */
+/** The most single values of a budget: as many as the gateway lists in one page. */
 export const VALUES_MAX = 1_000
 
-/** Refuses a field that it does not know, with the name that was probably meant. */
+/** Rejects an unknown field, and suggests the name that was probably meant. */
 function object<S extends z.core.$ZodLooseShape>(shape: S) {
   const known = Object.keys(shape)
   return z.strictObject(shape, {
@@ -56,7 +56,7 @@ const creditLimit = z.union([z.string(), z.number()]).transform((value, context)
   context.addIssue('must be an amount of credits such as "12.5", with at most six decimals')
   return z.NEVER
 })
-/** All of them: a limit that is not named is not limited. */
+/** A limit that is not named is removed. */
 const limits = object(
   Object.fromEntries(
     LIMIT_NAMES.map((one) => [one, (LIMITS[one].unit === 'credits' ? creditLimit : countLimit).optional()]),
@@ -89,18 +89,18 @@ const key = object({
     .nullable()
     .optional(),
   requiredLabels: names.optional(),
-  /** A team, or a project as team/project; and the e-mail address of whose it is. */
+  /** A team, or a project as team/project; and the e-mail address of the member to whom it belongs. */
   team: z.string().min(1).max(210).nullable().optional(),
   member: email.nullable().optional(),
   limits: limits.optional(),
-  /** Where the value of a new key goes. Absent: it is shown once. */
+  /** Where the value of a new key is stored. Absent: it is shown once. */
   writeTo: reference.optional(),
 })
 
 const member = object({ email, role })
 
 const people = z.array(email).max(1_000)
-/** With `scimGroup`, the group of a directory says who is in it. */
+/** With `scimGroup`, the group of a directory decides who is in the team. */
 const inTeam = { members: people.optional(), scimGroup: z.string().min(1).max(254).nullable().optional() }
 const project = object({ id: id.optional(), name, ...inTeam })
 const team = object({
@@ -113,7 +113,7 @@ const budget = object({
   id: id.optional(),
   name,
   scope: budgetScope,
-  /** Whom it is for, by name: a team, team/project, a key, an e-mail address, a user … Absent: each has one of their own. */
+  /** The one that it limits, by name: a team, team/project, a key, an e-mail address, a user … Absent: each value has a budget of its own. */
   value: z.string().min(1).max(254).optional(),
   unit: z.enum(BUDGET_UNITS).default('credits'),
   span: z.enum(BUDGET_SPANS),
@@ -121,7 +121,7 @@ const budget = object({
   max: amount,
   hard: z.boolean().default(true),
   alertPercent: budgetAlertPercent.default(null),
-  /** Maxima of single values. */
+  /** The maximums of single values. */
   values: z.record(z.string().min(1).max(254), amount).optional(),
 }).transform(({ values, ...given }, context) => {
   const read = (max: string | number, path: PropertyKey[]) => {
@@ -146,7 +146,7 @@ const budget = object({
 const account = object({
   id: id.optional(),
   name,
-  /** Given once, when the account is made; money is no setting. */
+  /** Granted once, when the account is created. Later changes have no effect. */
   initialCredits: creditLimit.optional(),
   limits: limits.optional(),
   keys: z.array(key).max(1_000).optional(),
@@ -156,7 +156,7 @@ const account = object({
 })
 
 const tree = z.record(z.string(), z.unknown())
-/** An entry as it stands in the catalog, which the gateway checks, and where its secrets are. */
+/** An entry of the catalog, which the gateway checks, with references to its secrets. */
 const vendor = z
   .looseObject({ secrets: z.record(z.string(), reference).optional() })
   .transform(({ secrets, ...entry }) => ({ entry, secrets: secrets ?? {} }))
@@ -181,7 +181,7 @@ type Path = readonly PropertyKey[]
 
 export interface DeclarationFile {
   readonly declared: Declaration
-  /** "tollgate.yaml:12:5", the place of something in the file. */
+  /** The position of something in the file: "tollgate.yaml:12:5". */
   at(path: Path): string
 }
 
@@ -202,7 +202,7 @@ export async function readDeclaration(file: string, text: string): Promise<Decla
   if (document.errors.length > 0)
     throw problemsIn(document.errors.map(({ pos, message }) => `${placeAt(pos[0])}: ${message.split('\n')[0]}`))
 
-  /** Of a member its name, else the nearest thing around it. */
+  /** The position of a member's name, otherwise of the nearest node around it. */
   function at(path: Path): string {
     for (let length = path.length; length > 0; length--) {
       const parent = document?.getIn(path.slice(0, length - 1), true)
@@ -242,7 +242,7 @@ function problemsIn(problems: readonly string[]): CliError {
   return new CliError([...problems.slice(0, PROBLEMS_MAX), ...(left > 0 ? [`… and ${left} more`] : [])].join('\n'))
 }
 
-/** Each thing is known by its name, so each name may stand there once. */
+/** Entries are identified by name, so each name may occur once. */
 function checkNames({ accounts = [], vendors = {} }: Declaration, at: (path: Path) => string): void {
   const problems: string[] = []
   const once = (keys: readonly string[], path: Path, what: string) =>
@@ -290,7 +290,7 @@ function checkNames({ accounts = [], vendors = {} }: Declaration, at: (path: Pat
   if (problems.length > 0) throw problemsIn(problems)
 }
 
-/** The parser calls itself for each level, so depth is bounded before it reads: by the brackets of flow style and by the indent of block style. */
+/** The parser is recursive, so the depth is checked before: by brackets in flow style, and by indentation in block style. */
 function nestsTooDeep(text: string): boolean {
   let depth = 0
   for (const char of text) {

@@ -1,4 +1,4 @@
-// What differs between the file of `tollgate apply` and the gateway, as steps: each has its sentence and what it does. Nothing is changed here.
+// Compares the file of `tollgate apply` with the gateway, and makes a list of steps: each has a sentence and an action. Nothing is changed here.
 import type { KeyView, NewKey } from '../admission/views.ts'
 import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf } from '../catalog/document.ts'
@@ -66,7 +66,7 @@ async function planCatalog(context: Context, draft: Draft): Promise<void> {
   })
 }
 
-/** As it is now, with what the file says in place of it. What the file does not name stays, unless it is to be pruned. */
+/** The current catalog with the entries of the file. Entries that are not in the file stay, unless `--prune` is given. */
 function wantedDocument({ file, prune }: Context, current: Tree, draft: Draft): Tree {
   const { catalog, vendors } = file.declared
   const wanted: Record<string, unknown> = { ...current }
@@ -89,7 +89,7 @@ function wantedDocument({ file, prune }: Context, current: Tree, draft: Draft): 
       }
   if (vendors) {
     const old = isTree(current.vendors) ? current.vendors : {}
-    // An entry that says only where its secrets are leaves the rest as it is.
+    // An entry with secrets only does not change the rest of the vendor.
     const given = Object.entries(vendors).map(([name, { entry }]) => {
       if (Object.keys(entry).length > 0) return [name, entry] as const
       if (!Object.hasOwn(old, name))
@@ -102,7 +102,7 @@ function wantedDocument({ file, prune }: Context, current: Tree, draft: Draft): 
   return wanted
 }
 
-/** The gateway checks it again; here each problem gets its place in the file. */
+/** Checks the document, and adds the position in the file to each problem. The gateway checks it again. */
 function checkCatalog({ file }: Context, document: Tree): void {
   const checked = checkDocument(document)
   if (checked.ok) return
@@ -113,7 +113,7 @@ function checkCatalog({ file }: Context, document: Tree): void {
   throw new CliError(problems.join('\n'))
 }
 
-/** The values that differ from what the gateway has. They are compared by fingerprints: an equal value is not sent. */
+/** The secrets that differ from the stored ones. They are compared by fingerprint; equal values are not sent. */
 async function changedSecrets(
   { api, world, file, secrets }: Context,
   current: Tree,
@@ -167,7 +167,7 @@ function limitSentences(subject: string, was: LimitsView, is: LimitsView): strin
   })
 }
 
-/** Null lifts a limit. */
+/** Null removes a limit. */
 function limitsPatch(was: LimitsView, is: LimitsView): object {
   return { ...Object.fromEntries(Object.keys(was).map((name) => [name, null])), ...is }
 }
@@ -291,7 +291,7 @@ type Field = keyof typeof FIELDS
 function planKeys({ context, place: account, inside, spot }: Account, wanted: readonly DeclaredKey[]): void {
   const { api, file, prune } = context
   const { draft } = spot
-  // Connections are made by people, by OAuth, and a replaced key ends by itself.
+  // OAuth connections are created by people, and replaced keys expire on their own, so neither is in the file.
   const there = inside.keys.filter(({ revokedAt, client }) => revokedAt === null && client === null)
   const found = new Set<string>()
   for (const [index, key] of wanted.entries()) {
@@ -380,7 +380,7 @@ function createKey(
       try {
         await secrets.write(writeTo, made.key)
       } catch (error) {
-        // A key that nobody has is worth nothing, and the next run would take it for the one that is wanted.
+        // The value could not be stored, so the key is revoked. Otherwise the next run would take it for the wanted key.
         await api.call('DELETE', at`/keys/${made.id}`)
         throw new CliError(`${error instanceof Error ? error.message : 'it failed.'} The new key was revoked again.`)
       }
@@ -416,7 +416,7 @@ function changeKey({ api }: Context, key: DeclaredKey, known: KeyView, { draft, 
   })
 }
 
-// Members. Somebody who is invited and has not come yet counts as one.
+// Members. A person with a pending invitation counts as a member.
 
 function planMembers(
   { context: { api, prune }, place: account, spot: { draft }, inside: { members: there, invited } }: Account,
@@ -444,7 +444,7 @@ function planMembers(
   const isWanted = ({ email, role }: { email: string; role: unknown }, byRole: boolean) =>
     wanted.some((one) => one.email === email && (!byRole || one.role === role))
   const others = there.filter((one) => !isWanted(one, false))
-  // A link with a role that the file does not give would give it.
+  // A pending link with another role than in the file counts as not in the file.
   const strangers = invited.filter((one) => !isWanted(one, true))
   const names = [...others, ...strangers].map(({ email }) => email)
   if (!prune && names.length > 0) draft.notes.push(notInFile(`Account ${account.name} has the members`, names))

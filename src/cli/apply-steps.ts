@@ -1,4 +1,4 @@
-// What the parts of `tollgate apply` share: a plan is steps with their sentences, and things are known by their id or their name.
+// Shared parts of `tollgate apply`: a plan is a list of steps with sentences, and entries are identified by id or name.
 
 import type { KeyView, TeamView } from '../admission/views.ts'
 import type { MemberView, PendingInvite } from '../identity/views.ts'
@@ -13,9 +13,9 @@ import { query } from './table.ts'
 
 export interface Step {
   readonly kind: 'create' | 'change' | 'remove'
-  /** One change, or several that are made together. */
+  /** The sentences of one change, or of several in one step. */
   readonly sentences: readonly string[]
-  /** What is to be shown once: the value of a new key, or the link of an invitation. */
+  /** Returns what is shown once: the value of a new key, or the link of an invitation. */
   run(): Promise<Shown | undefined>
 }
 
@@ -26,7 +26,7 @@ export interface Shown {
 
 export interface Plan {
   readonly steps: readonly Step[]
-  /** What should be known besides: what is there and not in the file, and what is left alone. */
+  /** Notes: entries that are not in the file, and what is not changed. */
   readonly notes: readonly string[]
 }
 
@@ -38,13 +38,13 @@ export interface Context {
   readonly prune: boolean
 }
 
-/** Steps and notes are added by each part in the order in which they are to be made. */
+/** Each part adds its steps and notes in the order in which they are to run. */
 export class Draft implements Plan {
   readonly steps: Step[] = []
   readonly notes: string[] = []
 }
 
-/** Whose id is known when it is there or has been made. */
+/** An entry whose id is known if it exists or was just created. */
 export interface Place {
   readonly name: string
   id: string | undefined
@@ -61,7 +61,7 @@ export async function allPages<T>(api: Api, path: string): Promise<T[]> {
   return rows
 }
 
-/** By its id, else by its name. */
+/** Finds an entry by id, otherwise by name. */
 export function oneOf<T extends { readonly id: string; readonly name: string }>(
   where: string,
   { id, name }: { readonly id?: string | undefined; readonly name: string },
@@ -93,7 +93,7 @@ export function notInFile(subject: string, names: readonly string[]): string {
   return `${subject} ${shown}, not in the file. They stay; --prune removes them.`
 }
 
-/** The order of a list says nothing, and neither does that of members. */
+/** Compares values; the order of lists and members does not matter. */
 export function isSame(a: unknown, b: unknown): boolean {
   const sorted = (_: string, value: unknown) => {
     if (Array.isArray(value)) return [...value].sort()
@@ -108,9 +108,9 @@ export function inWords(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : String(value)
 }
 
-// What is inside an account and named by the file of `tollgate apply`: its teams and projects, keys and people. Budgets and keys refer to them by name.
+// Teams, projects, keys and people of an account. Budgets and keys in the file refer to them by name.
 
-/** A team is called by its name, a project team/project. */
+/** The name of a team, or team/project for a project. */
 export interface TeamPlace extends Place {
   readonly isProject: boolean
 }
@@ -120,14 +120,14 @@ export interface Inside {
   readonly keys: readonly KeyView[]
   readonly members: readonly MemberView[]
   readonly invited: readonly PendingInvite[]
-  /** Those that are there and those that the file makes. */
+  /** Existing teams and those that the file creates. */
   readonly teamPlaces: TeamPlace[]
   readonly keyPlaces: Place[]
-  /** By its name or id. Without an id it is yet to be made; undefined: somebody who has not accepted an invitation. */
+  /** Finds one by name or id. Without an id it will be created; undefined: the person has not accepted an invitation yet. */
   find(scope: string, name: string, where: string): Place | undefined
 }
 
-/** Of an account that is yet to be made there is nothing. */
+/** An account that will be created has none of these. */
 export async function readInside(api: Api, account: Place, wanted: DeclaredAccount): Promise<Inside> {
   const of = (what: string) => at`/accounts/${account.id}/${what}`
   const all = async <T>(what: string) => (account.id === undefined ? [] : await allPages<T>(api, of(what)))
@@ -171,18 +171,18 @@ export async function readInside(api: Api, account: Place, wanted: DeclaredAccou
   return { teams, keys, members, invited, teamPlaces, keyPlaces, find }
 }
 
-/** Connections are made by people, by OAuth, and a replaced key ends by itself. Budgets do not count test keys. */
+/** Excludes OAuth connections, which people create, replaced keys, which expire, and test keys, which budgets do not count. */
 function livingKeys(keys: readonly KeyView[]): KeyView[] {
   return keys.filter(({ revokedAt, client, test }) => revokedAt === null && client === null && !test)
 }
 
-/** A budget of a key is kept under the first of the keys that replaced each other. */
+/** A budget of a key refers to the first key in a chain of rotations. */
 export function latestKey(keys: readonly KeyView[], id: string): string {
   const next = keys.find((key) => key.id === id)?.replacedBy
   return next ? latestKey(keys, next) : id
 }
 
-/** What the file calls a team, a project, a key or a member that is there: its name, or its id if another has the name too. */
+/** How the file refers to an existing team, project, key or member: by name, or by id if the name is not unique. */
 export function nameIn({ teams, keys, members }: Pick<Inside, 'teams' | 'keys' | 'members'>) {
   const titles = teams.map((team) => ({ id: team.id, name: pathOf(team, teams) }))
   const living = livingKeys(keys)

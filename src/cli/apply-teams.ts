@@ -26,7 +26,7 @@ export interface Account {
   readonly spot: Spot
 }
 
-/** Returns how those that are not in the file go: after the keys and budgets in them. */
+/** Returns a function that removes teams that are not in the file, to be called after their keys and budgets are removed. */
 export function planTeams(account: Account, wanted: readonly DeclaredTeam[] | undefined): () => void {
   const { inside, spot } = account
   const teams = inside.teams.filter(({ parentId }) => parentId === null)
@@ -55,7 +55,7 @@ export function planTeams(account: Account, wanted: readonly DeclaredTeam[] | un
     if (wanted) extra.push(...all)
     else for (const { name, view: one } of all) inside.teamPlaces.push(placeOf(name, one))
   }
-  // What the file does not name stays unless it is pruned, so that budgets may refer to it.
+  // Teams that are not in the file stay, unless `--prune` is given, so budgets may refer to them.
   if (!account.context.prune) for (const { name, view } of extra) inside.teamPlaces.push(placeOf(name, view))
   return () => removeTeams(account, extra)
 }
@@ -202,7 +202,7 @@ async function planBudget(
     const body = { name: wanted.name, ...counted, max, hard, alertPercent }
     made.id = (await context.api.call<BudgetView>('POST', at`/accounts/${place.id}/budgets`, body)).id
   }
-  // What is counted cannot be changed. The new one is there before the old one ends.
+  // What a budget counts cannot be changed, so it is replaced: the new one is created before the old one is removed.
   const isOther = known && !countsTheSame(known, { ...wanted, value: target?.id ?? null, windowSeconds }, inside)
   if (!known)
     draft.steps.push({
@@ -224,10 +224,10 @@ async function planBudget(
   if (wanted.values) await planValues(account, wanted, { made, subject, path, known: isOther ? undefined : known })
 }
 
-/** What a budget has counted for keeps its id, also when it is gone. */
+/** The id of the budget's subject today: a budget of a key refers to the first key of its rotations. */
 const currentId = ({ keys }: Inside, scope: string, id: string) => (scope === 'key' ? latestKey(keys, id) : id)
 
-/** Of one that counts it for somebody else, or somewhere else, nothing can be kept. */
+/** Whether two budgets have the same scope, value, unit and span. */
 function countsTheSame(
   known: BudgetView,
   wanted: Pick<BudgetView, 'scope' | 'value' | 'unit' | 'span' | 'windowSeconds'>,
@@ -258,7 +258,7 @@ function changeBudget({ context, place, spot }: Account, wanted: DeclaredBudget,
   })
 }
 
-/** Maxima of single values. */
+/** The maximums of single values. */
 async function planValues(
   { context, place, inside, spot: { draft } }: Account,
   { scope, values = new Map() }: DeclaredBudget,

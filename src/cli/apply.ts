@@ -1,4 +1,4 @@
-// `tollgate apply`: makes the gateway what one YAML file says, and writes such a file of what it is.
+// `tollgate apply`: changes the gateway to match a YAML file. It also writes such a file from the gateway's current state.
 import { readFile, writeFile } from 'node:fs/promises'
 import type { KeyView, TeamView } from '../admission/views.ts'
 import { type CatalogInput, credentialsOf } from '../catalog/document.ts'
@@ -16,7 +16,7 @@ import { openSecretReferences } from './secret-reference.ts'
 import { query } from './table.ts'
 
 const SIGNS: Readonly<Record<Step['kind'], string>> = { create: '+', change: '~', remove: '-' }
-/** Of --dry-run when something differs, so that CI can tell it from a failure. */
+/** The exit code of --dry-run if something differs, so that CI can distinguish it from a failure. */
 const DIFFERS = 2
 
 export const APPLY_COMMAND: Command = {
@@ -63,7 +63,7 @@ async function carryOut(call: Invocation, plan: Plan): Promise<Told> {
   if (changes.length === 0) return { answer, words: ['Nothing differs.', ...noted].join('\n') }
   const listed = [...changes.map(({ kind, sentence }) => `  ${SIGNS[kind]} ${sentence}`), ...noted].join('\n')
   if (call.values['dry-run']) return { answer, words: listed, exitCode: DIFFERS }
-  // On the way to a pipe only the answer is read.
+  // If the output is a pipe, only the answer is written.
   call.note(`${listed}\n`)
   if (!(await isAgreed(call, plan))) return { answer, words: 'Nothing was changed.', exitCode: 1 }
   const created = await runSteps(call, steps)
@@ -80,7 +80,7 @@ async function isAgreed({ values, ask }: Invocation, { steps }: Plan): Promise<b
   return /^y(es)?$/i.test((await ask(`Apply these changes?${warning} [y/N] `)).trim())
 }
 
-/** One after the other. When one fails, those before it stay: the next run sees them done, and goes on. */
+/** Runs the steps one after the other. If one fails, the earlier ones stay, and the next run continues after them. */
 async function runSteps(call: Invocation, steps: readonly Step[]): Promise<Shown[]> {
   const created: Shown[] = []
   for (const [index, step] of steps.entries()) {
@@ -89,7 +89,7 @@ async function runSteps(call: Invocation, steps: readonly Step[]): Promise<Shown
       if (shown) created.push(shown)
     } catch (error) {
       if (!(error instanceof CliError)) throw error
-      // What is shown once would be lost.
+      // Shows keys and links before the error, because they are shown only once.
       for (const { what, value } of created) call.say(`${what}, shown only now:\n  ${value}\n`)
       throw new CliError(
         `${error.message}\nStopped at change ${index + 1} of ${steps.length}: ${step.sentences[0]}\nEarlier changes stay. Fix the cause and run the same command again; it continues from here.`,
@@ -99,7 +99,7 @@ async function runSteps(call: Invocation, steps: readonly Step[]): Promise<Shown
   return created
 }
 
-// What is there, as such a file.
+// The current state as such a file.
 
 async function exportAll(call: Invocation): Promise<undefined> {
   const { stringify } = await import('yaml')
@@ -140,12 +140,12 @@ async function accountOf(api: Api, { id, name, limits }: AccountView): Promise<o
       .map(({ id: keyId, name: keyName, test, teamId, memberId, limits: own, ...rest }) => ({
         ...{ id: keyId, name: keyName, ...(test ? { test } : {}) },
         ...(teamId === null ? {} : { team: named('team', teamId) }),
-        // Of somebody who has left, the key keeps whose it was.
+        // The member may have left the account; the key still has their id.
         ...withoutNull({ member: members.items.find(({ userId }) => userId === memberId)?.email ?? null }),
         ...restrictionsOf(rest),
         limits: own,
       })),
-    // Of several links to one person the first is the newest.
+    // If a person has several links, the first is the newest.
     members: [...byEmail].map(([email]) => ({ email, role: people.find((one) => one.email === email)?.role })),
     teams: teamsOf(teams, null),
     budgets: await Promise.all(budgets.map((one) => budgetOf(api, id, one, named))),

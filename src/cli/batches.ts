@@ -1,4 +1,4 @@
-// What becomes of the batches of an account.
+// Batches of an account, and content logging.
 
 import type { ContentRules, ContentView } from '../admission/views.ts'
 import type { BatchDetail, BatchLineView, BatchView } from '../background/views.ts'
@@ -93,7 +93,7 @@ export const BATCH_COMMANDS: readonly Command[] = [
   },
 ]
 
-// Requests and answers that are kept where somebody asked for it.
+// Content logging: stored requests and answers.
 
 const KEY: Readonly<Record<string, Option>> = {
   key: takes('key', 'Only this key instead of the whole account.', { refersTo: 'key' }),

@@ -1,4 +1,4 @@
-// Any endpoint from the terminal, as a caller: its parameters are the options, and its answer a table, a chart or JSON.
+// Calls any endpoint with an API key: parameters are options, and the answer is shown as a table, a chart or JSON.
 import { readFile } from 'node:fs/promises'
 import { type EndpointSpec, exampleBody, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
 import { allowedText } from '../catalog/field.ts'
@@ -10,10 +10,10 @@ import { CliError, type Command, flag, type Invocation, type Option, type Told, 
 import { chartOf, saidIn, showAnswer } from './present.ts'
 import { list } from './table.ts'
 
-/** What stands for an endpoint on the command line: `websites/visits`, `social/users/id/tweets`, `chat`. */
+/** The name of an endpoint on the command line: `websites/visits`, `social/users/id/tweets`, `chat`. */
 const nameOf = ({ id }: EndpointSpec) => id.replace(/^siteanalytics\//, '').replaceAll(/[{}]/g, '')
 
-/** A stream has no end that a table could wait for. */
+/** Endpoints that only stream are left out, because a table needs the whole answer. */
 const CALLABLE = ENDPOINTS.filter((spec) => spec.answer !== undefined || !spec.streams)
 export const ENDPOINT_NAMES = CALLABLE.map(nameOf)
 
@@ -59,7 +59,7 @@ export function optionsOf(name: string | undefined): Readonly<Record<string, Opt
   return { ...Object.fromEntries([...params, ...members].filter(([one]) => !KEPT.has(one))), ...OWN }
 }
 
-/** What was written, as the schema wants it: text stays text where text is taken, unless it is a list or an object. */
+/** Converts an option's text to the type in the schema. Text stays text if the schema allows it, unless it is a JSON list or object. */
 function memberValue(name: string, schema: JsonSchema, value: string): unknown {
   // As JSON Schema has it.
   const choices = (schema.oneOf ?? [schema]) as JsonSchema[]
@@ -74,13 +74,13 @@ function memberValue(name: string, schema: JsonSchema, value: string): unknown {
   }
 }
 
-/** Members of a body that a text on the command line can be, the likeliest first. */
+/** Body fields that a plain text argument can stand for, the most likely first. */
 const TEXT_MEMBERS = ['messages', 'input', 'prompt', 'query', 'contents'] as const
 
 const takesNoText = (spec: EndpointSpec) =>
   new CliError(`"${nameOf(spec)}" takes no text as an argument. See: tollgate call ${nameOf(spec)} --help`, 2)
 
-/** A body that says `said`, with what else the endpoint demands taken from its example. */
+/** A body with `said` as its text; other required fields come from the endpoint's example. */
 function bodySaying(spec: EndpointSpec, said: string): Record<string, unknown> {
   const member = TEXT_MEMBERS.find((name) => name in bodyMembers(spec))
   if (member === undefined) throw takesNoText(spec)
@@ -104,7 +104,7 @@ interface ListedModel {
   readonly pricing: Priced | null
 }
 
-/** Where none is named: the model of the example where it is offered, else the first of its kind. */
+/** The default model: that of the example if it is offered, otherwise the first of its kind. */
 async function modelFor(spec: EndpointSpec, call: Invocation, key: string): Promise<string | undefined> {
   // The gateway's own answer.
   const { data } = (await call.api.ask('GET', '/v1/models', { key })).value as { data: readonly ListedModel[] }

@@ -150,7 +150,7 @@ function setEnabled(call: Invocation, enabled: boolean): Promise<Told> {
   )
 }
 
-// List prices: what a table would change, and applying some of it.
+// List prices: comparing with a table, and applying chosen rows.
 
 type Row = PriceComparisonView['rows'][number]
 

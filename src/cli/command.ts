@@ -1,15 +1,15 @@
-// What a command is: its words, its help and what it does, in one entry.
+// The definition of a command: name, help and action in one entry.
 import type { ParseArgsOptionDescriptor } from 'node:util'
 import type { World } from '../kernel/world.ts'
 import type { Api } from './api.ts'
 import type { Reference } from './names.ts'
 
 export interface Settings {
-  /** Where the gateway is asked, and how that is known. */
+  /** The address of the gateway, and where it was found. */
   readonly url: string
   readonly urlSource: string
   readonly token: string | undefined
-  /** Of a caller, for `call`. */
+  /** The API key for `call`. */
   readonly apiKey: string | undefined
   readonly tokenSource: string
   readonly dataDirectory: string
@@ -18,10 +18,10 @@ export interface Settings {
   readonly trustProxy: string
   readonly host: string
   readonly codexHome: string
-  /** What a running gateway wrote about itself. */
+  /** The state file of a running gateway. */
   readonly server: { readonly url: string; readonly pid: number } | undefined
   readonly credential: (name: string) => string | undefined
-  /** Any variable, for secrets that a file of `apply` refers to by name. Absent: there are none. */
+  /** Reads environment variables, for secrets in a file of `apply`. Absent: there are none. */
   readonly environment?: (name: string) => string | undefined
   readonly version: string
 }
@@ -33,30 +33,30 @@ export interface Invocation {
   readonly values: Values
   readonly settings: Settings
   readonly api: Api
-  /** Output that is no answer, as it is. */
+  /** Writes raw output that is not an answer. */
   say(text: string): void
   /** Progress for the person at the terminal. It goes to stderr, not into the output. */
   note(text: string): void
   readonly world: World
   /** The whole of standard input. */
   input(): Promise<string>
-  /** Asks the person at the terminal a question, and answers a line. Absent: nobody is there. */
+  /** Asks the person at the terminal, and returns the line. Absent: there is no terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined
-  /** Verbs that are no commands of this table. */
+  /** Verbs that are not in this table. */
   readonly otherVerbs: readonly string[]
 }
 
 export interface Option extends ParseArgsOptionDescriptor {
   readonly help: string
-  /** What stands for the value in the help. */
+  /** The placeholder of the value in the help. */
   readonly value?: string
-  /** The words that it takes, for completion. */
+  /** The allowed words, for completion. */
   readonly allowed?: readonly string[]
-  /** It takes the name or the id of such a thing; the command gets the id. */
+  /** Accepts a name or an id of this kind; the command gets the id. */
   readonly refersTo?: Reference
 }
 
-/** An option with a value: what stands for the value in the help, and the help. */
+/** An option with a value: the placeholder of the value, and the help. */
 export const takes = (value: string, help: string, more: Pick<Option, 'allowed' | 'refersTo'> = {}): Option => ({
   ...{ type: 'string', value, help },
   ...more,
@@ -68,19 +68,19 @@ export interface Command {
   /** `accounts create` */
   readonly name: string
   readonly summary: string
-  /** Positional arguments in order; one in brackets may be left out. One that is called as a `Reference` takes a name or an id. */
+  /** Positional arguments in order; one in brackets is optional. An argument with the name of a `Reference` accepts a name or an id. */
   readonly args?: readonly string[]
   readonly options?: Readonly<Record<string, Option>>
-  /** Where the options depend on the arguments. */
+  /** For options that depend on the arguments. */
   readonly optionsFor?: (args: readonly string[]) => Readonly<Record<string, Option>>
   readonly aboutFor?: (args: readonly string[]) => string | undefined
-  /** More than the summary says, as sentences. */
+  /** Details after the summary, as sentences. */
   readonly about?: string
-  /** Nothing when everything has been said. */
+  /** Returns nothing if all output was already written. */
   readonly run: (call: Invocation) => Promise<Told | undefined>
 }
 
-/** The outcome: the answer for programs, the same in words for people. */
+/** The result: the answer for programs, and the same as text for people. */
 export interface Told {
   readonly answer: unknown
   readonly words: string
@@ -95,12 +95,12 @@ export async function told<T>(asked: Promise<T> | T, words: (answer: T) => strin
   return { answer, words: words(answer) }
 }
 
-/** A path of the operator API; what is put into it is encoded. */
+/** A path of the operator API; values are encoded. */
 export function at(parts: TemplateStringsArray, ...names: readonly (string | undefined)[]): string {
   return String.raw({ raw: parts }, ...names.map((name) => encodeURIComponent(name ?? '')))
 }
 
-/** Something that the person at the terminal can do something about. */
+/** An error that the person at the terminal can correct. */
 export class CliError extends Error {
   readonly exitCode: number
 

@@ -1,4 +1,4 @@
-// What is configured, what can be reached, and what is missing, in sentences that say what to do.
+// Checks the configuration and what can be reached, and says in sentences what to do.
 import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from '../kernel/view.ts'
@@ -108,7 +108,7 @@ function examineAddress({ publicUrl, trustProxy, host }: Settings): Finding[] {
     ]
   const callers: Finding = { verdict: 'ok', about: 'address', text: `Callers use ${publicUrl}.` }
   if (url.protocol === 'http:') return [callers]
-  // Tollgate speaks no TLS itself, so something stands in front.
+  // The gateway has no TLS itself, so a proxy must be in front of it.
   const proxy: Finding = trustProxy
     ? { verdict: 'ok', about: 'address', text: `The X-Forwarded-For of ${trustProxy} is trusted.` }
     : {

@@ -1,4 +1,4 @@
-// Where usage goes, on the command line.
+// Exports of usage on the command line.
 
 import { readFile } from 'node:fs/promises'
 import {
@@ -40,7 +40,7 @@ function days(call: Invocation): { from: string; to: string } {
   return { from, to }
 }
 
-/** `url=https://…`: what looks like a number or a truth value is one. */
+/** Parses `url=https://…`; numbers, true and false become JSON values. */
 function settingsOf(words: string | undefined): Record<string, unknown> {
   const pairs = (words ?? '').split(',').filter((pair) => pair !== '')
   return Object.fromEntries(
@@ -218,7 +218,7 @@ export const EXPORT_COMMANDS: readonly Command[] = [
   },
 ]
 
-// Vendors' reports compared with what was recorded, on the command line.
+// Vendors' reports compared with recorded calls, on the command line.
 
 const REPORT_COLUMNS: Columns<ReportView> = {
   REPORT: 'id',
@@ -360,7 +360,7 @@ export const VENDOR_REPORT_COMMANDS: readonly Command[] = [
   },
 ]
 
-// Where the audit log is exported to, from the command line.
+// The export of the audit log on the command line.
 
 const COMMON: Readonly<Record<string, Option>> = {
   wait: takes(

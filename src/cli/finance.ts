@@ -26,7 +26,7 @@ const FILE: Readonly<Record<string, Option>> = {
   out: takes('file', 'Its name; by default the one with the customer and the month.'),
 }
 
-/** An existing file is not replaced unless it was named. */
+/** An existing file is overwritten only if it was named. */
 export async function save(call: Invocation, path: string, accept: string): Promise<Told> {
   const named = text(call, 'out')
   let name = named ?? ''

@@ -1,5 +1,5 @@
-// From another gateway to this one: its configuration becomes a catalog, its database accounts, balances and keys. Says line by line
-// what becomes of it, and applies nothing unless asked.
+// Imports from another gateway: its configuration becomes a catalog, its database accounts, balances and keys. Reports line by line
+// what was taken, and applies nothing unless asked.
 import { readFile } from 'node:fs/promises'
 import { accountIdFrom } from '../admission/accounts.ts'
 import type { KeyView } from '../admission/views.ts'
@@ -67,7 +67,7 @@ export const IMPORT_COMMANDS: readonly Command[] = [
   },
 ]
 
-/** What another gateway becomes here. */
+/** The result of converting another gateway's data. */
 interface Plan {
   readonly document: CatalogInput
   readonly accounts: readonly PlannedAccount[]
@@ -118,7 +118,7 @@ async function importing(
     const sum = `${changes.length} changes of the catalog, ${missing} new accounts.`
     return { answer, words: `${words}\n${sum} Nothing was applied; add --apply to do so.` }
   }
-  // Keys name models, so that these are there first.
+  // The catalog comes first, because keys refer to models.
   const note = `import from ${from}`
   const applied = changes.length > 0 ? await call.api.call<Applied>('PUT', '/catalog', { document, note }) : undefined
   const made = await makeAccounts(call, found)
@@ -179,7 +179,7 @@ async function withSource<T>(
   }
 }
 
-/** Names come from strangers: nothing that moves a terminal's cursor gets through. */
+/** Names are untrusted, so control characters that move the terminal's cursor are removed. */
 const inWords = ({ at, what, words }: ImportLine) =>
   `${what.padEnd(7)}  ${at}: ${words}`.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
 
@@ -200,20 +200,20 @@ async function readYaml(file: string): Promise<unknown> {
     throw new CliError(`${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`)
   })
   if (content.length > FILE_BYTES_MAX) throw new CliError(`${file} is too large for a configuration.`)
-  // Only who imports needs it.
+  // Loaded here, because only imports need it.
   const { parse } = await import('yaml')
   try {
-    // Few aliases, so that a small file cannot become a huge value.
+    // Limits aliases, so that a small file cannot expand to a huge value.
     return parse(content, { maxAliasCount: 100 })
   } catch (error) {
     throw new CliError(`${file} is not YAML: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : ''}`)
   }
 }
 
-// Each account's id follows from what it is called there, and each key is known by its hash, so that an import which is run again, or was
-// cut off in the middle, makes only what is missing.
+// An account's id is derived from its name at the other gateway, and a key is recognized by its hash. So an import that is repeated, or was
+// interrupted, creates only what is missing.
 
-/** What is there already of a plan. */
+/** The parts of a plan that already exist. */
 interface Found {
   readonly planned: PlannedAccount
   readonly id: string
@@ -243,7 +243,7 @@ interface Made {
   readonly refused: string[]
 }
 
-/** Makes what is missing; answers how much that was, and what was refused. */
+/** Creates what is missing; returns the numbers, and what was rejected. */
 async function makeAccounts(call: Invocation, found: readonly Found[]): Promise<Made> {
   const made: Made = { accounts: 0, keys: 0, refused: [] }
   for (const { planned, id, account, keys } of found) {
@@ -289,7 +289,7 @@ function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
   })
 }
 
-/** Refusals are told, and the rest goes on; a gateway that is away ends it. */
+/** A rejected entry is reported, and the import continues. If the gateway cannot be reached, it ends. */
 function messageOf(error: unknown): string {
   if (error instanceof Refused && error.status < 500 && error.status !== 401) return error.message
   if (error instanceof CliError) throw new CliError(`${error.message} Run it again: what was made is not made twice.`)

@@ -1,4 +1,4 @@
-// Invoices on the command line: who issues them, whom they are made out to, which there are, and their files.
+// Invoices on the command line: issuer, billing details, list and files.
 import type { BillingDetailsView, InvoiceSettings, InvoiceView } from '../invoices/views.ts'
 import { readDocument } from './catalog.ts'
 import { at, CliError, type Command, type Option, takes, text, told } from './command.ts'

@@ -1,4 +1,4 @@
-// Single sign-on and second factors from the command line, and how to let people back in who have lost theirs.
+// Single sign-on on the command line, login links, and resets of second factors.
 import { readFile } from 'node:fs/promises'
 import type { LinkView, LoginPolicy, LoginProvider, NewToken, ProviderTest, TokenView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
@@ -20,7 +20,7 @@ function show(provider: LoginProvider): string {
   })
 }
 
-/** The secret comes from the environment or the standard input, so that no list of processes shows it. */
+/** The secret comes from the environment or standard input, so that process lists do not show it. */
 async function secretOf(call: Invocation): Promise<{ secret?: string }> {
   const name = text(call, 'secret-env')
   if (name === undefined) return {}

@@ -51,7 +51,7 @@ async function rowsOf<Row extends object>(
 
 const LOOK_EVERY_MS = 500
 
-/** Begins a run, or waits for the one that is under way, and shows how far it is. */
+/** Starts a run, or waits for the current one, and shows its progress. */
 async function verified(call: Invocation, full: boolean): Promise<VerificationRun> {
   for (;;) {
     const begun = await call.api.call<VerificationRun>('POST', '/ledger/verify', { full })
@@ -60,7 +60,7 @@ async function verified(call: Invocation, full: boolean): Promise<VerificationRu
       const { running, last } = await call.api.call<VerificationState>('GET', '/ledger/verify')
       if (running?.id !== begun.id) {
         if (!last) throw new CliError('The verification was interrupted.')
-        // The one that was under way did not read everything.
+        // The run that was in progress was not a full one: start another.
         if (full && !last.full) break
         return last
       }
@@ -73,7 +73,7 @@ async function verified(call: Invocation, full: boolean): Promise<VerificationRu
   }
 }
 
-/** An outcome as people and this command line call it. The API has the ledger's words. */
+/** The words for outcomes on screen, and the API's values, which are the ledger's words. */
 const OUTCOMES: Readonly<Record<string, UsageView['outcome']>> = {
   charged: 'settled',
   failed: 'released',
@@ -124,7 +124,7 @@ function ago(at: string, nowMs: number): string {
   return `${count} ${unit}${count === 1 ? '' : 's'} ago`
 }
 
-/** A cell of which nothing is to be said. */
+/** An empty cell. */
 const BLANK = ' '
 
 /** The charge, line by line, with their sum. */

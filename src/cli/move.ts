@@ -1,4 +1,4 @@
-// Moving an account between two databases. Unlike the other commands it speaks to the databases themselves: the gateway of the
+// Moves an account between two databases. Unlike the other commands it connects to the databases directly: the gateway of the
 // one does not know the other.
 import { addressProblem, withoutPassword } from '../database/address.ts'
 import { realWorld } from '../kernel/world.ts'
@@ -30,7 +30,7 @@ Repeat it after a crash: it continues where it stopped. The password may be left
     if (!Number.isInteger(wait) || wait < 1 || wait > WAIT_SECONDS_MAX)
       throw new CliError(`--wait must be a number of seconds from 1 to ${WAIT_SECONDS_MAX}.`, 2)
     const connection = await sourceOf(call.settings)
-    // Loaded only here: the other commands answer sooner without it.
+    // Loaded here, so that other commands start faster.
     const { cancelMove, MoveRefused, moveAccount } = await import('../account-move/move.ts')
     const { openDatabase } = await import('../database/database.ts')
     const source = openDatabase({ connection, connectionsMax: 4 })
@@ -68,7 +68,7 @@ async function sourceOf({
   throw new CliError(`No database runs in ${dataDirectory}. Start the gateway, or set DATABASE_URL.`)
 }
 
-/** Where it is, for people and for the tombstone. */
+/** The address of a database, for people and for the row that stays in the old one. */
 function nameOf(url: string | undefined): string {
   return url === undefined ? 'the built-in database' : withoutPassword(url).text
 }

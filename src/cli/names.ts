@@ -1,4 +1,4 @@
-// Names where an id is taken: people know an account as "Team A", and not as acc_01jd0….
+// Names instead of ids: people know an account as "Team A", not as acc_01jd0….
 import type { KeyView } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
 import type { MemberView } from '../identity/views.ts'
@@ -18,7 +18,7 @@ interface Named {
 
 const LISTED_MAX = '200'
 
-/** The one that has this id or this name, whatever the case; more than one must be told apart by their ids. */
+/** The entry with this id or name, ignoring case. If several have the name, the id must be given. */
 function oneOf(what: string, given: string, listed: readonly Named[]): string | undefined {
   const exact = listed.find(({ id }) => id === given)
   if (exact) return exact.id
@@ -52,7 +52,7 @@ async function accountId(api: Api, given: string): Promise<string> {
   throw unknown('account', given, names, 'accounts list')
 }
 
-/** Of the account that was named before it, or of any. A revoked key is named by its id. */
+/** A key of the account in the arguments, or of any account. Revoked keys are found by id only. */
 async function keyId(api: Api, given: string, [account]: readonly string[]): Promise<string> {
   if (/^key_\w+$/.test(given)) return given
   const listed =
@@ -108,10 +108,10 @@ async function productUid(api: Api, given: string): Promise<string> {
 
 const RESOLVERS = { account: accountId, key: keyId, user: userId, vendor: vendorName, uid: productUid }
 
-/** What an argument or an option names, by the argument's own name. */
+/** How names are resolved, by the name of the argument or option. */
 export type Reference = keyof typeof RESOLVERS
 
-/** The id of what was named. Arguments before it are ids already. */
+/** Resolves a name to an id. Earlier arguments are already ids. */
 export function resolveName(
   api: Api,
   reference: string,
@@ -122,7 +122,7 @@ export function resolveName(
   return resolve ? resolve(api, given, before) : given
 }
 
-/** The names of an account's keys by their ids; of the oldest of very many, the id will do. */
+/** The names of an account's keys by id; if there are very many, the oldest are shown by id. */
 export async function keyNames(api: Api, account: string): Promise<ReadonlyMap<string, string>> {
   const path = at`/accounts/${account}/keys` + query({ limit: LISTED_MAX })
   const { items } = await api.call<Page<KeyView>>('GET', path)
@@ -135,7 +135,7 @@ export async function accountNames(
   ids: Iterable<string | null>,
 ): Promise<ReadonlyMap<string | null, string>> {
   const wanted = [...new Set(ids)].filter((id) => id !== null)
-  // Of one that is no more, the id is all there is to say.
+  // A deleted one is shown by its id.
   const accounts = await Promise.all(
     wanted.map((id) => api.call<AccountView>('GET', at`/accounts/${id}`).catch(() => ({ id, name: id }))),
   )

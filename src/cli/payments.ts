@@ -1,4 +1,4 @@
-// Payments on the command line: which there are, refunds, what is quarantined, reconciliation, and how payments are taken.
+// Payments on the command line: list, refunds, quarantine, reconciliation and settings.
 
 import type { Page } from '../kernel/view.ts'
 import type { BalanceView } from '../ledger/views.ts'
@@ -48,7 +48,7 @@ function showRun({ checked, differences, failure }: ReconciliationView): string 
   return [`${checked} payments compared. ${differences.length} differ:`, table(differences, DIFFERENCES)].join('\n\n')
 }
 
-/** A secret never stands on the command line, where others could read it. */
+/** Secrets are not options, because other users can read command lines. */
 function secretsOf(call: Invocation): Record<string, string | null> {
   const found: Record<string, string | null> = {}
   for (const name of SECRETS) {

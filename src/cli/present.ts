@@ -1,4 +1,4 @@
-// Answers of any shape, as people read them: rows where there are rows, figures where there are figures, bars on request.
+// Shows answers of any form: rows as tables, figures as lines, bars on request.
 import { CliError } from './command.ts'
 import { figures as linesOf, table } from './table.ts'
 
@@ -14,7 +14,7 @@ const isRow = (value: unknown): value is Row => typeof value === 'object' && val
 const isScalar = (value: unknown) => !isRow(value) && !Array.isArray(value)
 const isPoint = (row: Row) => 'Key' in row && 'Value' in row
 
-/** Every list of rows in an answer, with where it stands, the nearest first. */
+/** Every list of rows in an answer with its path, the least nested first. */
 function listsIn(answer: unknown): { at: string; rows: Row[] }[] {
   const found: { at: string; rows: Row[]; depth: number }[] = []
   const visit = (value: unknown, at: string, depth: number): void => {
@@ -32,7 +32,7 @@ function listsIn(answer: unknown): { at: string; rows: Row[] }[] {
   return found.sort((a, b) => a.depth - b.depth)
 }
 
-/** What is neither a list nor in one: `Data.example.com.TotalVisits`. */
+/** Values outside of lists: `Data.example.com.TotalVisits`. */
 function figuresIn(value: unknown, at = '', depth = 0): [string, unknown][] {
   if (isScalar(value)) return at === '' ? [] : [[at, value]]
   if (!isRow(value) || depth > DEPTH_MAX) return []
@@ -44,7 +44,7 @@ const unwrap = (value: unknown) => (isRow(value) && value.success === true && 'd
 const rowsIn = (value: unknown) => (Array.isArray(value) ? value.filter(isRow) : [])
 const textsIn = (parts: unknown) => rowsIn(parts).flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
 
-/** What a model said, in whichever of the text formats; undefined: the answer is no text. */
+/** The text of an answer in any text format; undefined: the answer has no text. */
 export function saidIn(answer: unknown): string | undefined {
   if (!isRow(answer)) return undefined
   const said = [
@@ -55,7 +55,7 @@ export function saidIn(answer: unknown): string | undefined {
     ...(answer.type === 'message' ? textsIn(answer.content) : []),
     ...rowsIn(answer.candidates).flatMap(({ content }) => (isRow(content) ? textsIn(content.parts) : [])),
   ]
-  // Models write several lines; nothing else that moves a terminal's cursor gets through.
+  // Keeps line breaks and removes all other control characters that move the terminal's cursor.
   return said.length > 0 ? said.join('\n\n').replaceAll(/(?!\n|\t)\p{Cc}/gu, ' ') : undefined
 }
 
@@ -63,11 +63,11 @@ export function showAnswer(value: unknown): string {
   const answer = unwrap(value)
   const [first] = listsIn(answer)
   const figures = figuresIn(answer)
-  // A table of rows, unless the rows only say how a figure came about.
+  // A table of rows, unless the rows only explain a figure.
   if (first && !(first.rows.every(isPoint) && figures.length > 0)) {
     const [rows, others] = [tableOf(first.rows), cardOf(figures)]
     if (others === '') return rows
-    // What stands deeper than the figures belongs to them.
+    // Lists that are nested deeper than the figures belong to them.
     return first.at.includes('.') ? `${others}\n\n${rows}` : `${rows}\n\n${others}`
   }
   if (figures.length > 0) return cardOf(figures)
@@ -91,7 +91,7 @@ function shown(value: unknown): string | number | undefined {
   return line.length > CELL_CHARS_MAX ? `${line.slice(0, CELL_CHARS_MAX - 1)}…` : line
 }
 
-/** A bar for each row, or for each figure where there are no rows. */
+/** A bar for each row, or for each figure if there are no rows. */
 export function chartOf(value: unknown, by?: string): string {
   const answer = unwrap(value)
   const lists = listsIn(answer)
@@ -127,10 +127,10 @@ function barsOf(rows: readonly Row[], by: string | undefined): Bar[] | undefined
 const figuresOf = (answer: unknown): Bar[] =>
   figuresIn(answer).flatMap(([name, number]): Bar[] => (typeof number === 'number' ? [[plain(name), number]] : []))
 
-/** Names come from strangers: nothing that moves a terminal's cursor gets through. */
+/** Names are untrusted, so control characters that move the terminal's cursor are removed. */
 const plain = (value: unknown) => String(shown(value) ?? '–').replaceAll(/\p{Cc}/gu, ' ')
 
-/** An eighth of a character is the least that is seen. */
+/** The smallest bar is an eighth of a character. */
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
 
 function bar(number: number, most: number): string {

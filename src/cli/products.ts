@@ -1,4 +1,4 @@
-// Products: an OpenAPI document on disk, as endpoints of the gateway.
+// Products: sells the operations of an OpenAPI document as endpoints of the gateway.
 import { readFile } from 'node:fs/promises'
 import type { Applied, CurrentView, ImportedView, ProductPresetView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
@@ -22,7 +22,7 @@ function readRates(given: string): Record<string, string> {
   return Object.fromEntries(pairs)
 }
 
-/** `results:50`, or `results:limit` where a parameter says how many. */
+/** `results:50`, or `results:limit` if the parameter `limit` says how many. */
 function readRows(given: string): { path: string; most: string | number } {
   const [path = '', most = ''] = given.split(':')
   if (path === '' || most === '') throw new CliError(`"${given}" is not a list: write results:50, or results:limit.`, 2)
@@ -43,7 +43,7 @@ function priceOf(call: Invocation): object | undefined {
   }
 }
 
-/** Of the variable that --key-env names. */
+/** The value of the environment variable in --key-env. */
 function keyOf(call: Invocation): string | undefined {
   const variable = text(call, 'key-env')
   if (variable === undefined) return undefined

@@ -1,4 +1,4 @@
-// How to look into the store with psql. Prints a command and runs none: psql may not be installed, and a person should see
+// How to connect to the database with psql. It prints the command and does not run it: psql may not be installed, and a person should see
 // what they connect to.
 import { join } from 'node:path'
 import { withoutPassword } from '../database/address.ts'

@@ -1,4 +1,4 @@
-// From words to a command, its help, and an exit code: 0 done, 1 refused or failed, 2 not understood.
+// Finds and runs the command, shows help, and sets the exit code: 0 done, 1 rejected or failed, 2 wrong usage.
 import { parseArgs } from 'node:util'
 import { nearest } from '../kernel/nearest.ts'
 import { renamedHint } from '../kernel/renamed.ts'
@@ -29,7 +29,7 @@ import { SIGN_UP_COMMANDS } from './sign-up.ts'
 import { TOOL_SERVER_COMMANDS } from './tool-servers.ts'
 import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
-/** As `tollgate --help` shows them. */
+/** The groups in `tollgate --help`. */
 export const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
   ['Call endpoints', [CALL_COMMAND, ...BATCH_COMMANDS, AGENT_SETUP_COMMAND]],
   [
@@ -79,11 +79,11 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands)
 
 interface Terminal {
-  /** What a command has to say; pieces of a download come without a line's end of their own. */
+  /** The output of a command; parts of a download have no line break of their own. */
   out(text: string): void
   err(text: string): void
   input(): Promise<string>
-  /** Absent: there is no person at a terminal. */
+  /** Absent: there is no terminal. */
   ask?: ((question: string) => Promise<string>) | undefined
 }
 
@@ -91,9 +91,9 @@ interface CliOptions {
   readonly args: readonly string[]
   readonly terminal: Terminal
   readonly world: World
-  /** Read only when a command is really run: help needs no configuration. */
+  /** Read only when a command runs, because help needs no configuration. */
   readonly settings: () => Settings | Promise<Settings>
-  /** Verbs that are not ours, for the help. */
+  /** Verbs of other programs, such as `serve`, for the help. */
   readonly otherVerbs: ReadonlyArray<readonly [name: string, summary: string]>
 }
 
@@ -118,7 +118,7 @@ export async function runCli(options: CliOptions): Promise<number> {
   }
 }
 
-/** `accounts list …`; a group that is a single command needs one word. */
+/** `accounts list …`; some commands are a single word. */
 function findCommand(words: readonly string[]): Command | undefined {
   const name = words.slice(0, 2).join(' ')
   return COMMANDS.find((command) => command.name === name) ?? COMMANDS.find((command) => command.name === words[0])
@@ -187,7 +187,7 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
   }
 }
 
-/** Where an option takes one of some words, another one is said to be wrong before anything is asked. */
+/** Rejects a wrong word for an option with fixed words, before any request is sent. */
 function checkWords(command: Command, values: Invocation['values']): void {
   for (const [name, { allowed }] of Object.entries(command.options ?? {})) {
     const value = values[name]
@@ -198,7 +198,7 @@ function checkWords(command: Command, values: Invocation['values']): void {
   }
 }
 
-/** What was typed, with the ids of what was named. */
+/** The arguments, with names replaced by ids. */
 async function withIds(
   api: Api,
   command: Command,
@@ -283,8 +283,8 @@ function generalHelp({ otherVerbs }: CliOptions): string {
   ].join('\n')
 }
 
-// Completion of commands, endpoints, options and values, as a script for a shell. All words are in the script: to start this
-// program for every key would be too slow.
+// Shell completion of commands, endpoints, options and values. All words are in the script, because starting this
+// program at every key press would be too slow.
 
 type Words = readonly (readonly [after: string, words: readonly string[]])[]
 
@@ -300,7 +300,7 @@ function values(after: string, options: Readonly<Record<string, Option>>): Words
   )
 }
 
-/** What may follow: after nothing, a verb, a verb with its noun, and an option. */
+/** The words that may follow: at the start, after a verb, after a verb with its noun, and after an option. */
 function wordsOf(commands: readonly Command[], otherVerbs: readonly string[]): Words {
   const groups = Map.groupBy(commands, ({ name }) => name.split(' ')[0] ?? '')
   const verbs = [...groups].map(([verb, all]): readonly [string, readonly string[]] => {
@@ -322,7 +322,7 @@ function wordsOf(commands: readonly Command[], otherVerbs: readonly string[]): W
 
 const cases = (words: Words) => words.map(([after, list]) => `    '${after}') found='${list.join(' ')}' ;;`).join('\n')
 
-/** Which words are before the cursor, and what may stand there. */
+/** The words before the cursor, and the possible next words. */
 const KEY = `  local key=''
   if [ "$at" -gt 1 ]; then key="$first"; fi
   if [ "$at" -gt 2 ]; then key="$first $second"; fi
@@ -369,7 +369,7 @@ complete -c tollgate -f -a '(__tollgate_words)'
 
 const SHELLS: Readonly<Record<string, (words: Words) => string>> = { bash, zsh, fish }
 
-/** `commands` is asked for late: this command is one of them. */
+/** `commands` is a function, because this command is one of them. */
 function completionCommand(commands: () => readonly Command[]): Command {
   return {
     name: 'completion',

@@ -1,5 +1,5 @@
-// Secrets by reference: a file that is kept in a repository says where a secret is, and never the secret. `env:NAME`, `file:/path`, and the secret managers
-// of Vault (KV v2), AWS and Google Cloud by their HTTP APIs, set up by the variables that their own tools read.
+// References to secrets: a file in a repository names the place of a secret, never the secret. `env:NAME`, `file:/path`, and the secret managers
+// of Vault (KV v2), AWS and Google Cloud by their HTTP APIs, configured by the environment variables of their own tools.
 import { open, readFile } from 'node:fs/promises'
 import { sha256, signAwsCall } from '../kernel/aws-signature.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -12,18 +12,18 @@ import { createTokenCache } from '../upstream/token-cache.ts'
 import { CliError } from './command.ts'
 
 export interface SecretReferences {
-  /** The secret itself. What is thrown names the reference, and nothing of the secret. */
+  /** Returns the secret. Errors contain the reference, never the secret. */
   read(reference: string): Promise<string>
-  /** Puts a new secret where the reference says. Refuses to replace a file. */
+  /** Stores a new secret. Never overwrites an existing file. */
   write(reference: string, value: string): Promise<void>
   close(): Promise<void>
 }
 
 interface Place {
   readonly kind: Kind
-  /** Behind the colon and before the "#". */
+  /** The part between the colon and "#". */
   readonly name: string
-  /** Of a secret that is a JSON object: the member. */
+  /** For a secret that is a JSON object: the member. */
   readonly field: string | undefined
 }
 
@@ -39,7 +39,7 @@ const SHAPES: Readonly<Record<Kind, RegExp>> = {
 const EXAMPLES =
   'env:NAME, file:/path, vault:mount/path#field, aws:secret-id[#field] or gcp:projects/P/secrets/S[#field]'
 
-/** What is wrong with a reference; undefined: nothing. A secret that stands where a reference should is not repeated. */
+/** What is wrong with a reference; undefined: nothing. The message does not repeat the text, which may be a secret. */
 export function referenceProblem(given: string): string | undefined {
   const place = placeIn(given)
   if (!place) return `must say where the secret is, and never be the secret: ${EXAMPLES}`
@@ -70,7 +70,7 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
   let upstream: Upstream | undefined
   let gcpToken: Promise<string> | undefined
 
-  /** Whoever runs the command chose the machine's own identity by naming no other. */
+  /** Without other credentials, the machine's identity is used: the person who runs the command decides that. */
   function client(): Upstream {
     upstream ??= createUpstream({ world, metadata: true })
     return upstream
@@ -122,7 +122,7 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
 
   async function writeVault(place: Place, value: string): Promise<void> {
     const data = { [place.field ?? 'value']: value }
-    // A patch leaves the other fields of the secret as they are; there is nothing to patch of one that is not there.
+    // A patch keeps the other fields of the secret. A secret that does not exist is created.
     let { status } = await askVault('PATCH', place, data)
     if (status === 404) status = (await askVault('POST', place, data)).status
     if (status >= 300) throw refused('Vault', status, undefined)
@@ -230,7 +230,7 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
       const found = await READERS[place.kind](place).catch((error: unknown) => told(reference, error))
       const whole = place.field === undefined ? found : memberOf(asJson(found), place.field)
       if (typeof whole !== 'string') throw new CliError(`${reference}: there is no such secret, or it is not text.`)
-      // Editors and shells end a file with a line's end, which no secret has.
+      // Removes the line break that editors and shells add at the end.
       return whole.replace(/\r?\n$/, '')
     },
     async write(reference, value) {
@@ -257,7 +257,7 @@ function refused(who: string, status: number, fault: string | undefined): CliErr
   return new CliError(`${who} answered with status ${status}${fault === undefined ? '' : ` (${fault})`}.`)
 }
 
-/** The name of a fault such as `ResourceNotFoundException`; nothing that could hold more. */
+/** Only the error code, such as `ResourceNotFoundException`: the rest of an answer could contain a secret. */
 function nameOfFault(given: unknown): string | undefined {
   return typeof given === 'string' ? /(\w{1,80})$/.exec(given)?.[1] : undefined
 }

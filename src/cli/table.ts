@@ -1,11 +1,11 @@
-// Rows as a table that is read by people; with --json the same rows are for programs.
+// Rows as a table for people; with --json the same rows are for programs.
 
 import type { Page } from '../kernel/view.ts'
 import { CliError, flag, type Invocation, type Option, type Told, takes, text } from './command.ts'
 
 type Cell = string | number | boolean | null | undefined
 
-/** A column by its heading: the name of a property, or what to show of a row. */
+/** Columns by heading: the name of a property, or a function of the row. */
 export type Columns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => Cell)>>
 
 export function table<Row extends object>(rows: readonly Row[], columns: Columns<Row>): string {
@@ -32,7 +32,7 @@ export function table<Row extends object>(rows: readonly Row[], columns: Columns
 const NUMBER = /^-?\d+(\.\d+)?$/
 const pad = (text: string, width: number) => ' '.repeat(Math.max(0, width - [...text].length))
 
-/** One column with its heading: words to the left, numbers by their decimal points. */
+/** One column with its heading: text is left-aligned, numbers are aligned at the decimal point. */
 function aligned(heading: string, cells: readonly string[]): string[] {
   const isNumeric =
     cells.some((cell) => NUMBER.test(cell)) &&
@@ -44,7 +44,7 @@ function aligned(heading: string, cells: readonly string[]): string[] {
   return [heading, ...even].map((cell) => (isNumeric ? pad(cell, width) + cell : cell + pad(cell, width)))
 }
 
-/** One thing, a line for each of its properties, as they are called. */
+/** One object, a line for each property, by name. */
 export function figures(entries: Readonly<Record<string, unknown>>): string {
   const width = Math.max(...Object.keys(entries).map((name) => name.length))
   return Object.entries(entries)
@@ -64,7 +64,7 @@ export function card(entries: Readonly<Record<string, unknown>>): string {
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z$/
 
-/** Names come from strangers: nothing that moves a terminal's cursor gets through. */
+/** Names are untrusted, so control characters that move the terminal's cursor are removed. */
 function show(value: unknown): string {
   if (value === null || value === undefined || value === '') return '–'
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
@@ -76,13 +76,13 @@ export function list<Row extends object>(rows: readonly Row[], columns: Columns<
   return { answer: rows, words: rows.length > 0 ? table(rows, columns) : empty }
 }
 
-// Lists of any length: pages are asked for until enough rows are there.
+// Lists of any length: pages are requested until there are enough rows.
 
 export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
   limit: takes('n', 'Maximum number of rows; 50 by default.'),
 }
 
-/** Whose rows: the account's own, or those of its test keys. */
+/** Rows of the account, or of its test account. */
 export const TEST_OPTION: Readonly<Record<string, Option>> = {
   test: flag('Those of its test keys instead.'),
 }
@@ -97,11 +97,11 @@ const PAGE_ROWS_MAX = 200
 
 export interface Listing<Row> {
   readonly filter?: Filter
-  /** Or what makes them of the rows, where names have to be asked for. */
+  /** Or a function that makes them from the rows, if names must be requested. */
   readonly columns: Columns<Row> | ((rows: readonly Row[]) => Promise<Columns<Row>>)
-  /** What is said where there are no rows. */
+  /** The text if there are no rows. */
   readonly empty: string
-  /** What the rows amount to. */
+  /** A summary of the rows. */
   readonly sum?: (rows: readonly Row[]) => string
 }
 

@@ -1,11 +1,11 @@
-// Foreign MCP servers on the command line: registered, looked at, their tools chosen, priced and agreed to.
+// Tool servers on the command line: registering them, listing their tools, choosing, pricing and approving tools.
 import type { Page } from '../kernel/view.ts'
 import type { ForeignTool, ToolServerView } from '../routing/views.ts'
 import { at, CliError, type Command, flag, type Invocation, takes, told } from './command.ts'
 import { table } from './table.ts'
 import { priced } from './vendors.ts'
 
-/** What is different from what was agreed to, before and after. */
+/** The differences from the approved definition, before and after. */
 function changesOf({ tool, changes }: ForeignTool): string[] {
   return changes.flatMap(({ field, before, after }) => [
     `${tool}: ${field}`,
@@ -44,7 +44,7 @@ async function register(call: Invocation): Promise<ToolServerView> {
   })
 }
 
-/** Agrees to what the server lists now, which the command shows; a tool that is agreed to already keeps its definition. */
+/** Approves the definition that the server lists now, and shows it; an approved tool keeps its definition. */
 async function choose(call: Invocation): Promise<ToolServerView> {
   const [name, tool] = call.args
   const server = await call.api.call<ToolServerView>('GET', at`/tool-servers/${name}`)

@@ -1,4 +1,4 @@
-// Vendors, how one is connected, and credentials on the command line.
+// Vendors, connecting one, and credentials on the command line.
 import type {
   Applied,
   CheckView,
@@ -218,7 +218,7 @@ async function changeVendor(call: Invocation): Promise<Told> {
   return told(call.api.call<Applied>('PATCH', path, body), isInForce)
 }
 
-/** "timeouts.connectMs=2000": numbers, true, false and null stand for themselves. */
+/** Parses "timeouts.connectMs=2000"; numbers, true, false and null become JSON values. */
 function membersIn(call: Invocation): Record<string, unknown> {
   const entry: Record<string, unknown> = {}
   for (const [path, given] of Object.entries(pairs(call, 'set'))) {
@@ -232,7 +232,7 @@ function membersIn(call: Invocation): Record<string, unknown> {
   return entry
 }
 
-// A vendor in one command: its credential, a real test, its models with their prices, and what changes, before it is applied.
+// Connects a vendor with one command: credential, real test, models with prices, and a preview of the changes before they are applied.
 
 const OPTIONS = {
   'key-env': takes(
@@ -320,7 +320,7 @@ async function connect(call: Invocation): Promise<Told> {
   return { answer: { test, ...applied, notes }, words }
 }
 
-/** What to type now: a call of the first text model that goes to the vendor, else its test. */
+/** The next command to type: a call of the vendor's first text model, otherwise its test. */
 async function nextCommand(call: Invocation, place: Record<string, unknown>): Promise<string> {
   const vendor = String(place.vendor ?? place.preset)
   const { document } = await call.api.call<CurrentView>('GET', '/catalog')
@@ -344,7 +344,7 @@ function refusal(belowCostNotes: readonly string[]): string {
 
 const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`).join('\n')
 
-/** A preset by its name, else a vendor of one's own. */
+/** A preset by its name, otherwise a custom vendor. */
 async function placeOf(call: Invocation): Promise<Record<string, unknown>> {
   const [name = ''] = call.args
   const { items } = await call.api.call<Page<PresetView>>('GET', '/presets')
@@ -399,7 +399,7 @@ function choice(call: Invocation, test: VendorTest | undefined): Record<string, 
     throw new CliError('"--models all" needs a vendor that lists its models, and the test.', 2)
   const names = named === 'all' ? (test?.models ?? []) : named.split(',')
   const models = names.map((entry) => {
-    // A model's own name may hold anything but these two.
+    // Names of models may contain anything except these two characters.
     const [model, uid] = named === 'all' ? [entry] : entry.split('=')
     return { model, ...(uid ? { uid } : {}), ...prices }
   })
