@@ -151,7 +151,7 @@ export function without(params: Readonly<Record<string, Field>>, ...names: strin
   return Object.fromEntries(Object.entries(params).filter(([name]) => !names.includes(name)))
 }
 
-// What an entry of the analytics table says, and how it becomes an endpoint.
+// Entries of the analytics table, and their conversion to endpoints.
 
 export interface AnalyticsEntry {
   readonly title: string
@@ -193,7 +193,7 @@ export function analyticsEndpoint(path: string, entry: AnalyticsEntry): DataEndp
   }
 }
 
-// What several analytics endpoints are alike in: their days, and whole entries that differ in a word.
+// Shared parts of analytics endpoints: days, and entries that differ in one word.
 
 export const ROLLING: Window = { unit: 'days', count: 28 }
 export const ONE_MONTH: Window = { unit: 'months', count: 1 }
@@ -231,7 +231,7 @@ export const rankTable = (which: string): AnalyticsEntry => ({
   params: standard(monthly),
 })
 
-// The native shapes of the data source. Any listed field may be absent or null, and others may come.
+// The native answers of the data source. Any listed field may be absent or null, and there may be others.
 
 const figure = nullable(number)
 const words = (names: string) => names.split(' ').filter(Boolean)
@@ -249,7 +249,7 @@ export function rows(at: string, row: Readonly<Record<string, JsonSchema>>, tota
   return loose({ [at]: list(loose(row)), [total]: wholeNumber })
 }
 
-/** One answer for each domain that was asked for. */
+/** One answer for each requested domain. */
 export const byDomain = (figures: JsonSchema): JsonSchema => loose({ Data: mapOf(figures) })
 
 export const points = list(loose({ Key: nullable(string), Value: figure }))

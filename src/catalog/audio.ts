@@ -1,12 +1,12 @@
-// The endpoints of sound: speech into text, and text into speech.
+// The audio endpoints: speech to text, and text to speech.
 import * as z from 'zod'
 import { schemaOf } from './body.ts'
 import { type EndpointEntry, free, integer, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
 
-/** The most that vendors take of one request. */
+/** The largest request that vendors accept. */
 const SPEECH_CHARS_MAX = 4096
 
-/** As people count them, and vendors: a character beyond the first 65,536 is one. */
+/** Counts code points, as vendors do. */
 export function countCharacters(text: string): number {
   let count = 0
   for (const _ of text) count += 1
@@ -37,7 +37,7 @@ export const speechBody = z
     voice: z
       .union([z.string(), z.looseObject({})], 'the name of a voice')
       .describe('One of the model’s voices, such as alloy.'),
-    // What is said beside the input is not charged, so that it has to be short.
+    // Instructions are not charged, so their length is limited.
     instructions: z.string().max(4096).nullish().describe('How to say it, where the model can be told.'),
     response_format: z.enum(SPEECH_FORMATS).nullish().meta({ default: 'mp3' }),
     speed: z.number().nullish().describe('From 0.25 to 4.'),

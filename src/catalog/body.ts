@@ -1,5 +1,5 @@
-// The rules of a request body, as a schema in the entry of its endpoint: what is refused and in which words, what a reader gets, and what
-// OpenAPI says. A message is what the value must be ("a string"), or, if it begins with a verb, all that is said after the field's name.
+// Rules of request bodies, as a schema in the entry of the endpoint: what is rejected with which message, what the reader gets, and what
+// OpenAPI has. A message says what the value must be ("a string"), or, if it begins with a verb, is the whole text after the field's name.
 import * as z from 'zod'
 import type { JsonSchema } from './endpoint.ts'
 
@@ -9,13 +9,13 @@ export const wholeNumber = (min: number) =>
 
 const atLeast = (min: number) => `a whole number of at least ${min}`
 
-/** An array whose bounds are said together. */
+/** An array with one message for both bounds. */
 export const listOf = <T extends z.ZodType>(item: T, { most, of }: { most: number; of: string }) => {
   const error = ({ input }: { input?: unknown }) => `must hold 1 to ${most} ${of}, not ${(input as unknown[]).length}.` // Only its size is wrong.
   return z.array(item).min(1, { error }).max(most, { error })
 }
 
-/** As OpenAPI takes it, without a word for what every JSON has. */
+/** The schema for OpenAPI, without keywords that say nothing. */
 export function schemaOf(rules: z.ZodObject): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(rules, {
     io: 'input',

@@ -1,5 +1,5 @@
-// Bridges: how a vendor whose API has names and shapes of its own answers endpoints of ours. A bridge is a part of the vendor's entry. For each endpoint it
-// names the request to send and, as a template, the answer that callers get. What it does not carry over is rejected, never left out.
+// Bridges: how a vendor with an API of its own serves our endpoints. A bridge is part of the vendor's entry. For each endpoint it
+// has the request to send and a template for the answer. A parameter that the bridge does not pass on is rejected, never silently dropped.
 import * as z from 'zod'
 import type { Pricing } from '../meter/price.ts'
 import { type DataEndpointSpec, isDataEndpoint } from './endpoint.ts'
@@ -29,24 +29,24 @@ const request = z.strictObject({ path, query, ignores: names })
 const endpoint = z.strictObject({
   /** One of `requests`. */
   request: z.string(),
-  /** Laid over the request's own. */
+  /** Overrides those of the request. */
   query,
-  /** Parameters that make no difference to this answer, whatever they are. */
+  /** Parameters that do not change this answer. */
   ignores: names,
-  /** What callers get. */
+  /** The template of the answer to callers. */
   answer: z.json(),
-  /** What the vendor bills for its answer, in CEL over `request` and `answer`. */
+  /** The units that the vendor bills for its answer, in CEL over `request` and `answer`. */
   metered: z.string().min(1).optional(),
-  /** In which way it differs from what the endpoint promises, for operators. */
+  /** How the answer differs from the endpoint's description, for operators. */
   note: z.string().max(300).optional(),
 })
 
 export const vendorBridge = z.strictObject({
-  /** An address that costs nothing, to test the credential with. */
+  /** A free address to test the credential. */
   check: path.optional(),
-  /** Where an answer says that it is an error after all, such as `$.meta.error_message`. */
+  /** The path of an error text in an answer with a success status, such as `$.meta.error_message`. */
   error: z.string().regex(PATH, 'must be a path such as $.meta.error_message').optional(),
-  /** Errors with one of these texts say that there are no data. */
+  /** Errors with one of these texts mean that there are no data. */
   noData: z.array(z.string().min(1).max(100)).max(10).default([]),
   requests: z.record(z.string().max(40), request),
   /** By the id of the endpoint. */
@@ -55,19 +55,19 @@ export const vendorBridge = z.strictObject({
 
 export type VendorBridge = z.output<typeof vendorBridge>
 
-/** All that is needed to answer one endpoint. */
+/** The resolved bridge of one endpoint. */
 export interface Bridge {
   readonly path: string
   readonly query: Readonly<Record<string, Template>>
   readonly answer: Template
-  /** The parameters that reach the vendor, or need not. */
+  /** The parameters that are passed on or can be ignored. */
   readonly carries: ReadonlySet<string>
   readonly metered?: Expression | undefined
 }
 
 const known = new WeakMap<VendorBridge['endpoints'][string], Bridge>()
 
-/** Undefined where the vendor cannot answer this endpoint. Made once for each version of the catalog. */
+/** Undefined if the vendor does not serve this endpoint. Computed once per catalog version. */
 export function bridgeOf({ requests, endpoints }: VendorBridge, uid: string): Bridge | undefined {
   const entry = Object.hasOwn(endpoints, uid) ? endpoints[uid] : undefined
   const shared = entry && Object.hasOwn(requests, entry.request) ? requests[entry.request] : undefined
@@ -88,9 +88,9 @@ export function bridgeOf({ requests, endpoints }: VendorBridge, uid: string): Br
   return made
 }
 
-// The words of templates.
+// Names in templates.
 
-/** What templates may name besides parameters, and the parameters that each is made of. */
+/** Names besides parameters that templates may use, and the parameters from which they are computed. */
 const DERIVED: Readonly<Record<string, readonly string[]>> = {
   firstDay: ['from', 'to'],
   lastDay: ['from', 'to'],
@@ -120,7 +120,7 @@ const isObject = (value: Template): value is { [name: string]: Template } =>
 export const operatorOf = (template: { [name: string]: Template }) =>
   Object.keys(template).find((name) => name.startsWith('$'))
 
-/** Every parameter that a template looks at. */
+/** Every parameter that a template uses. */
 function namesIn(template: Template): string[] {
   if (typeof template === 'string')
     return [...template.matchAll(NAME)].flatMap(([, name = '']) => DERIVED[name] ?? [name])
@@ -203,7 +203,7 @@ interface Sold {
   readonly pricing: Pricing
 }
 
-/** Of an endpoint of site analytics: each vendor must be able to answer it, and to count what its price is by. */
+/** For a site-analytics endpoint: each vendor must serve it, and count the units of its price. */
 export function routeProblems(
   uid: string,
   { routes, pricing }: Sold,

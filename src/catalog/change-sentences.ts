@@ -1,5 +1,5 @@
-// What differs between two catalogs, in sentences: the one place that makes them. Previews, versions, rollbacks, the audit log, the command line and
-// the console show what stands here. A document may be anything that somebody sent, so nothing is taken for granted of its shape.
+// Describes the differences between two catalogs in sentences. Previews, versions, rollbacks, the audit log, the command line and
+// the console show them. A document may be invalid, so the code assumes nothing about its form.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { rateWords, UNIT_NAMES, type Unit } from '../meter/kind.ts'
 import { groupedCredits } from '../meter/price-words.ts'
@@ -31,7 +31,7 @@ export function describeChanges(before: unknown, after: unknown): string[] {
     ...each(old.guardrails, after.guardrails, guardrailSentences),
     ...leafSentences('Catalog', omit(old, DESCRIBED), omit(after, DESCRIBED)),
   ]
-  // "75" may be written as 75. The order of members says nothing.
+  // "75" and 75 are equal, and the order of members does not matter.
   if (sentences.length === 0 && !isSame(sorted(before), sorted(after)))
     return ['The document is written in another way and says the same.']
   return firstSentences(sentences, SENTENCES_MAX)
@@ -68,7 +68,7 @@ function vendorSentences(name: string, before: Tree | undefined, after: Tree | u
   return [`Vendor ${name} is added at ${String(after.baseUrl)}${by}.`]
 }
 
-/** Vendors that are there under another name, and otherwise as they were. */
+/** Vendors that were only renamed. */
 function renamedVendors(before: Tree, after: Tree): ReadonlyMap<string, string> {
   const added = Object.keys(after).filter((name) => member(before, name) === undefined)
   const gone = Object.keys(before).filter((name) => member(after, name) === undefined)
@@ -109,7 +109,7 @@ function guardrailSentences(name: string, before: Tree | undefined, after: Tree 
   return [`Guardrail ${name} is added: it asks the model ${String(treeOf(moderate).model)}.`]
 }
 
-// Products: APIs that only the catalog knows.
+// Products: APIs that are defined in the catalog.
 
 function operationSentences(name: string, before: Tree | undefined, after: Tree | undefined): string[] {
   const [was, is] = [treeOf(before?.operations), treeOf(after?.operations)]
@@ -149,14 +149,14 @@ function productSentences(uid: string, before: Tree | undefined, after: Tree | u
 
 const isOn = ({ enabled }: Tree) => enabled !== false
 
-/** Where the price or what the vendor takes for it has changed. */
+/** For products whose price or cost has changed. */
 function priceSentence(uid: string, before: Tree, after: Tree): string[] {
   const of = (product: Tree) => [tiersOf(product.pricing), costsOf(product)]
   const rates = isSame(of(before), of(after)) ? '' : ratesInWords(before, after)
   return rates === '' ? [] : [`${uid}: ${rates}.`]
 }
 
-/** Of a known price only what has changed; where its tiers are others, both prices. */
+/** The changed rates of a price; if its tiers differ, both prices. */
 function ratesInWords(before: Tree | undefined, after: Tree): string {
   const tiers = tiersOf(after.pricing)
   const old = before && tiersOf(before.pricing)
@@ -206,14 +206,14 @@ function conditionInWords({ upTo, when }: Tree): string {
   return parts.join(', ')
 }
 
-/** The routes that are asked first and whose cost is known. */
+/** The first routes (lowest order) whose cost is known. */
 function askedFirst(product: Tree): Tree[] {
   const routes = listOf(product.routes).filter(isOn)
   const first = Math.min(...routes.map(orderOf))
   return routes.filter((route) => orderOf(route) === first && isTree(route.cost))
 }
 
-/** The route whose cost the sentence of the price says; of several that are asked first it says only the most. */
+/** The route whose cost is in the sentence of the price: the most expensive of the first routes. */
 function saidCost(before: Tree, after: Tree): Tree | undefined {
   const [[now, ...others], old] = [askedFirst(after), askedFirst(before)]
   if (!now || others.length > 0 || old.length > 1) return undefined
@@ -222,14 +222,14 @@ function saidCost(before: Tree, after: Tree): Tree | undefined {
   return isOne && isSayable ? now : undefined
 }
 
-/** Whether each rate of a tier of a cost stands beside a rate of the price. */
+/** Whether each rate of a cost has a rate of the same unit in the price. */
 function hasPrice(tier: Tree, cost: unknown, { pricing }: Tree): boolean {
   const isAlone = tiersOf(cost).length === 1
   const beside = tiersOf(pricing).filter((one) => isAlone || isSame(conditionsOf(one), conditionsOf(tier)))
   return UNIT_NAMES.every((unit) => tier[unit] === undefined || beside.some((one) => one[unit] !== undefined))
 }
 
-/** What the vendors take that are asked first: of several the most, tier by tier. Empty where that is not known. */
+/** The highest cost of the first routes, tier by tier. Empty if it is not known. */
 function costsOf(product: Tree): Tree[] {
   const asked = askedFirst(product)
   return tiersOf(product.pricing).map((tier) => {
@@ -294,7 +294,7 @@ function routeInWords({ vendor, protocol, model }: Tree): string {
 
 const placeOf = ({ vendor, protocol, model, serves }: Tree) => [vendor, protocol, model, serves]
 
-/** A route is known by where it leads; two that lead to the same place by their order. */
+/** A route is identified by vendor, format and model; equal routes by their position. */
 function keyed({ routes }: Tree): Map<string, Tree> {
   const all = new Map<string, Tree>()
   for (const route of listOf(routes)) {
@@ -314,7 +314,7 @@ function formatSentences(before: unknown, after: unknown): string[] {
   ]
 }
 
-// What is sold for money.
+// Sales.
 
 function salesSentences(before: Tree, after: Tree): string[] {
   const apart = ['packs', 'plans']
@@ -390,7 +390,7 @@ const isTree = (value: unknown): value is Tree => typeof value === 'object' && v
 const treeOf = (value: unknown): Tree => (isTree(value) ? value : {})
 const listOf = (value: unknown): Tree[] => (Array.isArray(value) ? value.map(treeOf) : [])
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
-/** A member may have any name: what every object inherits is none of its members. */
+/** Reads own members only, because names in a document may be those of inherited properties. */
 const member = (tree: Tree, name: string) => (Object.hasOwn(tree, name) ? tree[name] : undefined)
 const mapMembers = (tree: Tree, change: (value: Tree) => unknown): Tree =>
   Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, isTree(value) ? change(value) : value]))

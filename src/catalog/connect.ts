@@ -1,4 +1,4 @@
-// A vendor's entry and the models to offer of it, put into a catalog document: a pure function from what is to what would be.
+// Adds a vendor's entry and its models to a catalog document: a pure function from the current to the new document.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { type KindName, type ProtocolName, protocolsOf, TEXT_PROTOCOLS, UNIT_NAMES } from '../meter/kind.ts'
 import type { PriceTier } from '../meter/price.ts'
@@ -13,14 +13,14 @@ export type PricingInput = ModelInput['pricing']
 export interface ChosenModel {
   /** Its name at the vendor. */
   readonly model: string
-  /** Under which it is offered. Absent: the shipped product that it is, else a name made of its own. */
+  /** The id under which it is offered. Absent: that of the same shipped product, otherwise derived from the model's name. */
   readonly uid?: string | undefined
   readonly type?: KindName | undefined
   /** In credits. Absent: the preset's list price. */
   readonly cost?: PricingInput | undefined
   /** Absent: cost × markup. */
   readonly pricing?: PricingInput | undefined
-  /** Left out, and not a problem, where it cannot be offered. */
+  /** If it cannot be offered it is left out, without a problem. */
   readonly optional?: boolean
 }
 
@@ -30,14 +30,14 @@ export interface Connection {
   readonly preset?: Preset | undefined
   readonly formats: readonly PresetFormat[]
   readonly models: readonly ChosenModel[]
-  /** Price = cost × this. Absent: what has a price keeps it, and what is new is sold at cost. */
+  /** Price = cost × this. Absent: existing prices stay, and new models are sold at cost. */
   readonly markup?: string | undefined
   readonly creditsPerDollar: string
 }
 
 interface Connected {
   readonly document: CatalogInput
-  /** What somebody should know before it is applied. */
+  /** Notes for the operator before it is applied. */
   readonly notes: readonly string[]
   readonly problems: readonly string[]
 }
@@ -68,14 +68,14 @@ export function withConnection(current: CatalogInput, connection: Connection): C
   return { document, notes, problems }
 }
 
-/** Names are an operator's or a vendor's: what every object inherits is none of them. */
+/** Reads own members only, because a name may be that of an inherited property. */
 function ownMember<T>(members: Readonly<Record<string, T>>, name: string): T | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined
 }
 
 const factsOf = (preset: Preset | undefined, model: string) => preset && ownMember(preset.models, model)
 
-/** Of one that has several credentials, this is one more. */
+/** If the vendor has several credentials, this one is added. */
 function connected(known: Connection['vendor'] | undefined, { credential, ...vendor }: Connection['vendor']) {
   const entry = { ...known, ...vendor }
   if (credential === undefined) return entry
@@ -112,7 +112,7 @@ function offered(document: CatalogInput, chosen: ChosenModel, connection: Connec
   return { uid, model: { ...newModel(document, chosen.model, type, connection), routes, pricing }, notes }
 }
 
-/** Of somebody real, and not of this vendor. */
+/** Routes to other vendors that are not simulated. */
 function routesOfOthers({ vendors }: CatalogInput, routes: readonly RouteInput[], vendorName: string): RouteInput[] {
   return routes.filter(({ vendor }) => vendor !== vendorName && !isSandbox(vendors[vendor]?.baseUrl ?? ''))
 }
@@ -143,7 +143,7 @@ function routesOf(
 
 const FAMILY_CHARS_MAX = 40
 
-/** Its family is put into the document where it is not yet there. */
+/** Adds the model's family to the document if it is missing. */
 function newModel(
   document: CatalogInput,
   model: string,
@@ -166,7 +166,7 @@ function newModel(
   }
 }
 
-/** Whatever went there goes to this vendor. */
+/** Moves all routes of one vendor to another. */
 function takeOver(document: CatalogInput, from: string, to: string): void {
   const moved = <T extends { routes: RouteInput[] }>(products: Record<string, T>): Record<string, T> =>
     Object.fromEntries(
@@ -184,7 +184,7 @@ function takeOver(document: CatalogInput, from: string, to: string): void {
   document.endpoints = moved(document.endpoints)
 }
 
-/** What a bridge names goes to this vendor, or to it when others fail. The rest of what went there is switched off: nobody real serves it. */
+/** Routes the endpoints of a bridge to this vendor, as a fallback if other vendors serve them. Endpoints that only the replaced vendor served are disabled, because no real vendor serves them. */
 function takeSome(
   document: CatalogInput,
   from: string,
@@ -210,7 +210,7 @@ function takeSome(
     : [`Not served by ${to}, so that calls get the error 50001: ${unserved.join(', ')}.`, ...differing]
 }
 
-/** What the vendor takes, in credits; undefined where no price was noted. */
+/** The vendor's list price in credits; undefined if none is known. */
 export function listPrice(
   facts: Pick<PresetModel, 'usd'> | undefined,
   creditsPerDollar: string,
@@ -229,7 +229,7 @@ function inDecimals(tier: PriceTier): PricingInput['tiers'][number] {
 
 const ONE = 1_000_000n
 
-/** Every rate times a factor, rounded up to what a price can say. */
+/** Multiplies every rate by a factor, rounded up to the precision of prices. */
 export function scaled(price: PricingInput, factor: string): PricingInput {
   const by = parseCredits(factor) ?? ONE
   const rate = (value: string | number) => formatCredits(((parseCredits(value) ?? 0n) * by + ONE - 1n) / ONE)

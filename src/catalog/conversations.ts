@@ -1,4 +1,4 @@
-// Conversations that a vendor keeps, in the shapes of the openai SDKs: their addresses, and what they take and give.
+// Conversations that a vendor stores, in the form of the openai SDKs: paths, bodies and answers.
 import type { EndpointEntry, JsonSchema } from './endpoint.ts'
 import { inPath, type TextField } from './field.ts'
 import { inputItemsAnswer, responseAnswer, responseDeletedAnswer } from './generation-answers.ts'
@@ -39,7 +39,7 @@ const include: TextField = {
   example: 'reasoning.encrypted_content',
 }
 
-/** All of them are at three addresses, as responses are. */
+/** Each endpoint has three paths, like responses. */
 const at = (below: string) =>
   ({
     tag: 'Text',
@@ -143,7 +143,7 @@ export const CONVERSATIONS = {
   },
 } satisfies Record<string, EndpointEntry>
 
-// Responses that are kept, at their vendor or in the gateway: how they are asked for, followed, cancelled and deleted.
+// Stored responses, at their vendor or in the gateway: reading, streaming, cancelling and deleting them.
 
 const responseId = inPath('The `id` of a response that was made with `store`.', 'resp_0123456789abcdef')
 const includes: TextField = {

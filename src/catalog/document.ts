@@ -19,7 +19,7 @@ export const catalogName = z
 const count = z.number().int().positive()
 const milliseconds = z.number().int().min(1).max(3_600_000)
 
-/** The simulated vendors that the gateway itself starts. */
+/** Addresses of the simulated vendors that the gateway starts. */
 export function isSandbox(baseUrl: string): boolean {
   return /^sandbox(?:\/[a-z]{1,20})?$/.test(baseUrl)
 }
@@ -30,13 +30,13 @@ const httpUrl = z.string().refine((value) => {
   return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
 }, 'must be an http(s) address without query, or the simulated vendors: "sandbox", or one of them such as "sandbox/openai"')
 
-/** A plain http address is for tests and networks of one's own; a catalog names no machine's metadata. */
+/** Plain http is allowed for tests and private networks; link-local addresses (cloud metadata) are not. */
 const tokenUrl = z.string().refine((value) => {
   const url = URL.parse(value)
   return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.hash
 }, 'must be the http(s) address of a token endpoint')
 
-/** Logins: the credential is exchanged for a token that lives for an hour, or signs each call. `workload`: as the machine itself, which its administrator allows. */
+/** Logins: the credential is exchanged for a token that is valid for an hour, or signs each call. `workload`: uses the machine's own identity, which its administrator must allow. */
 const LOGINS = [
   /** OAuth client credentials; the credential is `client_id:client_secret`. */
   z.strictObject({
@@ -88,7 +88,7 @@ const vendorCredential = z.strictObject({
 })
 
 const VENDOR_CREDENTIALS_MAX = 50
-/** Says what a member is called now that had another name. */
+/** The error for a renamed member names the new one. */
 const named = {
   error: ({ code, keys }: { code?: string; keys?: string[] }) =>
     code === 'unrecognized_keys' ? renamedHint(keys ?? []) : undefined,
@@ -107,9 +107,9 @@ const vendor = z.strictObject(
     credential: credentialName.optional(),
     /** Several instead of one: calls are shared by weight, and one that the vendor rejects or rate-limits is disabled for a while, alone. */
     credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
-    /** Where it looks for the credential; absent: where the format's usual vendors do. */
+    /** How the credential is sent; absent: as usual for the format. */
     auth: auth.optional(),
-    /** The cloud through which it offers another maker's format: Messages under addresses of its own, and no list of models. */
+    /** The cloud that offers another company's format: Messages at addresses of the cloud, without a list of models. */
     cloud: z.enum(['bedrock', 'vertex']).optional(),
     headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
     timeouts: z
@@ -120,32 +120,32 @@ const vendor = z.strictObject(
         firstTokenMs: milliseconds.optional(),
         idleMs: milliseconds.default(60_000),
         totalMs: milliseconds.default(600_000),
-        /** How long an answer is read after its caller has left; see `onAbort`. */
+        /** How long an answer is read after its caller has disconnected; see `onAbort`. */
         drainMs: milliseconds.default(30_000),
       })
       .prefault({}),
     concurrencyMax: count.default(2_000),
     pendingMax: count.default(500),
     /**
-     * When a caller leaves during an answer: `drain` listens on for `drainMs`, to charge what the vendor reports; `cancel` stops the vendor, and charges
-     * what was delivered. Absent: `drain` where the vendor tells only at the end what it bills, `cancel` elsewhere.
+     * If a caller disconnects during an answer: `drain` reads on for `drainMs`, to charge what the vendor reports; `cancel` stops the vendor, and charges
+     * what was delivered. Absent: `drain` if the vendor reports usage only at the end, otherwise `cancel`.
      */
     onAbort: z.enum(['cancel', 'drain']).optional(),
-    /** It made the format that it speaks, so that members of a request that the gateway does not know are sent too. For any other vendor they are left out. */
+    /** The vendor gets request fields that the gateway does not know. For the company that defines the format; for other vendors they are left out. */
     passesUnknown: z.boolean().default(false),
-    /** What not every vendor of a format has: of the Responses format, more than responses themselves; of images, edits with a mask. */
+    /** Optional features: for the Responses format, conversations and compaction; for images, edits with a mask. */
     offers: z.array(z.enum(OFFERS)).optional(),
-    /** How often it is asked for something that costs nothing, such as its list of models. false: never. Absent: as `routing.probe` says. */
+    /** How often it is probed by a free request, such as its list of models. false: never. Absent: as in `routing.probe`. */
     probe: z.union([z.literal(false), probe]).optional(),
-    /** It charges less for the beginning of a prompt that it has seen before, so that conversations stay with it. */
+    /** It charges less for a prompt prefix that it has cached, so conversations stay on its route. */
     promptCache: z.boolean().optional(),
-    /** Where it works, such as `eu` or `us-east-1`: calls and keys can be kept to regions. Absent: in none that is known. */
+    /** Its regions, such as `eu` or `us-east-1`: calls and keys can be restricted to regions. Absent: unknown. */
     region: region.optional(),
-    /** What it does with prompts and answers: it stores nothing, or stores them but does not use them. Absent: not known. */
+    /** Its policy for prompts and answers: it stores nothing, or stores them but does not use them. Absent: unknown. */
     dataPolicy: z.enum(['zero-retention', 'no-collection']).optional(),
-    /** Accounts may bring a key of their own, and pay this instead of the price. Absent: they may not, except for products that say so. */
+    /** The fee of calls with BYOK keys, instead of the price. Absent: BYOK keys are not allowed, except for products with a fee of their own. */
     byokFee: byokFee.optional(),
-    /** Its API has names and shapes of its own: how it answers endpoints of ours. */
+    /** How it serves our endpoints with an API of its own. */
     bridge: vendorBridge.optional(),
   },
   named,
@@ -159,15 +159,15 @@ const route = z.strictObject({
   /** Routes of equal `order` share the load by weight; a higher order is tried only when the lower ones fail. */
   order: z.number().int().min(0).default(0),
   weight: z.number().int().min(1).max(1000).default(1),
-  /** Only for asks that need this, e.g. `tools`; an ask with a need prefers such routes. */
+  /** The route is only for requests that need one of these, e.g. `tools`; such requests prefer it. */
   serves: z.array(z.string()).optional(),
-  /** How the vendor has shortened the model's numbers. Absent: not known. */
+  /** How the vendor quantizes the model. Absent: unknown. */
   quantization: z.enum(QUANTIZATIONS).optional(),
   /** In place of the model's and the vendor's. */
   firstTokenMs: milliseconds.optional(),
-  /** false: not taken for the time being. */
+  /** false: not used for now. */
   enabled: z.boolean().default(true),
-  /** What the vendor takes for it, in credits; callers never see it. Absent: not known. */
+  /** The vendor's price, in credits; callers never see it. Absent: unknown. */
   cost: pricing.optional(),
 })
 
@@ -177,7 +177,7 @@ const POLICIES = ['weighted', 'least-latency', 'least-busy', 'cheapest-first'] a
 const routing = z.strictObject({
   /** By their weights; the one that answers fastest first; the one with the fewest calls of this process first; or the one that costs least first. */
   policy: z.enum(POLICIES).default('weighted'),
-  /** Calls of one conversation or session take the same route while it works. Absent: where a vendor has `promptCache`. */
+  /** Calls of one conversation or session take the same route while it works. Absent: true if a vendor has `promptCache`. */
   sticky: z.boolean().optional(),
   /** In place of the vendors' own. */
   firstTokenMs: milliseconds.optional(),
@@ -185,27 +185,27 @@ const routing = z.strictObject({
   hedgeMs: milliseconds.optional(),
 })
 
-/** For text models whose entry names none: as large as the large ones, so that nothing is charged for less than it is. */
+/** The default for text models: as large as that of large models, so that real usage is not cut. */
 export const CONTEXT_TOKENS_DEFAULT = 1_000_000
 
 const limits = z.strictObject({
-  /** Input and output together. Held for when input is not in the request; no call is charged for more. */
+  /** Input and output together. The hold covers it if the input is not in the request; no call is charged for more. */
   contextTokens: count.optional(),
   outputTokensMax: count.optional(),
   /** What a hold covers when the caller names no output limit. */
   outputTokensReserve: count.default(4096),
-  /** The least output for which a smaller hold is worth making. */
+  /** The smallest output for which a hold is made. */
   outputTokensFloor: count.default(64),
-  /** Of a model that reads documents: it reads at most so many pages of one. */
+  /** For models that read documents: the most pages of one document. */
   pagesMax: count.max(10_000).optional(),
 })
 
-/** Those of its kind, in traits.ts: read when the kind is known. */
+/** Traits are parsed by traits.ts when the kind is known. */
 const traits = z.record(z.string(), z.unknown()).default({})
 
 const cache = z.strictObject({
   ttlSeconds: count.max(86_400),
-  /** Of a cached response, in which `call` is the hit itself; absent: the product's own. */
+  /** The price of a cached response, in which `call` is the hit; absent: the product's price. */
   pricing: pricing.optional(),
 })
 
@@ -219,7 +219,7 @@ const modelFields = {
   clientFormats: z.array(z.enum(TEXT_PROTOCOLS)).default([]),
   capabilities: z.array(z.string()).default([]),
   limits: limits.prefault({}),
-  /** Of a text model, laid over those of its family. */
+  /** Traits of a text model override those of its family. */
   traits,
   routes: z.array(route).min(1),
   routing: routing.prefault({}),
@@ -228,11 +228,11 @@ const modelFields = {
   pricing,
   /** In place of the vendors' own. */
   byokFee: byokFee.optional(),
-  /** What its prices are multiplied by in batches, such as "0.5". Absent: 1. */
+  /** The factor of its prices in batches, such as "0.5". Absent: 1. */
   batchFactor: factor.optional(),
   /**
-   * Answers to the very same request are kept: at temperature 0, or where the caller asks for it by `x-tollgate-cache: on`. Within the
-   * account, unless `shared` says otherwise; with `keysOnly` for keys that are switched on for it. Off unless given, but for such keys.
+   * The response cache: answers to identical requests are stored, at temperature 0 or if the caller sends `x-tollgate-cache: on`. They are used within the
+   * account, or with `shared` by all; with `keysOnly` only for keys that turn the cache on. Absent: off, except for such keys.
    */
   cache: cache.extend({ shared: z.boolean().default(false), keysOnly: z.boolean().default(false) }).optional(),
 }
@@ -247,20 +247,20 @@ const dataEndpoint = z.strictObject(
     pricing,
     /** In place of the vendors' own. */
     byokFee: byokFee.optional(),
-    /** Shared across callers; off unless given. */
+    /** The response cache, shared by all callers; absent: off. */
     cache: cache.optional(),
   },
   named,
 )
 
 const gatewayRouting = z.strictObject({
-  /** In which callers say the highest price that they pay in dollars. Absent: they say it in credits. */
+  /** Converts the highest price that callers give in dollars. Absent: they give it in credits. */
   creditsPerDollar: positive.optional(),
-  /** False: callers choose neither vendors nor further models, by body or header. Absent: they may. */
+  /** False: callers cannot choose vendors or fallback models by body or header. Absent: they can. */
   callerChoice: z.boolean().optional(),
   /** By key, label, header or model; all that match apply. */
   rules: routingRules.optional(),
-  /** For vendors that do not say it themselves. Absent: they are not probed. */
+  /** The default for vendors without a setting of their own. Absent: they are not probed. */
   probe: probe.optional(),
 })
 
@@ -273,16 +273,16 @@ export const document = z
     models: z.record(catalogName, model),
     /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
     endpoints: z.record(catalogName, dataEndpoint),
-    /** Foreign MCP servers, and which of their tools are sold. */
+    /** Tool servers (MCP servers of others), and the tools that are sold. */
     toolServers,
-    /** Every text model is offered in every client format, whatever its `clientFormats` name. */
+    /** Every text model is offered in every client format, whatever its `clientFormats` are. */
     allClientFormats: z.boolean().default(false),
-    /** APIs that only the catalog knows; each operation has its price and routes under `<product>/<operation>` in `endpoints`. */
+    /** APIs that are defined in the catalog; each operation has its price and routes under `<product>/<operation>` in `endpoints`. */
     products: products.default({}),
     sales: sales.optional(),
-    /** What is checked before and after calls; absent: nothing. */
+    /** Rules that check calls before and after; absent: none. */
     guardrails,
-    /** How calls find their routes, beyond what each product says. */
+    /** Routing settings for all products. */
     routing: gatewayRouting.optional(),
   })
   .transform((doc, context) => {
@@ -337,7 +337,7 @@ interface Problem {
   readonly message: string
 }
 
-/** All that a vendor has, whether its entry names one or several. */
+/** The credentials of a vendor, whether its entry names one or several. */
 export function credentialsOf({
   credential,
   credentials,
@@ -355,7 +355,7 @@ function credentialProblems({ credential, credentials }: Vendor): string[] {
   ]
 }
 
-/** What is wrong with a product beside its own fields. Its traits are read on the way, over those of its family. */
+/** Problems of a product that its schema does not find. Also parses its traits, merged with those of its family. */
 function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'families'>): Problem[] {
   const kind = 'type' in product ? product.type : 'data'
   const protocols = Object.keys(kindRow(kind).protocols)
@@ -382,10 +382,10 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
   return problems
 }
 
-/** Credits for a product that nobody serves could never be spent. */
+/** Rejects credits for unknown products, which could never be spent. */
 function salesProblems({ sales, models, endpoints }: Pick<Whole, 'sales' | 'models' | 'endpoints'>): Problem[] {
   const all = [...Object.keys(models), ...Object.keys(endpoints)]
-  // A name that ends in * stands for all that begin so.
+  // A name that ends in * matches all names with that prefix.
   const isKnown = (name: string) =>
     name.endsWith('*') ? all.some((one) => one.startsWith(name.slice(0, -1))) : all.includes(name)
   return (['packs', 'plans'] as const).flatMap((shelf) =>
@@ -412,7 +412,7 @@ function cacheProblems(kind: KindName, { pricing: price }: z.output<typeof cache
   return [...unpriced, ...lastTierProblems(price)].map((message) => ({ path: ['cache', 'pricing'], message }))
 }
 
-/** Unpriced is never free: each kind of product needs the rates that its usage will name. */
+/** A product without a price is not free: each kind needs rates for the units of its usage. */
 function pricingProblems(kind: KindName, price: Pricing): string[] {
   const problems: string[] = []
   for (const [index, tier] of price.tiers.entries())
@@ -433,7 +433,7 @@ type CheckedDocument =
   | { ok: true; document: CatalogDocument }
   | { ok: false; problems: string[]; paths: readonly (readonly PropertyKey[])[] }
 
-/** Traits that have no effect any more. Stored versions and documents on disk still name them, and must stay readable. */
+/** Traits that no longer have an effect. Stored versions and files may still contain them, and must stay readable. */
 const RETIRED_TRAITS: ReadonlySet<string> = new Set(['maxTokensDefault'])
 
 function withoutRetired(input: unknown): unknown {

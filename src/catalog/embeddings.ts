@@ -1,4 +1,4 @@
-// The embeddings endpoint: what it takes and what it gives.
+// The embeddings endpoint: body and answer.
 import * as z from 'zod'
 import { listOf, schemaOf, wholeNumber } from './body.ts'
 import { type EndpointEntry, object } from './endpoint.ts'

@@ -1,4 +1,4 @@
-// The names by which a key is allowed endpoints. A name stands for an endpoint on all of its paths, whichever SDK uses them, and for what
+// The names of endpoints in restrictions of keys. A name includes all paths of an endpoint, and what
 // belongs to it: `responses` for stored responses and conversations too, `video` for jobs, `batches` for files.
 import { invalid } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
@@ -6,7 +6,7 @@ import { type EndpointSpec, isDataEndpoint } from './endpoint.ts'
 import { isToolServerName, isToolSpec } from './tool-servers.ts'
 import { quoteModel } from './unknown-model.ts'
 
-/** Undefined: every key may use it, since it tells a key only about itself. */
+/** Undefined: every key may use it, because it shows only the key's own data. */
 export function accessNameOf(spec: EndpointSpec): string | undefined {
   if (isToolSpec(spec)) return spec.restriction
   if (spec.tag === 'Account and models') return undefined
@@ -17,7 +17,7 @@ export function accessNameOf(spec: EndpointSpec): string | undefined {
 interface EndpointAccess {
   readonly name: string
   readonly title: string
-  /** As callers write them: the endpoint of that name first. */
+  /** Its paths; that of the endpoint with this name comes first. */
   readonly paths: readonly string[]
 }
 
@@ -30,7 +30,7 @@ export function endpointAccess(endpoints: readonly EndpointSpec[]): EndpointAcce
   })
 }
 
-/** Refuses a name that stands for nothing: a key with a mistyped restriction would be able to do nothing. */
+/** Rejects an unknown name, because a key with a mistyped restriction could use nothing. */
 export function checkAccessNames(names: readonly string[], endpoints: readonly EndpointSpec[]): void {
   const known = new Set(endpoints.map(accessNameOf))
   for (const name of names) {
@@ -47,7 +47,7 @@ export function checkAccessNames(names: readonly string[], endpoints: readonly E
   }
 }
 
-/** Some name an endpoint by its address. */
+/** Also accepts the path of an endpoint. */
 function nearestName(asked: string, endpoints: readonly EndpointSpec[]): string | undefined {
   const path = asked.replace(/^[A-Z]+ /, '').replace(/\/$/, '')
   const at = endpoints.find((spec) => spec.path === path || spec.aliases.includes(path))

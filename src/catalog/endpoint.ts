@@ -23,7 +23,7 @@ export const TAGS = {
   'Account and models': 'What a key may use, what it has, and what a call would cost.',
 } as const
 
-/** Everything that anyone needs to know of an endpoint. */
+/** The complete description of an endpoint. */
 export interface EndpointSpec {
   /** `chat`, `images`, `social/users`, `siteanalytics/websites/visits` …: the analytics ones are also products with a price. */
   readonly id: string
@@ -36,23 +36,23 @@ export interface EndpointSpec {
   readonly surface: Surface
   /** The kind of product that it sells. Absent: it is free of charge. */
   readonly sells?: KindName
-  /** Of a text endpoint: the format that its callers speak. */
+  /** The client format of a text endpoint. */
   readonly format?: TextProtocolName
-  /** Of a free endpoint that is asked about a model: the paid endpoint whose models it takes. A key may use it for the models that it may use there. */
+  /** For a free endpoint about a model: the paid endpoint with the same models. A key may use it for the models that it may use there. */
   readonly modelOf?: string
-  /** Of a free endpoint whose id does not begin with the name of the one it belongs to: that name. A key that may use the one may use the other. */
+  /** For a free endpoint: the endpoint to which it belongs, if its id does not begin with that name. A key that may use one may use the other. */
   readonly partOf?: string
   /** It may answer with a stream of events. */
   readonly streams?: true
-  /** Its body may hold hundreds of megabytes, and is read from the socket piece by piece. */
+  /** Its body may have hundreds of megabytes, and is read from the socket in pieces. */
   readonly largeBody?: true
   /** Its body is a form with a file; quotes of it are JSON like all others. */
   readonly form?: true
   /** The type of an answer that is no JSON. */
   readonly gives?: string
-  /** A model that is of another kind, or not for this key, does not exist here. */
+  /** A model of another kind, or one that the key may not use, is answered as unknown. */
   readonly hidesModels?: true
-  /** The model that the contract names as the default; filled in only where the operator wants it so. */
+  /** The default model of the contract; used only with TOLLGATE_FILL_DEFAULT_MODEL. */
   readonly presetModel?: string
   readonly title: string
   readonly description: string
@@ -60,15 +60,15 @@ export interface EndpointSpec {
   readonly params?: Readonly<Record<string, Field>>
   /** The request body of a POST. */
   readonly body?: JsonSchema
-  /** What a successful answer holds, in a sentence or two. */
+  /** Describes a successful answer in a sentence or two. */
   readonly returns?: string
   /** The schema of a successful answer, where the contract fixes it. */
   readonly answer?: JsonSchema
-  /** As a tool of agents: the name, where none follows from the path, and when to choose it rather than a similar one. */
+  /** As a tool for agents: the name, if it does not follow from the path, and when to choose it instead of a similar one. */
   readonly tool?: { readonly name?: string; readonly advice?: string }
 }
 
-/** As it is written down under its id. Most have the native surface, and no other paths. */
+/** An entry without its id. Most have the native surface and one path. */
 export type EndpointEntry = Omit<EndpointSpec, 'id' | 'method' | 'path' | 'aliases' | 'surface'> &
   Partial<Pick<EndpointSpec, 'aliases' | 'surface'>> & { readonly route: `${EndpointSpec['method']} /${string}` }
 
@@ -76,39 +76,39 @@ export type EndpointEntry = Omit<EndpointSpec, 'id' | 'method' | 'path' | 'alias
 export interface DataEndpointSpec extends EndpointSpec {
   readonly sells: 'data'
   readonly params: Readonly<Record<string, Field>>
-  /** What the price and the usage row name. */
+  /** The product in prices and usage rows. */
   readonly product: string
   /** The name by which a key's restrictions allow it. */
   readonly restriction: string
-  /** The format that its vendors speak. */
+  /** The vendors' format. */
   readonly protocol: DataProtocolName
   /** The path below the vendor's base address. */
   readonly vendorPath: string
-  /** The days that are looked at when the caller names none. Absent: the endpoint knows no days, or requires them. */
+  /** The default range of days. Absent: the endpoint has no days, or requires them. */
   readonly window?: Window
   readonly pairs: readonly Pair[]
   readonly modes: readonly Mode[]
-  /** The most rows of an answer for which the query names no page size. */
+  /** The maximum of rows if the query has no page size. */
   readonly rowsMax: number
-  /** Of a product of the catalog: what only such have. */
+  /** Only for operations of the catalog's products. */
   readonly operation?: OperationFacts
 }
 
-/** What a product's operation has besides, as the catalog says it. */
+/** Additional settings of a product's operation. */
 export interface OperationFacts {
-  /** How often a unit of its price is counted in an answer. */
+  /** How the units of its price are counted in an answer. */
   readonly counts: Readonly<Partial<Record<CountedUnit, { readonly expression: Expression; readonly least: number }>>>
-  /** No answer is larger; where bytes have a price, so many are held for. */
+  /** The maximum size of an answer; if bytes have a price, the hold covers it. */
   readonly bytesMax?: number | undefined
-  /** Of the first byte and of the whole answer, in place of the vendor's own. */
+  /** Replaces the vendor's timeouts for the first byte and the whole answer. */
   readonly timeoutSeconds?: number | undefined
-  /** The media types of its answers; `image/*` stands for all that begin so. */
+  /** The media types of its answers; `image/*` matches all images. */
   readonly answers: readonly string[]
   /** What a simulated vendor answers. */
   readonly example?: unknown
   /** How the body reaches the vendor: as it is, as a form, or as the only item of a list. */
   readonly bodyAs: 'json' | 'form' | 'list'
-  /** A parameter that goes on where an answer ended: what the vendor gives at `path` is bound to the account that got it. */
+  /** The pagination parameter. Its value comes from `path` in an answer, and only the account that got it may use it. */
   readonly pageToken?: { readonly param: string; readonly path: string } | undefined
 }
 
@@ -123,7 +123,7 @@ export interface Window {
   readonly monthsMayRoll?: true
 }
 
-/** Two parameters of which the first must not lie behind the second. */
+/** Two parameters, of which the first must not be after the second. */
 export interface Pair {
   readonly from: string
   readonly to: string
@@ -148,13 +148,13 @@ export function exampleBody({ body }: EndpointSpec): Readonly<Record<string, unk
   return example ?? {}
 }
 
-// The words in which bodies and answers are described: JSON Schema, as OpenAPI 3.1 takes it.
+// Functions to describe bodies and answers in JSON Schema for OpenAPI 3.1.
 
 export const string = { type: 'string' } as const
 export const integer = { type: 'integer' } as const
 export const number = { type: 'number' } as const
 export const boolean = { type: 'boolean' } as const
-/** Said aloud, because generators take an object without a word about its members for an empty one. */
+/** Explicit, because generators treat an object without this keyword as empty. */
 export const free: JsonSchema = { type: 'object', additionalProperties: true }
 
 export const nullable = (schema: { readonly type: string } & JsonSchema): JsonSchema => ({
@@ -166,7 +166,7 @@ export const list = (items: JsonSchema): { readonly type: 'array' } & JsonSchema
 
 export const mapOf = (values: JsonSchema): JsonSchema => ({ type: 'object', additionalProperties: values })
 
-/** Members beyond those named may come. */
+/** An object that may have additional members. */
 export function object(
   properties: Readonly<Record<string, unknown>>,
   required: readonly string[] = Object.keys(properties),

@@ -1,10 +1,10 @@
-// How much an answer counts, as an expression in the syntax of CEL over the request and the answer: `min(size(answer.results), request.limit)`. There are
-// no loops and no macros, and numbers are JSON's. One walk serves three questions: what is the most that any answer can count (the check of the catalog),
-// the most that an answer to this request can count (the hold), and what this answer counts (the charge).
+// Counts the units of an answer by an expression in the syntax of CEL over request and answer: `min(size(answer.results), request.limit)`. There are
+// no loops and no macros, and numbers are JSON's. One evaluator answers three questions: the maximum for any answer (the check of the catalog),
+// the maximum for this request (the hold), and the count of this answer (the charge).
 import { createRequire } from 'node:module'
 import type { JsonSchema } from './endpoint.ts'
 
-/** As far as it is read here; the package's own types would load it for whoever checks the types. */
+/** The part of the syntax tree that is used here. The package's own types are not imported, so that the type check does not load it. */
 interface Node {
   readonly op: string
   readonly args: unknown
@@ -14,16 +14,16 @@ interface Node {
 
 const LIMITS = { maxAstNodes: 200, maxDepth: 24, maxListElements: 0, maxMapEntries: 0, maxCallArguments: 8 }
 const CHARS_MAX = 500
-/** More than this is no count. */
+/** The maximum count. */
 const COUNT_MAX = 1e12
 
-/** What stands for `request` or `answer`: a value that is there, or what its schema allows. */
+/** The value of `request` or `answer`: a known value, or its schema. */
 export interface Known {
   readonly json?: unknown
   readonly schema?: JsonSchema | undefined
-  /** Where `$ref`s of the schema lead. */
+  /** The root schema, for `$ref`. */
   readonly root?: JsonSchema | undefined
-  /** What it would be a member of is there, and has none. */
+  /** The parent value is known and does not have this member. */
   readonly absent?: true | undefined
 }
 
@@ -42,7 +42,7 @@ interface Environment {
 
 let environment: Environment | undefined
 
-/** Loaded when the first expression is read: most catalogs have none. */
+/** Loaded with the first expression, because most catalogs have none. */
 function parser(): Environment {
   if (!environment) {
     const { Environment: Made } = createRequire(import.meta.url)('@marcbachmann/cel-js') as {
@@ -53,7 +53,7 @@ function parser(): Environment {
   return environment
 }
 
-/** Or what is wrong with it, in a sentence. */
+/** Parses an expression, or returns a sentence that says what is wrong. */
 export function readExpression(text: string): Expression | string {
   if (text.length > CHARS_MAX) return `is longer than ${CHARS_MAX} characters`
   try {
@@ -65,7 +65,7 @@ export function readExpression(text: string): Expression | string {
   }
 }
 
-/** The most that it can give in this scope, as a whole number; or why there is no such bound, with the place. */
+/** The maximum value in this scope, as a whole number; or why there is no maximum, with the position. */
 export function boundOf({ text, root }: Expression, scope: Scope): number | string {
   try {
     const value = numberOf(walk(root, scope), root, text)
@@ -79,8 +79,8 @@ export function boundOf({ text, root }: Expression, scope: Scope): number | stri
 }
 
 /**
- * What it gives for this request and this answer, rounded up; undefined: something that it counts is not there, or is no number. What the caller left out
- * counts as the most that it could be, as it does in the hold.
+ * The value for this request and answer, rounded up; undefined: a counted value is missing or not a number. A parameter that the caller did not send
+ * counts as its maximum, as in the hold.
  */
 export function countOf({ text, root }: Expression, scope: Scope): number | undefined {
   try {
@@ -94,12 +94,12 @@ export function countOf({ text, root }: Expression, scope: Scope): number | unde
 
 const quoted = (text: string, start: number, end: number) => `"${text.slice(start, end)}"`
 
-// The walk. A number is a range: a point where it is known.
+// The evaluator. A number is a range; a known number is a range of one point.
 
 interface Range {
   readonly lo: number
   readonly hi: number
-  /** What makes it endless. */
+  /** The part of the expression that makes the range infinite. */
   readonly loose?: Node | undefined
 }
 type Value = Range | { readonly known: Known } | { readonly truth: boolean | undefined }
@@ -110,7 +110,7 @@ function numberOf(value: Value, node: Node, text = ''): Range {
   if ('lo' in value) return value
   const { json, schema, root } = 'known' in value ? value.known : {}
   if (typeof json === 'number') return point(json)
-  // What a caller sent that is no number counts as what was left out: the most that it could be, in the hold and in the charge.
+  // A value from the caller that is not a number counts like a missing one: as its maximum, in the hold and in the charge.
   const found = schema ? resolve(schema, root) : undefined
   if (!found)
     throw new ExpressionError(`needs a number at ${quoted(text, node.start, node.end)} (character ${node.start + 1})`)
@@ -119,7 +119,7 @@ function numberOf(value: Value, node: Node, text = ''): Range {
   return { lo, hi, loose: node }
 }
 
-/** One step is enough for a named schema; a chain of names ends at what says nothing. */
+/** Follows one reference; a chain of references is treated as a schema without limits. */
 function resolve(schema: JsonSchema, root: JsonSchema | undefined): JsonSchema {
   const name = /^#\/\$defs\/(.+)$/.exec(String(schema.$ref ?? ''))?.[1]
   const defs = (root?.$defs ?? {}) as Readonly<Record<string, JsonSchema>> // Checked with the catalog.
@@ -139,9 +139,9 @@ function truthsOf(node: Node, scope: Scope): readonly (boolean | undefined)[] {
   return argsOf<readonly [Node, Node]>(node).map((one) => truthOf(one, scope))
 }
 
-/** What an end is that two endless ones have no answer for: anything. */
+/** The result of an undefined operation with infinite bounds: any number. */
 const ANY_NUMBER: readonly number[] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
-/** Nothing times any number is nothing. */
+/** Zero times anything is zero. */
 const NOTHING: readonly number[] = [0]
 
 const arithmetic =
@@ -244,7 +244,7 @@ function isEqual(node: Node, scope: Scope): boolean | undefined {
   return a === undefined || b === undefined ? undefined : a === b
 }
 
-/** A member of what is there, or of what the schema says. */
+/** A member of the known value, or of the schema. */
 function memberOf(node: Node, scope: Scope): Value {
   const [of, named] = argsOf<readonly [Node, string | Node]>(node)
   const value = walk(of, scope)
@@ -256,7 +256,7 @@ function memberOf(node: Node, scope: Scope): Value {
   const inner = schema && schemaOf(resolve(schema, root), name)
   if (json === undefined) return { known: { schema: inner ?? ANYTHING, root } }
   const isThere = typeof json === 'object' && json !== null && Object.hasOwn(json, String(name))
-  // What is not there may have a bound by its schema: as a default has it, or the most.
+  // A missing value is bounded by its schema: by its default, otherwise by its maximum.
   const found = isThere ? Reflect.get(json, String(name)) : undefined
   return { known: isThere ? { json: found, schema: inner, root } : { schema: inner, root, absent: true } }
 }

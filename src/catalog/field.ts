@@ -95,11 +95,11 @@ export type Field =
   | ValuesField
 
 export const TEXT_BYTES_MAX = 2048
-/** A longer part of a path leads nowhere. */
+/** A longer path segment is answered with 404. */
 export const PATH_PART_CHARS_MAX = 300
 export const DOMAIN_CHARS_MAX = 253
 
-/** What a field takes, in the words of refusals and docs. */
+/** The allowed values of a field, for error messages and docs. */
 export function allowedText(field: Field): string {
   switch (field.kind) {
     case 'text':
@@ -141,7 +141,7 @@ function latestText({ daysMax, months }: LatestField): string {
   return parts.join(', or ')
 }
 
-/** Ids of ours and of vendors, wherever one stands in an address: nothing that a proxy or a vendor could read as a path. */
+/** Ids in addresses, ours and vendors': nothing that a proxy or vendor could read as a path. */
 const ID = /^[A-Za-z0-9_-]{1,128}$/
 
 export const isId = (text: string): boolean => ID.test(text)

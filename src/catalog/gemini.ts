@@ -110,7 +110,7 @@ export const countGeminiTokens: EndpointEntry = {
   answer: object({ totalTokens: integer }),
 }
 
-/** The most that Google's own endpoint takes at once. */
+/** The maximum of Google's own endpoint per request. */
 export const EMBED_REQUESTS_MAX = 100
 
 const embedModel = modelInPath('alpha-embed-3-small')

@@ -1,4 +1,4 @@
-// What successful answers look like. Vendors add members every month, so that all of these are open.
+// Schemas of successful answers. Vendors add members every month, so all of them allow additional members.
 
 import { KIND_NAMES } from '../meter/kind.ts'
 import { component, free, integer, type JsonSchema, list, nullable, object, string } from './endpoint.ts'
@@ -81,7 +81,7 @@ export const imagesAnswer = object(
 
 const part = object({ type: string, text: string, annotations: list(free) }, ['type'])
 
-/** A Responses answer, whole or kept. */
+/** A Responses answer, not streamed or stored. */
 export const responseAnswer = object(
   {
     id: string,

@@ -1,5 +1,5 @@
-// What the POST endpoints take, as JSON Schema for OpenAPI. The text formats grow every month and pass unknown members on,
-// so these schemas describe what is checked and what is commonly sent; they are no fence.
+// Request bodies of POST endpoints as JSON Schema for OpenAPI. The text formats grow every month, and unknown members may be passed on,
+// so these schemas describe what is checked and what is common; they do not restrict requests.
 import { object as describe, free, type JsonSchema } from './endpoint.ts'
 
 // null counts as absent, as the formats define it.
@@ -33,22 +33,22 @@ const objects = (description: string, items: JsonSchema = free): JsonSchema => (
 const object = (required: readonly string[], properties: Readonly<Record<string, JsonSchema>>): JsonSchema =>
   describe(properties, required)
 
-/** With a request that is answered as it stands. */
+/** Adds an example request that works as it is. */
 const body = (example: object, properties: Readonly<Record<string, JsonSchema>>, required: string[]): JsonSchema => ({
   ...object(required, properties),
   examples: [example],
 })
 
-/** The most that vendors of this format give; what is held is multiplied by it. */
+/** The maximum of answers per request in this format; the hold is multiplied by it. */
 export const CHAT_ANSWERS_MAX = 128
 
 const HELLO = 'Say hello in three languages.'
 
-/** A part of a message, an item of an input, a tool: what else it holds follows from its type. */
+/** A part of a message, an item of an input, or a tool: its other members depend on its type. */
 const typed = describe({ type: { type: 'string' } })
 const choice = (description: string): JsonSchema => ({ ...free, type: ['string', 'object', 'null'], description })
 
-/** Members that parts of one type have; which of them a part needs follows from its type, so none is required here. */
+/** Members of parts of one type; which of them are needed depends on the type, so none is required here. */
 const part = (types: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
   describe({ type: string(types), ...members }, ['type'])
 const sound = object(['data', 'format'], {
@@ -258,7 +258,7 @@ const addresses = (description: string): JsonSchema => ({
   description,
 })
 
-/** Of one request for a video; the texts of the prompt and of `content` are counted together. */
+/** The maximum for one video request; the texts of the prompt and of `content` count together. */
 export const VIDEO_LIMITS = { textChars: 32_000, parts: 64, seed: 2 ** 32 - 1, callbackChars: 2_048 } as const
 export const VIDEO_RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9', 'adaptive'] as const
 

@@ -1,5 +1,5 @@
-// The endpoints of models, generation, jobs and accounts: their addresses and what they take. Their behaviour is in the
-// protocols and in the pipeline; only data endpoints are whole in their entries.
+// The endpoints of models, generation, jobs and accounts: paths and parameters. Their behaviour is in the
+// protocols and in the pipeline; only data endpoints are complete in their entries.
 import { clientSecrets, speech, transcriptions, translations } from './audio.ts'
 import { BATCHES } from './batches.ts'
 import { CONVERSATIONS, STORED_RESPONSES } from './conversations.ts'

@@ -1,4 +1,4 @@
-// Guardrails: what is checked before and after calls. Each rule says for whose calls it is, and makes one of three checks.
+// Guardrails: rules that check calls before and after. Each rule selects calls and makes one of three checks.
 import { createRequire } from 'node:module'
 import * as z from 'zod'
 
@@ -7,19 +7,19 @@ const PATTERN_NAMES = ['email', 'phone', 'card', 'iban', 'api_key', 'private_key
 export type PatternName = (typeof PATTERN_NAMES)[number]
 
 const PATTERN_CHARS_MAX = 1000
-/** Linear time is time for each state of a pattern and each character, and every repetition that is counted makes states of its own. */
+/** Linear time still grows with the states of a pattern, and a counted repetition multiplies its states. */
 const REPETITIONS_MAX = 1000
 const STATES_MAX = 1000
 const PATTERNS_MAX = 50
 const RULES_MAX = 50
 
 const names = z.array(z.string().min(1).max(200)).min(1).max(1000)
-/** What is looked at: what the caller sends, what the vendor answers, or both. */
+/** What is checked: the request, the answer, or both. */
 const on = z
   .array(z.enum(['request', 'answer']))
   .min(1)
   .default(['request'])
-/** What happens when the check itself cannot be made. */
+/** What happens if the check itself fails. */
 const onFailure = z.enum(['allow', 'block']).default('block')
 
 export const redaction = z.strictObject({
@@ -28,7 +28,7 @@ export const redaction = z.strictObject({
     .max(PATTERN_NAMES.length)
     .refine((all) => new Set(all).size === all.length, 'names a pattern twice')
     .default([]),
-  /** The operator's own, by the word that stands in the placeholder: in the syntax of RE2, which takes linear time. */
+  /** The operator's patterns, by their name in the placeholder, in the syntax of RE2, which takes linear time. */
   own: z
     .record(
       z.string().regex(/^[a-z][a-z_]{0,19}$/, 'must be up to 20 lower-case letters or "_", beginning with a letter'),
@@ -51,9 +51,9 @@ const hook = z.strictObject({
 })
 
 const moderate = z.strictObject({
-  /** A moderation model of this catalog. Its calls are the operator's: nobody is charged for them. */
+  /** A moderation model of this catalog. The operator pays for its calls. */
   model: z.string().min(1).max(200),
-  /** Only these block; absent: whatever the model flags. */
+  /** Only these categories block; absent: everything that the model flags. */
   categories: z.array(z.string().min(1).max(100)).min(1).optional(),
   on,
   deadlineMs: deadlineMs.default(5_000),
@@ -66,9 +66,9 @@ const rule = z.strictObject({
   accounts: names.optional(),
   /** Ids. */
   keys: names.optional(),
-  /** A name that ends in * stands for all that begin so. Data endpoints and tools are meant only if they are named. */
+  /** A name that ends in * matches all names with that prefix. Data endpoints and tools are included only if they are named. */
   models: names.optional(),
-  /** All of them must be on the call. */
+  /** The call must have all of them. */
   labels: z.record(z.string(), z.string()).optional(),
   redact: redaction.optional(),
   hook: hook.optional(),
@@ -133,7 +133,7 @@ export interface LinearPattern {
 
 let compile: ((source: string) => LinearPattern) | undefined
 
-/** Or what is wrong with it. The package is loaded with the first pattern: most catalogs have none. */
+/** Compiles a pattern, or returns what is wrong with it. The package is loaded with the first pattern, because most catalogs have none. */
 export function compilePattern(source: string): LinearPattern | string {
   if (repetitionsOf(source) > REPETITIONS_MAX) return `repeats something more than ${REPETITIONS_MAX} times in all`
   if (!compile) {

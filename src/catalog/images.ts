@@ -1,4 +1,4 @@
-// The image endpoint: what it takes, in which sizes, and what it gives.
+// The image endpoint: parameters, sizes and answers.
 import * as z from 'zod'
 import { schemaOf } from './body.ts'
 import { type EndpointEntry, object } from './endpoint.ts'
@@ -7,7 +7,7 @@ import { imagesAnswer } from './generation-answers.ts'
 const RESOLUTIONS = ['1k', '2k', '4k'] as const
 export type Resolution = (typeof RESOLUTIONS)[number]
 
-/** From a ratio and a tier to the pixels that a vendor draws, as the contract has it; a missing cell is a combination that nobody should pay for. */
+/** The pixels for a ratio and a tier, from the contract; a missing cell is an invalid combination. */
 export const SIZE_TABLE: Readonly<Record<string, Readonly<Partial<Record<Resolution, string>>>>> = {
   '1:1': { '1k': '1024x1024', '2k': '2048x2048' },
   '3:2': { '1k': '1536x1024', '2k': '2048x1360' },
@@ -65,7 +65,7 @@ export const imagesBody = z
     quality: choice(['low', 'medium', 'high', 'auto'], 'How much work goes into it; the price follows.', 'auto'),
     resolution: choice(RESOLUTIONS, 'The tier that goes with a ratio. 4k only with 16:9, 9:16, 21:9 and 9:21.'),
     image_urls: z
-      // What the entries are is seen by the reader: where a data URI stood there is nothing any more, because its bytes are kept elsewhere.
+      // The reader checks the entries: a data URI is replaced by nothing here, because its bytes are stored elsewhere.
       .array(z.any().meta({ type: 'string' }), 'an array of strings')
       .max(IMAGES_MAX, `may hold at most ${IMAGES_MAX} images.`)
       .nullish()
@@ -104,7 +104,7 @@ const picture = {
     'The picture to change: PNG, JPEG, WebP or GIF, up to 20 MB. `image[]` for several, up to 16. In a quote, send `image_urls` instead.',
 } as const
 
-/** As SDKs send an edit. The contract's own endpoint takes the same pictures as JSON. */
+/** The form in which SDKs send an edit. The contract's endpoint accepts the same images as JSON. */
 export const imageEdits: EndpointEntry = {
   route: 'POST /v1/images/edits',
   tag: 'Images',

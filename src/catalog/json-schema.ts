@@ -1,16 +1,16 @@
-// JSON Schema as far as operations of products use it: a value is checked against it in a bounded number of steps, whatever schema and value are; and an
-// example is made of it. References lead to `$defs` of the same schema, and nowhere else.
+// The part of JSON Schema that operations of products use. A value is checked in a bounded number of steps, for any schema and value. An
+// example can be made from a schema. References can only point to `$defs` of the same schema.
 import type { JsonSchema } from './endpoint.ts'
 import { isQuickPattern, PATTERN_TEXT_MAX } from './pattern.ts'
 
 interface SchemaProblem {
   /** `filters[2].name`; empty: the value itself. */
   readonly at: string
-  /** What it must be. */
+  /** What the value must be. */
   readonly must: string
 }
 
-/** A tree of alternatives that names itself would cost the alternatives to the power of the depth. */
+/** Limits the steps: a recursive schema with alternatives would take exponential time in its depth. */
 const STEPS_MAX = 100_000
 
 class Budget {
@@ -21,7 +21,7 @@ class Budget {
   }
 }
 
-/** The first thing that is wrong; undefined: nothing. */
+/** The first problem; undefined: none. */
 export function checkValue(schema: JsonSchema, value: unknown): SchemaProblem | undefined {
   return check(schema, value, '', { root: schema, budget: new Budget() })
 }
@@ -51,7 +51,7 @@ function check(given: unknown, value: unknown, at: string, context: Check): Sche
   )
 }
 
-/** Through as many names as there are; a circle of names alone says nothing. */
+/** Follows a chain of references; a cycle of references accepts anything. */
 function resolveRef(schema: JsonSchema, root: JsonSchema): JsonSchema {
   let found = schema
   for (let hops = 0; typeof found.$ref === 'string' && hops < 20; hops++) {
@@ -94,7 +94,7 @@ function checkKind({ type, enum: values, const: only }: JsonSchema, value: unkno
   return undefined
 }
 
-/** No longer than the shorter of the two. */
+/** Deep equality. Its cost is bounded by the smaller value. */
 function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
@@ -177,14 +177,14 @@ function checkChoices(schema: JsonSchema, value: unknown, at: string, context: C
   }
   for (const choices of [schema.anyOf, schema.oneOf]) {
     if (!Array.isArray(choices) || choices.length === 0) continue
-    // oneOf is taken as anyOf: documents mean "one of these shapes", and many have shapes that overlap.
+    // oneOf is treated as anyOf, because many documents have alternatives that overlap.
     const problems: SchemaProblem[] = []
     for (const choice of choices) {
       const problem = check(choice, value, at, context)
       if (!problem) break
       problems.push(problem)
     }
-    // The one that got furthest into the value is what was meant.
+    // Reports the problem of the alternative that matched furthest.
     if (problems.length === choices.length) return problems.sort((a, b) => b.at.length - a.at.length)[0]
   }
   return undefined
@@ -193,7 +193,7 @@ function checkChoices(schema: JsonSchema, value: unknown, at: string, context: C
 const SAMPLE_DEPTH_MAX = 6
 const SAMPLE_PARTS_MAX = 2_000
 
-/** A value that the schema allows, as far as can be seen: its own example where it has one. */
+/** An example value of the schema; its own example if it has one. */
 export function sampleOf(schema: JsonSchema): unknown {
   let parts = 0
 
@@ -237,7 +237,7 @@ function plainSample(type: string, { minimum, format, minLength }: JsonSchema): 
 export const SHORT_CHARS_MAX = 50_000
 const known = new WeakMap<object, boolean>()
 
-/** Whether it is worth writing out. Looked at once, however many operations refer to it. */
+/** Whether it is worth showing. Computed once per schema. */
 export function isShort(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return String(value).length <= SHORT_CHARS_MAX
   const found = known.get(value) ?? countsFew(value)

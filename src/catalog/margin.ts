@@ -1,4 +1,4 @@
-// Price against cost: what a typical call leaves, and which routes cost more than they are sold for.
+// Price and cost: the margin of a typical call, and routes that are sold below cost.
 import { formatCredits } from '../kernel/credits.ts'
 import { chargeOf } from '../meter/charge.ts'
 import { type KindName, kindRow } from '../meter/kind.ts'
@@ -11,7 +11,7 @@ interface Sample {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** A typical call, and one for each size and each attribute at which price or cost changes. */
+/** Sample calls: a typical one, and one for each size and attribute at which price or cost changes. */
 function samplesOf(kind: KindName, prices: readonly Pricing[]): Sample[] {
   const usage = kindRow(kind).typical
   const tiers = prices.flatMap((price) => price.tiers)
@@ -23,7 +23,7 @@ function samplesOf(kind: KindName, prices: readonly Pricing[]): Sample[] {
   ]
 }
 
-/** A sentence for each route, of one vendor or of all, on which some ordinary call is sold for less than it costs. */
+/** A sentence for each route, of one vendor or of all, on which a sample call is sold below cost. */
 export function belowCostNotes({ models, endpoints }: CatalogDocument, ofVendor?: string): string[] {
   const products = [
     ...Object.entries(models).map(([uid, model]) => ({ uid, kind: model.type, ...model })),

@@ -1,9 +1,9 @@
-// The endpoint that reads documents, in the shape of Mistral's OCR API.
+// The endpoint for documents (OCR), in the form of Mistral's API.
 import * as z from 'zod'
 import { schemaOf, wholeNumber } from './body.ts'
 import { type EndpointEntry, free, integer, list, loose, nullable, object, string } from './endpoint.ts'
 
-/** No vendor of the format reads more of one document; a model's `pagesMax` may be less. */
+/** The maximum of all vendors of the format; a model's `pagesMax` may be lower. */
 export const PAGES_MAX = 1000
 
 const address = z.string().min(1).max(100_000_000)

@@ -1,12 +1,12 @@
-// An OpenAPI document (3.1 or 3.0) as a product: each operation in the form that the catalog has, or why it cannot be sold, with the line. The document is
-// a stranger's: its size, depth and references are bounded, and nothing is fetched for it.
+// Reads an OpenAPI document (3.1 or 3.0) as a product: each operation in the form of the catalog, or why it cannot be sold, with the line. The document is
+// untrusted: its size, depth and references are bounded, and nothing is fetched.
 import { createRequire } from 'node:module'
 import type { JsonSchema } from './endpoint.ts'
 import { isShort, SHORT_CHARS_MAX, sampleOf } from './json-schema.ts'
 import { isQuickPattern } from './pattern.ts'
 
 export const DOCUMENT_BYTES_MAX = 5 * 1024 * 1024
-/** Reading YAML takes ten times as long as JSON, and holds everybody up meanwhile. */
+/** Parsing YAML takes ten times as long as JSON, and blocks the event loop. */
 const YAML_BYTES_MAX = 1024 * 1024
 const OPERATIONS_MAX = 2_000
 const NODES_MAX = 4_000
@@ -39,12 +39,12 @@ export interface ImportedDocument {
   readonly description: string
   /** The address of the API; absent: the document names none that can be used. */
   readonly server?: string
-  /** Where it wants its credential, in the catalog's words. */
+  /** How the credential is sent, in the form of the catalog. */
   readonly auth?: unknown
   readonly operations: readonly ImportedOperation[]
 }
 
-/** What is wrong with the whole, or with an operation. */
+/** A problem of the document or of an operation. */
 class DocumentError extends Error {}
 
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -63,9 +63,9 @@ const plain = (value: unknown, most: number) =>
     .toWellFormed()
 
 interface ImportOptions {
-  /** Schemas are read only of these operations: of a large document each may have thousands of parts. */
+  /** Schemas are read for these operations only, because a large document may have thousands. */
   readonly wanted?: (id: string) => boolean
-  /** The operator wrote the document: rules of the catalog under `x-tollgate` are taken from it. */
+  /** The operator wrote the document, so its rules under `x-tollgate` are applied. */
   readonly isTrusted?: boolean
 }
 
@@ -108,7 +108,7 @@ function parseText(text: string): Tree {
 const unreadable = (error: unknown) =>
   new Error(`The document cannot be read: ${textOf((error as Error).message).split('\n')[0]}`) // Both parsers throw errors.
 
-/** JSON is YAML too, and only that parser always says in which line a mistake is. What it takes all the same is a mistake. */
+/** JSON is also YAML, and only the YAML parser always reports the line of an error. Text that only YAML accepts is still an error. */
 function parseJson(text: string, bytes: number): unknown {
   try {
     return JSON.parse(text)
@@ -192,7 +192,7 @@ class Reader {
     return `line ${low + 1}`
   }
 
-  /** The line of an operation. Paths are read in their order, so each is looked for behind the one before. */
+  /** The line of an operation. Paths are read in order, so each is searched after the previous one. */
   #operationLine(path: string, method: string): string {
     this.#pathAt = Math.max(this.#find(path, this.#pathAt), this.#pathAt)
     return this.#lineAt(Math.max(this.#find(method, this.#pathAt), this.#pathAt))
@@ -234,7 +234,7 @@ class Reader {
     // Where a call goes is never said twice.
     const { route: _, vendorPath: __, method: ___, ...own } = this.#own(given['x-tollgate'], notes)
     const params = this.#params([...listOf(shared.parameters), ...listOf(given.parameters)], notes)
-    // Names in the path are words here; the vendor gets the same values at the same places.
+    // Names of path parameters are converted to our form; the vendor gets the same values in the same positions.
     const renamed = path.replace(/^\//, '').replaceAll(/\{([^{}]+)\}/g, (_, name: string) => `{${wordOf(name)}}`)
     const address = `${method.toUpperCase()} /${routeOf(renamed)}`
     const shape = address.replaceAll(/\{\w+\}/g, '{}')
@@ -254,7 +254,7 @@ class Reader {
     }
   }
 
-  /** Rules that OpenAPI has no words for. A stranger's would go past what is checked here. */
+  /** Rules that OpenAPI cannot express. Those of an untrusted document would bypass the checks here. */
   #own(given: unknown, notes: string[]): Tree {
     if (given === undefined || this.#isTrusted) return treeOf(given)
     const note = 'What stands under "x-tollgate" is left out: the document is not said to be trusted.'
@@ -262,7 +262,7 @@ class Reader {
     return {}
   }
 
-  /** What a reference leads to, within the document. */
+  /** Resolves a reference within the document. */
   #resolve(given: unknown): Tree {
     let found = treeOf(given)
     for (let hops = 0; found.$ref !== undefined; hops++) {
@@ -335,7 +335,7 @@ class Reader {
     return params
   }
 
-  /** In the catalog's words; undefined: an object, or a list of them. */
+  /** A parameter in the form of the catalog; undefined: it is an object, or a list of objects. */
   #field(given: Tree, { explode }: { style: unknown; explode: boolean }): Tree | undefined {
     const schema = this.#first(given)
     const types = [schema.type].flat().filter((one) => one !== 'null')
@@ -444,7 +444,7 @@ class Reader {
     }
   }
 
-  /** The schema with all that it refers to under `$defs`. What is too large is left out: then anything is let through. */
+  /** The schema with its references under `$defs`. A part that is too large is left out, and then accepts anything. */
   #bundle(given: unknown, notes: string[], what: string): JsonSchema {
     if (!this.#isWanted) return {}
     const name = textOf(treeOf(given).$ref)
@@ -475,7 +475,7 @@ class Reader {
     return isGood ? filled.replace(/(?<!\/)\/+$/, '') : undefined
   }
 
-  /** Of the first scheme that the catalog knows. */
+  /** The first security scheme that the catalog supports. */
   auth(): unknown {
     const schemes = Object.values(treeOf(treeOf(this.#root.components).securitySchemes)).map((one) =>
       this.#resolve(one),
@@ -496,7 +496,7 @@ function itemsOf({ items, $defs }: JsonSchema): JsonSchema {
   return { ...treeOf(items), ...($defs === undefined ? {} : { $defs }) }
 }
 
-/** `{id}.json` is `{id}` here, and `{from}-{to}` are two parts: the router takes whole parts. */
+/** `{id}.json` becomes `{id}`, and `{from}-{to}` becomes two segments, because the router matches whole segments. */
 const routeOf = (path: string) =>
   path
     .split('/')
@@ -504,14 +504,14 @@ const routeOf = (path: string) =>
     .filter((part) => part !== '')
     .join('/')
 
-/** Words that a path's parameter may have; others become such. */
+/** Converts the name of a path parameter to allowed characters. */
 const wordOf = (name: string) =>
   name
     .replaceAll(/\W+/g, '_')
     .replace(/^(?=\d)/, '_')
     .slice(0, 64)
 
-/** A longer list is the vendor's to check. */
+/** A longer list is checked by the vendor only. */
 const enumOf = ({ enum: values }: Tree) => (Array.isArray(values) && values.length <= ENUM_MAX ? values : [])
 
 const exampleText = (value: unknown) =>
@@ -557,7 +557,7 @@ class Bundle {
 
   #part(given: unknown, depth: number): JsonSchema {
     this.#nodes += 1
-    // A chain that is too long is as bad as a tree that is too wide.
+    // The depth is limited like the size.
     if (depth > DEPTH_MAX) this.#nodes = NODES_MAX + 1
     if (!isTree(given) || this.#nodes > NODES_MAX) return {}
     if (typeof given.$ref === 'string') return { $ref: `#/$defs/${this.#name(given.$ref, depth)}` }
@@ -567,11 +567,11 @@ class Bundle {
       if (given[word] !== undefined && isShort(given[word])) made[word] = given[word]
     const description = plain(given.description, 300)
     if (description !== '') made.description = description
-    // A pattern that could take long is the vendor's to check.
+    // A pattern that could be slow is checked by the vendor only.
     if (typeof given.pattern === 'string' && isQuickPattern(given.pattern)) made.pattern = given.pattern
     for (const word of ['exclusiveMinimum', 'exclusiveMaximum'])
       if (typeof given[word] === 'number') made[word] = given[word]
-    // OpenAPI 3.0 says so what 3.1 says by a list of types.
+    // `nullable` in OpenAPI 3.0 is a list of types in 3.1.
     if (given.nullable === true && typeof given.type === 'string') {
       made.type = [given.type, 'null']
       if (Array.isArray(made.enum)) made.enum = [...listOf(made.enum), null]
@@ -584,7 +584,7 @@ class Bundle {
     return made
   }
 
-  /** A schema that names itself is named, and so read once. */
+  /** A recursive schema becomes a definition, so it is read once. */
   #name(ref: string, depth: number): string {
     const known = this.#names.get(ref)
     if (known !== undefined) return known

@@ -1,13 +1,13 @@
-// Patterns of strangers: one is used only if no text makes it take long. The engine tries one way through the pattern after the other, so the ways are counted.
+// Untrusted regular expressions: one is used only if no text can make it slow. The engine backtracks over all ways through a pattern, so the ways are counted.
 
 /** Longer texts are left to the vendor. */
 export const PATTERN_TEXT_MAX = 256
 const WAYS_MAX = 10_000
 const PATTERN_CHARS_MAX = 300
 
-/** A pattern that takes long for some text, or that this language cannot read, is left to the vendor, or refused where the operator wrote it. */
+/** A pattern that could be slow, or is not valid in JavaScript, is left to the vendor, or rejected if the operator wrote it. */
 export function isQuickPattern(pattern: string): boolean {
-  // References to groups and assertions look at the text again, however few ways there are.
+  // Backreferences and lookarounds read the text again, however few ways there are.
   if (pattern.length > PATTERN_CHARS_MAX || /\\[1-9k]|\(\?[=!<]/.test(pattern)) return false
   try {
     new RegExp(pattern, 'u')
@@ -69,7 +69,7 @@ class Ways {
     this.#at += all.length
     const least = sign === undefined ? Number(from) : sign === '+' ? 1 : 0
     const most = sign === '?' ? 1 : sign !== undefined || (comma && to === '') ? Infinity : comma ? Number(to) : least
-    // One thing in one way can only be there more or less often.
+    // A repetition of one thing with one way has one way per count.
     if (ways === 1) return Math.min(most - least + 1, PATTERN_TEXT_MAX)
     let sum = 0
     for (let times = least; times <= most && sum <= WAYS_MAX; times++) sum += ways ** times

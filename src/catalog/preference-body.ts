@@ -1,4 +1,4 @@
-// What a request may say about where it goes: OpenRouter's `provider` object, and `models`. They are for the gateway, and no vendor sees them.
+// Routing preferences in request bodies: OpenRouter's `provider` object, and `models`. They are for the gateway and are not sent to vendors.
 import * as z from 'zod'
 import type { EndpointSpec, JsonSchema } from './endpoint.ts'
 
@@ -6,7 +6,7 @@ export const QUANTIZATIONS = ['int4', 'int8', 'fp4', 'fp6', 'fp8', 'fp16', 'bf16
 const SORTS = ['price', 'throughput', 'latency'] as const
 export type Sort = (typeof SORTS)[number]
 
-/** Where a vendor works, and what keys are restricted to. */
+/** Regions of vendors and keys. */
 export const region = z.string().regex(/^[a-z0-9-]{2,40}$/, 'must be a region such as eu or us-east-1')
 
 const NAMES_MAX = 50
@@ -61,7 +61,7 @@ export const providerBody = z.looseObject({
 })
 export type ProviderBody = z.output<typeof providerBody>
 
-/** The members that are known, of the object itself and of those inside it. */
+/** The known members, also of nested objects. */
 export const PROVIDER_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   provider: Object.keys(providerBody.shape),
   'provider.max_price': ['prompt', 'completion', 'request', 'image'],
@@ -90,7 +90,7 @@ const KINDS: ReadonlySet<unknown> = new Set(['text', 'embedding', 'rerank', 'mod
 export const takesProvider = ({ sells, form, body }: Pick<EndpointSpec, 'sells' | 'form' | 'body'>): boolean =>
   KINDS.has(sells) && form !== true && body !== undefined
 
-/** With the members that are for the gateway. */
+/** Adds the members for the gateway to a body's schema. */
 export function withRouting<Entry extends Pick<EndpointSpec, 'sells' | 'form' | 'body'>>(entry: Entry): Entry {
   if (!takesProvider(entry)) return entry
   const more = { ...(entry.sells === 'text' ? { models: MODELS_SCHEMA } : {}), provider: PROVIDER_SCHEMA }

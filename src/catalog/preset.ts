@@ -1,5 +1,5 @@
 // Presets of vendors: address, credential, formats, models with their facts and list prices, as data. A preset
-// says nothing that the shipped catalog says already: what a model of ours is, and what its family needs, is taken from there.
+// does not repeat the shipped catalog: properties of known models, and traits of their families, come from there.
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import * as z from 'zod'
@@ -20,7 +20,7 @@ const count = z.number().int().positive()
 const traits = z.record(z.string(), z.unknown())
 
 const presetModel = z.strictObject({
-  /** The product of the shipped catalog that it is; its facts are taken from there. */
+  /** The same product in the shipped catalog, from which its properties are taken. */
   product: z.string().optional(),
   type: z.enum(KIND_NAMES).default('text'),
   capabilities: z.array(z.string()).default([]),
@@ -35,7 +35,7 @@ const presetModel = z.strictObject({
 /** Another way to log in than the vendor's entry has. */
 const presetLogin = z.strictObject({
   title: z.string(),
-  /** What the credential is, or what must be there instead of one. */
+  /** Describes the credential, or what is needed instead of one. */
   about: z.string(),
   auth: z.unknown().optional(),
   credential: z.string().optional(),
@@ -47,9 +47,9 @@ const preset = z.strictObject({
   about: z.string().optional(),
   /** An entry of the catalog; `{name}` in its address is filled in from `variables`. */
   vendor: z.looseObject({ baseUrl: z.string(), credential: z.string().optional() }),
-  /** What has to be known besides the credential, and what it is. */
+  /** Values that the operator must give besides the credential, with descriptions. */
   variables: z.record(z.string().regex(/^[a-z]{1,20}$/), z.string()).default({}),
-  /** Of the entry itself, where there are others. */
+  /** The name of the entry's own login, if there are others. */
   login: z.string().optional(),
   logins: z.record(z.string().regex(/^[a-z-]{1,30}$/), presetLogin).default({}),
   /** The family of the shipped catalog whose traits its text models have. */
@@ -57,7 +57,7 @@ const preset = z.strictObject({
   traits: traits.optional(),
   formats: z.array(format).min(1),
   prices: z.strictObject({ noted: z.iso.date(), from: z.string() }).optional(),
-  /** The vendor of the shipped catalog whose every route it takes over. */
+  /** The vendor of the shipped catalog whose routes it replaces. */
   replacesVendor: z.string().optional(),
   models: z.record(z.string().min(1).max(200), presetModel).default({}),
 })
@@ -157,7 +157,7 @@ export function filledAddress(
 }
 
 // Presets of products: operations, address, place of the credential, and list prices with their date and source. They are made from public
-// documentation and have not been tried against the vendor.
+// documentation and were not tested with the vendors' real APIs.
 
 const entry = z.record(z.string(), z.unknown())
 
@@ -168,7 +168,7 @@ const productPreset = z.strictObject({
   noted: z.iso.date(),
   vendor: z.strictObject({ baseUrl: z.string(), auth: z.unknown(), credential: z.string() }),
   operations: z.record(z.string(), entry),
-  /** List prices in US dollars, by operation and unit. Those that are not here could not be found. */
+  /** List prices in US dollars, by operation and unit. Missing ones were not found. */
   usd: z.record(z.string(), z.record(z.string(), z.string())).default({}),
 })
 

@@ -1,5 +1,5 @@
-// Tables of list prices: read from bytes that somebody vouches for, and compared with the catalog. A cost in the catalog counts as a list price if it
-// is a list price of the table, of today or of before, times one number; any other was set by hand.
+// Tables of list prices: read from signed bytes, and compared with the catalog. A cost in the catalog counts as a list price if it
+// is a current or earlier list price of the table times one factor; any other cost was set manually.
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ const row = z.object({
   usd,
   noted: z.iso.date(),
   from: z.string().max(500),
-  /** Its list prices before, the last first. */
+  /** Earlier list prices, the latest first. */
   earlier: z.array(usd).max(50).default([]),
   /** The day on which its vendor stops offering it. */
   deprecated: z.iso.date().optional(),
@@ -35,7 +35,7 @@ type Row = z.output<typeof row>
 const table = z.object({
   format: z.literal(1),
   made: z.iso.date(),
-  /** By preset and the model's name there. Each row is read by itself, so that one that is wrong is named. */
+  /** By preset and model name. Each row is parsed separately, so that an error names its row. */
   vendors: z.record(z.string().max(100), z.record(z.string().max(200), z.unknown())),
 })
 
@@ -46,12 +46,12 @@ export interface PriceTable {
 
 export class PriceTableProblem extends Error {}
 
-/** By which a table is believed. */
+/** How a table is authenticated. */
 export type Proof =
   | { readonly signature: string; readonly publicKey?: string | undefined }
   | { readonly sha256: string }
 
-/** Throws a PriceTableProblem if nobody vouches for the bytes, or they are no table. */
+/** Throws a PriceTableProblem if the signature or digest is wrong, or the bytes are not a table. */
 export function readPriceTable(bytes: Buffer, proof: Proof): PriceTable {
   if (bytes.length > TABLE_BYTES_MAX) throw new PriceTableProblem('The table is larger than 4 MB.')
   if (!isProved(bytes, proof))
@@ -95,7 +95,7 @@ export async function shippedTable(): Promise<PriceTable> {
 }
 
 type Compared = PriceComparisonView['rows'][number]
-/** A rate that changes more than this many times is looked at by somebody first. */
+/** A rate that changes by more than this factor is not preselected: a person must check it. */
 const TIMES_MAX = 10n
 
 export function comparePrices(document: CatalogInput, { vendors }: PriceTable, presets: readonly Preset[]): Compared[] {
@@ -113,8 +113,8 @@ export function comparePrices(document: CatalogInput, { vendors }: PriceTable, p
 type Listed = Readonly<Record<string, unknown>>
 
 /**
- * How many credits a dollar each cost of the vendor may have been made with, from each list price that it may be. One cost alone does not tell: a list
- * price that falls by a fifth looks like a dollar of 125 credits.
+ * The factors (credits per dollar) that could explain each cost of the vendor, for each list price of the model. One cost alone is ambiguous: a list
+ * price that falls by a fifth looks like 125 credits per dollar instead of 100.
  */
 function timesOf(document: CatalogInput, vendor: string, listed: Listed): string[] {
   return Object.entries(document.models).flatMap(([uid, { routes }]) =>
@@ -132,7 +132,7 @@ function timesOf(document: CatalogInput, vendor: string, listed: Listed): string
   )
 }
 
-/** The one that explains most costs of the vendor, then of the catalog, then the usual one. */
+/** The factor that explains the most costs of the vendor, then of the catalog, then the default of 100. */
 function mostOften(own: readonly string[], all: readonly string[]): string | undefined {
   const count = (list: readonly string[], times: string) => list.filter((one) => one === times).length
   const score = (times: string) => [count(own, times), count(all, times), times === '100' ? 1 : 0] as const
@@ -230,14 +230,14 @@ const unreadable = (about: About): Compared => ({
 
 const ONE = 1_000_000n
 
-/** The one number by which every rate of `from` becomes that of `to`. */
+/** The factor by which all rates of `from` become those of `to`. */
 function factorOf(from: PricingInput, to: PricingInput): string | undefined {
   const [a, b] = [ratesOf(from), ratesOf(to)]
   const [name, largest] = [...a].sort(([, x], [, y]) => (x < y ? 1 : -1))[0] ?? ['', 0n]
   const other = b.get(name)
   if (largest === 0n || other === undefined) return isSamePrice(from, to) ? '1' : undefined
   const near = (other * ONE) / largest
-  // Rates are rounded up, so that the number may be a little smaller than their ratio.
+  // Rates are rounded up, so the factor may be slightly smaller than their ratio.
   return [near, near - 1n, near + 1n, ((near + 5_000n) / 10_000n) * 10_000n]
     .filter((factor) => factor > 0n)
     .map(formatCredits)
@@ -270,7 +270,7 @@ function jumpsOf(before: PricingInput | null, after: PricingInput | null): strin
   return jumps.length > 0 ? ['A rate changes more than tenfold: look at it first.'] : []
 }
 
-/** The catalog with the chosen rows. Rows that are not there (any more) are a problem. */
+/** The catalog with the chosen rows. Unknown or outdated rows are a problem. */
 export function withPrices(
   document: CatalogInput,
   rows: readonly Compared[],

@@ -1,5 +1,5 @@
-// Products: APIs that the catalog describes and the code does not know. An operation is written as the entries of data endpoints are, and becomes an endpoint
-// like them; its price, routes and cache stand under its id in `endpoints`, as those of every data endpoint do.
+// Products: APIs that are defined in the catalog, not in code. An operation has the form of a data endpoint's entry, and becomes an endpoint
+// like them; its price, routes and cache are under its id in `endpoints`, like those of every data endpoint.
 import * as z from 'zod'
 import type { DataProtocolName } from '../meter/kind.ts'
 import type { Pricing } from '../meter/price.ts'
@@ -11,7 +11,7 @@ import { sampleOf } from './json-schema.ts'
 import { isQuickPattern } from './pattern.ts'
 
 const sentence = z.string().max(4_000)
-/** One line without markup: it stands in headings. */
+/** One line without markup, because it is used in headings. */
 const short = z
   .string()
   .min(1)
@@ -20,7 +20,7 @@ const short = z
 const count = z.number().int().positive()
 const words = z.array(z.string().min(1).max(200)).min(1).max(500)
 
-/** Those of the code: test/patterns.test.ts tries them all. */
+/** Patterns from the code, which test/patterns.test.ts checks. */
 const OWN_PATTERNS: ReadonlySet<unknown> = new Set(
   ENDPOINTS.flatMap((spec) => ('params' in spec ? Object.values(spec.params) : [])).map((one) =>
     'pattern' in one ? one.pattern : undefined,
@@ -67,14 +67,14 @@ const field = z.discriminatedUnion('kind', [
   z.strictObject({ ...described, kind: z.literal('values'), itemsMax: count.max(1_000).default(100) }),
 ])
 
-/** Headers that the gateway sends itself, or that say who calls. */
+/** Headers that the gateway sets itself, or that identify the caller. */
 const RESERVED_HEADERS =
   /^(?:authorization|cookie|host|connection|content-.*|accept|accept-encoding|transfer-encoding|te|trailer|upgrade|expect|proxy-.*|x-forwarded-.*|forwarded|x-real-ip|x-api-key|x-tollgate-.*|idempotency-key|traceparent)$/
 
 const PART = /^(?:[A-Za-z0-9._~:@!$'()*,;=+-]+|\{[A-Za-z_]\w{0,63}\}(?::[a-z]\w{0,30})?)$/
 const isPath = (path: string) =>
   path.length <= 500 && path.split('/').every((part) => PART.test(part) && part !== '.' && part !== '..')
-/** The vendor's may have names within a part: `{id}.json`. */
+/** The vendor's path may have a name inside a segment: `{id}.json`. */
 const isVendorPath = (path: string) =>
   path === '' || isPath(path.replaceAll(/\{\w{1,64}\}/g, 'x').replace(/(?<!\/)\/$/, ''))
 
@@ -90,7 +90,7 @@ const schema = z
 const counted = z.strictObject({
   /** In CEL, over `request` and `answer`. */
   expression: z.string().min(1),
-  /** Of an answer in which what is counted is not there: so many are charged, and the charge is marked. */
+  /** The count if the answer does not contain what is counted; the charge is then marked as estimated. */
   least: z.number().int().min(0).default(1),
 })
 
@@ -105,7 +105,7 @@ const protocol = z.enum(['http-api', 'site-analytics', 'social-v2'] as const sat
 
 const operation = z.strictObject({
   title: short,
-  /** What its vendors speak, where that is a format of ours. */
+  /** The vendors' format, if it is one of ours. */
   protocol: protocol.default('http-api'),
   description: sentence.default(''),
   returns: sentence.optional(),
@@ -147,7 +147,7 @@ const operation = z.strictObject({
     .optional(),
   counts: z.strictObject({ row: counted.optional(), metered: counted.optional() }).default({}),
   bytesMax: count.max(64 * 1024 * 1024).optional(),
-  /** In place of its vendor's timeouts, for the first byte and for the whole answer. */
+  /** Replaces the vendor's timeouts for the first byte and the whole answer. */
   timeoutSeconds: count.max(3_600).optional(),
   pageToken: z.strictObject({ param: short, path: short }).optional(),
   tool: z
@@ -175,7 +175,7 @@ const product = z.strictObject({
   ),
 })
 
-/** A version of the catalog is read whole by every process. */
+/** Every process reads the whole catalog, so its size is bounded. */
 const PRODUCT_CHARS_MAX = 2_000_000
 
 export const products = z.record(
@@ -202,13 +202,13 @@ interface Problem {
   readonly message: string
 }
 
-/** What the fixed endpoints have below `/v1`, and what stands for all data of a kind. */
+/** Reserved ids: paths of built-in endpoints below `/v1`, and names for all data of a kind. */
 const TAKEN: ReadonlySet<string> = new Set([
   ...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases].map((one) => one.split('/')[2] ?? '')),
   ...['socialapi', 'siteanalytics', 'mcp', 'products'],
 ])
 
-/** What is wrong with products beside their own fields. */
+/** Problems of products that their schemas do not find. */
 export function productsProblems(given: Products, endpoints: Readonly<Record<string, Priced>>): Problem[] {
   return Object.entries(given).flatMap(([id, { operations }]) => {
     const problems: Problem[] = []
@@ -261,7 +261,7 @@ function operationProblems({ route, vendorPath, params, body, pageToken }: Opera
 
 const COUNTED = ['row', 'metered'] as const satisfies readonly CountedUnit[]
 
-/** Of each unit that is counted the most that any answer can count, or why no such bound can be proved. */
+/** For each counted unit: the maximum count of any answer, or why no maximum can be proved. */
 function boundsOf(one: Operation): Partial<Record<CountedUnit, number | string>> {
   return Object.fromEntries(
     COUNTED.flatMap((unit) => {
@@ -273,7 +273,7 @@ function boundsOf(one: Operation): Partial<Record<CountedUnit, number | string>>
   )
 }
 
-/** The bounds that are proved, by operation; of a product that is not well-formed, none. */
+/** The proved maximums by operation; none for an invalid product. */
 export function countBounds({ operations }: { operations: Readonly<Record<string, unknown>> }) {
   const bounds: Record<string, Record<string, number>> = {}
   for (const [name, given] of Object.entries(operations)) {
@@ -284,7 +284,7 @@ export function countBounds({ operations }: { operations: Readonly<Record<string
   return bounds
 }
 
-/** Units that an answer must be read for: an answer that is relayed unread cannot be counted. */
+/** Units for which the answer must be parsed: an answer that is passed through cannot be counted. */
 function priceProblems(one: Operation, { pricing, cache }: Priced): Problem[] {
   const problems: Problem[] = []
   const isPriced = (unit: 'row' | 'metered' | 'byte') => pricing.tiers.some((tier) => tier[unit] !== undefined)
@@ -313,7 +313,7 @@ function priceProblems(one: Operation, { pricing, cache }: Priced): Problem[] {
 
 export const isJsonType = (type: string) => /^(?:application|text)\/(?:[\w.-]+\+)?json$/.test(type)
 
-/** What an expression can know before anybody asks. */
+/** The scope of an expression before there is a request: only schemas. */
 function scopeOf({
   params,
   body,
@@ -337,7 +337,7 @@ export function requestSchema(params: Readonly<Record<string, Field>>, body: Jso
   return { schema: { properties: { ...properties, ...period, ...(body ? { body } : {}) } }, root: body }
 }
 
-// Every endpoint: those of the code, and those of the catalog's products.
+// All endpoints: those in code, and those of the catalog's products.
 
 interface Described {
   readonly products: Products
@@ -345,7 +345,7 @@ interface Described {
 
 const known = new WeakMap<Products, readonly EndpointSpec[]>()
 
-/** All that this catalog offers, in the order of the reference. Made once for each version. */
+/** All endpoints of a catalog, in the order of the reference. Computed once per version. */
 export function endpointsOf({ document }: { readonly document: Described }): readonly EndpointSpec[] {
   const { products: given } = document
   let specs = known.get(given)

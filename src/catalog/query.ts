@@ -1,5 +1,5 @@
-// From the raw query to what is forwarded: every name known, every value valid, every default filled in, in the order of
-// the endpoint's table, so that equal questions read equal.
+// Converts the raw query to the forwarded one: names and values are checked, and defaults are filled in, in the order of
+// the endpoint's table, so that equal requests become equal queries.
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { invalid } from '../kernel/fault.ts'
 import type { DataEndpointSpec, Pair } from './endpoint.ts'
@@ -35,12 +35,12 @@ export function readQuery(
   })
 }
 
-/** Equal for questions that a vendor would answer alike. */
+/** Equal for requests with the same answer. */
 export function cacheKey(spec: DataEndpointSpec, query: NormalisedQuery): string {
   return `${spec.id}?${encodeQuery(query)}`
 }
 
-/** The address below a vendor's base: `{name}` in the path takes its value, the rest is the query. */
+/** The path and query at the vendor: `{name}` in the path is replaced by its value. */
 export function vendorAddress(spec: DataEndpointSpec, query: NormalisedQuery): string {
   const inPath = new Set<string>()
   const path = spec.vendorPath.replace(/\{(\w+)\}/g, (_, name: string) => {

@@ -1,4 +1,4 @@
-// The reference pages of the data endpoints, written from their table.
+// Generates the reference pages of the data endpoints.
 import { type DataEndpointSpec, exampleBody, isDataEndpoint } from './endpoint.ts'
 import { allowedText, type Field } from './field.ts'
 import { ENDPOINTS } from './index.ts'
@@ -82,7 +82,7 @@ function section(spec: DataEndpointSpec): string {
   ].join('\n\n')
 }
 
-/** What goes together, what does not, and what holds when nothing is said. */
+/** Rules between parameters, and defaults. */
 export function rulesOf({ window, modes, pairs, params }: DataEndpointSpec): string[] {
   const lines: string[] = []
   if (window)
@@ -134,8 +134,8 @@ function exampleAddress(spec: DataEndpointSpec): string {
   return `http://127.0.0.1:8080${path}${query ? `?${query}` : ''}`
 }
 
-// What an endpoint is called in the clients for TypeScript and Python: the one place from which they are generated, and from
-// which the reference and the console take their examples.
+// Names of endpoints in the clients for TypeScript and Python. The clients are generated from them, and
+// the reference and the console use them in examples.
 
 const words = (path: string) => path.split(/[^A-Za-z0-9]+/).filter(Boolean)
 
@@ -155,7 +155,7 @@ export const snake = (name: string) =>
 
 const RESERVED = ['from', 'global', 'class', 'import', 'in', 'is', 'not']
 
-/** A name that Python has for itself gets an underscore. */
+/** A Python keyword gets an underscore. */
 export const pythonName = (name: string) => (RESERVED.includes(snake(name)) ? `${snake(name)}_` : snake(name))
 
 /** Written by hand in the clients. */
@@ -189,9 +189,9 @@ function exampleCalls(spec: DataEndpointSpec): { typescript: string; python: str
   }
 }
 
-// What examples are made of, from the table of endpoints.
+// Data for examples, from the table of endpoints.
 
-/** By the id of a text endpoint, or by the kind of product that the endpoint sells: of several that sell the same, the first. */
+/** By the id of a text endpoint, or by the kind of product; if several endpoints sell a kind, the first. */
 export function snippetTables(): Pick<Tables, 'posts' | 'calls'> {
   const posts = ENDPOINTS.flatMap((spec) => {
     const { id, sells, format, method, path } = spec

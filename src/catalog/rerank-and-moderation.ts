@@ -1,9 +1,9 @@
-// The endpoints that judge texts: which documents answer a question best, and what is harmful.
+// The endpoints for rerank and moderation.
 import * as z from 'zod'
 import { listOf, schemaOf, wholeNumber } from './body.ts'
 import { type EndpointEntry, free, integer, list, loose, number, object, string } from './endpoint.ts'
 
-/** The most that vendors take of one request. */
+/** The largest request that vendors accept. */
 const TEXTS_MAX = 1000
 const texts = { most: TEXTS_MAX, of: 'entries' }
 
@@ -13,7 +13,7 @@ const EXAMPLE = {
   documents: ['It opens at dawn.', 'Soup recipes.'],
 }
 
-// What stands beside the text would be neither held for nor charged.
+// Other content than text would be neither held nor charged.
 const named = z.strictObject(
   { text: z.string().min(1) },
   {

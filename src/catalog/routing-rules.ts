@@ -1,12 +1,12 @@
-// Rules of the catalog about where calls go, by the key, the labels, a header or the model of a call.
+// Routing rules of the catalog, by key, labels, header or model of a call.
 import * as z from 'zod'
 import { region } from './preference-body.ts'
 
 const names = z.array(z.string().min(1).max(100)).min(1).max(50)
 
-/** All that is named must be so. */
+/** All given conditions must match. */
 const when = z.strictObject({
-  /** Ids of keys; one that replaced such a key counts too. */
+  /** Ids of keys; keys that replaced them match too. */
   keys: names.optional(),
   /** Labels and their values. */
   labels: z.record(z.string().min(1).max(64), z.string().max(64)).optional(),
@@ -21,14 +21,14 @@ const when = z.strictObject({
   models: names.optional(),
 })
 
-/** A copy of some calls, on the operator's bill. */
+/** Shadow traffic: copies of some calls, paid by the operator. */
 const shadow = z
   .strictObject({
     /** Absent: the model that the call goes to. */
     model: z.string().min(1).max(100).optional(),
     /** Absent: any vendor of the model. */
     vendor: z.string().min(1).max(100).optional(),
-    /** Of the calls that match, from 0 to 1. */
+    /** The fraction of matching calls, from 0 to 1. */
     share: z.number().min(0).max(1),
   })
   .refine(({ model, vendor }) => model !== undefined || vendor !== undefined, 'must name a model or a vendor')
@@ -36,14 +36,14 @@ const shadow = z
 const rule = z.strictObject({
   name: z.string().trim().min(1).max(60),
   when: when.default({}),
-  /** Asked instead of the one that the call names. */
+  /** The model to use instead of the requested one. */
   model: z.string().min(1).max(100).optional(),
   /** Vendors that are tried first, in this order, after those that the caller prefers. */
   prefer: names.optional(),
   only: names.optional(),
   ignore: names.optional(),
   regions: z.array(region).min(1).max(50).optional(),
-  /** Where copies of text calls go that nobody waits for. */
+  /** Where copies of text calls are sent; the caller does not wait for them. */
   shadow: shadow.optional(),
 })
 export type RoutingRule = z.output<typeof rule>
@@ -65,7 +65,7 @@ interface Named {
   readonly routing?: { readonly rules?: readonly RoutingRule[] | undefined } | undefined
 }
 
-/** Names that stand for nothing, and models whose requests would not fit into the next one either. */
+/** Problems of rules: unknown names, and context fallbacks whose context is not larger. */
 export function routingProblems({ vendors, models, routing }: Named) {
   const problems: { readonly path: readonly (string | number)[]; readonly message: string }[] = []
   const isVendor = (name: string) => Object.keys(vendors).some((one) => one === name || one.startsWith(`${name}/`))

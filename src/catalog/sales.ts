@@ -1,4 +1,4 @@
-// What is sold for money: packs of credits, free amounts, and plans. A section of the catalog, so that a price has a version and a payment names it.
+// Sales: packs of credits, free amounts and plans. They are part of the catalog, so that prices have versions, which payments refer to.
 import * as z from 'zod'
 import {
   CREDITS_MAX,
@@ -26,7 +26,7 @@ const pack = z.strictObject({
   name: title,
   price: money,
   credits,
-  /** Absent: the credits have no end. */
+  /** Absent: the credits do not expire. */
   endsAfterDays: z.number().int().min(1).max(3650).optional(),
   /** Models and data endpoints that the credits are for; absent: for all. */
   products,
@@ -35,15 +35,15 @@ const pack = z.strictObject({
 const plan = z.strictObject({
   id: offerId,
   name: title,
-  /** A month's; "0" is free. */
+  /** Per month; "0" is free. */
   price: money,
-  /** What each month brings. */
+  /** The credits of each month. */
   credits,
   products,
-  /** Of an account on this plan. */
+  /** The limits of accounts with this plan. */
   limits: limitsInput.optional(),
   trialDays: z.number().int().min(1).max(365).optional(),
-  /** A lot of a lower number is spent first. */
+  /** Lots with a lower number are spent first. */
   priority: z.number().int().min(0).max(1000).optional(),
 })
 
@@ -53,7 +53,7 @@ const OFFERS_MAX = 100
 export const sales = z
   .strictObject({
     currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as "EUR"'),
-    /** Of free amounts. Absent: only packs and plans are sold. */
+    /** For free amounts. Absent: only packs and plans are sold. */
     pricePerCredit: z.string().max(20).optional(),
     /** Of free amounts and automatic top-ups. */
     minimum: money.optional(),
@@ -77,7 +77,7 @@ export const sales = z
       const twice = ids.findIndex((id, at) => ids.indexOf(id) !== at)
       if (twice >= 0) problem([shelf, twice, 'id'], `names "${ids[twice]}" twice`)
     }
-    // A payment names what it buys by its id alone.
+    // A payment identifies what it buys by id, so packs and plans must not share ids.
     const both = given.plans.findIndex(({ id }) => given.packs.some((one) => one.id === id))
     if (both >= 0) problem(['plans', both, 'id'], `names "${given.plans[both]?.id}", which is a pack`)
     const amounts = amountsOf(given, minor, problem)
@@ -89,7 +89,7 @@ export const sales = z
       ...one,
       priceMinor: minor(one.price, ['plans', at, 'price'], 0n),
     }))
-    // What was given stays beside what was read of it: it is what an operator edits.
+    // Keeps the given values beside the parsed ones, because operators edit the given ones.
     return { ...given, amounts, packs, plans }
   })
 

@@ -1,4 +1,4 @@
-// Ready-to-run examples for a model or an endpoint, in three languages. The key is always a variable: its value is never
+// Ready-to-run examples for a model or an endpoint, in three languages. The key is always an environment variable: its value is never
 // written into a page after its dialog closed.
 import { KIND_NAMES, type KindName, kindRow } from '../meter/kind.ts'
 
@@ -14,13 +14,13 @@ interface DataRequest {
   values?: Record<string, string>
 }
 
-/** Text models are asked in several formats; those of every other type in one, which has the type's name. */
+/** Text models have several formats; all other kinds have one, with the name of the kind. */
 export type PostKind = 'chat' | 'responses' | 'messages' | 'gemini' | Exclude<KindName, 'text' | 'data' | 'realtime'>
 type Body = Record<string, unknown>
 
 const DEFAULT_PROMPT = 'Say hello in three languages.'
 
-/** Text formats that are called with the openai package: below which address, by which method, and where the result stands. */
+/** Text formats that the openai package supports: base path, method, and the path of the result. */
 const OPENAI: Partial<Record<PostKind, OpenAiCall>> = {
   chat: { base: 'v1', method: 'chat.completions.create', result: 'choices[0].message.content' },
   responses: { base: 'alpha', method: 'responses.create', result: 'output_text' },
@@ -32,7 +32,7 @@ interface OpenAiCall {
   result?: string
 }
 
-/** Undefined where another package has a way of its own. */
+/** Undefined for formats with another package. */
 function openaiCall(kind: PostKind): OpenAiCall | undefined {
   const type = KIND_NAMES.find((one) => one === kind)
   return (
@@ -90,7 +90,7 @@ function googleSnippet(language: Language, model: string, at: Tables): string {
   ].join('\n')
 }
 
-/** The path as a client knows it, below its own address. */
+/** The path relative to the client's base address. */
 const below = (kind: PostKind, base: string, at: Tables) => postOf(kind, at).path.replace(`/${base}/`, '/')
 
 function pythonPost(kind: PostKind, body: Body, at: Tables): string {
@@ -179,7 +179,7 @@ function exampleValues(endpoint: DataSubject): Record<string, string> {
   )
 }
 
-// Examples with the clients for TypeScript and Python: pictures, videos and data. The key is TOLLGATE_KEY in the environment.
+// Examples with the clients for TypeScript and Python: images, videos and data. The key is TOLLGATE_KEY in the environment.
 
 type Origin = Pick<Tables, 'origin'>
 
@@ -235,7 +235,7 @@ function pythonMedia(kind: 'image' | 'video', { stream, ...body }: Record<string
   return [...pythonHead(at), ...lines].join('\n')
 }
 
-/** Forms hold text; the clients take numbers, lists and truth. */
+/** Converts the text of form fields to numbers, lists and booleans for the clients. */
 function valueOfParam(param: DataSubject['params'][number], value: string): unknown {
   switch (param.kind) {
     case 'integer':
@@ -284,7 +284,7 @@ function pythonData(endpoint: DataSubject, values: Record<string, string>, at: T
   return [...pythonHead(at), ...lines].join('\n')
 }
 
-// Examples for sound, which is sent as a file and comes as one.
+// Examples for audio, which is sent and received as a file.
 
 const FILE = 'recording.wav'
 const SOUND = 'speech.mp3'
@@ -346,10 +346,10 @@ function typescriptSound(isHeard: boolean, body: Body, { origin }: Origin): stri
   ].join('\n')
 }
 
-// Values as they are written in Python and in TypeScript, and what examples are made of. Built into the console as well, so that its
+// Values in the syntax of Python and TypeScript, and data for examples. Also built into the console, so that its
 // examples and those of the documentation are the same.
 
-/** What an example of a data endpoint needs to know of it. */
+/** The data of an endpoint for its example. */
 interface DataSubject {
   readonly id: string
   readonly path: string
@@ -368,7 +368,7 @@ export interface ClientCall {
   readonly python: string
   /** The parameter that is given on its own, before the others. */
   readonly first?: string
-  /** What Python calls each parameter. */
+  /** The Python name of each parameter. */
   readonly names: Readonly<Record<string, string>>
 }
 
@@ -390,7 +390,7 @@ export function namedArguments(body: Record<string, unknown>): string[] {
   return Object.entries(body).map(([name, value]) => `    ${name}=${python(value).replaceAll('\n', '\n    ')},`)
 }
 
-/** JSON and Python agree on everything but three words. */
+/** JSON and Python differ only in true, false and null. */
 export function python(value: unknown): string {
   return JSON.stringify(value, null, 4).replace(/^(.*: )?(true|false|null)(,?)$/gm, (_, lead = '', word, comma) => {
     const words: Record<string, string> = { true: 'True', false: 'False', null: 'None' }

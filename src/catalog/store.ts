@@ -22,38 +22,38 @@ import type { Applied, CheckView, VersionView } from './views.ts'
 export interface Catalog {
   readonly version: number
   readonly document: CatalogDocument
-  /** As it was given: what an operator sees and edits. */
+  /** The document as it was given, for editing. */
   readonly input: CatalogInput
   /** Every vendor of it is a simulated one: simulated.ts. */
   readonly simulated: boolean
 }
 
-/** What has a price and routes: a model or a data endpoint. */
+/** A product with price and routes: a model or a data endpoint. */
 export type Product = Model | DataEndpoint
 export type DataProduct = ModelOf<'data'> | DataEndpoint
 
 export interface CatalogStore {
   readonly current: Catalog
-  /** The version that priced a hold, whatever is current now. */
+  /** A certain version, for example the one of a hold. */
   at(version: number): Promise<Catalog>
-  /** What applying a document would refuse, and what it would change. */
+  /** The problems of a document, and what it would change. */
   check(input: unknown): CheckView
   apply(input: unknown, by: By, note: string): Promise<Applied>
   versions(): Promise<VersionView[]>
-  /** Any version, in force or not, has this credential at a vendor. */
+  /** Whether any version, current or old, uses this credential at a vendor. */
   hasNamed(credential: string): Promise<boolean>
   /** `check` is called within the transaction that applies it. */
   rollback(version: number, by: By, check?: RollbackCheck): Promise<Applied>
-  /** A document made from the one in force, within the transaction that applies it. */
+  /** Makes a document from the current one, within the transaction that applies it. */
   amend(make: Amendment, by: By, note: string): Promise<Applied>
   /** Changes fields of one model or endpoint. */
   change(uid: string, fields: Readonly<Record<string, unknown>>, by: By): Promise<Applied>
 }
 
-/** Makes the next document from the current one; what it writes through `tx` is kept only if the document is. */
+/** Makes the next document from the current one. Its writes through `tx` are committed with the document. */
 type Amendment = (current: CatalogInput, tx: Queryable, version: number) => unknown | Promise<unknown>
 
-/** Throws if the document may not be applied; what it writes through `tx` is kept only if that is. */
+/** Throws if the document may not be applied. Its writes through `tx` are committed with the document. */
 type RollbackCheck = (document: CatalogInput, current: CatalogInput, tx: Queryable) => Promise<void>
 
 const LOCK = statement('catalog_lock', 'select pg_advisory_xact_lock(7046029259)')
@@ -73,7 +73,7 @@ const INSERT = statement(
    select coalesce(max(version), 0) + 1, $1, $2, $3 from catalog_version returning version`,
 )
 
-/** The whole difference stays known: both versions are kept. */
+/** The audit row has only the first sentences; both versions are stored in full. */
 const AUDITED_SENTENCES_MAX = 50
 
 type VersionRow = { version: number; document: string }
@@ -91,19 +91,19 @@ export async function openCatalog(options: {
   let now = await latest()
   changes.watch('catalog', async () => {
     const next = await latest(now)
-    // What it names may have been stored with it: no secret of before goes to an address of the new one.
+    // Credentials may have been stored with the new version, so they are read before it is used. Otherwise an old secret could be sent to a new address.
     await changes.notice('credentials')
     if (next.version > now.version) now = next
   })
 
-  /** A version never changes, so one that is `known` is not read again: checking a document takes 40 ms. */
+  /** Versions are immutable, so a `known` one is not parsed again: that takes 40 ms. */
   async function latest(known?: Catalog): Promise<Catalog> {
     const [row] = await database.query<VersionRow>(LATEST)
     if (!row) throw new Error('The database has no version of the catalog.')
     return row.version === known?.version ? known : read(row)
   }
 
-  /** One change at a time, in any process, and each begins from the version that the one before made. */
+  /** Changes are serialized across processes, and each starts from the latest version. */
   async function replace(
     make: (current: CatalogInput | undefined, tx: Queryable, version: number) => unknown | Promise<unknown>,
     options: {
@@ -120,7 +120,7 @@ export async function openCatalog(options: {
       const before = row && (JSON.parse(row.document) as CatalogInput)
       const input = await make(before, tx, row?.version ?? 0)
       const text = JSON.stringify(input)
-      // The file of a gateway that starts is nearly always the one of its last start.
+      // At a start, the file is nearly always the same as last time.
       if (row && text === row.document) return { version: row.version, changes: [] }
       const { problems, changes: differences } = compare(before, input)
       if (problems.length > 0)
@@ -196,7 +196,7 @@ export function storedCatalogs(database: Queryable): Pick<CatalogStore, 'at'> {
   }
 }
 
-/** Of a version's text, by which the audit knows it. */
+/** The digest of a version's text, which the audit log stores. */
 export function digestOf(document: string): string {
   return createHash('sha256').update(document).digest('hex')
 }
@@ -245,8 +245,8 @@ function noteOf(fields: Readonly<Record<string, unknown>>): string {
     .join(', ')
 }
 
-// The catalog as test accounts have it: the same models, prices and routes, but every vendor is a simulated one. Nothing of the real
-// vendor goes along: no credential, no header of its own.
+// The catalog of test accounts: the same models, prices and routes, but every vendor is simulated. Nothing of the real
+// vendor is used: no credential, and none of its headers.
 
 /** By the format that it speaks. */
 const VENDORS: Readonly<Record<string, string>> = Object.assign(
@@ -281,7 +281,7 @@ function simulate(document: CatalogDocument): CatalogDocument {
   const vendorOf = (route: Route): Vendor => document.vendors[route.vendor]!
 
   function to(route: Route): Route {
-    // No vendor of a catalog can have such a name, so that their breakers and figures stay apart.
+    // No vendor of a catalog can have such a name, so breakers and figures stay separate.
     const name = `test:${route.vendor}/${VENDORS[route.protocol]}`
     const { credential: _, credentials: __, auth: ___, byokFee: ____, bridge: _____, ...rest } = vendorOf(route)
     vendors[name] ??= { ...rest, baseUrl: `sandbox/${VENDORS[route.protocol]}`, headers: {} }

@@ -1,5 +1,5 @@
-// Foreign MCP servers in the catalog: which of their tools are sold, and the definition of each that the operator agreed to. Address, credential and
-// limits are those of a vendor; price and routes stand with the data endpoints, under `mcp/<server>/<tool>`.
+// Tool servers (MCP servers of others) in the catalog: the tools that are sold, each with the definition that the operator approved. Address, credential and
+// limits are those of a vendor; price and routes are in `endpoints`, under `mcp/<server>/<tool>`.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { CatalogDocument } from './document.ts'
@@ -16,26 +16,26 @@ const SCHEMA_CHARS_MAX = 16_000
 const SCHEMA_DEPTH_MAX = 20
 /** The most that a server may list. */
 export const TOOLS_MAX = 200
-/** A result is part of a message to a model: no client takes more. */
+/** A result becomes part of a message to a model, so no client accepts more. */
 const RESULT_BYTES_MAX = 16 * 1024 * 1024
 
-/** What an agent reads of a tool, and what the server promises of it: cleaned and bounded, as `readDefinition` makes it. */
+/** The definition of a tool, cleaned and bounded by `readDefinition`. */
 const definition = z.strictObject({
   title: z.string().max(200).optional(),
   description: z.string().max(DESCRIPTION_CHARS_MAX),
   inputSchema: z.record(z.string(), z.unknown()),
   outputSchema: z.record(z.string(), z.unknown()).optional(),
   readOnly: z.boolean().default(false),
-  /** Calling it twice does no more than calling it once. */
+  /** The tool is idempotent. */
   repeatable: z.boolean().default(false),
 })
 export type ToolDefinition = z.output<typeof definition>
 
 const soldTool = z.strictObject({
   ...definition.shape,
-  /** Its name there. */
+  /** Its name at the server. */
   tool: z.string().regex(TOOL_NAME),
-  /** Results beyond these are not charged; the hold covers so many. */
+  /** The most results that are charged; the hold covers them. */
   resultsMax: z.number().int().positive().max(10_000).default(100),
 })
 
@@ -45,7 +45,7 @@ export const toolServers = z
     z.strictObject({
       vendor: z.string(),
       title: z.string().max(100).optional(),
-      /** Each person signs in there (OAuth), and calls by their own token. Absent: all callers share the vendor's credential. */
+      /** Each person signs in at the server (OAuth), and their calls use their token. Absent: all callers share the vendor's credential. */
       auth: z.literal('person').optional(),
       resultBytesMax: z.number().int().min(1_000).max(RESULT_BYTES_MAX).default(1_048_576),
       /** By the last part of their ids. */
@@ -56,7 +56,7 @@ export const toolServers = z
 
 type SoldTool = z.output<typeof soldTool>
 
-/** A tool as the path of a call sees it: an endpoint without an address of its own. */
+/** A tool on the path of a call: an endpoint without a path of its own. */
 export interface ToolSpec extends EndpointSpec {
   readonly method: 'POST'
   readonly sells: 'data'
@@ -69,7 +69,7 @@ export interface ToolSpec extends EndpointSpec {
 
 export const toolId = (server: string, slug: string) => `mcp/${server}/${slug}`
 
-/** What there is to list: those that have a price. */
+/** The tools that are listed: those with a price. */
 export function toolSpecs({ toolServers, endpoints }: CatalogDocument): ToolSpec[] {
   return Object.entries(toolServers).flatMap(([server, { tools, resultBytesMax }]) =>
     Object.entries(tools).flatMap(([slug, sold]): ToolSpec[] => {
@@ -86,14 +86,14 @@ export function toolSpecs({ toolServers, endpoints }: CatalogDocument): ToolSpec
   )
 }
 
-/** By which a key is restricted to the tools of a server. */
+/** The name with which a key is restricted to the tools of a server. */
 export const isToolServerName = (name: string) => /^mcp\/[a-z][a-z0-9-]{0,29}$/.test(name)
 
 export const isToolSpec = (spec: EndpointSpec): spec is ToolSpec => 'sold' in spec
 
-// What a server says of its tools, read with suspicion.
+// Parsing of tool definitions, which are untrusted.
 
-/** The definition without what nobody sees, or why the tool cannot be sold. */
+/** The definition without invisible characters, or why the tool cannot be sold. */
 export function readDefinition(given: {
   readonly name: string
   readonly title?: string | undefined
@@ -122,7 +122,7 @@ export function readDefinition(given: {
   }
 }
 
-/** Text without what a reader cannot see: control characters, and the invisible ones in which instructions can hide. */
+/** Removes control characters and invisible characters, which can hide instructions. */
 export function visible(text: string): string {
   return text
     .replaceAll(/[\p{Cf}\p{Co}\p{Cs}\u{E0000}-\u{E007F}]+/gu, '')
@@ -142,7 +142,7 @@ function cleaned(schema: unknown): JsonSchema | undefined {
   }
 }
 
-/** Undefined somewhere within makes the whole undefined. Patterns are left out: the server's own would be run here, and can be made to take forever. */
+/** A copy of a schema; undefined if any part cannot be copied. Patterns are removed, because a malicious one could run forever here. */
 function clean(value: unknown, depth: number): unknown {
   if (depth > SCHEMA_DEPTH_MAX) return undefined
   if (typeof value === 'string') return visible(value)
@@ -153,7 +153,7 @@ function clean(value: unknown, depth: number): unknown {
   return Array.isArray(value) ? parts.map(([, its]) => its) : Object.fromEntries(parts)
 }
 
-/** By which two definitions are compared, and which one an operator agrees to. The order of members says nothing. */
+/** A digest to compare definitions and to approve one. The order of members does not matter. */
 export function definitionDigest({
   title,
   description,
@@ -207,7 +207,7 @@ function leaves(of: ToolDefinition): Map<string, string> {
   return found
 }
 
-/** The last part of a tool's id: its name in the letters that ids have, made different from those that are taken. */
+/** The last part of a tool's id: its name in the characters of ids, made unique. */
 export function slugOf(tool: string, taken: ReadonlySet<string>): string {
   const base =
     tool
@@ -220,7 +220,7 @@ export function slugOf(tool: string, taken: ReadonlySet<string>): string {
   return slug
 }
 
-/** What is wrong with the servers beside their own fields. */
+/** Problems of tool servers that their schemas do not find. */
 export function toolServerProblems({
   toolServers,
   vendors,

@@ -1,4 +1,4 @@
-// What distinguishes one product from the format that it is served in, as data: a schema for each kind of product, with the
+// Traits: how a product differs from its format. A schema for each kind of product, with the
 // meaning and the default of every trait.
 import * as z from 'zod'
 import type { KindName } from '../meter/kind.ts'
@@ -18,78 +18,78 @@ const count = z.number().int().positive()
 const words = z.array(z.string())
 
 export const textTraits = z.strictObject({
-  /** Chat: the one output limit that the model takes; `either`: whatever the caller sent. */
+  /** Chat: the only output limit that the model accepts; `either`: the one that the caller sent. */
   tokensField: z.enum(['either', 'max_tokens', 'max_completion_tokens']).default('either'),
   /**
-   * Chat: whether the vendor counts reasoning within the output tokens. `total`: as its total shows, which is more than prompt and output
-   * where it counts reasoning beside them; `outside`: beside them, although no total says so; `inside`: within, whatever the total says.
+   * Chat: whether the vendor's output tokens include reasoning. `total`: decided by its total, which is more than prompt plus output
+   * if reasoning is counted separately; `outside`: separately, although the total does not show it; `inside`: included, whatever the total is.
    */
   reasoningTokens: z.enum(['total', 'inside', 'outside']).default('total'),
-  /** Chat: the largest `n`. Absent: no bound of ours. */
+  /** Chat: the largest `n`. Absent: the gateway sets no limit. */
   nMax: count.optional(),
-  /** Chat: an ask with tools needs a route that serves this, e.g. `tools`. */
+  /** Chat: a request with tools needs a route that serves this, e.g. `tools`. */
   toolsNeed: z.string().optional(),
-  /** Chat: false when `tool_choice` may not name tools; only those named are then sent, with `required`. */
+  /** Chat: false if `tool_choice` cannot name tools; then only the named tools are sent, with `required`. */
   namedToolChoice: z.boolean().default(true),
-  /** Chat: false when the model knows no `developer` role; such turns are sent as `system`. */
+  /** Chat: false if the model has no `developer` role; such messages are sent as `system`. */
   developerRole: z.boolean().default(true),
-  /** Request members that the model refuses although the contract allows them: left out. */
+  /** Request fields that the model rejects although the contract allows them; they are left out. */
   dropParams: words.default([]),
-  /** Parameters that are left out where another format is converted: its clients send them by themselves, and the model refuses them. */
+  /** Parameters that are left out of converted requests: clients of other formats send them by default, and the model rejects them. */
   dropConverted: words.default([]),
   /**
-   * What is sent in place of `temperature: 0`, with which agents ask for the likeliest answer, to a model that refuses 0. Values
-   * out of its range otherwise stay the vendor's to refuse.
+   * Replaces `temperature: 0`, which agents send for deterministic answers, for a model that rejects 0. Other values
+   * outside its range are left to the vendor.
    */
   zeroTemperature: z.number().positive().optional(),
-  /** Keys of chat messages, of their parts and of their tool calls that the model refuses: left out. */
+  /** Fields of chat messages, their parts and tool calls that the model rejects; they are left out. */
   stripKeys: words.default([]),
-  /** Chat: members to add to every request, as JSON texts by name: `["reasoning_split=true"]`. */
+  /** Chat: fields that are added to every request, as name and JSON value: `["reasoning_split=true"]`. */
   addParams: words.default([]),
   quirks: z.array(z.enum(Object.keys(QUIRKS) as [Quirk, ...Quirk[]])).default([]),
   /**
-   * Chat: the model refuses a turn that called tools and comes back without `reasoning_content`. Clients that dropped it
-   * get an empty one sent, which is accepted; converted asks send what they have.
+   * Chat: the model rejects an earlier message with tool calls but without `reasoning_content`. If a client dropped it,
+   * an empty one is sent, which the model accepts; converted requests send what they have.
    */
   reasoningReplay: z.boolean().default(false),
   /**
-   * Chat: the model refuses a turn that called tools and comes back without the `extra_content` of its first call. This
-   * JSON text is sent where a client dropped it.
+   * Chat: the model rejects an earlier message with tool calls but without the `extra_content` of its first call. This
+   * JSON text is sent if a client dropped it.
    */
   callExtra: z.string().optional(),
-  /** Chat, for converted asks: the model takes `thinking: {type}`. */
+  /** Chat, for converted requests: the model accepts `thinking: {type}`. */
   thinkingObject: z.boolean().default(false),
-  /** Messages and Google's format, for converted asks: how an effort is said. `none`: not at all. */
+  /** Messages and Gemini, for converted requests: how a reasoning effort is sent. `none`: not at all. */
   effort: z.enum(['config', 'budget', 'none']).default('config'),
-  /** Messages, for converted asks: false when the model always thinks, so that `disabled` must not be sent. */
+  /** Messages, for converted requests: false if the model always thinks, so that `disabled` must not be sent. */
   thinkingOptional: z.boolean().default(true),
-  /** Responses, for converted asks: asks for encrypted reasoning, so that callers can replay it. */
+  /** Responses, for converted requests: requests encrypted reasoning, so that callers can send it again. */
   encryptedReasoning: z.boolean().default(false),
   /**
-   * What the vendor can do: `never` is asked for whole answers only, `always` for streams only, and callers get what they
-   * asked for all the same. An answer that is of the other kind is understood without this too; only then the vendor was asked in vain.
+   * Whether the vendor can stream: `never` gets only requests without streaming, `always` only with it. Callers get what they
+   * requested in either case. An answer of the other kind is converted even without this trait.
    */
   streams: z.enum(['asked', 'never', 'always']).default('asked'),
-  /** What becomes of an offer of web search that has no price (`webSearch`): clients send it with every request. */
+  /** What happens to an offered web search without a price (`webSearch`); some clients offer it in every request. */
   webSearch: z.enum(['drop', 'refuse']).default('drop'),
-  /** Tools that run at the vendor and are let through although only their tokens are charged: `["web_search"]`. */
+  /** Tools that run at the vendor and are allowed although only their tokens are charged: `["web_search"]`. */
   hostedTools: words.default([]),
   /**
-   * Lets callers continue what the vendor keeps (`previous_response_id`, threads, item references), as the SDKs do by default.
-   * They are bound to the account that made them.
-   * `false` refuses such requests, and tells the vendor to keep nothing.
+   * Lets callers continue objects that the vendor stores (`previous_response_id`, threads, item references), as SDKs do by default.
+   * They can be used only by the account that created them.
+   * `false` rejects such requests, and tells the vendor to store nothing.
    */
   vendorState: z.boolean().default(true),
-  /** Ids at the vendor that every account may use, such as a vector store or a prompt of the operator's. All others are refused to those for whom they were not made. */
+  /** Ids at the vendor that every account may use, such as a vector store or prompt of the operator. All other ids are rejected unless they belong to the account. */
   sharedIds: words.default([]),
 })
 
 const transcriptionTraits = z.strictObject({
-  /** The longest recording that it takes: nothing is held for more. */
+  /** The longest audio that it accepts; the hold covers no more. */
   secondsMax: count.default(14_400),
 })
 
-/** What a video model takes. */
+/** The inputs that a video model accepts. */
 const videoTraits = z.strictObject({
   secondsMin: count.default(4),
   secondsMax: count.default(15),
@@ -100,13 +100,13 @@ const videoTraits = z.strictObject({
 })
 
 export const dataTraits = z.strictObject({
-  /** Social data: `post` where the vendor speaks of posts and no longer of tweets. */
+  /** Social data: `post` if the vendor uses the word post instead of tweet. */
   names: z.enum(['tweet', 'post']).default('tweet'),
 })
 
 const TRAITS = { text: textTraits, transcription: transcriptionTraits, video: videoTraits, data: dataTraits }
 const none = z.strictObject({})
-/** Of each kind; most have none. */
+/** The traits of each kind; most have none. */
 export type TraitsOf<K extends KindName> = z.output<K extends keyof typeof TRAITS ? (typeof TRAITS)[K] : typeof none>
 const schemas: Partial<Record<KindName, z.ZodType>> = TRAITS
 export const traitsOf = (kind: KindName): z.ZodType => schemas[kind] ?? none

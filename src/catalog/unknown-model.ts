@@ -1,4 +1,4 @@
-// What a caller is told about a model that there is not: the name as it was asked for, and the nearest one that would do.
+// The message for an unknown model: its name, and the most similar model that the caller may use.
 import { Fault } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
 import { withoutCredentials } from '../kernel/redact.ts'
@@ -18,7 +18,7 @@ export function unknownModel(asked: string, models: Models, may: May): Fault {
   return new Fault('model_unknown', { message, param: 'model' })
 }
 
-/** Its beginning, as JSON writes it, so that it stays one line; a key that somebody put there is left out. */
+/** The beginning of the name as JSON, so that it stays one line; without API keys that were sent by mistake. */
 export function quoteModel(asked: string): string {
   return JSON.stringify(
     withoutCredentials(asked.slice(0, 4 * ASKED_CHARS_MAX))
@@ -27,7 +27,7 @@ export function quoteModel(asked: string): string {
   )
 }
 
-/** One sentence, or none where nothing is near. */
+/** One sentence; empty if no model is similar. */
 export function didYouMean(asked: string, models: Models, may: May): string[] {
   const candidates = Object.entries(models).filter(([uid, model]) => model.enabled && may(uid, model))
   const near = nearestId(

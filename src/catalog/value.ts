@@ -1,4 +1,4 @@
-// One value against its field: the normalised text to forward, or a refusal that says what is allowed.
+// Checks a value against its field: returns the normalized text to forward, or an error that says what is allowed.
 
 import { formatDay, monthStart, parseDay } from '../kernel/calendar.ts'
 import { invalid } from '../kernel/fault.ts'
@@ -93,7 +93,7 @@ function readList(value: string, allowed: readonly string[]): string | undefined
   return items.every((item) => allowed.includes(item)) ? [...new Set(items)].join(',') : undefined
 }
 
-/** Some clients percent-encode the array before they build the query, so one more level of encoding is taken. */
+/** Some clients percent-encode the array before they build the query, so one more level of encoding is accepted. */
 function readJsonArray(value: string): string | undefined {
   const text = readText(value)
   if (text === undefined) return undefined
@@ -114,7 +114,7 @@ function isJsonArray(text: string): boolean {
   }
 }
 
-// Which days a query looks at, in UTC.
+// The days of a query, in UTC.
 
 /** The data source is complete up to three days ago. */
 const DAYS_BEHIND = 3
@@ -131,7 +131,7 @@ export function daysOf({ unit, count }: Selector, today: number): Days {
   return { from: to - (count - 1), to }
 }
 
-/** Refuses days that are not complete months inside the last `monthsBackMax` complete months. */
+/** Rejects days that are not complete months within the last `monthsBackMax` complete months. */
 export function checkCompleteMonths(from: string, to: string, monthsBackMax: number, today: number): void {
   const range = daysOf({ unit: 'months', count: monthsBackMax }, today)
   const first = parseDay(from) ?? Number.NaN
@@ -143,8 +143,8 @@ export function checkCompleteMonths(from: string, to: string, monthsBackMax: num
     throw invalid(`to must be the last day of a month: explicit dates are ${inside}.`, 'to')
 }
 
-// The query as it came. Frameworks merge, lower-case or array-ify names and mend bad encodings; the contract wants them
-// refused, so the raw text is read here and nowhere else.
+// The raw query. Frameworks merge names, change their case, make arrays and repair bad encodings; the contract wants such queries
+// rejected, so the raw text is parsed here.
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -168,7 +168,7 @@ export function parseRawQuery(raw: string): Map<string, string> {
 
 const BREAKS = /[\r\n\0]/
 
-/** Undefined for a stray percent sign, bytes that are no UTF-8, and what should have been percent-encoded but is not. */
+/** Undefined for a stray percent sign, invalid UTF-8, and characters that must be percent-encoded. */
 function decodePart(part: string): string | undefined {
   if (!/^([\x00-\x24\x26-\x7f]|%[0-9A-Fa-f]{2})*$/.test(part)) return undefined
   const spaced = part.replaceAll('+', ' ')
@@ -181,7 +181,7 @@ function decodePart(part: string): string | undefined {
   }
 }
 
-/** A caller's own words in a message: short, quoted, control characters escaped, no half characters. */
+/** A caller's text in a message: shortened, quoted, with control characters escaped and without lone surrogates. */
 export function shown(text: string): string {
   return JSON.stringify(bounded(text))
 }

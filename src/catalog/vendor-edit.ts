@@ -1,15 +1,15 @@
-// A vendor's entry changed, renamed or taken away, with all that leads to it: pure functions from what is to what would be.
+// Changes, renames or removes a vendor's entry and its routes: pure functions from the current to the new document.
 import { Fault, invalid } from '../kernel/fault.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../meter/kind.ts'
 import { type CatalogInput, credentialsOf, isSandbox } from './document.ts'
 import type { Preset } from './preset.ts'
 
-// The credentials that a vendor's entry names, changed: one is named by itself, several in a list.
+// Changes the credentials of a vendor's entry: one is a single field, several are a list.
 
 type VendorInput = CatalogInput['vendors'][string]
 type Named = { readonly name: string; readonly weight?: number | undefined }
 
-/** All that its entry names, whether one or several. */
+/** The credentials of an entry, whether it names one or several. */
 export function namedBy({ credential, credentials }: VendorInput): readonly Named[] {
   return credentialsOf({ credential, credentials: credentials?.map(({ name, weight = 1 }) => ({ name, weight })) })
 }
@@ -20,7 +20,7 @@ function withNames({ credential: _, credentials: __, ...vendor }: VendorInput, a
   return all.length === 0 ? vendor : { ...vendor, credentials: all.map(({ name, weight }) => ({ name, weight })) }
 }
 
-/** Added, or with another weight; without one it keeps its own. */
+/** Adds a credential or changes its weight; without a weight it stays unchanged. */
 export function withCredentialNamed(vendor: VendorInput, { name, weight }: Named): VendorInput {
   const all = namedBy(vendor)
   const known = all.find((one) => one.name === name)
@@ -39,16 +39,16 @@ export function withoutCredentialNamed(vendor: VendorInput, name: string): Vendo
   )
 }
 
-// Where a credential belongs: the origins at which the catalog or a preset uses its name. Nobody sends it elsewhere without saying its value.
+// A credential belongs to the origins at which the catalog or a preset uses it. To send it to another origin, its value must be given.
 
-/** A login sends it to the token endpoint too. */
+/** A login sends the credential to the token endpoint too. */
 export function addressesOf({ baseUrl, auth }: Pick<VendorInput, 'baseUrl' | 'auth'>): readonly string[] {
-  // What somebody typed is checked with the document, after it was asked where it leads.
+  // The address is not checked yet: that happens later, with the document.
   const tokenUrl = typeof auth === 'object' && 'oauth' in auth ? auth.oauth?.tokenUrl : undefined
   return tokenUrl === undefined ? [baseUrl] : [baseUrl, tokenUrl]
 }
 
-/** The origins of all of its addresses, each once. A vendor at one origin has that of its base address. */
+/** The distinct origins of a vendor's addresses. */
 export function originsOf(vendor: Pick<VendorInput, 'baseUrl' | 'auth'>): string {
   return [...new Set(addressesOf(vendor).map((address) => originOf(address) ?? ''))].join(' ')
 }
@@ -69,19 +69,19 @@ export function belongsTo(
   )
 }
 
-/** Where a preset sends a credential of this name, by any of its logins. */
+/** The addresses to which a preset sends a credential of this name, with any of its logins. */
 function addressesWith(name: string, { vendor, logins }: Preset): readonly string[] {
   return [vendor, ...Object.values(logins)]
     .filter(({ credential }) => credential === name)
     .flatMap(({ auth }) => addressesOf({ baseUrl: vendor.baseUrl, auth: auth as VendorInput['auth'] })) // The tests read it by its schema.
 }
 
-/** Of the simulated vendors the name that they go by. */
+/** The origin of an address; for simulated vendors their name. */
 export function originOf(address: string): string | undefined {
   return isSandbox(address) ? address : URL.parse(address)?.origin
 }
 
-/** A blank of a preset's address stands for a part of a host's name; one that is the whole address says nothing. */
+/** A variable in a preset's address matches one part of a host name; undefined if the variable is the whole address. */
 function originPattern(address: string): RegExp | undefined {
   const [origin] = /^https?:\/\/[^/]+/.exec(address) ?? []
   if (origin === undefined) return undefined
@@ -93,11 +93,11 @@ type Product = Pick<CatalogInput['models'][string], 'routes'>
 type Route = Product['routes'][number]
 
 interface VendorPatch {
-  /** Under which its routes find it. */
+  /** The new name. */
   readonly name?: string | undefined
-  /** In which its text models are called. */
+  /** The vendor format of its text models. */
   readonly format?: TextProtocolName | undefined
-  /** Members of its entry; null takes one out. They are checked with the document that they become a part of. */
+  /** Members of its entry; null removes one. They are checked with the whole document. */
   readonly entry?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -112,7 +112,7 @@ export function withVendorChanged(current: CatalogInput, name: string, patch: Ve
   const known = vendorIn(current, name)
   if (next !== name && Object.hasOwn(current.vendors, next))
     throw new Fault('conflict', { message: `The catalog has a vendor "${next}" already.` })
-  // What the members may be is checked with the document.
+  // The members are checked with the document.
   const vendor = merged(known, entry) as typeof known
   const vendors = Object.entries(current.vendors).map(([one, its]) => (one === name ? [next, vendor] : [one, its]))
   return withRoutes({ ...current, vendors: Object.fromEntries(vendors) }, (routes) => {
@@ -121,7 +121,7 @@ export function withVendorChanged(current: CatalogInput, name: string, patch: Ve
   }).document
 }
 
-/** As JSON Merge Patch has it: members of members one by one, and null takes one out. */
+/** JSON Merge Patch (RFC 7396): objects are merged recursively, and null removes a member. */
 function merged(known: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch
   const before = isObject(known) ? known : {}
@@ -140,7 +140,7 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 interface Removal {
   readonly document: CatalogInput
-  /** Models and data endpoints that no other vendor serves: they go with it. */
+  /** Models and data endpoints that no other vendor serves: they are removed too. */
   readonly unservedProducts: readonly string[]
 }
 
@@ -156,7 +156,7 @@ function vendorIn({ vendors }: CatalogInput, name: string): CatalogInput['vendor
   return vendor
 }
 
-/** Of several formats that a model is called in at the vendor, one is left: that of the first route. */
+/** If a model has routes in several formats to the vendor, only the first route stays. */
 function inFormat(routes: readonly Route[], name: string, format: TextProtocolName): readonly Route[] {
   const isText = ({ protocol, vendor }: Route) => vendor === name && TEXT_PROTOCOLS.some((one) => one === protocol)
   const first = routes.find(isText)

@@ -10,17 +10,17 @@ export type VersionView = z.infer<typeof versionView>
 
 export const currentView = versionView.extend({
   document,
-  /** What an operator should know of it: routes that cost more than they are sold for. */
+  /** Routes that are sold below cost, in sentences. */
   notes: z.array(z.string()),
 })
-/** The document as it was given: what an operator edits. */
+/** The document as it was given, for editing. */
 export type CurrentView = z.input<typeof currentView>
 
 export const checkView = z.object({ problems: z.array(z.string()), changes: z.array(z.string()) })
 export type CheckView = z.infer<typeof checkView>
 
 export const appliedView = z.object({
-  /** The one before when nothing differs: what is in force already makes no new version. */
+  /** The current version if nothing differs, because then no new version is made. */
   version: count,
   changes: z.array(z.string()),
 })
@@ -32,11 +32,11 @@ export const presetView = z.object({
   name: z.string(),
   title: z.string(),
   about: z.string().nullable(),
-  /** With `{name}` for what is still to be filled in. */
+  /** With `{name}` for each variable. */
   baseUrl: z.string(),
   credential: z.string().nullable(),
   variables: z.array(presetVariable),
-  /** How its entry logs in, where there are other ways. */
+  /** The name of the default login, if there are others. */
   login: z.string().nullable(),
   logins: z.array(
     z.object({
@@ -48,35 +48,35 @@ export const presetView = z.object({
     }),
   ),
   formats: z.array(z.enum(PROTOCOLS)),
-  /** When its list prices were noted, and from where. null: none were. */
+  /** The date and source of its list prices. null: there are none. */
   prices: z.object({ noted: z.iso.date(), from: z.string() }).nullable(),
-  /** The vendor of the shipped catalog whose routes it takes over. */
+  /** The vendor of the shipped catalog whose routes it replaces. */
   replacesVendor: z.string().nullable(),
   models: z.array(
     z.object({
       model: z.string(),
-      /** Under which it would be offered. */
+      /** The id under which it would be offered. */
       uid: z.string(),
       type: z.enum(KIND_NAMES),
       capabilities: z.array(z.string()),
       contextTokens: count.nullable(),
-      /** The list price at a hundred credits a dollar; null: none was noted. */
+      /** The list price at 100 credits per dollar; null: none is known. */
       cost: pricing.nullable(),
     }),
   ),
 })
 export type PresetView = z.input<typeof presetView>
 
-/** What changing or removing a vendor, or applying an earlier version again, would do. */
+/** The preview of changing or removing a vendor, or of a rollback. */
 export const vendorCheckView = checkView.extend({
   /** Models and data endpoints that would no longer be offered, because no other vendor serves them. */
   unservedProducts: z.array(z.string()),
-  /** The whole catalog as it would be; one with problems is shown too. */
+  /** The resulting catalog, even if it has problems. */
   document: z.record(z.string(), z.unknown()),
 })
 export type VendorCheckView = z.infer<typeof vendorCheckView>
 
-/** What connecting a vendor would do. */
+/** The preview of connecting a vendor. */
 export const connectCheckView = checkView.extend({
   notes: z.array(z.string()),
   /** What would be sold below cost, in sentences; applied only with `belowCost`. */
@@ -85,13 +85,13 @@ export const connectCheckView = checkView.extend({
 })
 export type ConnectCheckView = z.input<typeof connectCheckView>
 
-/** What an OpenAPI document has to sell. */
+/** The operations of an OpenAPI document. */
 export const importedView = z.object({
   title: z.string(),
   description: z.string(),
   /** null: it names no server, or one that is not public. */
   server: z.string().nullable(),
-  /** Where the API wants its credential, as `auth` of a vendor says it. */
+  /** How the credential is sent, in the form of a vendor's `auth`. */
   auth: z.unknown(),
   operations: z.array(
     z.object({
@@ -101,30 +101,30 @@ export const importedView = z.object({
       /** Why it cannot be sold, with the line; null: it can. */
       problem: z.string().nullable(),
       notes: z.array(z.string()),
-      /** In the form of the catalog; null: it was not asked for, or cannot be sold. */
+      /** In the form of the catalog; null: not requested, or it cannot be sold. */
       entry: z.record(z.string(), z.unknown()).nullable(),
     }),
   ),
 })
 export type ImportedView = z.infer<typeof importedView>
 
-/** What a product would change. */
+/** The preview of adding a product. */
 export const productCheckView = checkView.extend({
   notes: z.array(z.string()),
-  /** By operation and unit: the most that any answer can count, which is what is held for. Those that cannot be proved are problems. */
+  /** By operation and unit: the maximum count of any answer, which the hold covers. If no maximum can be proved, that is a problem. */
   bounds: z.record(z.string(), z.record(z.string(), count)),
-  /** The whole catalog as it would be; one with problems is shown too. */
+  /** The resulting catalog, even if it has problems. */
   document: z.record(z.string(), z.unknown()),
 })
 export type ProductCheckView = z.infer<typeof productCheckView>
 
-/** What a table of list prices would change. */
+/** The changes that a table of list prices would make. */
 export const priceComparisonView = z.object({
   /** The day on which the table was made. */
   made: z.iso.date(),
-  /** Who vouches for it: the key of a release, the operator's own key, or a digest that the operator gave. */
+  /** How it was authenticated: by the key of a release, the operator's own key, or a digest that the operator gave. */
   proof: z.enum(['release', 'key', 'digest']),
-  /** What an operator should know before applying anything. */
+  /** Warnings about the whole table. */
   warnings: z.array(z.string()),
   rows: z.array(
     z.object({
@@ -138,16 +138,16 @@ export const priceComparisonView = z.object({
       /** In credits. */
       before: pricing.nullable(),
       after: pricing.nullable(),
-      /** The product's own price; null: it stays. */
+      /** The new price of the product; null: unchanged. */
       price: pricing.nullable(),
-      /** When the list price was noted, and from where. */
+      /** The date and source of the list price. */
       noted: z.string().nullable(),
       from: z.string().nullable(),
-      /** The cost in the catalog is no list price. */
+      /** The cost in the catalog was set manually. */
       byHand: z.boolean(),
       notes: z.array(z.string()),
       selectable: z.boolean(),
-      /** What is applied if nobody chooses. */
+      /** Applied unless the operator chooses otherwise. */
       preselected: z.boolean(),
     }),
   ),
@@ -158,7 +158,7 @@ export type PriceComparisonView = z.input<typeof priceComparisonView>
 export const productPresetView = z.object({
   name: z.string(),
   title: z.string(),
-  /** Where its list prices stand, and when they were noted. */
+  /** The source and date of its list prices. */
   from: z.string(),
   noted: z.iso.date(),
   baseUrl: z.string(),
