@@ -33,7 +33,6 @@ interface ValuesQuery {
 
 export interface Budgets {
   list(account: string): Promise<BudgetView[]>
-  get(account: string, id: string): Promise<BudgetView>
   create(account: string, input: BudgetInput, by: By): Promise<BudgetView>
   change(account: string, id: string, patch: BudgetPatch, by: By): Promise<BudgetView>
   end(account: string, id: string, by: By): Promise<BudgetView>
@@ -118,7 +117,6 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
       const rows = await database.query<BudgetRow>(LIST, [account])
       return rows.map(shown)
     },
-    get: (account, id) => find(database, account, id),
     create(account, input, by) {
       const max = readMax(input.unit, input.max)
       return changing(account, async (tx) => {

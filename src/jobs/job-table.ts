@@ -2,8 +2,8 @@
 // finds another version, and its writes have no effect.
 import { visibilityOf } from '../admission/api-key.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
+import { createBatch } from '../kernel/batch.ts'
 import { Fault } from '../kernel/fault.ts'
-import { createBatch } from '../ledger/batch.ts'
 import type { CallbackRow, JobRow, Jobs, ListedJob } from './job.ts'
 import { createWorkTable } from './work.ts'
 

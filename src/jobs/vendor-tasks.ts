@@ -3,10 +3,10 @@
 
 import { type CatalogStore, catalogFor, findProduct } from '../catalog/store.ts'
 import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
+import { type Batch, createBatch } from '../kernel/batch.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { type Batch, createBatch } from '../ledger/batch.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { VideoOrder } from '../protocols/media/video-task/request.ts'
 import {

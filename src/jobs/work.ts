@@ -2,10 +2,10 @@
 // a row says when its next step is due, until when it is leased, and which version fences its writes. Any number of processes take due rows from
 // the same tables. A step may be cut off anywhere; the process that takes the row after its lease has expired continues.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { createBatch } from '../kernel/batch.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { createBatch } from '../ledger/batch.ts'
 
 /** The tables. Each has account_id, id, version, lease_until, step_at and open. */
 const NAMES = ['job', 'delivery', 'batch', 'background', 'export', 'audit_export'] as const

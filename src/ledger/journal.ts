@@ -1,10 +1,10 @@
 // The journal. A settlement that a lease covers is one row here before its caller has the last byte. A moment later it is posted
 // together with all others of its account, so a call costs one small commit, and posting a tenth of what it costs one by one.
 import { type Database, isOfAPart, SHORT_MS, statement } from '../database/database.ts'
+import { createBatch } from '../kernel/batch.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { createBatch } from './batch.ts'
 import { AccountLocked, type Cover, type Op, type OpOf, type Posted, type Resolution } from './operation.ts'
 import { JOURNAL_COLUMNS, journalRow, journalValues, toJson } from './statements.ts'
 

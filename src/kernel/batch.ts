@@ -6,8 +6,6 @@ export interface Batch<Op, Result> {
   readonly pending: number
   /** Resolves when nothing is in flight or waiting. */
   idle(): Promise<void>
-  /** Runs something while nothing is in flight; what arrives meanwhile waits. */
-  alone<T>(run: () => Promise<T>): Promise<T>
 }
 
 interface Waiting<Op, Result> {
@@ -20,12 +18,10 @@ interface BatchOptions<Op, Result> {
   /** One result per operation, in order; an Error fails only its own. */
   readonly flush: (ops: readonly Op[]) => Promise<ReadonlyArray<Result | Error>>
   /**
-   * Maximum concurrent flushes. Besides the first, only full groups are flushed (by size or by `together`): larger groups cost less per operation, so a group that is not full waits for the running commit.
+   * Maximum concurrent flushes. Besides the first, only full groups are flushed: larger groups cost less per operation, so a group that is not full waits for the running commit.
    */
   readonly flushesMax: number
   readonly sizeMax: number
-  /** How many of the first ones go together, at least one; absent: as many as are allowed. */
-  readonly together?: (ops: ReadonlyArray<{ readonly op: Op }>) => number
   readonly observe?: (size: number) => void
 }
 
@@ -34,16 +30,10 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
   let inFlight = 0
   let scheduled = false
   let idlers: Array<() => void> = []
-  let paused = 0
-  let landed: Array<() => void> = []
 
   function isDue(): boolean {
-    if (paused > 0 || waiting.length === 0 || inFlight >= options.flushesMax) return false
-    return (
-      inFlight === 0 ||
-      waiting.length >= options.sizeMax ||
-      (options.together?.(waiting) ?? waiting.length) < waiting.length
-    )
+    if (waiting.length === 0 || inFlight >= options.flushesMax) return false
+    return inFlight === 0 || waiting.length >= options.sizeMax
   }
 
   function schedule(): void {
@@ -57,10 +47,7 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
   }
 
   function launch(): void {
-    while (isDue()) {
-      const count = options.together?.(waiting) ?? options.sizeMax
-      void flush(waiting.splice(0, Math.min(count, options.sizeMax)))
-    }
+    while (isDue()) void flush(waiting.splice(0, options.sizeMax))
   }
 
   async function flush(group: Waiting<Op, Result>[]): Promise<void> {
@@ -80,23 +67,9 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
       if (result instanceof Error) entry.reject(result)
       else entry.resolve(result)
     })
-    if (inFlight > 0) return
-    for (const done of landed) done()
-    landed = []
-    if (waiting.length > 0) return
+    if (inFlight > 0 || waiting.length > 0) return
     for (const done of idlers) done()
     idlers = []
-  }
-
-  async function alone<T>(run: () => Promise<T>): Promise<T> {
-    paused += 1
-    try {
-      if (inFlight > 0) await new Promise<void>((resolve) => landed.push(resolve))
-      return await run()
-    } finally {
-      paused -= 1
-      launch()
-    }
   }
 
   return {
@@ -110,6 +83,5 @@ export function createBatch<Op, Result>(options: BatchOptions<Op, Result>): Batc
     },
     idle: () =>
       inFlight === 0 && waiting.length === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve)),
-    alone,
   }
 }
