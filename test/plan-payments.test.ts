@@ -406,7 +406,7 @@ test('a charge without an answer stops cancelling, and is looked up before it is
     assert.equal((await choose(account, 'pro')).status, 503)
     const cancelled = await choose(account, null)
     assert.deepEqual([cancelled.status, await newest()], [409, 'pending'])
-    assert.match(cancelled.message, /under way/)
+    assert.match(cancelled.message, /is pending/)
     stripe.before = undefined
     await ago('1 minute')
     await renew()

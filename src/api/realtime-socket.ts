@@ -128,7 +128,7 @@ class LiveSession {
         try {
           this.#heard(data.toString())
         } catch (error) {
-          this.#deps.path.log.warn({ requestId: this.#session.request.id, error }, 'a vendor sent what is no event')
+          this.#deps.path.log.warn({ requestId: this.#session.request.id, error }, 'a vendor sent an invalid event')
           this.#vendor?.close()
         }
       },
@@ -339,7 +339,7 @@ class LiveSession {
 
   /** A fault of ours: it ends this session, and nothing else. */
   #broken(error: unknown): void {
-    this.#deps.path.log.error({ requestId: this.#session.request.id, error }, 'a session broke')
+    this.#deps.path.log.error({ requestId: this.#session.request.id, error }, 'a realtime session failed')
     this.#vendor?.close()
     this.#socket.destroy()
   }

@@ -101,7 +101,7 @@ class Conversations {
         ended()
       })
       .catch((error: unknown) => {
-        this.#deps.path.log.error({ requestId: this.#session.request.id, error }, 'a socket broke')
+        this.#deps.path.log.error({ requestId: this.#session.request.id, error }, 'a WebSocket failed')
         this.#session.socket.destroy()
       })
     this.#lanes.set(name, last)

@@ -69,7 +69,7 @@ export function oneOf<T extends { readonly id: string; readonly name: string }>(
 ): T | undefined {
   if (id !== undefined) {
     const known = there.find((one) => one.id === id)
-    if (!known) throw new CliError(`${where} ${id} is not there, or has ended. Leave the id out to make a new one.`)
+    if (!known) throw new CliError(`${where} ${id} does not exist or has ended. Leave out the id to create a new one.`)
     return known
   }
   const same = there.filter((one) => one.name === name)

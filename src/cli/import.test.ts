@@ -323,10 +323,10 @@ test('what is no such database, or too much of one, is said in a sentence withou
   for (const [args, pattern] of [
     [['new-api', 'mysql://root:a-password-of-somebody@10.0.0.1/new-api'], /: mysql:… is neither a file/],
     [['new-api', noise], /cannot be read: file is not a database/],
-    [['new-api', endless], /no database of new-api/],
+    [['new-api', endless], /not a database of new-api/],
     [['new-api', long], /cannot be read: string or blob too big/],
-    [['new-api', addresses.litellm], /no database of new-api/],
-    [['litellm', '--database', addresses.sqlite], /no database of LiteLLM/],
+    [['new-api', addresses.litellm], /not a database of new-api/],
+    [['litellm', '--database', addresses.sqlite], /not a database of LiteLLM/],
     [['litellm', '--database', wrong.href], /cannot be read/],
     [['litellm'], /Name a configuration, a database, or both/],
     [['litellm', CONFIG, '--balance=-1'], /--balance takes/],

@@ -172,7 +172,7 @@ async function withSource<T>(
   const source = await openSource(where)
   try {
     const rows = await read(source)
-    if (!rows) throw new CliError(`That is no database of ${from}: its tables are not there.`)
+    if (!rows) throw new CliError(`This is not a database of ${from}: its tables are missing.`)
     return rows
   } finally {
     await source.close()

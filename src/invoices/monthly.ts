@@ -58,7 +58,7 @@ export async function invoiceMonths({ database, world, log, invoices, billing }:
   const { from, to } = monthRange(firstDay)
   const worth = await billing.worthAt(to.getTime())
   if (!worth) {
-    log.warn({ month }, 'months cannot be invoiced: nobody has said what a credit is worth')
+    log.warn({ month }, 'months cannot be invoiced: the worth of a credit is not set')
     return 0
   }
   let count = 0

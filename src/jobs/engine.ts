@@ -291,9 +291,7 @@ function createJobEvents(options: { jobs: Jobs; world: World; log: Log; everyMs:
       cancel = undefined
       asking = true
       ask()
-        .catch((error: unknown) =>
-          log.warn({ error }, 'events of jobs could not be read; they will be asked for again'),
-        )
+        .catch((error: unknown) => log.warn({ error }, 'events of jobs could not be read; it will be tried again'))
         .finally(() => {
           asking = false
           schedule()

@@ -134,7 +134,7 @@ async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps:
   // Another worker took the job after the lease expired. It may find the task by its mark, but not every vendor returns the mark. If that worker
   // has ended the job, the task is an anomaly: the vendor works on it for nothing.
   if (await deps.jobs.storeTask({ id: job.id, submission: job.submissions }, taskId, kept))
-    deps.log.info({ job: job.id, task: taskId }, 'video task was kept for those who took the job over')
+    deps.log.info({ job: job.id, task: taskId }, 'video task was stored for the worker that took the job over')
   else if (await deps.jobs.isDecided(job.id))
     await noteLate({ job: job.id, task: taskId, what: 'was accepted' }, place, deps)
   return again(pollMs(deps))
@@ -206,7 +206,7 @@ async function look(job: ClaimedJob, taskId: string, deps: StepDeps): Promise<St
     case 'cancelled':
       return decide(job, { verdict: 'CANCELLED' }, deps)
     case undefined:
-      deps.log.warn({ job: job.id, status: task.word }, 'video task in a status that we do not know')
+      deps.log.warn({ job: job.id, status: task.word }, 'video task has an unknown status')
       return again(pollMs(deps))
   }
 }
@@ -273,7 +273,7 @@ async function settle(job: Decided, deps: StepDeps): Promise<StepEnding> {
   const catalog = await deps.catalog.at(job.catalog_version)
   const resolved = await deps.ledger.resolve(jobResolution(job, catalog))
   if (resolved.loss > 0n)
-    deps.log.warn({ job: job.id, loss: resolved.loss.toString() }, 'charge above what the account had')
+    deps.log.warn({ job: job.id, loss: resolved.loss.toString() }, 'charge above the available balance')
   if (!(await deps.jobs.conclude(job))) return again(deps.timing.retryMs)
   deps.log.info({ job: job.id, account: job.account_id, product: job.product, status: job.verdict }, 'job ended')
   return afterwards({ ...job, status: job.verdict, attempts: ATTEMPTS_MAX }, deps)

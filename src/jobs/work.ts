@@ -206,7 +206,7 @@ export function startWork({ database, world, log, timing }: WorkOptions): Work {
     const isQuiet = world.elapsedMs() - busyMs > fetchEveryMs * QUIET_TURNS
     cancelLook = world.after(isQuiet ? fetchEveryMs * QUIET_FACTOR : fetchEveryMs, () => {
       look()
-        .catch((error: unknown) => log.warn({ error }, 'what is due could not be read; it will be asked for again'))
+        .catch((error: unknown) => log.warn({ error }, 'due work could not be read; it will be tried again'))
         .finally(scheduleLook)
     })
   }
@@ -271,7 +271,7 @@ function startWorker<T extends WorkRow, E extends Ending>(
       if (room <= 0) return
       const askedMs = world.elapsedMs()
       const rows = await table.take(room, busy, shareMax).catch((error: unknown) => {
-        log.warn({ error, work: table.name }, 'what is due could not be taken; it will be asked for again')
+        log.warn({ error, work: table.name }, 'due work could not be claimed; it will be tried again')
         taken()
         return []
       })
@@ -300,7 +300,10 @@ function startWorker<T extends WorkRow, E extends Ending>(
       const ending = await kind.run(row, { askedMs, stopping }).catch((error: unknown) => afterFailure(row, error))
       if (ending) await release(row, ending)
     } catch (error) {
-      log.warn({ [table.name]: row.id, error }, 'a step was left until its lease ends')
+      log.warn(
+        { [table.name]: row.id, error },
+        'the result of a step could not be stored; the step runs again when its lease ends',
+      )
     }
   }
 

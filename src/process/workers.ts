@@ -88,7 +88,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
       listening.delete(worker)
       for (const scrape of scrapes.values()) scrape(worker, false)
       const { pid } = worker.process
-      if (!working.delete(worker) || stopping) return log.info({ pid, code, signal }, 'a worker left')
+      if (!working.delete(worker) || stopping) return log.info({ pid, code, signal }, 'a worker stopped')
       earlyDeaths = world.elapsedMs() - startedMs > STEADY_MS ? 0 : earlyDeaths + 1
       const inMs = Math.min(RESPAWN_MS * 2 ** Math.max(0, earlyDeaths - 1), RESPAWN_MS_MAX)
       log.error({ pid, code, signal, inMs }, 'a worker died; it is replaced')
@@ -156,7 +156,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
     if (message.type === 'scrape')
       void gather().then(
         (text) => send(worker, { type: 'group', id: message.id, text }),
-        (error: unknown) => log.error({ error }, 'the figures could not be gathered'),
+        (error: unknown) => log.error({ error }, 'the metrics of the workers could not be collected'),
       )
     else {
       group.hear(worker.id, message.figures)

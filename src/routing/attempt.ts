@@ -536,8 +536,8 @@ function logFailure({ kind, details }: Fault, about: object, log: Log): void {
 
 function logRefusal({ fault, ours }: Verdict, { target }: Candidate, about: object, log: Log): void {
   const facts = { ...about, code: fault.details.vendorCode }
-  if (ours) log.error({ ...facts, model: target.model, why: ours, alert: true }, 'vendor refused')
-  else log.warn(facts, 'vendor refused')
+  if (ours) log.error({ ...facts, model: target.model, why: ours, alert: true }, 'vendor rejected a call')
+  else log.warn(facts, 'vendor rejected a call')
 }
 
 /** Takes one of the vendor's slots. Returns the function that frees it, or the fault that there is none. */

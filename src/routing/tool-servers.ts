@@ -186,7 +186,10 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     await changes.notice('tool-servers')
     const after = allHeld(server)
     if (JSON.stringify(before) === JSON.stringify(after)) return
-    log.warn({ server, held: after, alert: Object.keys(after).length > 0 }, 'tools of a foreign server are held back')
+    log.warn(
+      { server, held: after, alert: Object.keys(after).length > 0 },
+      'tools of a tool server changed; those in "held" are not listed',
+    )
     await database.transaction((tx) =>
       audit.write(
         tx,

@@ -244,7 +244,7 @@ export function createApply(deps: ApplyDeps) {
 
 const STOP_TOP_UP = statement(
   'payment_stop_top_up',
-  `update payment_customer set top_up_problem = 'A payment was refunded or disputed: set automatic top-up anew.', top_up_after = 'infinity'
+  `update payment_customer set top_up_problem = 'A payment was refunded or disputed: set up automatic top-up again.', top_up_after = 'infinity'
    where account_id = $1 and top_up_below is not null`,
 )
 const DISPUTED = { open: 'The customer disputes it.', lost: 'The dispute was lost.' }

@@ -442,11 +442,10 @@ interface Deciding {
 const FRESH = { next_plan: null, trial: false, due: false, tries: 0, retry_at: null, problem: null } as const
 const tooMany = () =>
   new Fault('rate_limited', {
-    message: 'The card was charged for plans too often. Try again in an hour.',
+    message: 'Too many charges for plans were started. Try again in an hour.',
     retryAfterSeconds: 3600,
   })
-const underWay = () =>
-  new Fault('conflict', { message: 'A payment for the plan is under way. Look again in a minute.' })
+const underWay = () => new Fault('conflict', { message: 'A payment for the plan is pending. Try again in a minute.' })
 
 /** The current period: missed months are skipped. */
 function nextOf(row: Row, plan: string | null, nowMs: number): Row {

@@ -40,7 +40,7 @@ export function boundConnections(
       saidMs = world.elapsedMs()
       log.warn(
         { address, connections: count },
-        'an address holds as many connections as it may (TOLLGATE_CONNECTIONS_PER_ADDRESS), and more are closed; if it is a proxy of yours, name it in TOLLGATE_TRUST_PROXY',
+        'an address has the maximum of connections (TOLLGATE_CONNECTIONS_PER_ADDRESS), so new ones are closed; if it is your proxy, add it to TOLLGATE_TRUST_PROXY',
       )
       return
     }

@@ -239,7 +239,7 @@ test('nothing of it was written to the log, a trace or the database', async () =
         }
   }
   assert.ok(logged.some((line) => line.startsWith('stream broke')))
-  assert.ok(logged.some((line) => line.startsWith('vendor refused')))
+  assert.ok(logged.some((line) => line.startsWith('vendor rejected a call')))
   const spans = collector.got.map(({ body }) => body)
   assert.ok(spans.length > 0)
   for (const line of [...logged, ...spans]) {

@@ -462,7 +462,7 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
       answer: page(byokKeyView),
       async run({ params: { id, name }, by }) {
         if (!(await byokKeys.remove(id, name, by)))
-          throw new Fault('not_found', { message: `This account has no key of its own for "${name}".` })
+          throw new Fault('not_found', { message: `This account has no BYOK key for "${name}".` })
         return list(id)
       },
     }),
