@@ -1,4 +1,4 @@
-// Keys as their owners see them, and what may be kept of the calls made with them.
+// Keys and teams as their owners see them, and content logging.
 import * as z from 'zod'
 import { region } from '../catalog/preference-body.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
@@ -18,9 +18,9 @@ const amount = z.union([z.string(), z.number()]).transform((value, context) => {
 export const keyRouting = z.strictObject({
   vendors: names.exactOptional(),
   regions: z.array(region).min(1, 'must name at least one').max(50).exactOptional(),
-  /** Credits by unit, as prices of the catalog are: for a million tokens, or one of anything else. */
+  /** Credits by unit, as in prices of the catalog: per million tokens, or per one of any other unit. */
   maxPrice: z.partialRecord(z.enum(UNIT_NAMES), amount).exactOptional(),
-  /** False: its calls choose neither vendors nor further models. What the catalog does not allow, a key cannot. */
+  /** False: its calls cannot choose vendors or fallback models. A key cannot allow what the catalog forbids. */
   callerChoice: z.literal(false).exactOptional(),
 })
 export type KeyRouting = z.output<typeof keyRouting>
@@ -35,9 +35,9 @@ export const keyView = z.object({
   models: z.array(z.string()).nullable(),
   /** Which endpoints it may use, by their names; null: every endpoint. */
   endpoints: z.array(z.string()).nullable(),
-  /** Names of labels that its calls must carry; null: none. */
+  /** Names of labels that its calls must have; null: none. */
   requiredLabels: z.array(z.string()).nullable(),
-  /** The team or project that it belongs to, and whose it is; null: nobody's. */
+  /** Its team or project, and its member; null: none. */
   teamId: z.string().nullable(),
   memberId: z.string().nullable(),
   expiresAt: time.nullable(),
@@ -47,26 +47,26 @@ export const keyView = z.object({
   responseCache: z.boolean().nullable(),
   /** Where its calls may go; null: anywhere. */
   routing: keyRouting.nullable(),
-  /** In the future while a replaced key still works. */
+  /** In the future if a replaced key still works. */
   revokedAt: time.nullable(),
   lastUsedAt: time.nullable(),
   createdAt: time,
   replacedBy: z.string().nullable(),
-  /** Of a connection that a person allowed a program by OAuth: the program's name. */
+  /** For an OAuth connection: the name of the program. */
   client: z.string().nullable(),
 })
 export type KeyView = z.infer<typeof keyView>
 
-/** A team, or with a parent a project of it. */
+/** A team, or, with a parent, a project of that team. */
 export const teamView = z.object({
   id: z.string(),
   name: z.string(),
   parentId: z.string().nullable(),
-  /** The group of the directory (SCIM) that says who is in it, and whether the directory has sent a group of this name. */
+  /** The group of the directory (SCIM) that decides who is in it, and whether the directory has sent such a group. */
   scimGroup: z.string().nullable(),
   scimGroupKnown: z.boolean(),
   createdAt: time,
-  /** Keys that live. */
+  /** The number of valid keys. */
   keys: count,
   /** The first thousand. */
   members: z.array(z.object({ userId: z.string(), email: z.string() })),
@@ -93,13 +93,13 @@ export const contentRules = z.object({
 })
 export type ContentRules = z.infer<typeof contentRules>
 
-/** Secrets and pictures are left out of both bodies; `cut`: there was more. */
+/** Secrets and images are removed from both bodies; `cut`: the body was longer. */
 export const contentView = z.object({
   requestId: z.string(),
   at: time,
   expiresAt: time,
   request: z.object({ method: z.string(), path: z.string(), body: z.string(), cut: z.boolean() }),
-  /** Null: the caller left before anything was answered. */
+  /** Null: the caller disconnected before the answer. */
   answer: z.object({ status: count, contentType: z.string(), body: z.string(), cut: z.boolean() }).nullable(),
 })
 export type ContentView = z.infer<typeof contentView>

@@ -1,11 +1,11 @@
-// What the API itself says of a key's account, and of what a call would cost.
+// Answers of the API about a key's account, and quotes.
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
 import { accountView } from '../ledger/views.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 import { limitsView } from '../meter/limits.ts'
 
-/** What a key is told of its account. */
+/** The account as its keys see it. */
 export const ownAccount = accountView
   .omit({ createdAt: true, status: true, statusReason: true, statusAt: true })
   .extend({
@@ -13,7 +13,7 @@ export const ownAccount = accountView
     test: z.boolean(),
     /** The balance in words: "500 credits, of which 120 end on 1 December 2026". */
     summary: z.string(),
-    /** Which parts of the balance end, or are for some products only, in the order in which they are spent. */
+    /** The parts of the balance that expire or are for some products only, in the order in which they are spent. */
     lots: z.array(z.object({ remaining: credits, endsAt: time.nullable(), products: z.array(z.string()).nullable() })),
     key: z.object({
       id: z.string(),
@@ -39,7 +39,7 @@ export const quoteView = z.object({
   lines: z.array(z.object({ unit: z.enum(UNIT_NAMES), quantity: count, rate: credits, per: z.literal(1_000_000) })),
   available: credits,
   affordable: z.boolean(),
-  /** It goes by a key of the account's own, and costs the fee for that; where the account allows it and the key fails, the price, which is then what is held. */
+  /** It would use the account's BYOK key, and cost the BYOK fee. If the account allows the gateway's credential as a fallback, the hold covers the price. */
   byok: z.boolean(),
   catalogVersion: count,
 })

@@ -1,4 +1,4 @@
-// Branding as the API takes and shows it.
+// Branding in requests and answers of the API.
 import * as z from 'zod'
 
 /** What the product is called where no operator has named it. */
@@ -36,7 +36,7 @@ const link = z.strictObject({
 
 export const brandingInput = z.strictObject({
   name: line(60).default(DEFAULT_NAME),
-  /** Of buttons and links on light pages, in mails and on invoices. */
+  /** The colour of buttons and links on light pages, in mails and on invoices. */
   color: color.nullable().default(null),
   /** The same on dark pages; null: made from `color`. */
   colorDark: color.nullable().default(null),
@@ -60,7 +60,7 @@ export const brandingView = z.object({
   sender: z.object({ name: z.string(), address: z.string() }).nullable(),
   logo: z
     .object({
-      /** Of this server; another file has another address. */
+      /** A path on this server; a new file gets a new path. */
       url: z.string(),
       type: z.enum(['png', 'jpeg']),
       width: z.number().int(),
@@ -70,6 +70,6 @@ export const brandingView = z.object({
 })
 export type BrandingView = z.infer<typeof brandingView>
 
-/** What every visitor sees: all but the sender. */
+/** The public part: everything except the sender. */
 export const publicBranding = brandingView.omit({ sender: true })
 export type PublicBranding = z.infer<typeof publicBranding>

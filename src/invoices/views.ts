@@ -1,4 +1,4 @@
-// What is said of invoices: the issuer, whom they are made out to, and the document that is fixed when one is issued.
+// Invoices: the issuer, billing details of customers, and the document that is fixed when an invoice is issued.
 import * as z from 'zod'
 import { page, time } from '../kernel/view.ts'
 
@@ -27,7 +27,7 @@ const issuerView = z.object({
   series: z.string().regex(/^[A-Z0-9]{1,10}$/),
   /** In the issuer's own country. */
   taxRate: rate,
-  /** By country: what consumers there pay instead. */
+  /** The rates for consumers in other countries, by country. */
   ratesAbroad: z.record(country, rate),
   /** Why no VAT is charged at all, such as the rule for small businesses. */
   exemption: maybe,
@@ -43,9 +43,9 @@ export type Issuer = z.infer<typeof issuerView>
 export const invoiceSettings = z.object({
   /** Null: no invoices are issued. */
   issuer: issuerView.nullable(),
-  /** Whether each month's credits that nobody has paid for yet are invoiced when it is over. */
+  /** Whether unpaid credits are invoiced at the end of each month. */
   monthly: z.boolean(),
-  /** The first day of the first month that is. */
+  /** The first day of the first invoiced month. */
   monthlySince: day.nullable(),
 })
 export type InvoiceSettings = z.infer<typeof invoiceSettings>
@@ -62,7 +62,7 @@ const billingDetails = z.object({
 })
 export type BillingDetails = z.infer<typeof billingDetails>
 
-/** With the name of the first field that is missing before something can be bought; null when none is, or no invoices are issued. */
+/** `missing`: the first field that must be filled in before a purchase; null: none, or no invoices are issued. */
 export const billingDetailsView = billingDetails.extend({ missing: maybe })
 export type BillingDetailsView = z.infer<typeof billingDetailsView>
 
@@ -88,15 +88,15 @@ const invoiceDocument = z.object({
   taxMinor: minor,
   grossMinor: minor,
   tax: invoiceTax,
-  /** When the money came, or went back; null: it is still to be paid. */
+  /** When it was paid or refunded; null: not paid yet. */
   paidOn: day.nullable(),
   dueOn: day.nullable(),
-  /** What the supply was: the day of the payment, or a month. */
+  /** The period of the supply: the day of the payment, or a month. */
   from: day,
   to: day,
   payment: maybe,
   corrects: z.object({ number: line, issuedOn: day }).nullable(),
-  /** How the issuer presented itself then; absent: without a name or colour of its own. */
+  /** The branding at that time; absent: none. */
   brand: z.object({ name: line, color: maybe }).exactOptional(),
 })
 export type InvoiceDocument = z.infer<typeof invoiceDocument>
@@ -109,7 +109,7 @@ export const invoiceView = z.object({
   customer: line,
   issuedAt: time,
   currency: line,
-  /** With the currency's decimals; those of a credit note have no sign. */
+  /** With the currency's decimals; amounts of a credit note have no sign. */
   gross: line,
   tax: line,
   payment: maybe,

@@ -48,7 +48,7 @@ export const jobFacts = z.object({
 })
 export type JobFacts = z.infer<typeof jobFacts>
 
-// Where the audit log is exported to, and how far that has come.
+// The export of the audit log and its progress.
 
 /** Of a webhook only its host, because the rest of the address may be enough to post to it. Secrets are never shown. */
 export const auditExportView = z.object({
@@ -67,19 +67,19 @@ export const auditExportView = z.object({
       }),
     ])
     .nullable(),
-  /** How long a row may wait for others to be sent with it. */
+  /** How long rows are collected before they are sent together. */
   waitSeconds: count,
-  /** Rows that were accepted, and those that wait. */
+  /** Rows that were accepted, and rows that wait. */
   sent: count,
   waiting: count,
   /** The time of the last row that was accepted. */
   sentUntil: time.nullable(),
   lastSentAt: time.nullable(),
-  /** Attempts that failed since one succeeded, and why the last one did. */
+  /** Failed attempts in a row, and the error of the last one. */
   failures: count,
   error: z.string().nullable(),
   nextAttemptAt: time.nullable(),
-  /** With which a receiver of the webhook checks that it is ours. */
+  /** The secret with which the receiver verifies the webhook. */
   secret: z.string().nullable(),
 })
 export type AuditExportView = z.infer<typeof auditExportView>

@@ -1,4 +1,4 @@
-// Accounts, limits, usage and movements as operators and owners see them.
+// Accounts, usage, movements, verification and budgets, as operators and owners see them.
 import * as z from 'zod'
 import { count, credits, time } from '../kernel/view.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
@@ -23,7 +23,7 @@ export const accountView = z.object({
 })
 export type AccountView = z.infer<typeof accountView>
 
-/** With which an account's receivers check that a webhook is genuine. */
+/** The secret with which an account's receivers verify webhooks. */
 export const webhookSecretView = z.object({ secret: z.string() })
 export type WebhookSecretView = z.infer<typeof webhookSecretView>
 
@@ -31,44 +31,44 @@ export type WebhookSecretView = z.infer<typeof webhookSecretView>
 const stop = z.enum(['rejected', 'exhausted', 'timeout', 'client_closed', 'interrupted', 'hedge_lost'])
 export type Stop = z.infer<typeof stop>
 
-/** One attempt at a vendor. A vendor that was passed over has `skipped`. */
+/** One attempt at a vendor. `skipped`: the vendor was not called. */
 const attemptView = z.object({
   /** For operators only, as are `credential`, `vendorError`, `fix` and `cost`. */
   vendor: z.string().exactOptional(),
-  /** Which of the vendor's credentials it used, by its name, where there are several. */
+  /** The name of the credential, if the vendor has several. */
   credential: z.string().exactOptional(),
-  /** The model that was asked, where the request named several. */
+  /** The model of the attempt, if the request names several. */
   product: z.string().exactOptional(),
-  /** The route's place in the catalog, from 1. */
+  /** The route's position in the catalog, from 1. */
   route: count,
-  /** From the beginning of the call to that of the attempt, and how long it took. */
+  /** From the start of the call to the start of the attempt, and the duration of the attempt. */
   startMs: count,
   ms: count,
-  /** How much of the time before it was spent in waiting for one of the vendor's places. */
+  /** The time before it that was spent waiting for a free connection slot of the vendor. */
   queuedMs: count.exactOptional(),
   skipped: z.boolean().exactOptional(),
-  /** Of the vendor's answer; null: there was none. */
+  /** The status of the vendor's answer; null: there was none. */
   status: count.nullable(),
   /** Null: it succeeded. */
   fault: z.string().nullable(),
-  /** Where it failed: connect, first-byte, idle, body or total; null where the vendor answered. */
+  /** Where it failed: connect, first-byte, idle, body or total; null: the vendor answered. */
   phase: z.string().nullable(),
   /** Such as ENOTFOUND. */
   cause: z.string().nullable(),
-  /** Of a time-out: the deadline that passed. */
+  /** For a timeout: the deadline that passed. */
   deadlineMs: count.exactOptional(),
   retried: z.boolean(),
   stopped: stop.nullable(),
-  /** The vendor's own words. */
+  /** The vendor's error text. */
   vendorError: z.string().exactOptional(),
   /** What an operator must fix: the account there, the credential or the model's name. */
   fix: z.string().exactOptional(),
-  /** What a call that was broken off cost the operator; no caller pays it. */
+  /** The operator's cost of an aborted attempt, which no caller pays. */
   cost: credits.exactOptional(),
 })
 export type AttemptView = z.infer<typeof attemptView>
 
-/** What one guardrail did: `unchecked` if it could not be asked and lets calls through then. */
+/** What one guardrail did; `unchecked`: the check failed, and the rule allows calls then. */
 const guardrailReport = z.object({
   rule: z.string(),
   on: z.enum(['request', 'answer']),
@@ -77,19 +77,19 @@ const guardrailReport = z.object({
 })
 export type GuardrailReport = z.infer<typeof guardrailReport>
 
-/** What befell a call: kept only of those that failed, needed more than one attempt, were cut short, or were changed by guardrails. */
+/** The attempt log of a call. It is stored only for calls that failed, needed more than one attempt, were cut short, or were changed by guardrails. */
 const attemptLog = z.object({
-  /** From the beginning of the call until its credits were held. */
+  /** From the start of the call until its credits were held. */
   heldMs: count.nullable(),
   attempts: z.array(attemptView),
-  /** Its parameters by name, without anything that was said; of lists, how long they were. */
+  /** Its parameters by name, without content; for lists, their length. */
   parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
-  /** What was decided about where it goes, in words. */
+  /** The routing decisions, in words. */
   decided: z.array(z.string()).exactOptional(),
   /** The caller gave no output limit, and the answer ended here because the balance or a spending limit covered no more output tokens. */
   cutAtTokens: count.exactOptional(),
   guardrails: z.array(guardrailReport).exactOptional(),
-  /** As the caller was told; null: the call succeeded, or its caller left. */
+  /** The error that the caller got; null: the call succeeded, or its caller disconnected. */
   fault: z
     .object({
       name: z.string(),
@@ -116,9 +116,9 @@ export const usageView = z.object({
   /** Empty: the call was rejected before its product was known. */
   product: z.string(),
   endpoint: z.string(),
-  /** Of a call by an agent: its session, or what its program calls itself. */
+  /** For a call by an agent: its session, or the name of its program. */
   client: z.string(),
-  /** Who spent it and for what, by name: `user`, `session` and the caller's tags. Null: none. */
+  /** The labels: `user`, `session` and the caller's tags. Null: none. */
   labels: z.record(z.string(), z.string()).nullable(),
   keyId: z.string(),
   keyName: z.string().nullable(),
@@ -131,7 +131,7 @@ export const usageView = z.object({
   estimated: z.boolean(),
   stream: z.boolean(),
   durationMs: count,
-  /** Null: no vendor's answer began. */
+  /** Null: no vendor started to answer. */
   firstByteMs: count.nullable(),
   /** Null: no vendor answered. */
   route: count.nullable(),
@@ -141,13 +141,13 @@ export const usageView = z.object({
   message: z.string().nullable(),
   /** How many calls this row stands for: of many rejected calls in a minute, some are only counted. */
   calls: count,
-  /** For operators only: what the vendor took for it. Null: not known. */
+  /** For operators only: the vendor's cost. Null: unknown. */
   cost: credits.nullable().exactOptional(),
-  /** For operators only: which of the vendor's credentials it used, by its name; `own` is the account's own. Null: the only one. */
+  /** For operators only: the name of the vendor credential; `own`: the account's BYOK key. Null: the vendor has only one. */
   credential: z.string().nullable().exactOptional(),
-  /** It went by the account's own key at the vendor, and cost the fee for that. */
+  /** It used the account's BYOK key, and cost the BYOK fee. */
   byok: z.boolean(),
-  /** For operators only: who answered it, or was tried last. Null: nobody. */
+  /** For operators only: the vendor that answered, or was tried last. Null: none. */
   vendor: z.string().nullable().exactOptional(),
 })
 export type UsageView = z.infer<typeof usageView>
@@ -156,7 +156,7 @@ export type UsageView = z.infer<typeof usageView>
 export const callView = usageView.extend({ account: z.string(), accountName: z.string() })
 export type CallView = z.infer<typeof callView>
 
-/** What agents spent, each by its session or name. */
+/** The spending of an agent, by its session or name. */
 export const clientSum = z.object({
   client: z.string(),
   requests: count,
@@ -172,17 +172,17 @@ export const usageDetail = usageView.extend({
   /** Null: it was rejected before its price was read. */
   catalogVersion: count.nullable(),
   attemptLog: attemptLog.nullable(),
-  /** What it sent and was sent is kept, and can be read. */
+  /** Whether its content is stored and can be read. */
   content: z.boolean(),
-  /** Where its trace is shown; only for operators, and if TOLLGATE_TRACE_URL says where that is. */
+  /** The address of its trace; only for operators, and if TOLLGATE_TRACE_URL is set. */
   trace: z.string().optional(),
 })
 export type UsageDetail = z.infer<typeof usageDetail>
 
 /**
- * What moves credits without a call. `grant` is a top-up; `takeback` and `correction` correct it, down and up; `payout` and `writeoff` are what becomes of the balance
- * of an account that is closed; `purchase` was paid for, and `refund` is what was taken back when money went back. `plan` is the credits of a plan's month, `code` those
- * of a code; `expiry` is what was left of credits that have ended.
+ * Movements of credits without a call. `grant` is a top-up; `takeback` and `correction` are corrections, down and up; `payout` and `writeoff` end the balance
+ * of a closed account; `purchase` was paid for, and `refund` took credits back when money was refunded. `plan` is the credits of a plan's month, `code` those
+ * of a code; `expiry` is credits that expired.
  */
 const given = z.enum([
   ...([
@@ -208,10 +208,10 @@ export const ledgerView = z.object({
   at: time,
   kind: movement,
   amount: credits,
-  /** What the balance changed by: negative for what was taken. */
+  /** The change of the balance; negative if credits were taken. */
   moved: credits,
   loss: credits,
-  /** True at that moment, and never changed afterwards. Null where nothing moved. */
+  /** The balance after the movement; it never changes later. Null: nothing moved. */
   balanceAfter: credits.nullable(),
   requestId: z.string().nullable(),
   product: z.string().nullable(),
@@ -222,19 +222,19 @@ export type LedgerView = z.infer<typeof ledgerView>
 
 const lotSource = z.enum(['bought', 'given', 'plan', 'code'])
 export type LotSource = z.infer<typeof lotSource>
-/** Of plain credits, and of lots that name none. */
+/** The priority of plain credits, and of lots without one. */
 export const PRIORITY = 50
 
-/** Credits that end, that only some products may use, or that are spent before or after others. */
+/** Credits that expire, are for some products only, or have a priority of their own. */
 const lotView = z.object({
   /** The id of the movement that granted it. */
   id: z.string(),
   source: lotSource,
   amount: credits,
-  /** What is left of it, with what running calls hold. */
+  /** What is left of it, including what running calls hold. */
   remaining: credits,
   held: credits,
-  /** Null: it does not end. */
+  /** Null: it does not expire. */
   endsAt: time.nullable(),
   /** Null: for all products. */
   products: z.array(z.string()).nullable(),
@@ -248,16 +248,16 @@ export const balanceView = z.object({
   balance: credits,
   held: credits,
   available: credits,
-  /** What of the balance is in no lot: it does not end, and is for all products. */
+  /** The part of the balance that is in no lot: it does not expire, and is for all products. */
   plain: credits,
   /** In the order in which they are spent. */
   lots: z.array(lotView),
 })
 export type BalanceView = z.infer<typeof balanceView>
 
-/** How one route of a product has done. */
+/** Figures of one route of a product. */
 export const routeFigures = z.object({
-  /** Its place in the catalog, from 1. */
+  /** Its position in the catalog, from 1. */
   route: count,
   answered: count,
   failed: count,
@@ -272,7 +272,7 @@ export const overview = z.object({
   balance: credits,
   held: credits,
   available: credits,
-  /** How long that lasts at the pace of the last seven days; null: nothing was spent in them. */
+  /** The runway at the rate of the last seven days; null: nothing was spent. */
   daysLeft: z.number().nullable(),
   series: z.array(
     z.object({
@@ -309,13 +309,13 @@ export type Verification = z.infer<typeof verification>
 
 export const verificationRun = verification.extend({
   id: z.string(),
-  /** From the beginning of the ledger; otherwise from where the last one came to. */
+  /** The whole ledger; otherwise only what is new since the last run. */
   full: z.boolean(),
   startedAt: time,
   endedAt: time.nullable(),
   /** How long it took; null while it runs. */
   durationMs: count.nullable(),
-  /** Null while it runs, and when it could not come to an end. */
+  /** Null while it runs, and if it failed. */
   ok: z.boolean().nullable(),
   progress: z.object({ accounts: count, total: count }),
   failure: z.string().nullable(),
@@ -325,42 +325,42 @@ export type VerificationRun = z.infer<typeof verificationRun>
 export const verificationState = z.object({
   running: verificationRun.nullable(),
   last: verificationRun.nullable(),
-  /** Of the night's run; null when there is none. */
+  /** The next nightly run; null: there is none. */
   nextAt: time.nullable(),
 })
 export type VerificationState = z.infer<typeof verificationState>
 
-/** What a counter of a budget says now. `max`, `used`, `held` and `left` are credits, or whole numbers of requests or tokens. */
+/** The state of a budget's counter. `max`, `used`, `held` and `left` are credits, or numbers of requests or tokens. */
 const budgetState = {
   max: credits,
   used: credits,
-  /** Of credits: what running calls hold. */
+  /** For credits: what running calls hold. */
   held: credits,
   left: credits,
-  /** Used of the maximum: 1 is all of it. */
+  /** The used fraction of the maximum: 1 is all of it. */
   share: z.number(),
-  /** When it begins anew; null: it never does, or bit by bit. */
+  /** When it starts again from zero; null: never, or it is a rolling window. */
   resetsAt: time.nullable(),
 }
 
-/** How much a value may use: a user, a tag, a session, a key, a member, a team or a project. */
+/** A budget of a user, tag, session, key, member, team or project. */
 export const budgetView = z.object({
   id: z.string(),
   name: z.string(),
   /** user, session, key, member, team, project, or a tag such as `tag:feature`. */
   scope: z.string(),
-  /** Null: a budget of its own for each value, from its first call on. */
+  /** Null: each value has a budget of its own, from its first call on. */
   value: z.string().nullable(),
   unit: z.enum(BUDGET_UNITS),
   span: z.enum(BUDGET_SPANS),
-  /** Of a rolling window. */
+  /** For a rolling window. */
   windowSeconds: count.nullable(),
   /** Calls beyond it are rejected with 429; otherwise it only counts and alerts. */
   hard: z.boolean(),
-  /** Used of the maximum, in percent, at which an alert fires; null: as the rule for limits says. */
+  /** The used percentage at which an alert is sent; null: as in the alert rule for limits. */
   alertPercent: count.nullable(),
   createdAt: time,
-  /** How many values it has counted for. */
+  /** The number of values that it counts. */
   values: count,
   ...budgetState,
 })
@@ -368,7 +368,7 @@ export type BudgetView = z.infer<typeof budgetView>
 
 export const budgetValueView = z.object({
   value: z.string(),
-  /** Its maximum was set for this value alone. */
+  /** Its maximum was set for this value only. */
   overridden: z.boolean(),
   ...budgetState,
 })

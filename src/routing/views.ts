@@ -74,11 +74,11 @@ const TOOL_STATES = ['listed', 'changed', 'gone', 'unpriced', 'off', 'not-chosen
 const foreignTool = z.object({
   /** Its name at the server. */
   tool: z.string(),
-  /** Its id in the catalog; null: it is not chosen. */
+  /** Its id in the catalog; null: it was not chosen. */
   id: z.string().nullable(),
   state: z.enum(TOOL_STATES),
   title: z.string().nullable(),
-  /** In the server's own words. */
+  /** The server's text. */
   description: z.string(),
   inputSchema: z.record(z.string(), z.unknown()),
   outputSchema: z.record(z.string(), z.unknown()).nullable(),
@@ -86,9 +86,9 @@ const foreignTool = z.object({
   /** In the catalog's form. */
   pricing: z.unknown(),
   resultsMax: count.nullable(),
-  /** Names the definition that the server lists now; null: it lists none that can be sold. */
+  /** The digest of the definition that the server lists now; null: it lists none that can be sold. */
   digest: z.string().nullable(),
-  /** Where the listed definition differs from the one that was agreed to. */
+  /** The differences between the listed and the approved definition. */
   changes: z.array(z.object({ field: z.string(), before: z.string().nullable(), after: z.string().nullable() })),
   /** Why it cannot be sold. */
   problem: z.string().nullable(),
@@ -123,7 +123,7 @@ export const toolServerView = z.object({
   lastAnsweredAt: time.nullable(),
   /** Why the last request failed. */
   error: z.string().nullable(),
-  /** Calls through this process since its start, and the last that failed. */
+  /** Calls of this process since its start, and the last error. */
   calls: z.object({ requests: count, errors: count, lastError: z.string().nullable() }),
   tools: z.array(foreignTool),
 })
