@@ -288,6 +288,8 @@ test('refused domains hold for names below them and in every script', async () =
     assert.match((await browser(`203.0.113.${i}`)('POST', '/public/sign-up', { email })).message, /not accepted/, email)
   assert.equal((await browser()('POST', '/public/sign-up', { email: 'a@notthrowaway.example' })).status, 200)
   assert.equal((await g.operator('PUT', '/sign-up', { mode: 'open', blockedDomains: ['no domain'] })).status, 400)
+  const old = await g.operator<{ message: string }>('PUT', '/sign-up', { mode: 'open', refusedDomains: [] })
+  assert.match(old.data.message, /`refusedDomains` is called `blockedDomains` now/)
   await configure({ mode: 'domain', domains: ['corp.example'] })
   assert.match(
     (await browser()('POST', '/public/sign-up', { email: 'a@corp.example.evil.example' })).message,
