@@ -47,7 +47,7 @@ export function checkAccessNames(names: readonly string[], endpoints: readonly E
   }
 }
 
-/** Also accepts the path of an endpoint. */
+/** Suggests a name for an unknown one, which may be the path of an endpoint. */
 function nearestName(asked: string, endpoints: readonly EndpointSpec[]): string | undefined {
   const path = asked.replace(/^[A-Z]+ /, '').replace(/\/$/, '')
   const at = endpoints.find((spec) => spec.path === path || spec.aliases.includes(path))

@@ -156,7 +156,7 @@ function vendorIn({ vendors }: CatalogInput, name: string): CatalogInput['vendor
   return vendor
 }
 
-/** If a model has routes in several formats to the vendor, only the first route stays. */
+/** Changes the format of a model's text routes to the vendor. If there are several, only the first stays. */
 function inFormat(routes: readonly Route[], name: string, format: TextProtocolName): readonly Route[] {
   const isText = ({ protocol, vendor }: Route) => vendor === name && TEXT_PROTOCOLS.some((one) => one === protocol)
   const first = routes.find(isText)

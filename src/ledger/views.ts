@@ -44,7 +44,7 @@ const attemptView = z.object({
   /** From the start of the call to the start of the attempt, and the duration of the attempt. */
   startMs: count,
   ms: count,
-  /** The time before it that was spent waiting for a free connection slot of the vendor. */
+  /** The time before it that was spent waiting for one of the vendor's concurrency slots. */
   queuedMs: count.exactOptional(),
   skipped: z.boolean().exactOptional(),
   /** The status of the vendor's answer; null: there was none. */

@@ -93,7 +93,7 @@ const connectBody = z.strictObject({
   models: z.array(chosen).max(500).optional(),
   markup: factor.optional(),
   creditsPerDollar: factor.default('100'),
-  /** Without it, models that would be sold below cost are rejected. */
+  /** Without it, nothing is applied if a model would be sold below cost. */
   belowCost: z.boolean().default(false),
   note: text(200, 0).default(''),
 })
