@@ -119,6 +119,8 @@ export class Books {
   readonly #counted = new Map<string, { readonly key: string; readonly tokens: number; readonly atMs: number }>()
   /** All that had a hold or a lease, for good. */
   readonly #covered = new Map<string, Covered>()
+  /** By call: dead processes that had admitted it with a lease, until others have taken that lease. */
+  readonly #orphans = new Map<string, string>()
   /** Calls that have spent something. */
   readonly #spenders = new Set<string>()
   readonly #entered: Array<{ readonly id: string; readonly tokens: number; readonly cameMs: number }> = []
@@ -200,16 +202,27 @@ export class Books {
       if (!this.#counted.has(id)) this.#counted.set(id, { key, tokens, atMs })
     const leased = new Map<string, number>()
     for (const { process, amount } of leases) leased.set(process, (leased.get(process) ?? 0) + amount)
+    const isTaken = (process: string) =>
+      name === 'ledger_expire' && (leased.get(process) ?? 0) < (this.#leased.get(process) ?? 0)
+    for (const [id, process] of this.#orphans)
+      if (ended.has(id) || isTaken(process)) {
+        this.#orphans.delete(id)
+        if (!ended.has(id)) this.#unhold(id)
+      }
     for (const [id, call] of this.#admitted) {
       if (!this.#counted.has(id)) {
         this.#leasedCalls += 1
         this.#counted.set(id, call)
       }
       const { process, amount, excused } = call
-      if (ended.has(id) || process.dead) this.#admitted.delete(id)
-      else if (name === 'ledger_expire' && (leased.get(process.id) ?? 0) < (this.#leased.get(process.id) ?? 0))
-        this.#excuse(id, call)
-      else if (!own.has(id) && !excused) open.set(process.id, (open.get(process.id) ?? 0) + (written.get(id) ?? amount))
+      if (ended.has(id) || process.dead) {
+        this.#admitted.delete(id)
+        if (process.dead && !own.has(id)) this.#orphans.set(id, process.id)
+      } else if (isTaken(process.id)) {
+        call.excused = true
+        this.#unhold(id)
+      } else if (!own.has(id) && !excused)
+        open.set(process.id, (open.get(process.id) ?? 0) + (written.get(id) ?? amount))
     }
     this.#leased = leased
     return [...open]
@@ -217,8 +230,7 @@ export class Books {
       .map(([process, amount]) => `${process} has admitted ${amount} on a lease of ${leased.get(process) ?? 0}`)
   }
 
-  #excuse(id: string, call: Admitted): void {
-    call.excused = true
+  #unhold(id: string): void {
     const covered = this.#covered.get(id)
     if (covered) covered.unheld = true
   }
@@ -264,8 +276,9 @@ export class Books {
   #limits({ counters, holds, leases, journal, spent }: State): string[] {
     const wrong: string[] = []
     const ended = new Set(spent.map((row) => row.id))
-    /** What a process lost by its death is no request: its place is free again. */
-    const lost = new Set(spent.filter(({ isCall }) => !isCall).map(({ id }) => id))
+    /** What a process lost by its death, a hold or what its lease covered, is no request: its place is free again. */
+    const released = new Set(spent.filter(({ isCall }) => !isCall).map(({ id }) => id))
+    const isLost = (id: string) => released.has(id) || this.#covered.get(id)?.unheld === true
     const beyond = this.#beyond(actual({ journal, spent }), 'unheld')
     for (const { account, scope, name, unit, max, used, soft } of counters) {
       if (account === '') continue
@@ -282,7 +295,7 @@ export class Books {
       }
       if (unit === 'calls' && own.length > max) wrong.push(`${scope} has ${own.length} calls at once of ${max}`)
       const calls = [...this.#counted].map(([id, call]) => ({ id, ...call }))
-      const lately = calls.filter((call) => within(call) && !lost.has(call.id))
+      const lately = calls.filter((call) => within(call) && !isLost(call.id))
       if (name !== 'budget') wrong.push(...this.#minute(`${name} of ${scope}`, { unit, max }, lately, ended))
       else if (unit === 'requests') {
         // One that is settled after all counts, though others may have had its place.
