@@ -221,8 +221,14 @@ async function openStore(options: GatewayOptions, publicUrl: () => string) {
     ...{ database, changes, world, pepper: secrets.key('api-key') },
     unknownPerMinute: config.TOLLGATE_UNKNOWN_KEYS_PER_MINUTE,
   })
-  const environment = config.credential
-  const credentials = await openCredentials({ database, changes, world, audit, secrets, environment })
+  const credentials = await openCredentials({
+    database,
+    changes,
+    world,
+    audit,
+    secrets,
+    environment: config.vendorKeys,
+  })
   const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
   const branding = await openBranding({ database, changes, audit })
   const upstream = createUpstream({ world })

@@ -343,8 +343,8 @@ export const SETTINGS: Readonly<Record<string, z.ZodType>> = schema.shape
 
 export type Config = Readonly<z.output<typeof schema>> & {
   readonly dataDirectory: string
-  /** Variables that the catalog names for vendors' credentials are read by name, from here. */
-  readonly credential: (name: string) => string | undefined
+  /** The variables that a catalog may name as a vendor's credential, with their values. */
+  readonly vendorKeys: ReadonlyMap<string, string>
   /** The variables by which clouds tell a program who it is. */
   readonly workload: (name: string) => string | undefined
   /** Any variable: for the command line, whose user named it. The gateway itself reads only its settings and credentials. */
@@ -386,8 +386,7 @@ export function readConfig(environment: Environment = { ...process.env }): Confi
     ...result.data,
     dataDirectory: resolve(result.data.TOLLGATE_DATA),
     codexHome: environment.CODEX_HOME || join(homedir(), '.codex'),
-    credential: (name: string) =>
-      !isVendorKey(name) || isSample(environment[name]) ? undefined : environment[name] || undefined,
+    vendorKeys: new Map(Object.entries(given).filter(isVendorKey)),
     workload: (name: string) => (WORKLOAD_VARIABLES.has(name) ? environment[name] || undefined : undefined),
     environment: (name: string) => environment[name] || undefined,
     warnings: strangers.map((name) => `${name} is no setting and is ignored; ${hintAt(name)}`),
@@ -398,8 +397,9 @@ const VENDOR_KEY = /(?:^|_)(?:KEY|TOKEN)(?:_|$)/
 const OTHERS = /^(?:TOLLGATE_|PG|POSTGRES|AWS_(?!BEARER_TOKEN)|SSH_)|(?:^|_)(?:SECRET|PASSWORD|PRIVATE)(?:_|$)/
 
 /** What a vendor may be sent of the environment, whatever a catalog or an operator names: nothing that the gateway, its database or the system is set up by. */
-function isVendorKey(name: string): boolean {
-  return VENDOR_KEY.test(name) && !OTHERS.test(name) && !(name in schema.shape)
+function isVendorKey(variable: [string, string | undefined]): variable is [string, string] {
+  const [name, value] = variable
+  return VENDOR_KEY.test(name) && !OTHERS.test(name) && !(name in schema.shape) && !isSample(value)
 }
 
 function hintAt(stranger: string): string {

@@ -114,7 +114,7 @@ async function settingsOf(config: Config): Promise<Settings> {
     host: config.HOST,
     codexHome: config.codexHome,
     server,
-    credential: config.credential,
+    credential: (name) => config.vendorKeys.get(name),
     environment: config.environment,
     version: VERSION,
   }

@@ -109,8 +109,7 @@ export async function startOperatorServer(
   const pepper = secrets.key('api-key')
   const apiKeys = createApiKeys({ database, changes, world, pepper, unknownPerMinute: 60 })
   const credentials = await openCredentials({
-    ...{ database, changes, world, audit, secrets },
-    environment: (name) => environment.get(name),
+    ...{ database, changes, world, audit, secrets, environment },
   })
   const accounts = createAccounts({ database, world, ledger, audit, changes })
   const keys = createKeys({ database, changes, catalog, world, audit, accounts, ledger, pepper })

@@ -77,7 +77,7 @@ test('the sample values of secret.example.yaml are refused by name, and a sample
       () => readConfig({ TOLLGATE_SECRET: 'x'.repeat(40), [name]: value }),
       new RegExp(`${name}: is the sample of secret.example.yaml`),
     )
-  assert.equal(readConfig({ OPENAI_API_KEY: credential }).credential('OPENAI_API_KEY'), undefined)
+  assert.equal(readConfig({ OPENAI_API_KEY: credential }).vendorKeys.get('OPENAI_API_KEY'), undefined)
   const { status, stderr } = run(['serve'], samples)
   assert.equal(status, 1)
   assert.match(stderr, /TOLLGATE_SECRET: is the sample/)
@@ -102,9 +102,9 @@ test('what the gateway itself is set up by is no credential that a vendor could 
     },
   }
   const theirs = { OPENAI_API_KEY: 'sk-1', MY_VENDOR_KEY_2: 'sk-2', AWS_BEARER_TOKEN_BEDROCK: 'sk-3', HF_TOKEN: 'sk-4' }
-  const { credential } = readConfig({ ...own, ...theirs })
-  for (const name of Object.keys(own)) assert.equal(credential(name), undefined, name)
-  for (const [name, value] of Object.entries(theirs)) assert.equal(credential(name), value, name)
+  const { vendorKeys } = readConfig({ ...own, ...theirs })
+  for (const name of Object.keys(own)) assert.equal(vendorKeys.get(name), undefined, name)
+  for (const [name, value] of Object.entries(theirs)) assert.equal(vendorKeys.get(name), value, name)
 })
 
 test('a proxy that is no address or range is refused in a sentence', () => {

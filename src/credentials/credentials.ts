@@ -38,7 +38,8 @@ export async function openCredentials(options: {
   world: World
   audit: Audit
   secrets: Secrets
-  environment: (name: string) => string | undefined
+  /** The vendor keys of the environment, which come before stored ones. */
+  environment: ReadonlyMap<string, string>
 }): Promise<Credentials> {
   const { database, changes, world, audit, environment } = options
   const key = options.secrets.key('credential')
@@ -72,9 +73,9 @@ export async function openCredentials(options: {
   }
 
   return {
-    get: (name) => environment(name) ?? stored.get(name),
+    get: (name) => environment.get(name) ?? stored.get(name),
     source(name) {
-      if (environment(name) !== undefined) return 'env'
+      if (environment.has(name)) return 'env'
       return stored.has(name) ? 'stored' : 'none'
     },
     get unreadable() {

@@ -545,7 +545,7 @@ test('a credential that was sealed under another secret, or moved from another r
   const open = (root: string) =>
     openCredentials({
       ...{ database, changes, audit, world: realWorld },
-      ...{ secrets: createSecrets(root), environment: () => undefined },
+      ...{ secrets: createSecrets(root), environment: new Map() },
     })
   const stranger = await open('another root secret of at least 32 bytes')
   assert.equal(stranger.get('TEXTWORKS_API_KEY'), undefined)

@@ -59,7 +59,7 @@ before(async () => {
   accounts = createAccounts({ database, world: realWorld, ledger, audit, changes })
   const secrets = createSecrets('a secret for tests, of more than thirty-two bytes')
   const credentials = await openCredentials({
-    ...{ database, changes, world: realWorld, audit, secrets, environment: () => undefined },
+    ...{ database, changes, world: realWorld, audit, secrets, environment: new Map() },
   })
   const branding = await openBranding({ database, changes, audit })
   const invoices = createInvoices({ database, world: realWorld, audit })
