@@ -1,6 +1,8 @@
 // Labels of a paid call: who spent it, and for what. They come from our own headers, from members that the formats have for them, and from the
 // session headers of agents. They are stored with the call. Headers are never sent to a vendor; members of the body are, as their format says.
+
 import { createHash } from 'node:crypto'
+import type { RequestHeaders } from '../catalog/query.ts'
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { type Fault, invalid } from '../kernel/fault.ts'
 import { LABEL_NAME } from '../kernel/label.ts'
@@ -12,7 +14,7 @@ export type Labels = Readonly<Record<string, string>>
 
 interface LabelSource {
   /** Of the request, by lower-case names. Absent: there is none. */
-  readonly header?: ((name: string) => string | undefined) | undefined
+  readonly headers?: RequestHeaders | undefined
   readonly body: Readonly<Record<string, unknown>>
   /** The text format of the endpoint; absent: it has none. */
   readonly format?: string | undefined
@@ -32,12 +34,12 @@ const RESERVED: ReadonlySet<string> = new Set(['user', 'session', 'client'])
 const WITH_METADATA: ReadonlySet<string> = new Set(['openai-chat', 'openai-responses'])
 
 /** Rejects with the field: a label that is dropped silently would be missing in a budget. */
-export function readLabels({ header, body, format }: LabelSource): Labels | undefined {
-  const tags = header?.(TAGS)
+export function readLabels({ headers, body, format }: LabelSource): Labels | undefined {
+  const tags = headers?.[TAGS]
   const metadata = format !== undefined && WITH_METADATA.has(format) ? body.metadata : undefined
   const agent = format === 'anthropic-messages' ? agentOf(body.metadata) : undefined
   const user = agent?.user ?? textOf(body.safety_identifier) ?? textOf(body.user)
-  const session = header && sessionOf(header, agent?.session)
+  const session = headers && sessionOf(headers, agent?.session)
   if (!tags && !isObject(metadata) && user === undefined && !session) return undefined
   const labels: Record<string, string> = {}
   if (isObject(metadata)) addMetadata(labels, metadata)
@@ -83,15 +85,15 @@ function problemOf(value: string): string | undefined {
   return /\p{Cc}/u.test(value) || !value.isWellFormed() ? 'must not hold control characters' : undefined
 }
 
-function sessionOf(header: (name: string) => string | undefined, fromBody: string | undefined): string | undefined {
-  const own = header(SESSION)
+function sessionOf(headers: RequestHeaders, fromBody: string | undefined): string | undefined {
+  const own = headers[SESSION]
   if (own) {
     const problem = problemOf(own)
     if (problem) throw invalid(`"${SESSION}" ${problem}.`, SESSION)
     return own
   }
   for (const name of SESSION_HEADERS) {
-    const value = header(name)
+    const value = headers[name]
     // Other programs may use the same headers differently, so an invalid value is not an error.
     if (value && problemOf(value) === undefined) return value
   }

@@ -267,15 +267,15 @@ async function withPictures(body: Buffer, lease: ByteLease): Promise<RequestBody
 /** Of a data endpoint the parameters stand in the body, by their names; the body itself, if it takes one, as `body`. */
 function asParts(json: JsonText, { path, params: fields, body: takes }: DataEndpointSpec) {
   const params: Record<string, string> = {}
-  const headers = new Map<string, string>()
+  const headers: Record<string, string> = {}
   const query = new URLSearchParams()
   let body: RequestBody = { json }
   for (const [name, value] of Object.entries(json.value)) {
     if (takes && name === 'body') body = { json: readJson(Buffer.from(JSON.stringify(value))) }
     else if (typeof value === 'object') throw invalid(`"${name}" must be a text, a number or true or false.`, name)
     else if (path.includes(`{${name}}`)) params[name] = String(value)
-    else if (fields[name]?.in === 'header') headers.set(name.toLowerCase(), String(value))
+    else if (fields[name]?.in === 'header') headers[name.toLowerCase()] = String(value)
     else query.append(name, String(value))
   }
-  return { params, query: query.toString(), body, header: (name: string) => headers.get(name) }
+  return { params, query: query.toString(), body, headers }
 }

@@ -1,6 +1,7 @@
 // The public API: one route per endpoint of the catalog's list and for each of its aliases, directly on Node's requests and responses. The key is
 // checked from the headers before a body is read. Whatever is thrown on the way is answered here, in the words of the endpoint's surface.
-import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from 'node:http'
+
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { type ApiKeys, type Principal, requireEndpoint } from '../admission/api-key.ts'
@@ -12,6 +13,7 @@ import { isId } from '../catalog/field.ts'
 import { type FreeId, SOCKETS, type SocketId } from '../catalog/generation.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { endpointsOf } from '../catalog/product.ts'
+import type { RequestHeaders } from '../catalog/query.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -105,7 +107,7 @@ type Refused = (fault: Fault, request: RequestContext) => void
 export class RequestContext {
   readonly id: string
   readonly raw: IncomingMessage
-  readonly headers: IncomingHttpHeaders
+  readonly headers: RequestHeaders
   readonly method: string
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
@@ -119,7 +121,7 @@ export class RequestContext {
   constructor(raw: IncomingMessage, id: string, route: Route, params: Readonly<Record<string, string>>) {
     this.id = id
     this.raw = raw
-    this.headers = raw.headers
+    this.headers = raw.headers as RequestHeaders // Only `set-cookie` is a list there, and nobody reads it.
     this.method = raw.method ?? ''
     this.route = route
     this.params = params
@@ -272,7 +274,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
   /** A key that is known is let in at once; a promise would cost every call turns of the queue. */
   function authenticate(request: RequestContext): Principal | Promise<Principal> {
     const { headers, raw, route } = request
-    const xApiKey = (route.surface === 'gemini' ? googleKey(request) : undefined) ?? firstOf(headers['x-api-key'])
+    const xApiKey = (route.surface === 'gemini' ? googleKey(request) : undefined) ?? headers['x-api-key']
     const header = { authorization: headers.authorization, xApiKey }
     const known = keys.known(header, linkOf(raw.socket).key)
     if (known) return known
@@ -504,13 +506,9 @@ function keyUnknown(): never {
   throw new Fault('key_unknown')
 }
 
-function firstOf(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header
-}
-
 /** Where Google's SDKs, and its examples for curl, put a key. */
 function googleKey(request: RequestContext): string | undefined {
-  return firstOf(request.headers['x-goog-api-key']) ?? new URLSearchParams(rawQuery(request)).get('key') ?? undefined
+  return request.headers['x-goog-api-key'] ?? new URLSearchParams(rawQuery(request)).get('key') ?? undefined
 }
 
 function recordedCall({ id: requestId, method, raw, principal }: RequestContext, rule: RecordingPolicy): Call {

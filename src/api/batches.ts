@@ -16,7 +16,6 @@ import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
 import type { Caller } from '../server/caller.ts'
 import { rawQuery } from '../server/server.ts'
 import type { HandlersOf, RequestContext } from './api.ts'
-import { headerOf } from './paid.ts'
 
 interface BatchDeps {
   readonly files: Files
@@ -97,7 +96,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
     async 'batches/create'(request, out) {
       const order = readOrder(readJson(jsonBody(request)), request.principal)
       // Its metadata describes the batch, and each line has labels of its own.
-      const own = readLabels({ header: (name) => headerOf(request, name), body: {} })
+      const own = readLabels({ headers: request.headers, body: {} })
       const place = storedPlace(request.principal)
       const labels = own || place ? { ...own, ...place } : null
       return send(out, viewBatch(await batches.create({ ...order, labels }, viewerOf(request))))

@@ -10,7 +10,6 @@ import { objectOf, text } from '../protocols/check.ts'
 import { RealtimeSession } from '../protocols/media/openai-realtime/session.ts'
 import { jsonBody } from '../server/body.ts'
 import type { HandlersOf } from './api.ts'
-import { headerOf } from './paid.ts'
 
 interface ClientSecretDeps extends ArriveDeps {
   readonly clientSecrets: ClientSecrets
@@ -28,13 +27,12 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
       const { value } = readJson(jsonBody(request))
       const session = objectOf(value.session)
       const model = text(session.model) ?? ''
-      const { principal } = request
+      const { principal, headers } = request
       const { user, safety_identifier } = value
       const body = { json: readJson(Buffer.from(JSON.stringify({ model, user, safety_identifier }))) }
-      const header = (name: string) => headerOf(request, name)
       const spec = SOCKETS.realtime as PaidSpec // It sells realtime.
       // What the session would be refused for is said now.
-      const { labels } = readFor({ spec, principal, params: {}, query: '', body, header }, deps).asked
+      const { labels } = readFor({ spec, principal, params: {}, query: '', body, headers }, deps).asked
       new RealtimeSession(model).told(readJson(Buffer.from(JSON.stringify({ type: 'session.update', session }))))
       if (JSON.stringify(session).length > SESSION_CHARS_MAX)
         throw invalid(

@@ -76,9 +76,8 @@ async function handleResponse(
     const goesOn = await deps.background.goingOn(json, principal.accountId)
     return handle(request, out, { spec, body: { ...body, json: goesOn } }, deps)
   }
-  const header = (name: string) => headerOf(request, name)
   const accepted = await deps.background.accept({
-    ...{ principal, spec, json, header, idempotencyKey: idempotencyKeyOf(request) },
+    ...{ principal, spec, json, headers: request.headers, idempotencyKey: idempotencyKeyOf(request) },
   })
   if (accepted.streams) return deps.background.follow(accepted, NOTHING_YET, out)
   out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)
@@ -90,11 +89,10 @@ function handle(
   { spec, body }: { spec: PaidSpec; body: Taken },
   deps: PaidDeps,
 ): Promise<void> {
-  const { id: requestId, principal, params } = request
-  const header = (name: string) => headerOf(request, name)
-  const cacheHeader = cacheHeaderOf(header('x-tollgate-cache'))
+  const { id: requestId, principal, params, headers } = request
+  const cacheHeader = cacheHeaderOf(headers['x-tollgate-cache'])
   const { asked, catalog } = readFor(
-    { spec, principal, params, query: rawQuery(request), body, header, cacheHeader },
+    { spec, principal, params, query: rawQuery(request), body, headers, cacheHeader },
     deps,
   )
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
@@ -105,10 +103,10 @@ function handle(
   const { digest } = body
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
   // Headers that name other models or vendors or what becomes of the answer are part of what was asked.
-  const others = key === undefined ? [] : [...routingHeaders(header), ...[header(JSON_HEADER) ?? []].flat()]
+  const others = key === undefined ? [] : [...routingHeaders(headers), ...[headers[JSON_HEADER] ?? []].flat()]
   const asText = others.length === 0 ? digest : [String(digest), ...others].join('\n')
   const idempotency = key === undefined || asText === undefined ? undefined : { key, digest: asText }
-  const arrival = { requestId, principal, endpoint: spec.id, out, header, idempotency }
+  const arrival = { requestId, principal, endpoint: spec.id, out, headers, idempotency }
   return serve(arrive(arrival, asked, catalog, deps.path), deps.path)
 }
 
@@ -197,10 +195,5 @@ function cacheHeaderOf(header: string | undefined): boolean | undefined {
 }
 
 function idempotencyKeyOf(request: RequestContext): string | undefined {
-  return readIdempotencyKey(headerOf(request, 'idempotency-key'))
-}
-
-export function headerOf({ headers }: RequestContext, name: string): string | undefined {
-  const value = headers[name]
-  return Array.isArray(value) ? value[0] : value
+  return readIdempotencyKey(request.headers['idempotency-key'])
 }

@@ -24,7 +24,6 @@ import { type CallerSocket, CLOSE } from '../server/sockets.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import { openVendorSocket, type VendorListener, type VendorSocket } from '../upstream/socket.ts'
 import type { RequestContext, SocketHandle, SocketSession } from './api.ts'
-import { headerOf } from './paid.ts'
 import { VendorResponse } from './vendor-response.ts'
 
 type Json = Record<string, unknown>
@@ -297,14 +296,13 @@ class LiveSession {
   }
 
   #arrive(call: RequestContext, json: JsonText, out: ResponseSink, realtime?: RealtimeLink): { arrived: Arrived } {
-    const { principal, id: requestId } = call
-    const header = (name: string) => headerOf(call, name)
+    const { principal, headers, id: requestId } = call
     const body = realtime ? { json, realtime } : { json }
     const { secret } = this.#session
     const known = secret && { known: { labels: secret.labels } }
-    const incoming = { spec: SPEC, principal, params: {}, query: '', body, header, ...known }
+    const incoming = { spec: SPEC, principal, params: {}, query: '', body, headers, ...known }
     const { asked, catalog } = readFor(incoming, this.#deps)
-    const arrival = { requestId, principal, endpoint: SPEC.id, out, header }
+    const arrival = { requestId, principal, endpoint: SPEC.id, out, headers }
     return { arrived: arrive(arrival, asked, catalog, this.#deps.path) }
   }
 

@@ -17,7 +17,7 @@ import { type CallerSocket, CLOSE } from '../server/sockets.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
 import { bytesOf, SseDecoder } from '../upstream/sse.ts'
 import type { RequestContext, SocketHandle, SocketSession } from './api.ts'
-import { handleSmall, headerOf, type PaidDeps } from './paid.ts'
+import { handleSmall, type PaidDeps } from './paid.ts'
 
 interface ResponseSocketDeps extends PaidDeps {
   /** For what is remembered of conversations. */
@@ -135,9 +135,8 @@ class Conversations {
 
   /** Nothing is generated and nothing is owed: what was sent is checked and remembered. */
   async #warmUp(call: RequestContext, json: JsonText, items: string, lane: string | undefined): Promise<void> {
-    const { principal } = call
-    const header = (name: string) => headerOf(call, name)
-    readFor({ spec: this.#spec, principal, params: {}, query: '', body: { json }, header }, this.#deps)
+    const { principal, headers } = call
+    readFor({ spec: this.#spec, principal, params: {}, query: '', body: { json }, headers }, this.#deps)
     const { world } = this.#deps.path
     const seconds = Math.floor(world.nowMs() / 1000)
     const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 }

@@ -27,7 +27,6 @@ import { offers, routesFor } from '../routing/route.ts'
 import { jsonBody } from '../server/body.ts'
 import { rawQuery } from '../server/server.ts'
 import type { Handle, HandlersOf, RequestContext } from './api.ts'
-import { headerOf } from './paid.ts'
 
 interface StoredDeps extends VendorObjectDeps {
   readonly background: Background
@@ -286,13 +285,12 @@ async function serveFree(
   { spec, out, catalog, model, uid, json: sent, ask }: FreeCall,
   { path, byokKeys, read }: VendorObjectDeps,
 ): Promise<void> {
-  const { id: requestId, principal } = request
+  const { id: requestId, principal, headers } = request
   const { accountId: account, keyId, firstKeyId } = principal
   const { document } = catalog
   const own = byokKeys.use(account, model, catalog, model.routes)
-  const header = (name: string) => headerOf(request, name)
-  const preference = readPreference({ json: NO_BODY, spec, principal, header }, document)
-  const labels = { ...readLabels({ header, body: {}, format: undefined }), ...principal.place }
+  const preference = readPreference({ json: NO_BODY, spec, principal, headers }, document)
+  const labels = { ...readLabels({ headers, body: {}, format: undefined }), ...principal.place }
   const whose = { account, keys: [keyId, firstKeyId], products: [uid], isModel: true, labels }
   const guard = document.guardrails && read.guardrails.find(document, whose)
   const reread = (json: JsonText): Read => {
@@ -304,7 +302,7 @@ async function serveFree(
     return { paidRequest, product: model, routes, preference, ...(own ? { own } : {}), guard: guarded }
   }
   const asked = reread(guard && sent ? guard.redact(sent) : (sent ?? NO_BODY))
-  await serve(arrive({ requestId, principal, endpoint: spec.id, out, header }, asked, catalog, path), path)
+  await serve(arrive({ requestId, principal, endpoint: spec.id, out, headers }, asked, catalog, path), path)
 }
 
 /** What is asked of the gateway, and of no vendor. */

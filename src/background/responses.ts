@@ -1,8 +1,10 @@
 // Background responses: accepted at once, run on the paid path when there is capacity, and stored until the caller fetches them. They work with
 // any text model, whether or not its vendor has such a feature.
+
 import { createHash } from 'node:crypto'
 import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
 import type { Labels } from '../admission/labels.ts'
+import type { RequestHeaders } from '../catalog/query.ts'
 import { catalogFor } from '../catalog/store.ts'
 import type { Database } from '../database/database.ts'
 import { statement } from '../database/database.ts'
@@ -77,7 +79,7 @@ export interface Background {
     readonly principal: Principal
     readonly spec: PaidSpec
     readonly json: JsonText
-    readonly header: (name: string) => string | undefined
+    readonly headers: RequestHeaders
     readonly idempotencyKey: string | undefined
   }): Promise<Found>
   /** Streams the events after number `after`, until the response has ended. */
@@ -196,16 +198,16 @@ export function startBackground(deps: BackgroundDeps): Background {
 
   return {
     goingOn,
-    async accept({ principal, spec, json, header, idempotencyKey }) {
+    async accept({ principal, spec, json, headers, idempotencyKey }) {
       const { accountId, keyId } = principal
-      const [beside] = routingHeaders(header)
+      const [beside] = routingHeaders(headers)
       // Only the body is stored until it runs.
       if (beside !== undefined)
         throw invalid('For background responses, send "models" and "provider" in the body.', beside.split(':', 1)[0])
       const request = await goingOn(readyToRun(json), accountId)
       const catalog = catalogFor(accountId, deps.catalog.current)
       const { paidRequest, labels } = read(
-        { spec, catalog, principal, params: {}, query: '', body: { json: request }, header },
+        { spec, catalog, principal, params: {}, query: '', body: { json: request }, headers },
         deps.read,
       )
       const id = PREFIX + (idempotencyKey === undefined ? newId(world) : nameOf(accountId, idempotencyKey))

@@ -9,10 +9,13 @@ import { checkCompleteMonths, daysOf, parseLatest, parseRawQuery, readValue, typ
 /** Names and values in the order of the table. */
 export type NormalisedQuery = ReadonlyArray<readonly [name: string, value: string]>
 
+/** The headers of a request, by lower-case names. */
+export type RequestHeaders = Readonly<Record<string, string | undefined>>
+
 /** Values outside the query: the path's parameters, decoded, and the headers. */
 interface Beside {
   readonly path?: Readonly<Record<string, string>>
-  readonly header?: ((name: string) => string | undefined) | undefined
+  readonly headers?: RequestHeaders | undefined
 }
 
 export function readQuery(
@@ -63,14 +66,14 @@ function encodeQuery(query: NormalisedQuery): string {
 function readGiven(
   spec: DataEndpointSpec,
   given: ReadonlyMap<string, string>,
-  { path = {}, header }: Beside,
+  { path = {}, headers }: Beside,
 ): Map<string, string> {
   const names = Object.keys(spec.params).filter((name) => spec.params[name]?.in === undefined)
   for (const name of given.keys()) if (!names.includes(name)) throw unknownName(name, names)
   const values = new Map<string, string>()
   for (const [name, field] of Object.entries(spec.params)) {
     const value =
-      field.in === 'path' ? path[name] : field.in === 'header' ? header?.(name.toLowerCase()) : given.get(name)
+      field.in === 'path' ? path[name] : field.in === 'header' ? headers?.[name.toLowerCase()] : given.get(name)
     if (value !== undefined) values.set(name, readValue(name, field, value))
     else if (field.required) throw invalid(`${name} is required: ${allowedText(field)}.`, name)
   }

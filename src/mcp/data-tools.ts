@@ -88,20 +88,19 @@ function exampleOf({ params, body }: DataEndpointSpec, required: readonly string
 /** Turns the arguments into the query that a caller of the endpoint would send; the endpoint then validates it. */
 function asRequest({ params, path, body: takes }: DataEndpointSpec, args: Arguments): Request {
   const inPath: Record<string, string> = {}
-  const headers = new Map<string, string>()
+  const headers: Record<string, string> = {}
   const query = new URLSearchParams()
   const body = takes ? objectArgument(args, 'body') : undefined
   for (const [name, given] of Object.entries(args)) {
     if (given === null || given === undefined || (takes && name === 'body')) continue
     const value = plainValue(name, given, params[name])
     if (path.includes(`{${name}}`)) inPath[name] = value
-    else if (params[name]?.in === 'header') headers.set(name.toLowerCase(), value)
+    else if (params[name]?.in === 'header') headers[name.toLowerCase()] = value
     else query.append(name, value)
   }
   return {
-    ...{ params: inPath, query: query.toString() },
+    ...{ params: inPath, query: query.toString(), headers },
     ...(body ? { body: Buffer.from(JSON.stringify(body)) } : {}),
-    ...(headers.size > 0 ? { header: (name: string) => headers.get(name) } : {}),
   }
 }
 

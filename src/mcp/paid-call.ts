@@ -1,6 +1,8 @@
 // A paid tool call. It builds the same PaidRequest as the HTTP endpoint would from the same parameters, and uses the same functions to parse,
 // hold, serve and settle. Only the response sink differs.
+
 import { estimate } from '../admission/admit.ts'
+import type { RequestHeaders } from '../catalog/query.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
@@ -31,7 +33,7 @@ export interface Request {
   /** The JSON body of a POST. */
   readonly body?: Buffer
   /** Parameters that stand in headers. */
-  readonly header?: (name: string) => string | undefined
+  readonly headers?: RequestHeaders
 }
 
 interface Paid {
@@ -48,15 +50,15 @@ export async function callEndpoint(
   const lease = spec.largeBody ? await leaseFor(request, call, deps) : undefined
   try {
     const body = await bodyOf(spec, request, lease)
-    const { principal, requestId, idempotencyKey: key, client, header } = call
-    const { params = {}, query = '', header: given } = request
+    const { principal, requestId, idempotencyKey: key, client, headers } = call
+    const { params = {}, query = '', headers: given } = request
     const reading = {
       spec,
       principal,
       params,
       query,
       body,
-      header: given ? (name: string) => given(name) ?? header(name) : header,
+      headers: { ...headers, ...given },
       ...(call.request._meta?.progressToken === undefined ? {} : { onProgress: call.progress }),
     }
     const { asked, catalog } = readFor(reading, deps)
@@ -70,7 +72,7 @@ export async function callEndpoint(
     askConsent(call, costMax !== undefined && costMax < most ? costMax : most)
     const out = new BufferedSink(call.signal, ANSWER_BYTES_MAX)
     const idempotency = key === undefined ? undefined : { key, digest: JSON.stringify(call.args) }
-    const arrival = { requestId, principal, endpoint: `mcp:${tool}`, out, client, header, idempotency }
+    const arrival = { requestId, principal, endpoint: `mcp:${tool}`, out, client, headers, idempotency }
     const arrived = { ...arrive(arrival, asked, catalog, deps.path), costMax }
     await recorded(serve(arrived, deps.path), out, recordingOf(spec, request, call, deps))
     return taken(out)

@@ -1,4 +1,5 @@
 // A tool: an endpoint in the form that an agent sees.
+
 import {
   type CallToolResult,
   type ContentBlock,
@@ -10,6 +11,7 @@ import {
 import type { Principal } from '../admission/api-key.ts'
 import type { JsonSchema } from '../catalog/endpoint.ts'
 import type { Field } from '../catalog/field.ts'
+import type { RequestHeaders } from '../catalog/query.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
@@ -27,8 +29,8 @@ export interface ToolCaller {
   readonly newRequestId: () => string
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
-  /** Reads a header of the HTTP request, by its lower-case name. */
-  readonly header: (name: string) => string | undefined
+  /** Of the HTTP request. */
+  readonly headers: RequestHeaders
   /** Path and query of the server address that the client is configured with. */
   readonly path: string
   readonly query: URLSearchParams

@@ -59,7 +59,7 @@ export function createTransport(offer: Offer): (call: FetchCall) => Promise<Resp
     guests.set(request, {
       principal,
       signal: request.signal,
-      header: (name) => request.headers.get(name) ?? undefined,
+      headers: Object.fromEntries(request.headers),
       newRequestId: () => ids.pop() ?? `req_${newId(offer.world)}`,
       path: url.pathname,
       query: url.searchParams,
@@ -137,7 +137,7 @@ async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq
       // A client may take a request back without leaving.
       signal: AbortSignal.any([guest.signal, mcpReq.signal]),
       costMax: readCost(costMax),
-      idempotencyKey: readIdempotencyKey(keyOf(mcpReq._meta) ?? guest.header('idempotency-key')),
+      idempotencyKey: readIdempotencyKey(keyOf(mcpReq._meta) ?? guest.headers['idempotency-key']),
       progress(done, total, message) {
         if (token === undefined) return
         const about = { ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) }
@@ -158,8 +158,8 @@ async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq
 }
 
 /** In older protocol revisions a request does not name its program, so the session id or the user agent stands in. */
-function clientOf({ header }: ToolCaller, name: string | undefined): string {
-  const said = header('mcp-session-id') || name || header('user-agent')?.split(' ')[0] || ''
+function clientOf({ headers }: ToolCaller, name: string | undefined): string {
+  const said = headers['mcp-session-id'] || name || headers['user-agent']?.split(' ')[0] || ''
   return said
     .replaceAll(/[\p{Cc}\p{Cf}]/gu, '')
     .trim()

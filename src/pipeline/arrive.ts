@@ -1,8 +1,10 @@
 // Builds the call from a request, for all sources alike: HTTP, tools of agents, lines of batches, background responses.
+
 import { createHash } from 'node:crypto'
 import type { Principal } from '../admission/api-key.ts'
 import { hashRequest } from '../admission/idempotency.ts'
 import { agentByUserAgent } from '../admission/labels.ts'
+import type { RequestHeaders } from '../catalog/query.ts'
 import { type Catalog, type CatalogStore, catalogFor } from '../catalog/store.ts'
 import { readJson } from '../kernel/json.ts'
 import { readImageBody } from '../protocols/media/openai-images/body.ts'
@@ -14,7 +16,7 @@ import { type Incoming, type PaidSpec, type Read, type ReadDeps, type RequestBod
 /** The caller, and where the answer goes. */
 interface Arrival extends Pick<Arrived, 'requestId' | 'principal' | 'endpoint' | 'out' | 'client'> {
   /** Of the request, by lower-case names. Absent: there is none. */
-  readonly header?: (name: string) => string | undefined
+  readonly headers?: RequestHeaders
   /** What the key is bound to: the body, or a hash of it. */
   readonly idempotency?:
     | { readonly key: string; readonly digest: string | Buffer; readonly keepsAll?: true | undefined }
@@ -43,12 +45,12 @@ export function readFor(
 
 /** Written out, because copying objects for every call costs. */
 export function arrive(
-  { requestId, principal, endpoint, out, client, header, idempotency }: Arrival,
+  { requestId, principal, endpoint, out, client, headers, idempotency }: Arrival,
   { paidRequest, product, routes, cache, own, labels, fallbacks, guard, preference, decided, shadow }: Read,
   catalog: Catalog,
   { world }: Pick<PathDeps, 'world'>,
 ): Arrived {
-  const callerHeaders = header ? forwarded(header) : NONE
+  const callerHeaders = headers ? forwarded(headers) : NONE
   return {
     requestId,
     principal,
@@ -57,7 +59,7 @@ export function arrive(
     routes,
     catalog,
     endpoint,
-    client: client ?? agentByUserAgent(header?.('user-agent')),
+    client: client ?? agentByUserAgent(headers?.['user-agent']),
     labels,
     startedMs: world.elapsedMs(),
     out,
@@ -85,13 +87,13 @@ function questionOf(key: string, { clientFormat }: Read['paidRequest'], headers:
     .digest('base64')
 }
 
-function forwarded(header: (name: string) => string | undefined): Record<string, string> {
-  const headers: Record<string, string> = {}
+function forwarded(headers: RequestHeaders): Record<string, string> {
+  const kept: Record<string, string> = {}
   for (const name of FORWARDED) {
-    const value = header(name)
-    if (value !== undefined) headers[name] = value
+    const value = headers[name]
+    if (value !== undefined) kept[name] = value
   }
-  return headers
+  return kept
 }
 
 /** A JSON body of a paid endpoint. */

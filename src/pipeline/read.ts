@@ -1,9 +1,11 @@
 // What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of product (readers.ts),
 // by which the paid endpoints and the quote read alike. A request that is rejected here has sent and held nothing.
+
 import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import { type Labels, readLabels, requireLabels } from '../admission/labels.ts'
 import type { Route } from '../catalog/document.ts'
 import { type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
+import type { RequestHeaders } from '../catalog/query.ts'
 import type { RoutingRule } from '../catalog/routing-rules.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
 import { isToolSpec } from '../catalog/tool-servers.ts'
@@ -57,7 +59,7 @@ export interface Incoming extends Whose {
   readonly query: string
   readonly body: RequestBody
   /** Of the request, by lower-case names. Absent: there is none. */
-  readonly header?: ((name: string) => string | undefined) | undefined
+  readonly headers?: RequestHeaders | undefined
   /** Of a tool call whose caller asked for progress notifications. */
   readonly onProgress?: OnProgress | undefined
   /** Of background work: the labels of the request that started it. */
@@ -120,11 +122,11 @@ export interface ReadDeps {
 }
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
-  const { body, spec, principal, header, catalog } = incoming
+  const { body, spec, principal, headers, catalog } = incoming
   requireChoice({ ...incoming, json: body.json }, catalog.document)
   const rules = catalog.document.routing?.rules
   const ruled = rules && rulesFor(incoming, rules, deps)
-  const preference = readPreference({ json: body.json, spec, principal, header, ruled }, catalog.document)
+  const preference = readPreference({ json: body.json, spec, principal, headers, ruled }, catalog.document)
   const plain = preference
     ? { ...incoming, preference, ruled, body: { ...body, json: withoutProvider(body.json, spec) } }
     : incoming
@@ -275,8 +277,8 @@ const MODELS_MAX = 4
 
 /** The models to try in turn, from the body's `models` or the header; undefined: only one is named. */
 function modelsOf(incoming: Preferring, deps: ReadDeps): readonly string[] | undefined {
-  const { header, body } = incoming
-  const named = header?.(FALLBACK)
+  const { headers, body } = incoming
+  const named = headers?.[FALLBACK]
   const listed = body.json.member('models') ? body.json.value.models : undefined
   if (named === undefined && (listed === undefined || listed === null)) return undefined
   if (named !== undefined && listed !== undefined)
@@ -308,9 +310,9 @@ function isTooLong({ paidRequest, product }: Read): boolean {
   return (paidRequest.inputTokensLikely ?? 0) >= contextTokens
 }
 
-function labelsOf({ header, body, spec, principal, ordered, known }: Incoming): Labels | undefined {
+function labelsOf({ headers, body, spec, principal, ordered, known }: Incoming): Labels | undefined {
   if (known) return known.labels
-  const own = readLabels({ header, body: isToolSpec(spec) ? {} : body.json.value, format: spec.format })
+  const own = readLabels({ headers, body: isToolSpec(spec) ? {} : body.json.value, format: spec.format })
   const labels = ordered ? { ...ordered, ...own } : own
   if (principal.requiredLabels) requireLabels(principal.requiredLabels, labels)
   return principal.place ? { ...labels, ...principal.place } : labels

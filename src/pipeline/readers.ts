@@ -58,7 +58,7 @@ const NO_MODEL: ModelFacts = {
 const NO_DATA_TRAITS = dataTraits.parse({})
 
 function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  const { json, wish } = readJsonWish(withPreset(incoming, deps), incoming.header?.(JSON_HEADER))
+  const { json, wish } = readJsonWish(withPreset(incoming, deps), incoming.headers?.[JSON_HEADER])
   const uid = readModelName(json)
   const model = modelAt(incoming.catalog, uid)
   const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
@@ -189,7 +189,7 @@ function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps)
 function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   if (isToolSpec(incoming.spec)) return readTool(incoming.spec, incoming, deps)
   const { world, pageTokens } = deps
-  const { catalog, principal, params, query, header } = incoming
+  const { catalog, principal, params, query, headers } = incoming
   const spec = incoming.spec as DataEndpointSpec
   const product = findDataProduct(catalog, spec.product)
   const priced = product ? countedUnits(product.pricing) : new Set<Unit>()
@@ -200,7 +200,7 @@ function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
       ? readSocialRequest(spec, params, query, { traits: product?.traits ?? NO_DATA_TRAITS, perRow: priced.has('row') })
       : readDataRequest(
           spec,
-          { query, params, header, json },
+          { query, params, headers, json },
           { nowMs: world.nowMs(), priced, bridges: bridgesOf(product, spec, catalog), ...(tokens ? { tokens } : {}) },
         )
   if (!product?.enabled) throw new Fault('not_found', { message: 'This endpoint is not enabled.' })

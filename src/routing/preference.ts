@@ -1,5 +1,6 @@
 // The routing preference of a call: which routes it may take and in which order, from its body, headers, key and rules of the catalog. Calls
 // without any of these have none.
+
 import * as z from 'zod'
 import type { Principal } from '../admission/api-key.ts'
 import type { CatalogDocument, Route, Vendor } from '../catalog/document.ts'
@@ -11,6 +12,7 @@ import {
   type Sort,
   takesProvider,
 } from '../catalog/preference-body.ts'
+import type { RequestHeaders } from '../catalog/query.ts'
 import type { RoutingRule } from '../catalog/routing-rules.ts'
 import type { Product } from '../catalog/store.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
@@ -63,27 +65,27 @@ interface Said {
   readonly json: JsonText
   readonly spec: EndpointSpec
   readonly principal: Pick<Principal, 'routing'>
-  readonly header?: ((name: string) => string | undefined) | undefined
+  readonly headers?: RequestHeaders | undefined
   /** Rules of the catalog that match the call. */
   readonly ruled?: readonly RoutingRule[] | undefined
 }
 
 /** The headers about models and vendors, which are part of what is asked. */
-export function routingHeaders(header: (name: string) => string | undefined): string[] {
+export function routingHeaders(headers: RequestHeaders): string[] {
   return CHOICE_HEADERS.flatMap((name) => {
-    const value = header(name)
+    const value = headers[name]
     return value === undefined ? [] : [`${name}: ${value}`]
   })
 }
 
 /** Callers may choose vendors and other models, unless the catalog or the key says that they may not. */
-export function requireChoice({ json, spec, principal, header }: Choosing, { routing }: CatalogDocument): void {
+export function requireChoice({ json, spec, principal, headers }: Choosing, { routing }: CatalogDocument): void {
   const byCatalog = routing?.callerChoice === false
   if (!byCatalog && principal.routing?.callerChoice !== false) return // The usual case.
   const fields = [...(takesProvider(spec) ? ['provider'] : []), ...(spec.sells === 'text' ? ['models'] : [])]
   const param =
     fields.find((name) => json.member(name) && json.value[name] !== null) ??
-    CHOICE_HEADERS.find((name) => header?.(name) !== undefined)
+    CHOICE_HEADERS.find((name) => headers?.[name] !== undefined)
   if (param === undefined) return
   const who = byCatalog
     ? 'This gateway does not let callers choose vendors or fallback models ("routing.callerChoice" in its catalog is false)'
@@ -91,13 +93,13 @@ export function requireChoice({ json, spec, principal, header }: Choosing, { rou
   throw new Fault('access_denied', { message: `${who}. Leave out "${param}".`, param })
 }
 
-type Choosing = Pick<Said, 'json' | 'spec' | 'principal' | 'header'>
+type Choosing = Pick<Said, 'json' | 'spec' | 'principal' | 'headers'>
 
 /** Undefined, at no cost, if the call has no preference. */
 export function readPreference(said: Said, document: CatalogDocument): Preference | undefined {
-  const { json, spec, principal, header, ruled } = said
+  const { json, spec, principal, headers, ruled } = said
   const provider = takesProvider(spec) && json.member('provider') ? json : undefined
-  const [vendors, regions, price] = header ? [header(VENDORS), header(REGIONS), header(MAX_PRICE)] : []
+  const [vendors, regions, price] = headers ? [headers[VENDORS], headers[REGIONS], headers[MAX_PRICE]] : []
   const own = principal.routing
   if (!provider && vendors === undefined && regions === undefined && price === undefined && !own && !ruled)
     return undefined
@@ -138,19 +140,19 @@ function ofCatalog({ name, only, ignore, regions }: RoutingRule): Rule[] {
 
 interface Caller {
   readonly principal: Pick<Principal, 'keyId' | 'firstKeyId'>
-  readonly header?: ((name: string) => string | undefined) | undefined
+  readonly headers?: RequestHeaders | undefined
   readonly labels: Readonly<Record<string, string>> | undefined
   readonly model: unknown
 }
 
 /** Undefined: none of the rules is for this call. */
 export function matchingRules(rules: readonly RoutingRule[], caller: Caller): readonly RoutingRule[] | undefined {
-  const { principal, header, labels, model } = caller
+  const { principal, headers: sent, labels, model } = caller
   const found = rules.filter(
     ({ when: { keys, labels: labelled, headers, models } }) =>
       (!keys || keys.some((key) => key === principal.keyId || key === principal.firstKeyId)) &&
       Object.entries(labelled ?? {}).every(([name, value]) => labels?.[name] === value) &&
-      Object.entries(headers ?? {}).every(([name, value]) => header?.(name) === value) &&
+      Object.entries(headers ?? {}).every(([name, value]) => sent?.[name] === value) &&
       (!models || models.some((one) => one === model)),
   )
   return found.length === 0 ? undefined : found

@@ -5,7 +5,7 @@ import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalo
 import { boundOf, countOf, type Known } from '../../catalog/expression.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
 import { isJsonType, requestSchema } from '../../catalog/product.ts'
-import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
+import { type NormalisedQuery, type RequestHeaders, readQuery, vendorAddress } from '../../catalog/query.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { JsonText } from '../../kernel/json.ts'
 import { redact } from '../../kernel/redact.ts'
@@ -29,7 +29,7 @@ export interface DataRequest extends PaidRequest {
 interface AskedData {
   readonly query: string
   readonly params?: Readonly<Record<string, string>>
-  readonly header?: ((name: string) => string | undefined) | undefined
+  readonly headers?: RequestHeaders | undefined
   readonly json?: JsonText
 }
 
@@ -62,8 +62,8 @@ const NO_BRIDGES: ReadonlyMap<string, Bridge> = new Map()
 
 export function readDataRequest(spec: DataEndpointSpec, asked: AskedData, rules: Rules): DataRequest {
   const { priced = ONLY_CALLS, tokens, nowMs } = rules
-  const { header, params = {} } = asked
-  const query = openedToken(spec, readQuery(spec, asked.query, nowMs, { path: params, header }), tokens)
+  const { headers, params = {} } = asked
+  const query = openedToken(spec, readQuery(spec, asked.query, nowMs, { path: params, headers }), tokens)
   const json = spec.body ? asked.json : undefined
   if (spec.body && json) checkBody(spec, json)
   const bridges = rules.bridges ?? NO_BRIDGES
