@@ -13,7 +13,7 @@ import { until } from './until.ts'
 let pagesEnd = Number.POSITIVE_INFINITY
 let answer: object | undefined
 let gate = Promise.resolve()
-let told: { pages?: number[]; model: string }
+let told: { pages?: number[]; model: string; provider?: unknown }
 const vendor = createServer(async (request, response) => {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)
@@ -88,6 +88,7 @@ test('the vendor is told every page that is held for, and read pages are paid', 
     [{ document: HERE, pages: [4, 2, 4] }, 2],
     [{ document: HERE, pages: '0-3, 7,2' }, 5],
     [{ document: HERE }, 50],
+    [{ document: HERE, pages: [1], provider: { only: ['reader'] } }, 1],
     [{ document: { type: 'image_url', image_url: 'https://example.com/a.png' } }, 1],
     [{ document: { image_url: { url: 'https://example.com/a.png' } } }, 1],
     [{ document: of('data:image/png;base64,aaaa') }, 1],
@@ -102,8 +103,8 @@ test('the vendor is told every page that is held for, and read pages are paid', 
     const { status, body: got } = await read(body, key)
     assert.equal(status, 200, JSON.stringify(got))
     assert.deepEqual(
-      [told.model, told.pages?.length, got.model, got.pages.length],
-      ['their-ocr', pages, 'reader', pages],
+      [told.model, told.pages?.length, told.provider, got.model, got.pages.length],
+      ['their-ocr', pages, undefined, 'reader', pages],
     )
     const { charged, held, endpoint } = await row(id)
     assert.deepEqual([charged, held, endpoint], [BigInt(pages) * CREDIT, BigInt(pages) * CREDIT, 'ocr'])
@@ -195,6 +196,7 @@ test('what is wrong with a request is said by the field, and nothing is held', a
     [{ document: HERE, pages: '0-999999,1000000' }, 'pages'],
     [{ document: of(pdf(tree(51))) }, 'document'],
     [{ document: HERE, table_format: 'csv' }, 'table_format'],
+    [{ document: HERE, provider: { only: ['nobody'] } }, 'provider'],
   ]
   for (const [body, param] of cases) {
     const { status, body: got } = await read(body, key)

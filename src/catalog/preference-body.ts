@@ -84,11 +84,12 @@ const MODELS_SCHEMA: JsonSchema = {
   description: 'Models to ask in turn when one fails.',
 }
 
-const KINDS: ReadonlySet<unknown> = new Set(['text', 'embedding', 'rerank', 'moderation', 'speech', 'image'])
+/** Orders of videos and parameters of data products have no members for the gateway. */
+const WITHOUT: ReadonlySet<unknown> = new Set(['video', 'data'])
 
 /** Whether requests to this endpoint may have `provider` in their body. */
 export const takesProvider = ({ sells, form, body }: Pick<EndpointSpec, 'sells' | 'form' | 'body'>): boolean =>
-  KINDS.has(sells) && form !== true && body !== undefined
+  sells !== undefined && !WITHOUT.has(sells) && form !== true && body !== undefined
 
 /** Adds the members for the gateway to a body's schema. */
 export function withRouting<Entry extends Pick<EndpointSpec, 'sells' | 'form' | 'body'>>(entry: Entry): Entry {
