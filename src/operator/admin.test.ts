@@ -658,7 +658,7 @@ test('usage sums up by product, key, status and endpoint, to what the calls were
   const csv = await ask('GET', `/accounts/${account}/usage/sums?by=key`, undefined, { accept: 'text/csv' })
   assert.match(
     csv.text,
-    /^at,group,name,requests,errors,refused,charged,latencyMsAvg,inputTokens,outputTokens\r\n.*,key_x,,1,0,0,/,
+    /^at,group,name,requests,errors,rejected,charged,latencyMsAvg,inputTokens,outputTokens\r\n.*,key_x,,1,0,0,/,
   )
   const latency = await ask<UsageLatency>('GET', `/accounts/${account}/usage/latency?by=endpoint`)
   assert.deepEqual(latency.data.groups.map(({ group }) => group).sort(), ['chat', 'responses'])
