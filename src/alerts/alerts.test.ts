@@ -35,3 +35,17 @@ test('of what probes find for all one process a minute tells; a breaker of its o
     await alerts.stop()
   }
 })
+
+test('settings that cannot be opened are said in the log: nobody receives alerts by the defaults', async () => {
+  const said: unknown[] = []
+  const options = {
+    ...{ world: { ...realWorld, after: () => () => undefined }, secrets: { key: () => Buffer.alloc(32) } },
+    ...{ log: { ...silentLog, error: (fields: unknown) => said.push(fields) } },
+    database: {
+      query: async () => [{ scope: 'acc_1', sealed: Buffer.from('of another key, and long enough for one') }],
+    },
+  }
+  const alerts = createAlerts(options as unknown as Parameters<typeof createAlerts>[0]) // Of the rest it needs nothing here.
+  assert.deepEqual((await alerts.settings('acc_1')).receivers, [])
+  assert.deepEqual(said, [{ scope: 'acc_1' }])
+})

@@ -246,13 +246,23 @@ interface SettingRow {
 }
 
 /** Receiver addresses are sealed in the database, because anybody who knows a webhook's address can post to its channel. */
-function createSettings({ database, secrets, world }: { database: Database; secrets: Secrets; world: World }) {
+function createSettings({
+  database,
+  secrets,
+  world,
+  log,
+}: Pick<AlertsOptions, 'database' | 'secrets' | 'world' | 'log'>) {
   const DEFAULTS: AlertSettings = { rules: alertRules.parse({}), receivers: [] }
   const placeOf = (scope: string) => `alert_setting:${scope}`
   function open({ scope, sealed }: SettingRow): AlertSettings {
     const text = unseal(secrets.key('alert'), placeOf(scope), sealed)
     const read = text === undefined ? undefined : alertSettings.safeParse(JSON.parse(text))
-    return read?.success ? read.data : DEFAULTS
+    if (read?.success) return read.data
+    log.error(
+      { scope },
+      'stored alert settings cannot be read, so the defaults apply: nobody receives alerts until they are stored again',
+    )
+    return DEFAULTS
   }
   return {
     async of(scope: string): Promise<AlertSettings> {
