@@ -29,6 +29,7 @@ import { mountDocs } from './docs/routes.ts'
 import { createExports } from './exports/exports.ts'
 import { createVendorReports } from './exports/reconcile.ts'
 import { createGuardrails, type Guardrails } from './guardrails/chain.ts'
+import type { Cost } from './identity/password.ts'
 import { createInvoices } from './invoices/invoices.ts'
 import { createAuditExport } from './jobs/audit-export.ts'
 import { createMailer, type Mailer } from './jobs/delivery.ts'
@@ -91,6 +92,8 @@ export interface GatewayOptions {
   readonly groupMetrics?: () => Promise<string>
   /** The pace of jobs, for tests. */
   readonly jobs?: Partial<JobTiming>
+  /** What a password's hash costs, for tests. */
+  readonly passwordCost?: Cost
 }
 
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
@@ -161,7 +164,7 @@ export async function createGateway(options: GatewayOptions) {
     ...{ reports: load.reports, prober: load.prober, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers, toolConnections },
     test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
-    system: systemOf(options, store, jobs),
+    ...{ system: systemOf(options, store, jobs), passwordCost: options.passwordCost },
   })
   await office.tokens.adopt(options.operatorToken)
   mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })

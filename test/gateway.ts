@@ -8,6 +8,7 @@ import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
+import type { Cost } from '../src/identity/password.ts'
 import type { JobTiming } from '../src/jobs/job.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'
@@ -21,6 +22,9 @@ import { until } from './until.ts'
 
 export const SECRET = 'a secret for tests, of more than thirty-two bytes'
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
+
+/** Hashes that take a millisecond. What passwords really cost is tested in src/identity/password.test.ts. */
+export const CHEAP: Cost = { memoryKiB: 64, passes: 1 }
 
 export interface TestGateway {
   readonly url: string
@@ -102,6 +106,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     operatorToken: OPERATOR_TOKEN,
     sandboxUrl: () => sandbox.url,
     jobs: options.jobs ?? FAST,
+    passwordCost: CHEAP,
   })
   const checkAnswered = checkAnswers(gateway.app)
   options.hook?.(gateway.app)

@@ -56,6 +56,7 @@ import { createGuardedFetch } from '../src/upstream/guard.ts'
 import { createVerifier } from '../src/verify/runs.ts'
 import { checkAnswers } from './answers.ts'
 import { bookedBefore, freshDatabase } from './database.ts'
+import { CHEAP } from './gateway.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
 
 /** Nothing is sent here. */
@@ -85,9 +86,6 @@ export interface OperatorServer {
   readonly environment: Map<string, string>
   close(): Promise<void>
 }
-
-/** Hashes that take a millisecond, for tests that are not about their cost. */
-export const CHEAP: Cost = { memoryKiB: 64, passes: 1 }
 
 const nobody = async (): Promise<never> => {
   throw new Fault('not_found')

@@ -47,7 +47,6 @@ const FOR_TESTS = [
   'src/catalog/traits.ts#TextTraitsGiven',
   'src/postgres/binaries.ts#findPackage',
   'src/operator/console.ts#ConsoleDeps',
-  'src/identity/password.ts#Cost',
   'src/identity/password.ts#COST',
   'src/identity/totp.ts#totpAt',
   'src/jobs/engine.ts#EngineOptions',

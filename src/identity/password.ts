@@ -30,7 +30,7 @@ export interface Passwords {
 
 const derive = promisify(argon2)
 
-export function createPasswords({ world, cost = COST }: { world: World; cost?: Cost }): Passwords {
+export function createPasswords({ world, cost = COST }: { world: World; cost?: Cost | undefined }): Passwords {
   const semaphore = new Semaphore({
     unitsMax: AT_ONCE,
     waitersMax: WAITING_MAX,

@@ -10,7 +10,7 @@ import { createFlows } from '../identity/flows.ts'
 import { createLogin, type Login } from '../identity/login.ts'
 import { createMembers } from '../identity/members.ts'
 import { createOwnDeletion } from '../identity/own-deletion.ts'
-import { createPasswords } from '../identity/password.ts'
+import { type Cost, createPasswords } from '../identity/password.ts'
 import { createPeople, type People } from '../identity/people.ts'
 import { createScim } from '../identity/scim.ts'
 import { createBrowsers, createSessions } from '../identity/sessions.ts'
@@ -74,6 +74,7 @@ type OperatorApiParts = Omit<
   readonly mails: boolean
   readonly guard: Pick<GuardedFetch, 'request' | 'check'>
   readonly connections: Connections
+  readonly passwordCost: Cost | undefined
 }
 
 export function openOperatorApi(app: FastifyInstance, parts: OperatorApiParts): OperatorApi {
@@ -86,7 +87,7 @@ export function openOperatorApi(app: FastifyInstance, parts: OperatorApiParts): 
     database,
     world,
     audit,
-    passwords: createPasswords({ world }),
+    passwords: createPasswords({ world, cost: parts.passwordCost }),
     attempts: createAttempts(database),
     browsers,
     sessions,
