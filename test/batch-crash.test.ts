@@ -10,14 +10,17 @@ import { verifyLedger } from '../src/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import type { JobProcessOptions } from './job-process.ts'
+import { runs } from './runs.ts'
 import { until } from './until.ts'
 
-const LINES = 45
-const KILLS = 2
+const LINES = runs(24, 45)
+const KILLS = runs(1, 2)
 const NEVER_MS = 3_600_000
 
 let fresh: FreshDatabase
 let g: TestGateway
+/** The gateway that was not killed yet: it goes on in the next test. */
+let now: Awaited<ReturnType<typeof startProcess>>
 const children: ChildProcess[] = []
 after(async () => {
   for (const child of children) child.kill('SIGKILL')
@@ -62,7 +65,7 @@ test('batches and responses in the background go on after kill -9, each answered
     url: '/v1/chat/completions',
     body: { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: `Line ${i}. [[wait=60]]` }] },
   }))
-  let now = await startProcess()
+  now = await startProcess()
   const content = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'))
   const file = await client(now.url).files.create({ file: await toFile(content, 'lines.jsonl'), purpose: 'batch' })
   const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
@@ -160,7 +163,6 @@ test('a response that is cancelled right before kill -9 shows what is paid for o
   }
   // Killed when the cancellation was answered, and as soon as it stands in the database.
   for (const waits of [true, false]) {
-    const now = await startProcess()
     const story = { model: 'alpha-5.4', input: 'A story. [[chunks=1500]] [[slow=20]]', background: true } as const
     let id = ''
     const patient = new OpenAI({ apiKey: key, baseURL: `${now.url}/v1`, maxRetries: 20 })
@@ -177,9 +179,9 @@ test('a response that is cancelled right before kill -9 shows what is paid for o
     // Twenty seconds of silence, at once.
     await database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 hour'` })
     await g.gateway.ledger.sweep()
-    const next = await startProcess()
+    now = await startProcess()
     await until(async () => !(await background(id)).open)
-    const answer = await fetch(`${next.url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })
+    const answer = await fetch(`${now.url}/v1/responses/${id}`, { headers: { authorization: `Bearer ${key}` } })
     const shown = (await answer.json()) as { status: string; output: unknown[]; usage?: { output_tokens: number } }
     // What is settled on a lease is in the ledger a moment later.
     await until(async () => (await database.query({ text: 'select 1 from journal limit 1' })).length === 0)
@@ -196,9 +198,6 @@ test('a response that is cancelled right before kill -9 shows what is paid for o
       [shown.status, shown.output.length > 0, (shown.usage?.output_tokens ?? 0) > 0],
       ['cancelled', isPaid, isPaid],
     )
-    await next.kill()
-    await database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 hour'` })
-    await g.gateway.ledger.sweep()
   }
   await g.settled()
   const { problems } = await verifyLedger(database, storedCatalogs(database))
