@@ -616,18 +616,18 @@ test('a search over 100,000 accounts takes less than 50 ms, whatever is searched
     text: `insert into account (id, name) select 'acc_0' || i, 'Company number ' || i || ' ' || md5(i::text) from generate_series(1, 100000) i`,
   })
   await server.database.query({ text: 'analyze account' })
-  const best = async (q: string): Promise<number> => {
-    let bestMs = Number.POSITIVE_INFINITY
-    for (let i = 0; i < 10 && bestMs >= 50; i++) {
-      const startedMs = performance.now()
-      await ask('GET', `/accounts?q=${encodeURIComponent(q)}`)
-      bestMs = Math.min(bestMs, performance.now() - startedMs)
-    }
-    return bestMs
+  const msOf = async (q: string): Promise<number> => {
+    const startedMs = performance.now()
+    await ask('GET', `/accounts?q=${encodeURIComponent(q)}`)
+    return performance.now() - startedMs
   }
-  const hostileMs = await best('%_%_%_%_%_%_%'.repeat(5))
-  // On a machine that is busy with something else, nothing is fast: then it is compared with a plain word.
-  if (hostileMs >= 50) assert.ok(hostileMs < 2 * (await best('zebra')), `it took ${hostileMs} ms`)
+  let [hostileMs, plainMs] = [Number.POSITIVE_INFINITY, 0]
+  // On a machine that is busy with something else, nothing is fast: so it is compared with a plain word, in turns.
+  for (let turn = 0; turn < 30 && hostileMs >= 50 && hostileMs >= 2 * plainMs; turn++) {
+    hostileMs = Math.min(hostileMs, await msOf('%_%_%_%_%_%_%'.repeat(5)))
+    plainMs = Math.min(plainMs || Number.POSITIVE_INFINITY, await msOf('zebra'))
+  }
+  assert.ok(hostileMs < 50 || hostileMs < 2 * plainMs, `it took ${hostileMs} ms, and a plain word ${plainMs} ms`)
 })
 
 test('usage sums up by product, key, status and endpoint, to what the calls were charged', async () => {
