@@ -18,7 +18,7 @@ const CALLERS = 64
 const MUCH = 1_000_000_000
 const ROUNDS = 3
 /** Until each process has met each of a thousand callers often enough to know them. */
-const WARM_UP_MS = 4_000
+const WARM_UP_MS = 12_000
 const LIMITS = ['none', 'system spendPerDay', 'requestsPerMinute of each account'] as const
 /** Each process goes through the accounts in an order of its own, as callers do who know nothing of each other. */
 const STRIDES = [7, 11, 13, 17]
@@ -34,7 +34,7 @@ interface Orders {
 /** One of the processes: says how many calls were paid. */
 async function child({ connection, place, accounts, seconds }: Orders): Promise<void> {
   const database = openDatabase({ connection: { ...connection } })
-  const ledger = createLedger({ database, world, processId: `bench-${place}` })
+  const ledger = createLedger({ database, world, processId: `bench-${process.pid}` })
   await ledger.sweep()
   const ids = idsOf(accounts)
   const stride = STRIDES[place] ?? 1
