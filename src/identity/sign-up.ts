@@ -115,6 +115,11 @@ const LOOK = statement(
   'sign_up_look',
   `select email, made_by from invite where digest = $1 and kind = 'sign-up' and expires_at > now()`,
 )
+/** In one order: two links of one mailbox that are used at once would otherwise wait for each other. */
+const LOCK_LINKS = statement(
+  'sign_up_lock',
+  `select 1 from invite where kind = 'sign-up' and email = $1 order by digest for update`,
+)
 const END_OTHERS = statement('sign_up_end', `delete from invite where kind = 'sign-up' and email = $1`)
 const TAKE_CREDITS = statement(
   'starting_credit_take',
@@ -275,6 +280,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       const hash = await hashCounted(deps, password, visit)
       const mine = { ...by, actor: email }
       return database.transaction(async (tx) => {
+        await tx.query(LOCK_LINKS, [email])
         const [used] = await tx.query(USE, [digest])
         if (!used) throw linkUnknown()
         await tx.query(END_OTHERS, [email])
