@@ -108,7 +108,7 @@ const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 /** Undecided operations that an account with a queue of its own may have. Further calls are rejected. */
 const ISOLATED_MAX = 256
-/** They are rejected one by one, at this distance, after a wait of no more than this: callers who are rejected at one moment all return at one moment, and calls of others wait behind them. */
+/** They are rejected one by one, this far apart: callers who are rejected at one moment all return at one moment, and calls of others wait behind them. A call that would wait longer than `REJECT_WAIT_MS` is rejected at once, so that few wait. */
 const REJECT_EVERY_MS = 2
 const REJECT_WAIT_MS = 2_000
 /** Processes that lease the missing credits poll twice a second; after these waits the credits will not be returned. */
@@ -330,8 +330,11 @@ export function createLedger(options: LedgerOptions): Ledger {
     const of = undecided.get(account)
     if (of && of.count >= ISOLATED_MAX && queue.isIsolated(account)) {
       const nowMs = world.elapsedMs()
-      of.rejectedMs = Math.min(Math.max(of.rejectedMs + REJECT_EVERY_MS, nowMs), nowMs + REJECT_WAIT_MS)
-      await sleep(world, of.rejectedMs - nowMs)
+      const atMs = Math.max(of.rejectedMs + REJECT_EVERY_MS, nowMs)
+      if (atMs - nowMs <= REJECT_WAIT_MS) {
+        of.rejectedMs = atMs
+        await sleep(world, atMs - nowMs)
+      }
       throw new Fault('unavailable', {
         message: 'Too many calls of this account wait to be posted. Nothing was charged; try again shortly.',
         ...{ retryAfterSeconds: 1, internal: { why: 'the account’s queue is full' }, counted: true },
