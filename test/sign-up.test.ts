@@ -339,6 +339,22 @@ test('by invitation, only who was invited gets in', async () => {
   assert.equal((await browser()('POST', `/public/sign-up/${token}`, { password: PASSWORD })).status, 404)
 })
 
+test('of two links for a new password that are used at once, one replaces it', async () => {
+  const email = 'both@example.com'
+  await signUp(email)
+  for (let asked = 0; asked < 2; asked += 1) await browser()('POST', '/public/password', { email })
+  await post.newest(email, 3)
+  const tokens = post.to(email).slice(-2)
+  const tries = await Promise.all(
+    tokens.flatMap(({ token }, i) => [
+      browser(`203.0.113.${i}`)('POST', `/invites/${token}`, { password: PASSWORD }),
+      browser(`203.0.113.${i + 2}`)('POST', `/invites/${token}`, { password: PASSWORD }),
+    ]),
+  )
+  const statuses = tries.map(({ status }) => status).sort()
+  assert.deepEqual(statuses, [200, 404, 404, 404], tries.map(({ text }) => text).join())
+})
+
 test('a forgotten password is replaced by mail; other links and sessions end with it', async () => {
   const email = 'forgot@example.com'
   const { person } = await signUp(email)

@@ -77,7 +77,8 @@ const LOOK = statement(
   `select i.kind, i.account_id, a.name as account, i.email, i.role from invite i left join account a on a.id = i.account_id
    where i.digest = $1 and i.expires_at > now() and i.kind <> 'sign-up'`,
 )
-export const USE = statement('invite_use', 'delete from invite where digest = $1 and expires_at > now() returning kind')
+const LOCK_LINKS = statement('invite_lock', 'select 1 from invite where email = $1 order by digest for update')
+const USE = statement('invite_use', 'delete from invite where digest = $1 and expires_at > now() returning kind')
 const LOCK_MEMBER = statement(
   'member_lock_one',
   'select role from membership where account_id = $1 and person_id = $2 for update',
@@ -139,11 +140,6 @@ export function createMembers(deps: MemberDeps): Members {
     const [row] = await database.query<InviteRow>(LOOK, [digestOfToken(token)])
     if (!row) throw linkUnknown()
     return row
-  }
-
-  async function use(tx: Queryable, token: string): Promise<void> {
-    const [used] = await tx.query(USE, [digestOfToken(token)])
-    if (!used) throw linkUnknown()
   }
 
   return {
@@ -226,7 +222,7 @@ export function createMembers(deps: MemberDeps): Members {
       if (invite.kind === 'password' || invite.email !== person.email)
         throw new Fault('access_denied', { message: `This link is for ${invite.email}. Sign out to use it.` })
       await database.transaction(async (tx) => {
-        await use(tx, token)
+        await useLink(tx, token, invite.email)
         await join(tx, { person: person.id, invite }, audit, by)
       })
     },
@@ -241,7 +237,7 @@ export function createMembers(deps: MemberDeps): Members {
         requireGood(password, invite.email)
         const hash = await hashCounted(deps, password, visit)
         return database.transaction(async (tx) => {
-          await use(tx, token)
+          await useLink(tx, token, email)
           const session = await replacePassword(tx, sessions, { id: known.id, hash }, visit)
           await audit.write(tx, mine, { action: 'person.password', object: known.id, detail: { name: email } })
           return { session, email }
@@ -252,7 +248,7 @@ export function createMembers(deps: MemberDeps): Members {
       else requireGood(password, invite.email)
       const hash = known ? undefined : await hashCounted(deps, password, visit)
       return database.transaction(async (tx) => {
-        await use(tx, token)
+        await useLink(tx, token, email)
         const person =
           known?.id ?? (await insertPerson(tx, world, { email: invite.email, role: null, password: hash! }))
         await join(tx, { person, invite }, audit, mine)
@@ -260,6 +256,13 @@ export function createMembers(deps: MemberDeps): Members {
       })
     },
   }
+}
+
+/** Locks all links of the mailbox first, in one order: using a link ends others, and two links used at once would wait for each other. */
+export async function useLink(tx: Queryable, token: string, email: string): Promise<void> {
+  await tx.query(LOCK_LINKS, [email])
+  const [used] = await tx.query(USE, [digestOfToken(token)])
+  if (!used) throw linkUnknown()
 }
 
 /** A link never lowers a role: a member with more rights keeps theirs. */

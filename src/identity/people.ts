@@ -359,8 +359,9 @@ export async function replacePassword(
   { id, hash, how }: { id: string; hash: string; how?: Session },
   visit: SessionUse,
 ): Promise<string> {
-  await tx.query(SET_PASSWORD, [id, hash])
+  // Links before the person, as where a link is used: transactions that lock both in different orders could wait for each other.
   await tx.query(END_LINKS, [id])
+  await tx.query(SET_PASSWORD, [id, hash])
   await sessions.endAll(tx, id)
   // A person who is signed in stays signed in without giving the second factor again,
   // but only if it was given recently: a password alone must not renew it.

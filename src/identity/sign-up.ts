@@ -13,7 +13,7 @@ import type { Log } from '../kernel/log.ts'
 import { sign } from '../kernel/secret.ts'
 import { networkOf } from '../upstream/address.ts'
 import { isListed, type Mailbox, readDomain, readMailbox } from './mailbox.ts'
-import { INVITE, INVITE_HOURS, JOIN, linkUnknown, USE } from './members.ts'
+import { INVITE, INVITE_HOURS, JOIN, linkUnknown, useLink } from './members.ts'
 import {
   digestOfToken,
   FIND_PERSON,
@@ -114,11 +114,6 @@ const PUT = statement(
 const LOOK = statement(
   'sign_up_look',
   `select email, made_by from invite where digest = $1 and kind = 'sign-up' and expires_at > now()`,
-)
-/** In one order: two links of one mailbox that are used at once would otherwise wait for each other. */
-const LOCK_LINKS = statement(
-  'sign_up_lock',
-  `select 1 from invite where kind = 'sign-up' and email = $1 order by digest for update`,
 )
 const END_OTHERS = statement('sign_up_end', `delete from invite where kind = 'sign-up' and email = $1`)
 const TAKE_CREDITS = statement(
@@ -280,9 +275,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       const hash = await hashCounted(deps, password, visit)
       const mine = { ...by, actor: email }
       return database.transaction(async (tx) => {
-        await tx.query(LOCK_LINKS, [email])
-        const [used] = await tx.query(USE, [digest])
-        if (!used) throw linkUnknown()
+        await useLink(tx, token, email)
         await tx.query(END_OTHERS, [email])
         const person = await insertPerson(tx, world, { email, role: null, password: hash })
         if (now.terms) await tx.query(ACCEPT_TERMS, [person, now.terms.version])
