@@ -168,3 +168,23 @@ test('calls of before are given the vendor that the price list of their time nam
     ],
   )
 })
+
+test('stored attempt logs get the words of the API, and what vendors said stays as it was', async (t) => {
+  const database = await open(t)
+  const run = (text: string) => database.query<{ attempt_log: unknown }>({ text })
+  const logOf = (stop: string, blame: string) => ({
+    attempts: [{ stop, said: 'they said "stop": "left", and \\"blame\\": \\"us\\"' }],
+    fault: { blame },
+  })
+  await database.query(
+    {
+      text: `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, attempt_log)
+        values ('acc', 'words', 'k', 'm', 'chat', 'released', 502, 0, 0, 1, '[]', $1)`,
+    },
+    [JSON.stringify(logOf('left', 'us'))],
+  )
+  const { name = '' } = (await listMigrations()).find((one) => one.name.endsWith('_attempt_log_words.sql')) ?? {}
+  await run(await readFile(join(import.meta.dirname, 'migrations', name), 'utf8'))
+  const [row] = await run(`select attempt_log from usage where id = 'words'`)
+  assert.deepEqual(row?.attempt_log, logOf('client_closed', 'gateway'))
+})
