@@ -13,12 +13,7 @@ export interface Cores {
 export function chooseCores(): Cores {
   const count = cpus().length
   if (count < 2) throw new Error('The bench needs two cores: one for the gateway, one for everything else.')
-  return {
-    gateway: String(count - 1),
-    rest: count === 2 ? '0' : `0-${count - 2}`,
-    all: `0-${count - 1}`,
-    count,
-  }
+  return { gateway: String(count - 1), rest: count === 2 ? '0' : `0-${count - 2}`, all: `0-${count - 1}`, count }
 }
 
 /** Everything that this process starts from here on begins on these cores. */

@@ -1,8 +1,8 @@
 // Whether the cost of a call grows with what is stored: the same load against a small gateway and one that has grown, a
 // step at a time, in turns.
 
+import type { Embedded } from '../src/database/server/embedded.ts'
 import { idAtTime, realWorld as world } from '../src/kernel/world.ts'
-import type { Embedded } from '../src/postgres/embedded.ts'
 import { listCases } from './cases.ts'
 import type { LoadTools } from './load.ts'
 import { type Measured, measure, medians } from './measure.ts'

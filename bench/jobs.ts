@@ -12,6 +12,7 @@ import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
+import { startEmbedded } from '../src/database/server/embedded.ts'
 import { startJobs } from '../src/jobs/engine.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { silentLog } from '../src/kernel/log.ts'
@@ -19,7 +20,6 @@ import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
 import { maintainUsage } from '../src/ledger/retention.ts'
-import { startEmbedded } from '../src/postgres/embedded.ts'
 import { createVendors } from '../src/routing/vendor.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { readVideo } from '../test/job-engine.ts'
@@ -61,7 +61,7 @@ const engine = startJobs({
   ...{ database, ledger, catalog, upstream, world, log: silentLog },
   vendors: createVendors(world),
   logins: { open: () => Promise.reject(new Error('no logins')) },
-  byokKeys: { use: () => undefined },
+  byokKeys: { of: () => undefined },
   routes: { world, sandboxUrl: () => vendorUrl, credential: () => undefined },
   results: { copy: async () => newId(world), url: (name) => name },
   guard: { check: async () => undefined, post: async () => ({ status: 204, excerpt: '' }) },

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDatabase } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
+import { startEmbedded } from '../src/database/server/embedded.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
 import type { Resolution } from '../src/ledger/operation.ts'
 import { maintainUsage } from '../src/ledger/retention.ts'
-import { startEmbedded } from '../src/postgres/embedded.ts'
 
 export interface LedgerPoint {
   readonly callers: number

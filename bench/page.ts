@@ -92,6 +92,6 @@ cost without us: a bare server that reads a body and answers two bytes, undici a
 
 ${findings.stages}
 
-What made it fast, and what did not help: [decision 16](decisions/0016-performance.md).
+What made it fast, and what did not help: [decision 12](decisions/0012-performance.md).
 `
 }

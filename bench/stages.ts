@@ -1,6 +1,7 @@
 // Each stage of the path alone: `npm run bench -- stages [--calls 8000] [--rounds 25] [--only whole]`. The ledger and the database are stood in for by
 // what answers at once, so that the figures are those of the path itself; the vendor is the bench's upstream. Each figure is
 // the least of several rounds, in processor time of this process, with what its collector took.
+
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -11,12 +12,13 @@ import { getHeapStatistics } from 'node:v8'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import { admit } from '../src/admission/admit.ts'
 import { createApiKeys, makeKey } from '../src/admission/api-key.ts'
+import { createUsualOutput } from '../src/admission/usual-output.ts'
 import { createApi, mountApi } from '../src/api/api.ts'
 import { paidHandler } from '../src/api/paid.ts'
+import { createServer } from '../src/api/server/server.ts'
 import { checkDocument } from '../src/catalog/document.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import type { Catalog } from '../src/catalog/store.ts'
-import { createGuardrails } from '../src/guardrails/chain.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { createLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
@@ -30,7 +32,6 @@ import { serve } from '../src/pipeline/serve.ts'
 import { vendorCall } from '../src/protocols/protocol.ts'
 import { routeRequest } from '../src/routing/route.ts'
 import { createVendors } from '../src/routing/vendor.ts'
-import { createServer } from '../src/server/server.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 import { createMonitor, createStreamWatch } from '../src/telemetry/monitor.ts'
 import { createByteBudget } from '../src/upstream/budget.ts'
@@ -102,7 +103,7 @@ function setUp(upstreamPort: number) {
   const input = benchCatalog({ upstreamPort, slowPort: upstreamPort })
   const checked = checkDocument(input)
   if (!checked.ok) throw new Error(checked.problems.join('; '))
-  const catalog: Catalog = { version: 1, document: checked.document, input, simulated: false }
+  const catalog: Catalog = { setAside: [], version: 1, document: checked.document, input, simulated: false }
   const log = createLog({ level: 'info', stream: { write: () => true } as unknown as NodeJS.WritableStream })
   const vendors = createVendors(world)
   const watch = createStreamWatch(world)
@@ -115,6 +116,7 @@ function setUp(upstreamPort: number) {
       running: () => 0,
       ledgerPending: () => 0,
       ledgerIsolated: () => 0,
+      store: { read: async () => undefined },
       databaseWaiting: () => 0,
       loopLagMs: () => 0,
     },
@@ -123,9 +125,12 @@ function setUp(upstreamPort: number) {
       refusalsDropped: () => 0,
       contentsDropped: () => 0,
       openStreams: () => 0,
+      changeFailures: () => new Map(),
       holds: none,
       queue: async () => ({ active: 0, created: 0, failed: 0 }),
     },
+    databaseUp: async () => true,
+    ledger: { trouble: () => undefined, waiting: { settlements: 0, oldestMs: 0 } },
     verified: async () => ({ running: null, last: null, nextAt: null }),
   })
   const row = {
@@ -153,8 +158,8 @@ function setUp(upstreamPort: number) {
   } as unknown as PathDeps['ledger']
   const path: PathDeps = {
     ...{ database, ledger, vendors, watch, world, log, cache: createResponseCache(world) },
-    hooks: { ask: () => Promise.reject(new Error('no hooks')) },
     unbilled: { count() {} },
+    usualOutput: createUsualOutput(),
     sealer: createContentSealer(createSecrets('of a bench'), world),
     upstream: createUpstream({ world }),
     logins: { open: () => Promise.reject(new Error('no logins')) },
@@ -190,17 +195,16 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const from = { ip: '127.0.0.1' }
   const principal = await keys.authenticate(headers, from)
   const bytes = Buffer.from(body)
-  const byokKeys = { has: () => false, use: () => undefined }
+  const byokKeys = { of: () => undefined }
   const deps = {
     world,
     presets: false,
     byokKeys,
     pictures: () => Promise.reject(new Error('no pictures')) as never,
     pageTokens: () => Promise.reject(new Error('no pages')) as never,
-    guardrails: createGuardrails({ secrets: createSecrets('of a bench') }),
   }
   const paidRequest = () =>
-    read({ spec, catalog, principal, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
+    read({ spec, catalog, principal, brought: {}, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
   const { paidRequest: asked, product } = paidRequest()
   const make = (): Arrived => ({
     ...{
@@ -258,14 +262,13 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
 /** What a call costs from socket to socket, by a load generator in a process of its own. */
 function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp) {
   const budget = createByteBudget({ world, bytesMax: 1_000_000_000, queueMax: 1 })
-  const byokKeys = { has: () => false, use: () => undefined }
+  const byokKeys = { of: () => undefined }
   const deps = {
     world,
     presets: false,
     byokKeys,
     pictures: () => Promise.reject(new Error('no pictures')) as never,
     pageTokens: () => Promise.reject(new Error('no pages')) as never,
-    guardrails: createGuardrails({ secrets: createSecrets('of a bench') }),
   }
   const paid = paidHandler({
     catalog: { current: catalog } as never,

@@ -19,7 +19,9 @@ const PACKAGES = {
 const NOT_STARTED = [126, 127]
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const LOOK_MS = 500
-const MAIN = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'main.ts')
+const HOME = join(dirname(fileURLToPath(import.meta.url)), '..')
+/** The sources, or in the npm package what `npm run build` made of them. */
+const MAIN = existsSync(join(HOME, 'src')) ? join(HOME, 'src', 'main.ts') : join(HOME, 'build', 'src', 'main.js')
 
 function findPinned() {
   const name = PACKAGES[`${process.platform}-${process.arch}`]

@@ -1,5 +1,7 @@
 // What the console takes from the tables of endpoints and faults: the build puts it in as constants.
+import * as z from 'zod'
 import { snippetTables } from '../src/catalog/reference.ts'
+import { alertRules } from '../src/jobs/alerts/rules.ts'
 import { ADVICE, FAULTS } from '../src/kernel/fault.ts'
 
 const { posts, calls } = snippetTables()
@@ -9,5 +11,6 @@ const faults = Object.entries(FAULTS).map(([name, { text }]) => [name, { text, a
 export const FROM_TABLE = {
   POST_ENDPOINTS: posts,
   CLIENT_CALLS: calls,
+  ALERT_RULES: z.toJSONSchema(alertRules, { io: 'input' }).properties,
   FAULT_WORDS: Object.fromEntries(faults),
 }

@@ -8,7 +8,7 @@ import { type Dice, dice, hash } from './seed.ts'
 import { channelsOf, findSite, neighbour, phrases, type Site, visitsOf } from './site.ts'
 import type { Report, SiteAsk } from './site-ask.ts'
 
-type Row = Record<string, string | number>
+type DerivedRow = Record<string, string | number>
 
 /** Undefined where no entry has this path. */
 export function derivedReport(path: string): Report | undefined {
@@ -60,7 +60,7 @@ function rowOf(schema: unknown): JsonSchema | undefined {
 
 interface Rows {
   readonly total: number
-  readonly page: readonly Row[]
+  readonly page: readonly DerivedRow[]
   /** Of all rows, as the source gives them beside a page of them. */
   readonly sums: Readonly<Record<string, number>>
 }
@@ -150,7 +150,7 @@ function cellOf(name: string, column: string, { params }: DataEndpointSpec, subj
 }
 
 /** Parameters that are named like a column choose from it or bound it; `rangeFilter` bounds any: `field,min,max|…`. */
-function passes(row: Row, name: string, { params }: DataEndpointSpec, given: (name: string) => string): boolean {
+function passes(row: DerivedRow, name: string, { params }: DataEndpointSpec, given: (name: string) => string): boolean {
   const value = row[name] ?? ''
   const wanted = params[name]?.kind === 'choice' ? given(name).replace(/Only$/, '') : 'All'
   if (wanted !== 'All' && wanted !== value) return false

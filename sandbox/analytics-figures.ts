@@ -43,9 +43,7 @@ export const FIGURES: Readonly<Record<string, Report>> = {
   'websites/channels': (ask) => {
     if (!ask.site) return { Data: {} }
     const site = ask.site
-    const split = (device: Device) => ({
-      [ask.name]: channelsOf(site, visitsOf(site, { ...ask, device })),
-    })
+    const split = (device: Device) => ({ [ask.name]: channelsOf(site, visitsOf(site, { ...ask, device })) })
     return { Data: { [ask.device]: split(ask.device) } }
   },
   'websites/devices': (ask) =>
@@ -152,16 +150,18 @@ function geography(ask: SiteAsk) {
     Filters: {
       country: all.map(({ country }) => ({ id: country, text: COUNTRIES[country], icon: `flag-${country}` })),
     },
-    Data: all.slice(0, ask.number('pageSize', 5)).map(({ country, share }) => ({
-      Country: Number(country),
-      Share: share,
-      UsersShare: share,
-      Rank: countryRank(site, share),
-      Change: round((dice(hash(`${country} ${site.domain}`)).roll(4001) - 2000) / 10_000),
-      AvgVisitDuration: mean('secondsPerVisit', country),
-      PagePerVisit: mean('pagesPerVisit', country),
-      BounceRate: mean('bounceRate', country),
-    })),
+    Data: all
+      .slice(0, ask.number('pageSize', 5))
+      .map(({ country, share }) => ({
+        Country: Number(country),
+        Share: share,
+        UsersShare: share,
+        Rank: countryRank(site, share),
+        Change: round((dice(hash(`${country} ${site.domain}`)).roll(4001) - 2000) / 10_000),
+        AvgVisitDuration: mean('secondsPerVisit', country),
+        PagePerVisit: mean('pagesPerVisit', country),
+        BounceRate: mean('bounceRate', country),
+      })),
   }
 }
 
@@ -205,11 +205,7 @@ function history(ask: SiteAsk, value: Value) {
   return {
     ...byDomain(ask, (site) =>
       ask.device === 'Total'
-        ? {
-            Total: series(site, 'Total'),
-            Desktop: series(site, 'Desktop'),
-            'Mobile Web': series(site, 'MobileWeb'),
-          }
+        ? { Total: series(site, 'Total'), Desktop: series(site, 'Desktop'), 'Mobile Web': series(site, 'MobileWeb') }
         : { [ask.device]: series(site, ask.device) },
     ),
     KeysDataVerification: { [ask.name]: false },

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { realWorld } from '../src/kernel/world.ts'
-import { type Sandbox, startSandbox } from './server.ts'
+import { started } from '../test/started.ts'
+import { startSandbox } from './server.ts'
 
-let sandbox: Sandbox
 let client: Anthropic
 
+const sandbox = started(() => startSandbox({ world: realWorld }))
 before(async () => {
-  sandbox = await startSandbox({ world: realWorld })
   client = new Anthropic({ apiKey: 'sk-any', baseURL: `${sandbox.url}/anthropic`, maxRetries: 0 })
 })
-after(() => sandbox.close())
 
 function ask(content: string) {
   return [{ role: 'user' as const, content }]

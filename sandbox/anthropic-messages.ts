@@ -158,10 +158,10 @@ function wholeMessage(answer: TextAnswer): Json {
     content.push({ type: 'thinking', thinking: omitted ? '' : reply.reasoning, signature: sign(reply.reasoning) })
   }
   const text = wholeText(answer)
-  if (text !== '') content.push({ type: 'text', text, citations: null })
+  if (text !== '') content.push({ type: 'text', text })
   for (const call of reply.calls)
     content.push({ type: 'tool_use', id: toolUseId(call.id), name: call.name, input: JSON.parse(call.arguments) })
-  const usage = messagesUsage(reply.usage, triggers, longLived(answer))
+  const usage = messagesUsage(reply.usage, answer, longLived(answer))
   return {
     ...messageHead(answer),
     content,

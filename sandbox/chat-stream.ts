@@ -1,7 +1,7 @@
 // The streamed form of a chat completion, with each vendor's habits.
 import type { ServerResponse } from 'node:http'
 import { familyOf } from './family.ts'
-import { type Json, number, record } from './json.ts'
+import { type Json, list, number, record } from './json.ts'
 import { faultMessage } from './misbehave.ts'
 import { openaiError } from './refusal.ts'
 import type { RoomContext } from './room.ts'
@@ -11,7 +11,13 @@ import type { TextAnswer } from './text-room.ts'
 import { streamPieces } from './tokens.ts'
 import { chatUsage } from './usage.ts'
 
-export const CHAT_FINISH = { stop: 'stop', 'stop-sequence': 'stop', length: 'length', tool: 'tool_calls' } as const
+const CHAT_FINISH = { stop: 'stop', 'stop-sequence': 'stop', length: 'length', tool: 'tool_calls' } as const
+
+/** The tools of the first years, which older programs still send. */
+export const hasFunctions = (body: Json) => list(body.functions).length > 0
+
+export const chatFinish = ({ body, reply }: TextAnswer) =>
+  reply.finish === 'tool' && hasFunctions(body) ? 'function_call' : CHAT_FINISH[reply.finish]
 
 /** Vendors send a tool's arguments in fragments that do not respect JSON. */
 const ARGUMENT_CHARS = 12
@@ -58,7 +64,7 @@ export async function streamChat(res: ServerResponse, ctx: RoomContext, answer: 
     }
     if (triggers.has('empty') || triggers.has('no-finish')) continue
     const extra = usageWithFinish && usage !== undefined && index === n - 1 ? `,"usage":${JSON.stringify(usage)}` : ''
-    await send(index, {}, CHAT_FINISH[reply.finish], extra)
+    await send(index, {}, chatFinish(answer), extra)
   }
   if (wantsUsage && usage !== undefined && !usageWithFinish && !triggers.has('empty')) {
     await out.write(`data: ${frame},"choices":[],"usage":${JSON.stringify(usage)}}\n\n`)
@@ -90,6 +96,12 @@ function* deltas({ ask, body, reply }: TextAnswer): Generator<unknown> {
   for (const piece of pieces) yield { content: piece }
   for (const [index, call] of calls.entries()) {
     const { id } = call
+    if (hasFunctions(body)) {
+      yield { function_call: { name: call.name, arguments: '' } }
+      for (let at = 0; at < call.arguments.length; at += ARGUMENT_CHARS)
+        yield { function_call: { arguments: call.arguments.slice(at, at + ARGUMENT_CHARS) } }
+      continue
+    }
     if (family === 'delta') {
       // One whole call a piece, without an index.
       const extra = index === 0 ? { extra_content: signature(id) } : {}

@@ -4,11 +4,15 @@ import type { World } from '../src/kernel/world.ts'
 import type { CallLog, SeenCall } from './log.ts'
 import type { Memory } from './memory.ts'
 import { Refusal } from './refusal.ts'
+import type { Variation } from './variation.ts'
 
 /** The most of a body that the log keeps. */
 const BODY_TEXT_MAX = 64 * 1024
 
-type Given = Pick<RoomContext, 'world' | 'speed' | 'baseUrl' | 'path' | 'query' | 'log' | 'call' | 'memory'>
+type Given = Pick<
+  RoomContext,
+  'world' | 'speed' | 'baseUrl' | 'path' | 'query' | 'log' | 'call' | 'memory' | 'variation'
+>
 
 export class RoomContext {
   readonly world: World
@@ -22,6 +26,8 @@ export class RoomContext {
   /** This request's entry in the log. */
   readonly call: SeenCall
   readonly memory: Memory
+  /** How text answers are written; undefined: plainly. */
+  readonly variation: Variation | undefined
   isGone = false
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
@@ -39,6 +45,7 @@ export class RoomContext {
     this.log = given.log
     this.call = given.call
     this.memory = given.memory
+    this.variation = given.variation
     res.once('close', () => {
       this.isGone = true
       this.call.status = res.statusCode
@@ -66,9 +73,8 @@ export class RoomContext {
     })
   }
 
-  json(status: number, value: unknown, headers: Record<string, string> = {}): void {
+  json(status: number, value: unknown, headers: Record<string, string> = {}, text = JSON.stringify(value)): void {
     if (this.isGone) return
-    const text = JSON.stringify(value)
     this.#res.writeHead(status, {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(text),

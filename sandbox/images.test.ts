@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { inflateSync } from 'node:zlib'
 import OpenAI, { toFile } from 'openai'
+import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { readImageFacts } from '../src/parsers/image-file.ts'
+import { started } from '../test/started.ts'
 import { readForm } from './multipart.ts'
 import { paint } from './picture.ts'
-import { type Sandbox, startSandbox } from './server.ts'
+import { startSandbox } from './server.ts'
 
-let sandbox: Sandbox
 let client: OpenAI
 
+const sandbox = started(() => startSandbox({ world: realWorld }))
 before(async () => {
-  sandbox = await startSandbox({ world: realWorld })
   client = new OpenAI({ apiKey: 'sk-any', baseURL: `${sandbox.url}/openai`, maxRetries: 0 })
 })
-after(() => sandbox.close())
 
 const model = 'alpha-image-2'
 

@@ -1,6 +1,6 @@
 // The image API: generations in JSON, edits as a multipart form, both whole or streamed.
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readImageFacts } from '../src/parsers/image-file.ts'
+import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
 import { type ImageAsk, type ImageReference, readImageAsk } from './image-ask.ts'
 import { isRecord, type Json, parseJson, string } from './json.ts'
 import { misbehave, sendWhole } from './misbehave.ts'

@@ -15,7 +15,7 @@ const ARGUMENT_CHARS = 12
 export async function streamMessages(res: ServerResponse, ctx: RoomContext, answer: TextAnswer): Promise<void> {
   const { reply, triggers } = answer
   const out = new EventStream(res, ctx, triggers, { 'request-id': `req_${answer.id}` })
-  const usage = messagesUsage(reply.usage, triggers, longLived(answer))
+  const usage = messagesUsage(reply.usage, answer, longLived(answer))
   const errorAfter = triggers.number('error-in-stream')
 
   const start = { ...messageHead(answer), content: [], stop_reason: null, stop_sequence: null }

@@ -36,7 +36,7 @@ export async function sendWhole(
   value: unknown,
 ): Promise<void> {
   const bytes = triggers.number('truncate')
-  if (!triggers.has('cut') && bytes === undefined) return ctx.json(200, value)
+  if (!triggers.has('cut') && bytes === undefined) return ctx.json(200, value, {}, ctx.variation?.json(value))
   const body = Buffer.from(JSON.stringify(value))
   res.writeHead(200, { 'content-type': 'application/json' })
   if (bytes !== undefined) {

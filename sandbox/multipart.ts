@@ -1,7 +1,7 @@
 // Reading a multipart form as it arrives. Files are counted and only their beginnings kept: an upload may have 256 MB.
-import { FormReader, type PartHead, type PartSink } from '../src/parsers/multipart.ts'
+import { FormReader, type PartHead, type PartSink } from '../src/kernel/parsers/multipart.ts'
 
-export { FormError } from '../src/parsers/multipart.ts'
+export { FormError } from '../src/kernel/parsers/multipart.ts'
 
 export interface FormPart extends PartHead {
   readonly bytes: number

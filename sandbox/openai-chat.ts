@@ -1,12 +1,12 @@
 // The chat completions API, as its several vendors speak it. chat-stream.ts writes the streamed form.
 import { checkChat } from './chat-rules.ts'
-import { CHAT_FINISH, calledAs, signature, streamChat } from './chat-stream.ts'
+import { calledAs, chatFinish, hasFunctions, signature, streamChat } from './chat-stream.ts'
 import { type FamilyName, familyOf } from './family.ts'
 import { isRecord, type Json, list, number, record, string } from './json.ts'
 import { openaiError } from './refusal.ts'
 import type { TextAsk, TextTurn, ToolChoice } from './text.ts'
 import { type TextAnswer, textRoom, wholeText } from './text-room.ts'
-import { chatUsage } from './usage.ts'
+import { chatUsage, tierOf } from './usage.ts'
 
 export const chatRoom = textRoom({
   name: 'openai-chat',
@@ -30,7 +30,7 @@ function readChat(body: Json): TextAsk {
       names.set(string(id), string(record(named ?? custom).name))
     }
     const role = string(message.role)
-    const toolName = names.get(string(message.tool_call_id))
+    const toolName = role === 'function' ? string(message.name) : names.get(string(message.tool_call_id))
     return {
       role: role === 'developer' ? 'system' : role === 'function' ? 'tool' : (role as TextTurn['role']),
       ...readParts(message.content),
@@ -41,14 +41,16 @@ function readChat(body: Json): TextAsk {
   return {
     model,
     turns,
-    tools: list(body.tools).map((tool) => {
+    tools: [...list(body.tools), ...list(body.functions)].map((tool) => {
       const { type, function: called, custom } = record(tool)
-      const { name, description, parameters } = record(type === 'custom' ? custom : called)
+      const { name, description, parameters } = record(type === 'custom' ? custom : (called ?? tool))
       const own = { name: string(name), description: string(description), schema: record(parameters) }
       return type === 'custom' ? { ...own, custom: true } : own
     }),
-    toolChoice: readChoice(body.tool_choice),
-    parallelTools: body.parallel_tool_calls !== false,
+    toolChoice: readChoice(
+      isRecord(body.function_call) ? { function: body.function_call } : (body.tool_choice ?? body.function_call),
+    ),
+    parallelTools: body.parallel_tool_calls !== false && !hasFunctions(body),
     format:
       format.type === 'json_schema'
         ? record(record(format.json_schema).schema)
@@ -100,10 +102,10 @@ function wholeChat(answer: TextAnswer): Json {
       index,
       message: wholeMessage(answer),
       logprobs: null,
-      finish_reason: triggers.has('empty') ? null : CHAT_FINISH[reply.finish],
+      finish_reason: triggers.has('empty') ? null : chatFinish(answer),
     })),
     ...(usage === undefined ? {} : { usage }),
-    service_tier: 'default',
+    service_tier: tierOf(body, 'default'),
     system_fingerprint: 'fp_tollgate_sandbox',
   }
 }
@@ -113,7 +115,10 @@ function wholeMessage(answer: TextAnswer): Json {
   const family = familyOf(answer.ask.model)
   const content = calls.length > 0 ? null : wholeText(answer)
   const message: Record<string, unknown> = { role: 'assistant', content, refusal: null, annotations: [] }
-  if (calls.length > 0) {
+  const [only] = calls
+  if (only && hasFunctions(answer.body)) {
+    message.function_call = { name: only.name, arguments: only.arguments }
+  } else if (only) {
     message.tool_calls = calls.map((call, i) => ({
       id: call.id,
       ...calledAs(call, call.arguments),

@@ -1,17 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import OpenAI from 'openai'
 import { realWorld } from '../src/kernel/world.ts'
-import { type Sandbox, startSandbox } from './server.ts'
+import { started } from '../test/started.ts'
+import { startSandbox } from './server.ts'
 
-let sandbox: Sandbox
 let client: OpenAI
 
+const sandbox = started(() => startSandbox({ world: realWorld }))
 before(async () => {
-  sandbox = await startSandbox({ world: realWorld })
   client = new OpenAI({ apiKey: 'sk-any', baseURL: `${sandbox.url}/openai`, maxRetries: 0 })
 })
-after(() => sandbox.close())
 
 const weather = {
   type: 'function',

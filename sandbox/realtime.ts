@@ -196,12 +196,30 @@ class Session {
 
   #commit(): void {
     const id = this.#id('item')
-    const audio = Math.ceil((this.#buffer / SAMPLE_BYTES_PER_SECOND) * READ_TOKENS_PER_SECOND)
+    const seconds = this.#buffer / SAMPLE_BYTES_PER_SECOND
+    const audio = Math.ceil(seconds * READ_TOKENS_PER_SECOND)
     this.#buffer = 0
     this.#send('input_audio_buffer.committed', { previous_item_id: this.#items.at(-1)?.id ?? null, item_id: id })
     const content = [{ type: 'input_audio', transcript: null }]
     const shown = { id, object: 'realtime.item', type: 'message', role: 'user', status: 'completed', content }
     this.#add({ id, shown, text: '', tokens: { text: 0, audio } })
+    const { transcription } = record(record(this.#session.audio).input)
+    if (isRecord(transcription)) this.#transcribe(id, seconds, transcription)
+  }
+
+  /** Whisper reports seconds, the others tokens. */
+  #transcribe(item_id: string, seconds: number, { model }: Json): void {
+    const at = { item_id, content_index: 0 }
+    const transcript = 'A simulated transcript.'
+    const [input, output_tokens] = [Math.ceil(seconds * READ_TOKENS_PER_SECOND), countTokens(transcript)]
+    const tokens = { type: 'tokens', total_tokens: input + output_tokens, input_tokens: input, output_tokens }
+    const usage =
+      model === 'whisper-1'
+        ? { type: 'duration', seconds }
+        : { ...tokens, input_token_details: { text_tokens: 0, audio_tokens: input } }
+    const type = 'conversation.item.input_audio_transcription'
+    this.#send(`${type}.delta`, { ...at, delta: transcript })
+    this.#send(`${type}.completed`, { ...at, transcript, usage })
   }
 
   async #respond(event: Json, asked: Json): Promise<void> {

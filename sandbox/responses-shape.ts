@@ -2,7 +2,7 @@
 import { type Json, list, record } from './json.ts'
 import type { TextCall } from './text.ts'
 import { type TextAnswer, wholeText } from './text-room.ts'
-import { responsesUsage } from './usage.ts'
+import { responsesUsage, tierOf } from './usage.ts'
 
 /** `started` has no output yet, `failed` never gets any. */
 type ResponseStage = 'started' | 'whole' | 'failed'
@@ -45,7 +45,7 @@ export function responseObject(answer: TextAnswer, stage: ResponseStage): Json {
     prompt_cache_key: body.prompt_cache_key ?? null,
     reasoning: { effort: record(body.reasoning).effort ?? 'medium', summary: record(body.reasoning).summary ?? null },
     safety_identifier: body.safety_identifier ?? null,
-    service_tier: 'default',
+    service_tier: tierOf(body, 'default'),
     store: body.store ?? true,
     temperature: body.temperature ?? 1,
     text: { format: record(body.text).format ?? { type: 'text' }, verbosity: record(body.text).verbosity ?? 'medium' },

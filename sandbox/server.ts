@@ -15,6 +15,8 @@ export interface SandboxOptions {
   readonly world: World
   /** How many times faster than a real vendor jobs run; 1 by default, Infinity does not wait. */
   readonly speed?: number
+  /** Answers of text vendors are written in ways that differ, chosen by this number; without it all in one way. */
+  readonly variation?: number | undefined
 }
 
 export interface Sandbox {
@@ -24,12 +26,12 @@ export interface Sandbox {
 }
 
 /** Listens at once; the vendors themselves are loaded when somebody calls one. */
-export async function startSandbox({ world, speed = 1, port = 0 }: SandboxOptions): Promise<Sandbox> {
+export async function startSandbox({ world, speed = 1, port = 0, variation }: SandboxOptions): Promise<Sandbox> {
   const log = new CallLog()
   let url = ''
   let vendors: Promise<RequestListener> | undefined
   const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (request, response) => {
-    vendors ??= import('./vendors.ts').then(({ openVendors }) => openVendors({ world, speed, url, log }))
+    vendors ??= import('./vendors.ts').then(({ openVendors }) => openVendors({ world, speed, url, log, variation }))
     void vendors.then((answer) => answer(request, response))
   })
   let realtime: Promise<ReturnType<typeof openRealtimeVendor>> | undefined

@@ -3,10 +3,7 @@ import { Refusal } from './refusal.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-const DEFAULTS = {
-  user: ['id', 'name', 'username'],
-  tweet: ['id', 'text', 'edit_history_tweet_ids'],
-} as const
+const DEFAULTS = { user: ['id', 'name', 'username'], tweet: ['id', 'text', 'edit_history_tweet_ids'] } as const
 
 /** The default fields, those asked for, and those that an expansion needs; a field without a value stays away. */
 export function selectFields(

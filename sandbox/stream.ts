@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import { type RoomContext, SIMULATED_HEADER } from './room.ts'
 import type { Triggers } from './trigger.ts'
+import type { Variation } from './variation.ts'
 
 const FILLER = 'Simulated by the Tollgate sandbox. '
 
@@ -12,6 +13,7 @@ export class EventStream {
   readonly #stallAfter: number
   readonly #cutAfter: number
   #bytesLeft: number
+  readonly #variation: Variation | undefined
   #over = false
 
   constructor(res: ServerResponse, ctx: RoomContext, triggers: Triggers, headers: Record<string, string> = {}) {
@@ -21,6 +23,8 @@ export class EventStream {
     this.#stallAfter = triggers.number('stall-after') ?? Number.POSITIVE_INFINITY
     this.#cutAfter = triggers.number('cut') ?? Number.POSITIVE_INFINITY
     this.#bytesLeft = triggers.number('truncate') ?? Number.POSITIVE_INFINITY
+    // A trigger that counts bytes counts those of the plain answer.
+    this.#variation = triggers.has('truncate') ? undefined : ctx.variation
     ctx.call.stream = true
     res.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
@@ -70,9 +74,15 @@ export class EventStream {
       piece = bytes
     }
     call.chunks++
-    const room = this.#res.write(piece)
+    const room = this.#send(piece)
     if (!room) return this.#drained()
     return this.#slowMs > 0 ? this.#paused() : undefined
+  }
+
+  #send(piece: string | Buffer): boolean {
+    if (!this.#variation || typeof piece !== 'string') return this.#res.write(piece)
+    const parts = this.#variation.pieces(Buffer.from(this.#variation.frame(piece)))
+    return parts.map((part) => part.length === 0 || this.#res.write(part)).every(Boolean)
   }
 
   end(): void {

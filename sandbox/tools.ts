@@ -25,13 +25,15 @@ export function chooseCalls(ask: TextAsk, triggers: Triggers): TextCall[] {
     subjects(tool, mentions, ask.parallelTools, repeats).map((own) => ({ tool, mentions: own })),
   )
   const own = dice(hash(`${ask.model} ${ask.turns.length} ${prompt}`))
-  return calls.slice(0, ask.parallelTools ? CALLS_MAX : 1).map(({ tool, mentions: about }) => ({
-    id: `call_${own.hex(24)}`,
-    name: tool.name,
-    arguments: tool.custom ? prompt.slice(0, 200) : JSON.stringify(instanceOf(objectSchema(tool.schema), about)),
-    ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
-    ...(tool.custom ? { custom: tool.custom } : {}),
-  }))
+  return calls
+    .slice(0, ask.parallelTools ? CALLS_MAX : 1)
+    .map(({ tool, mentions: about }) => ({
+      id: `call_${own.hex(24)}`,
+      name: tool.name,
+      arguments: tool.custom ? prompt.slice(0, 200) : JSON.stringify(instanceOf(objectSchema(tool.schema), about)),
+      ...(tool.namespace === undefined ? {} : { namespace: tool.namespace }),
+      ...(tool.custom ? { custom: tool.custom } : {}),
+    }))
 }
 
 function chooseTools(ask: TextAsk, prompt: string, triggers: Triggers): TextTool[] {
@@ -40,8 +42,10 @@ function chooseTools(ask: TextAsk, prompt: string, triggers: Triggers): TextTool
   const answered = toolResults(ask.turns).length > 0
   const named = triggers.find('tool')
   // The trigger stays in the conversation: without an end, an agent that sends the result back would never be done.
-  if (named) return answered && named.rest !== 'always' ? [] : tools.filter((tool) => tool.name === named.value)
-  if (answered && toolChoice !== 'required') return []
+  const isOver = answered && toolChoice !== 'required'
+  const wanted = tools.filter((tool) => tool.name === named?.value)
+  if (named && (wanted.length > 0 || toolChoice !== 'required')) return isOver && named.rest !== 'always' ? [] : wanted
+  if (isOver) return []
   const matching = namedTools(tools, prompt)
   if (matching.length > 0) return matching
   const forced = toolChoice === 'required' || triggers.has('tools')

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
-import { type Sandbox, startSandbox } from './server.ts'
+import { started } from '../test/started.ts'
+import { startSandbox } from './server.ts'
 
-let sandbox: Sandbox
-
-before(async () => {
-  sandbox = await startSandbox({ world: realWorld })
-})
-after(() => sandbox.close())
+const sandbox = started(() => startSandbox({ world: realWorld }))
 
 interface Sent {
   readonly path?: string

@@ -1,5 +1,7 @@
 // Usage as each format reports it, and the triggers that falsify it.
+import type { Json } from './json.ts'
 import type { TextUsage } from './text.ts'
+import type { TextAnswer } from './text-room.ts'
 import type { Triggers } from './trigger.ts'
 
 /** Undefined when `[[no-usage]]` asks for none. */
@@ -57,7 +59,16 @@ export function geminiUsage(given: TextUsage, triggers: Triggers, last: boolean)
   }
 }
 
-export function messagesUsage(given: TextUsage, triggers: Triggers, longLived: boolean) {
+/** It serves the tier that was asked for. */
+export function tierOf({ service_tier: asked }: Json, standard: string): string {
+  return typeof asked === 'string' && asked !== 'auto' && asked !== 'standard_only' ? asked : standard
+}
+
+export function messagesUsage(
+  given: TextUsage,
+  { triggers, body }: Pick<TextAnswer, 'triggers' | 'body'>,
+  longLived: boolean,
+) {
   const usage = reported(given, triggers, 1)
   if (!usage) return undefined
   return {
@@ -72,6 +83,6 @@ export function messagesUsage(given: TextUsage, triggers: Triggers, longLived: b
     output_tokens: usage.output,
     output_tokens_details: { thinking_tokens: usage.reasoning },
     server_tool_use: triggers.has('searches') ? { web_search_requests: triggers.number('searches') ?? 1 } : null,
-    service_tier: 'standard',
+    service_tier: tierOf(body, 'standard'),
   }
 }

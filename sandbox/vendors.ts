@@ -19,6 +19,7 @@ import { openResponsesRoom } from './openai-responses.ts'
 import { productRoom } from './product.ts'
 import { type Room, SIMULATED_HEADER } from './room.ts'
 import { openSocialRoom } from './social.ts'
+import { Variation } from './variation.ts'
 import { openVideoRoom } from './video.ts'
 
 /** Every simulated vendor. A room with state is made anew for each sandbox. */
@@ -66,10 +67,11 @@ export interface SandboxFacts {
   /** Where the sandbox is reached. */
   readonly url: string
   readonly log: CallLog
+  readonly variation: number | undefined
 }
 
 /** What answers a request to the simulated vendors. */
-export function openVendors({ world, speed, url, log }: SandboxFacts): RequestListener {
+export function openVendors({ world, speed, url, log, variation }: SandboxFacts): RequestListener {
   const rooms = openRooms()
   const memory = new Memory()
 
@@ -110,11 +112,11 @@ export function openVendors({ world, speed, url, log }: SandboxFacts): RequestLi
       log,
       call,
       memory,
+      // Data is compared as it stands.
+      variation: variation === undefined || method === 'GET' ? undefined : new Variation(variation + call.number),
     })
     if (!room) {
-      ctx.json(404, {
-        error: { message: `The sandbox has no vendor at ${method} ${path}.`, type: 'not_found_error' },
-      })
+      ctx.json(404, { error: { message: `The sandbox has no vendor at ${method} ${path}.`, type: 'not_found_error' } })
       return
     }
     Promise.resolve()

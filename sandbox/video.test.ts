@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
-import { type Sandbox, startSandbox } from './server.ts'
+import { started } from '../test/started.ts'
+import { startSandbox } from './server.ts'
 
-let sandbox: Sandbox
 /** Added to the real clock, so that tests go forward in time instead of waiting. */
 let skippedMs = 0
 
-before(async () => {
-  sandbox = await startSandbox({ world: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs } })
-})
-after(() => sandbox.close())
+const sandbox = started(() =>
+  startSandbox({ world: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs } }),
+)
 
 const TASKS = '/ark/contents/generations/tasks'
 

@@ -1,4 +1,5 @@
 // The only place that constructs things and hands them to each other.
+
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
@@ -8,33 +9,40 @@ import { createApiKeys } from './admission/api-key.ts'
 import { createClientSecrets } from './admission/client-secrets.ts'
 import { createKeys } from './admission/keys.ts'
 import { createLabelNames } from './admission/labels.ts'
-import { createAlerts } from './alerts/alerts.ts'
+import { createTeams } from './admission/teams.ts'
+import { createUsualOutput } from './admission/usual-output.ts'
 import { mountAssets } from './api/assets.ts'
 import { listJobs } from './api/jobs.ts'
 import { openApi } from './api/open.ts'
+import { publicUrlOf } from './api/server/address.ts'
+import { sdkBody } from './api/server/envelope.ts'
+import { openServer } from './api/server/open.ts'
 import { openAssets } from './assets/open.ts'
 import type { AssetHost } from './assets/store.ts'
 import { openBackground } from './background/open.ts'
-import { type Branding, openBranding } from './branding/branding.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
-import { type ByokKeys, openByokKeys } from './credentials/byok-keys.ts'
-import { openCredentials } from './credentials/credentials.ts'
-import { openToolConnections } from './credentials/tool-connections.ts'
 import { createAudit } from './database/audit.ts'
+import { createBackfills } from './database/backfill.ts'
 import { createChanges } from './database/changes.ts'
-import { type Database, openDatabase, statement } from './database/database.ts'
+import { type Database, databaseAnswers, openDatabase, statement } from './database/database.ts'
+import { createStoreWatch } from './database/health.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
-import { mountDocs } from './docs/routes.ts'
-import { createExports } from './exports/exports.ts'
-import { createVendorReports } from './exports/reconcile.ts'
-import { createGuardrails, type Guardrails } from './guardrails/chain.ts'
+import type { Added, Extension } from './extension.ts'
+import { agents } from './extensions/agents/extension.ts'
+import { finance } from './extensions/finance/extension.ts'
+import { guardrails } from './extensions/guardrails/extension.ts'
+import { products } from './extensions/products/extension.ts'
+import { sales } from './extensions/sales/extension.ts'
+import { type Branding, openBranding } from './identity/branding/branding.ts'
 import type { Cost } from './identity/password.ts'
-import { createInvoices } from './invoices/invoices.ts'
+import { createAlerts } from './jobs/alerts/alerts.ts'
+import { createSetAside } from './jobs/alerts/set-aside.ts'
 import { createAuditExport } from './jobs/audit-export.ts'
 import { createMailer, type Mailer } from './jobs/delivery.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import type { JobTiming } from './jobs/job.ts'
+import { createPersonMails } from './jobs/person-mails.ts'
 import { createResultStore } from './jobs/result.ts'
 import { webhookSecret } from './jobs/webhook.ts'
 import type { Log } from './kernel/log.ts'
@@ -43,28 +51,27 @@ import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
-import { openTools } from './mcp/open.ts'
+import { mountDocs } from './operator/docs/routes.ts'
 import { openOperatorApi } from './operator/operator.ts'
 import type { PathDeps } from './pipeline/call.ts'
-import { createHooks } from './pipeline/guard-hook.ts'
+import type { PathHooks } from './pipeline/hooks.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createResponseCache } from './pipeline/response-cache.ts'
 import { createShadows } from './pipeline/shadow.ts'
 import { startMaintenance } from './process/maintenance.ts'
 import { boundTokens } from './protocols/data/http-api.ts'
-import { createRecordingPolicies, createRecordings } from './recordings/recordings.ts'
 import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
 import { createUnbilled } from './reports/unbilled.ts'
+import { type ArchiveWork, openLedgerArchive } from './reports/verify/archive.ts'
+import { createVerifier } from './reports/verify/runs.ts'
 import { createProber, type Prober } from './routing/probe.ts'
 import { openToolServers, type ToolServers } from './routing/tool-servers.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
 import { testVendor } from './routing/vendor-test.ts'
-import { publicUrlOf } from './server/address.ts'
-import { sdkBody } from './server/envelope.ts'
-import { openServer } from './server/open.ts'
+import { findIncidents } from './telemetry/incidents.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
 import { createMonitor, createStreamWatch, type Monitor } from './telemetry/monitor.ts'
 import { createOverload, type Overload } from './telemetry/overload.ts'
@@ -73,11 +80,13 @@ import { createReports } from './telemetry/reports.ts'
 import { createTracer } from './telemetry/trace.ts'
 import { createByteBudget } from './upstream/budget.ts'
 import type { Upstream } from './upstream/call.ts'
+import { type ByokKeys, openByokKeys } from './upstream/credentials/byok-keys.ts'
+import { openCredentials } from './upstream/credentials/credentials.ts'
+import { openToolConnections } from './upstream/credentials/tool-connections.ts'
 import { createUpstream } from './upstream/exchange.ts'
 import { createOutboundGuard, type GuardedFetch } from './upstream/guard.ts'
 import { createLogins } from './upstream/login.ts'
 import { createTokenCache, createTokenStore } from './upstream/token-cache.ts'
-import { createVerifier } from './verify/runs.ts'
 
 export interface GatewayOptions {
   readonly config: Config
@@ -92,8 +101,12 @@ export interface GatewayOptions {
   readonly groupMetrics?: () => Promise<string>
   /** The pace of jobs, for tests. */
   readonly jobs?: Partial<JobTiming>
+  /** The first catalog; the shipped one by default. */
+  readonly initialCatalog?: unknown
   /** What a password's hash costs, for tests. */
   readonly passwordCost?: Cost
+  /** How many times as long as usual it waits for its database, for tests. */
+  readonly waitFactor?: number
 }
 
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
@@ -103,6 +116,14 @@ const BODIES_WAITING_MAX = 200
 const REMEMBERED_BYTES_MAX = 64 * 1024 * 1024
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
+/** What a gateway can do without. The core knows of them only by their type. */
+export const EXTENSIONS = [agents, finance, guardrails, products, sales] as const satisfies readonly Extension<
+  never,
+  never
+>[]
+
+type Store = Awaited<ReturnType<typeof openStore>>
+type Load = ReturnType<typeof createLoad>
 export type Gateway = Awaited<ReturnType<typeof createGateway>>
 
 export async function readDefaultCatalog(): Promise<unknown> {
@@ -112,96 +133,204 @@ export async function readDefaultCatalog(): Promise<unknown> {
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const store = await openStore(options, () => publicUrlOf(app, config))
-  const { database, secrets, changes, audit, catalog, apiKeys, credentials, byokKeys, storeVersion, branding } = store
-  const { guard, toolServers, toolConnections } = store
-  const load = createLoad(options, store, () => jobs.facts())
-  const { vendors, watch, metrics, upstream, logins, tracer, monitor, ledger, overload, refusals, contents } = load
+  const { database, secrets, changes, audit, catalog, credentials, byokKeys, storeVersion, branding } = store
+  const { guard } = store
+  const load = createLoad(options, store, {
+    queue: () => jobs.facts(),
+    contentsDropped: () => extensions.path.contents?.dropped ?? 0,
+  })
+  const { vendors, metrics, upstream, logins, monitor, ledger, refusals } = load
   const accounts = createAccounts({ database, world, ledger, audit, changes })
   const keys = createKeys({ ...store, world, accounts, ledger, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
   const maintained = maintainUsage(database, world, { usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
   await Promise.all([ledger.sweep(), maintained])
   let leaving = false
-  const { app, drain, sockets } = openServer({ ...options, ...store, ...load, leaving: () => leaving })
+  const served = openServer({ ...options, ...store, ...load, leaving: () => leaving })
+  const { app, drain } = served
   const publicUrl = () => publicUrlOf(app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, vendors }
-  const { files, signer, assets } = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
+  const assets = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
+  const { files, signer } = assets
   mountAssets(app, { store: files, signer, world })
   const mailer = openMailer(options, branding)
-  const mails = mailer !== undefined
   const jobs: JobEngine = startJobs({
     ...{ database, ledger, catalog, upstream, logins, vendors, routes, byokKeys },
     ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
-    results: createResultStore({ assets, signer, world }),
+    results: createResultStore({ ...assets, world }),
   })
-  const shadows = createShadows({ ...load, routes, world, log, meter: metrics.shadow })
-  const path: PathDeps = {
-    ...{ ...load, database, routes, world, log, jobs, sealer: store.sealer, cache: createResponseCache(world) },
-    ...{ labelNames: createLabelNames(store), hooks: createHooks({ guard, secrets, world }), shadows },
-  }
-  const read = readerOf(options, { ...store, guard, assets })
-  const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
-  const background = openBackground({ ...store, ...load, jobs, path, read, files, faultBody: sdkBody })
-  const api = openApi(app, {
-    ...{ ...store, ...load, ...background, path, read, bodies, sockets, engine: jobs, log, world },
-    strictErrors: config.TOLLGATE_STRICT_ERRORS,
-  })
-  const oauth = openTools(app, api, { ...store, ...load, path, read, jobs, keys, guard, world, log, publicUrl })
+  const mails = mailer && createPersonMails({ deliveries: jobs.deliveries, world })
+  const own = { accounts, keys, jobs, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing }
+  const extensions = await openExtensions(options, { ...store, ...load, ...own })
+  const calls = openCalls(options, { ...served, store, load, jobs, routes, assets, extensions })
   const alerts = createAlerts({
-    ...{ database, secrets, guard, world, log, branding, publicUrl, mails, deliveries: jobs.deliveries },
-    ...{ failingVendors: () => failingVendors(load), overruns: monitor.overruns },
+    ...{ ...load, database, secrets, guard, world, log, branding, publicUrl, deliveries: jobs.deliveries },
+    ...{ failingVendors: () => failingVendors(load), overruns: monitor.overruns, setAside: store.setAside.list },
+    mails: mailer !== undefined,
   })
-  const sent = openExports({ ...store, guard, world, log, work: jobs.work, timing: jobs.timing })
-  const office = openOperatorApi(app, {
-    ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
-    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier },
-    ...{ statements: createStatements(database), alerts, contents, traceUrl: config.TOLLGATE_TRACE_URL },
-    contentRules: createRecordingPolicies({ database, changes, audit }),
-    listJobs: (account, filter) => listJobs(jobs, account, filter),
-    ...{ connections: oauth.connections, batches: background.batches, invoices: store.invoices },
-    ...{ billing: store.billing, ...sent, vendorReports: createVendorReports({ ...store, guard, world }) },
-    webhookSecret: (account) => webhookSecret(secrets, account),
-    ...{ reports: load.reports, prober: load.prober, vendorHealth: vendors.health, deliveries: jobs.deliveries },
-    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt, toolServers, toolConnections },
-    test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
-    ...{ system: systemOf(options, store, jobs), passwordCost: options.passwordCost },
-  })
+  const { batches } = calls.background
+  const archive = openLedgerArchive(options, { database, store: assets.archiveStore, key: secrets.key('ledger') })
+  const parts = { store, load, jobs, keys, accounts, alerts, batches, extensions, mails, archive }
+  const office = openOffice(app, options, parts)
   await office.tokens.adopt(options.operatorToken)
   mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
-  const { people, sales } = office
-  const timers = startMaintenance(options, { ...store, ...load, files, people, sales, deliveries: jobs.deliveries })
+  const work = { files, archive, alerts, added: extensions.work }
+  const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...office, ...work })
   return {
-    ...{ app, database, ledger, catalog, sales, accounts, keys, byokKeys, jobs, guard, office, monitor },
-    ...{ vendors, refusals, contents, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
+    ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor, changes, audit },
+    ...{ apiKeys: store.apiKeys, credentials, secrets },
+    opened: extensions.opened,
+    ...{ vendors, refusals, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
     prober: load.prober,
-    /** This process' part of what a group of processes answers at /metrics. */
+    /** Its part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
     async close(): Promise<void> {
       leaving = true
-      shadows.close()
-      const forMs = config.TOLLGATE_DRAIN_SECONDS * 1000
-      const handedOver = Promise.all([alerts.stop(), jobs.stop(forMs)])
-      await drain.close({ running: () => monitor.running, forMs })
-      await handedOver
-      await office.signUp.idle()
-      for (const stop of timers) stop()
-      await Promise.all([load.prober.idle(), load.verifier.stop()])
-      changes.stop()
-      watch.stop()
-      overload.stop()
-      await ledger.idle(LAST_WORDS_MS)
-      const told = [refusals.close(), contents.close(), load.leave()]
-      await Promise.allSettled([...told, apiKeys.flushLastUsed(), tracer?.flush()])
-      await Promise.all([upstream.close(), load.metadata.close()])
-      await database.close()
+      calls.shadows.close()
+      const ending = { ...store, ...load, extensions, alerts, jobs, drain, office, timers, archive }
+      await endGateway(ending, config.TOLLGATE_DRAIN_SECONDS * 1000)
     },
   }
 }
 
-/** What is sent outside by itself: usage, and the audit log. */
-function openExports(deps: Parameters<typeof createExports>[0] & Parameters<typeof createAuditExport>[0]) {
-  return { exports: createExports(deps), auditExport: createAuditExport(deps) }
+interface CallParts extends Pick<ReturnType<typeof openServer>, 'app' | 'sockets'> {
+  readonly store: Store
+  readonly load: Load
+  readonly jobs: JobEngine
+  readonly routes: PathDeps['routes']
+  readonly assets: Awaited<ReturnType<typeof openAssets>>
+  readonly extensions: Extensions
+}
+
+/** The path of a call, and the addresses at which it begins. */
+function openCalls(
+  options: GatewayOptions,
+  { app, sockets, store, load, jobs, routes, assets, extensions }: CallParts,
+) {
+  const { config, world, log } = options
+  const { database, sealer } = store
+  const shadows = createShadows({ ...load, routes, world, log, meter: load.metrics.shadow })
+  const path: PathDeps = {
+    ...{ ...load, database, routes, world, log, jobs, sealer, cache: createResponseCache(world) },
+    ...{ labelNames: createLabelNames(store), shadows },
+  }
+  const read = readerOf(options, { ...store, assets: assets.assets, guardrails: extensions.path.guardrails })
+  const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
+  const background = openBackground({ ...store, ...load, jobs, path, read, files: assets.files, faultBody: sdkBody })
+  const api = openApi(app, {
+    ...{ ...store, ...load, ...background, ...extensions.path, path, read, bodies, sockets, engine: jobs, log, world },
+    strictErrors: config.TOLLGATE_STRICT_ERRORS,
+  })
+  extensions.mount({ app, api, path, read, contents: extensions.path.contents })
+  return { shadows, background }
+}
+
+interface OfficeParts {
+  readonly store: Store
+  readonly load: Load
+  readonly jobs: JobEngine
+  readonly keys: ReturnType<typeof createKeys>
+  readonly accounts: ReturnType<typeof createAccounts>
+  readonly alerts: ReturnType<typeof createAlerts>
+  readonly batches: ReturnType<typeof openBackground>['batches']
+  readonly extensions: Extensions
+  readonly mails: ReturnType<typeof createPersonMails> | undefined
+  readonly archive: ArchiveWork
+}
+
+/** The operator's API and the console. */
+function openOffice(
+  app: ReturnType<typeof openServer>['app'],
+  options: GatewayOptions,
+  { store, load, jobs, keys, accounts, alerts, batches, extensions, mails, archive }: OfficeParts,
+) {
+  const { config, world, log } = options
+  const { database, secrets, changes, audit, catalog, credentials, byokKeys, branding, guard } = store
+  const { vendors, upstream, logins, ledger } = load
+  const { work, timing } = jobs
+  return openOperatorApi(app, {
+    ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
+    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier, archive },
+    ...{
+      statements: store.statements,
+      alerts,
+      contents: extensions.path.contents,
+      traceUrl: config.TOLLGATE_TRACE_URL,
+    },
+    listJobs: (account, filter) => listJobs(jobs, account, filter),
+    ...{ teams: store.teams, personal: extensions.personal, added: extensions.resources, offered: extensions.offered },
+    ...{ batches, billing: store.billing },
+    auditExport: createAuditExport({ ...store, world, log, work, timing }),
+    webhookSecret: (account) => webhookSecret(secrets, account),
+    ...{ reports: load.reports, prober: load.prober, vendorHealth: vendors.health, deliveries: jobs.deliveries },
+    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
+    toolConnections: store.toolConnections,
+    test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
+    ...{ system: systemOf(options, store, jobs), passwordCost: options.passwordCost },
+  })
+}
+
+interface Ending extends Store, Load {
+  readonly extensions: Pick<Extensions, 'close'>
+  readonly alerts: Pick<ReturnType<typeof createAlerts>, 'stop'>
+  readonly jobs: Pick<JobEngine, 'stop'>
+  readonly drain: ReturnType<typeof openServer>['drain']
+  readonly office: ReturnType<typeof openOperatorApi>
+  readonly timers: ReturnType<typeof startMaintenance>
+  readonly archive: Pick<ArchiveWork, 'stop'>
+}
+
+async function endGateway(parts: Ending, forMs: number): Promise<void> {
+  const { alerts, jobs, drain, office, timers, monitor, prober, verifier, changes, watch, overload } = parts
+  const handedOver = Promise.all([alerts.stop(), jobs.stop(forMs)])
+  await drain.close({ running: () => monitor.running, forMs })
+  await handedOver
+  await office.signUp.idle()
+  for (const stop of timers) stop()
+  await Promise.all([prober.idle(), verifier.stop(), parts.archive.stop()])
+  for (const one of [changes, watch, overload]) one.stop()
+  await parts.ledger.idle(LAST_WORDS_MS)
+  const told = [parts.refusals.close(), parts.extensions.close(), parts.leave()]
+  await Promise.allSettled([...told, parts.apiKeys.flushLastUsed(), parts.tracer?.flush()])
+  await Promise.all([parts.upstream.close(), parts.metadata.close()])
+  await parts.database.close()
+}
+
+/** What all extensions together ask for. */
+type Core = (typeof EXTENSIONS)[number] extends Extension<infer C, never> ? C : never
+type Place = (typeof EXTENSIONS)[number] extends Extension<never, infer P> ? P : never
+
+interface Extensions extends Omit<Added<Place>, 'own'> {
+  /** What an extension has constructed. It must be switched on. */
+  readonly opened: <Own>(extension: Extension<never, never, Own>) => Own
+}
+
+/** What the extensions that are switched on add. */
+async function openExtensions({ config }: GatewayOptions, core: Core): Promise<Extensions> {
+  const off = config.TOLLGATE_EXTENSIONS_OFF
+  const names = EXTENSIONS.map(({ name }) => name)
+  const unknown = off.find((name) => name !== 'all' && !names.includes(name))
+  if (unknown !== undefined)
+    throw new Error(`TOLLGATE_EXTENSIONS_OFF: there is no extension "${unknown}". There are: all, ${names.join(', ')}.`)
+  const on: readonly Extension<Core, Place>[] = EXTENSIONS.filter(
+    ({ name }) => !off.includes(name) && !off.includes('all'),
+  )
+  const all = await Promise.all(on.map((one) => one.open(core)))
+  const own = new Map<unknown, object>(on.map((one, at) => [one, all[at]?.own ?? {}]))
+  return {
+    // Made by this extension.
+    opened: <Own>(extension: Extension<never, never, Own>) => own.get(extension) as Own,
+    resources: all.flatMap(({ resources }) => resources),
+    personal: all.flatMap(({ personal }) => personal),
+    work: all.flatMap(({ work }) => work),
+    mount: (place) => {
+      for (const one of all) one.mount(place)
+    },
+    offered: async () => Object.assign({}, ...(await Promise.all(all.map((one) => one.offered())))),
+    path: Object.assign({}, ...all.map(({ path }) => path)),
+    close: () => Promise.allSettled(all.map((one) => one.close())),
+  }
 }
 
 /** What is kept in the database, and what is read from it at the start. */
@@ -211,15 +340,20 @@ async function openStore(options: GatewayOptions, publicUrl: () => string) {
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
     prepare: config.TOLLGATE_DATABASE_PREPARE,
+    waitFactor: options.waitFactor ?? 1,
   })
   const storeVersion = await checkDurability(database, config.TOLLGATE_ALLOW_UNSAFE_STORE)
   const migrations = await migrate(database)
   const secrets = createSecrets(options.secret)
   const sealer = createContentSealer(secrets, world)
-  const guardrails = createGuardrails({ secrets })
-  const changes = createChanges(database, world)
-  const audit = createAudit({ database, world })
-  const catalog = await openCatalog({ database, changes, audit, initial: await readDefaultCatalog() })
+  const changes = createChanges(database, world, log)
+  const audit = createAudit({ database, world, key: secrets.key('audit') })
+  const catalog = await openCatalog({
+    database,
+    changes,
+    audit,
+    initial: options.initialCatalog ?? (await readDefaultCatalog()),
+  })
   const apiKeys = createApiKeys({
     ...{ database, changes, world, pepper: secrets.key('api-key') },
     unknownPerMinute: config.TOLLGATE_UNKNOWN_KEYS_PER_MINUTE,
@@ -244,22 +378,26 @@ async function openStore(options: GatewayOptions, publicUrl: () => string) {
     connections: toolConnections,
   })
   await changes.start()
-  const invoices = createInvoices({ database, world, audit, branding })
+  const setAside = createSetAside({ database, catalog, log })
+  await setAside.look()
   const billing = createBilling({ database, audit, world })
-  const kept = { upstream, logins, metadata, toolServers, apiKeys, credentials, byokKeys, invoices, branding, billing }
+  const kept = { upstream, logins, metadata, toolServers, apiKeys, credentials, byokKeys, branding, billing }
   const people = { guard, toolConnections }
   const clientSecrets = createClientSecrets(secrets.key('client-secret'), world)
   return {
     database,
     storeVersion,
     migrations,
+    backfills: createBackfills(database, { log }),
+    setAside,
     secrets,
     sealer,
-    guardrails,
     changes,
     audit,
     catalog,
     clientSecrets,
+    teams: createTeams({ database, world, audit }),
+    statements: createStatements(database),
     ...kept,
     ...people,
   }
@@ -282,14 +420,18 @@ function openLogins(
 
 /** What carries the calls, and what counts and bounds them. */
 function createLoad(
-  { config, world, log, sandboxUrl }: GatewayOptions,
-  store: Awaited<ReturnType<typeof openStore>>,
-  queue: JobEngine['facts'],
+  { config, world, log, sandboxUrl, waitFactor = 1 }: GatewayOptions,
+  store: Store,
+  /** What is put together later. */
+  late: { readonly queue: JobEngine['facts']; readonly contentsDropped: () => number },
 ) {
-  const { database, changes, audit, sealer, credentials, catalog, byokKeys, upstream, logins, metadata } = store
+  const { database, secrets, changes, audit, credentials, byokKeys, upstream, logins, metadata } = store
   const vendorHours = createVendorHours(database, world)
-  const vendors = createVendors(world, vendorHours.count)
-  const watch = createStreamWatch(world)
+  const vendors = createVendors(world, (attempt) => {
+    vendorHours.count(attempt)
+    metrics.vendorAttempt(attempt)
+  })
+  const [watch, storeWatch] = [createStreamWatch(world), createStoreWatch(database, world)]
   const metrics: Metrics = createMetrics({
     genAi: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
     vendors: () => vendors.health(),
@@ -297,38 +439,30 @@ function createLoad(
     running: () => monitor.running,
     ledgerPending: () => ledger.pending,
     ledgerIsolated: () => ledger.isolated,
-    databaseWaiting: () => database.waiting(),
+    ...{ databaseWaiting: () => database.waiting(), databaseUp: () => databaseAnswers(database) },
+    get ledger() {
+      return ledger
+    },
     loopLagMs: () => overload.lagMs,
     shed: () => overload.shed + budget.refused,
     refusalsDropped: () => refusals.dropped,
-    contentsDropped: () => contents.dropped,
-    openStreams: () => watch.open,
-    queue,
+    ...{ contentsDropped: late.contentsDropped, openStreams: () => watch.open, changeFailures: changes.failures },
+    ...{ queue: late.queue, store: storeWatch },
     holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
     verified: () => verifier.state(),
   })
-  const verifier = createVerifier({
-    ...{ database, audit, world, log, usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS },
-    nightlyAt: config.TOLLGATE_VERIFY_AT,
-  })
+  database.measure(metrics.statement)
+  const nightly = { nightlyAt: config.TOLLGATE_VERIFY_AT, usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS }
+  const verifier = createVerifier({ database, audit, world, log, ...nightly, key: secrets.key('ledger') })
   const refusals = createRefusals({ database, world, log })
-  const contents = createRecordings({
-    database,
-    world,
-    log,
-    audit,
-    sealer,
-    catalog,
-    credentials,
-    guardrails: store.guardrails,
-  })
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
   const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
   const processId = newId(world)
   const [margins, unbilled] = [createMargins(database, world), createUnbilled(database, world)]
-  const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count }
-  const ledger: Ledger = createLedger({ database, world, processId, meters, log })
+  const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count, aboveHold: monitor.aboveHold }
+  const creditWaitMs = config.TOLLGATE_CREDIT_WAIT_SECONDS * 1_000
+  const ledger: Ledger = createLedger({ database, world, processId, meters, log, waitFactor, creditWaitMs })
   const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
   const reports = createReports({ database, changes, world, processId, own })
   // A key may have other limits now than those under which its credits were leased.
@@ -340,12 +474,12 @@ function createLoad(
   const hourly = [vendorHours, margins, unbilled]
   const sources = { sandboxUrl, credential: credentials.get }
   const prober: Prober = createProber({ ...store, world, log, vendors, sources, meter: metrics.probe })
-  const bytesMax = config.TOLLGATE_BYTES_IN_FLIGHT_MAX
-  const mayHold = createCreditCheck(database, byokKeys)
+  const [bytesMax, mayHold] = [config.TOLLGATE_BYTES_IN_FLIGHT_MAX, createCreditCheck(database, byokKeys)]
   const budget = createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold })
   return {
     ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
-    ...{ refusals, contents, reports, hourly, prober, unbilled },
+    ...{ refusals, reports, hourly, prober, unbilled, usualOutput: createUsualOutput() },
+    incidents: () => findIncidents({ ledger, changes, store: storeWatch }),
     // What does not fit at once is not remembered.
     remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
@@ -353,7 +487,7 @@ function createLoad(
 }
 
 /** Those whose breaker is open in this process, and those that reject their credential. */
-function failingVendors({ vendors, prober }: Pick<ReturnType<typeof createLoad>, 'vendors' | 'prober'>) {
+function failingVendors({ vendors, prober }: Pick<Load, 'vendors' | 'prober'>) {
   return vendors.health().flatMap(({ name, breaker, reason }) => {
     const probe = prober.view(name)
     if (probe?.state === 'rejected') return [{ name, isRejected: true, reason: probe.message }]
@@ -377,7 +511,7 @@ function readerOf(
     byokKeys: ByokKeys
     secrets: Secrets
     toolServers: ToolServers
-    guardrails: Guardrails
+    guardrails: PathHooks['guardrails']
   },
 ): ReadDeps {
   return {
@@ -391,10 +525,18 @@ function readerOf(
   }
 }
 
-function systemOf({ config }: GatewayOptions, store: Awaited<ReturnType<typeof openStore>>, jobs: JobEngine) {
-  const { storeVersion, migrations } = store
+function systemOf({ config }: GatewayOptions, store: Store, jobs: JobEngine) {
+  const { storeVersion, migrations, backfills } = store
   const storeKind = config.DATABASE_URL ? 'server' : 'embedded'
-  return { storeKind, version: VERSION, storeVersion, migrations, queue: () => jobs.facts() }
+  return {
+    storeKind,
+    version: VERSION,
+    storeVersion,
+    migrations,
+    backfills,
+    setAside: store.setAside.list,
+    queue: () => jobs.facts(),
+  }
 }
 
 const docsOf = ({ config }: GatewayOptions) => ({ version: VERSION, serverUrl: config.PUBLIC_URL ?? '/' })

@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path'
 import * as z from 'zod'
 import { addressProblem, splitAddress } from './database/address.ts'
 import { nearest } from './kernel/nearest.ts'
-import { RENAMED } from './kernel/renamed.ts'
 
 const flag = z
   .enum(['0', '1', 'true', 'false', ''])
@@ -172,6 +171,9 @@ const schema = z
       .describe(
         'The token that a scrape of /metrics must send as "Authorization: Bearer <token>". Without it /metrics is open.',
       ),
+    TOLLGATE_EXTENSIONS_OFF: words.describe(
+      'Extensions that this gateway does without, separated by commas, such as finance, or all. Their addresses answer 404, and what they stored stays.',
+    ),
     TOLLGATE_STRICT_ERRORS: flag.describe(
       'Error bodies exactly as in the contract, also for SDKs, which then show less detail.',
     ),
@@ -185,6 +187,12 @@ const schema = z
       .max(600_000)
       .default(250)
       .describe('New calls are rejected with 503 while the event loop lags by more than this many milliseconds.'),
+    TOLLGATE_CREDIT_WAIT_SECONDS: z.coerce
+      .number()
+      .min(0)
+      .max(600)
+      .default(10)
+      .describe('How long a call waits for credits that running calls of its account hold, before 429. 0: not at all.'),
     TOLLGATE_DRAIN_SECONDS: z.coerce
       .number()
       .int()
@@ -236,6 +244,12 @@ const schema = z
       .default('')
       .describe(
         "Pairs of host:port, separated by commas, that callers' URLs may point to although they are not public.",
+      ),
+    TOLLGATE_DNS_SERVERS: z
+      .string()
+      .default('')
+      .describe(
+        'Name servers, separated by commas, that are asked for the records that prove mail domains; by default those of the machine.',
       ),
     TOLLGATE_FETCHES_PER_MINUTE: z.coerce
       .number()
@@ -300,7 +314,23 @@ const schema = z
       .min(1)
       .max(1200)
       .default(24)
-      .describe('How many months usage rows and ended jobs are stored. Transfers and balances are stored forever.'),
+      .describe('How many months usage rows and ended jobs are stored.'),
+    TOLLGATE_RETENTION_LEDGER_MONTHS: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(1200)
+      .default(24)
+      .describe(
+        'How many months the transfers of calls stay in the database, at least as long as usage. Then they are in the archive, and a signed checkpoint for each account is here.',
+      ),
+    TOLLGATE_LEDGER_ARCHIVE: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'A directory for the archive of the ledger, the same for every process. Without it: the S3 bucket, or the data directory if the bundled database is there too, or no archive.',
+      ),
     TOLLGATE_VERIFY_AT: z
       .string()
       .regex(/^(off|([01]\d|2[0-3]):[0-5]\d)$/, 'must be a time such as 03:00, or off')
@@ -351,6 +381,8 @@ export type Config = Readonly<z.output<typeof schema>> & {
   readonly environment: (name: string) => string | undefined
   /** Where Codex has its configuration, for the command that sets it up. */
   readonly codexHome: string
+  /** Where the command line keeps sign-ins. */
+  readonly loginFile: string
   /** What was given and means nothing: most often a misspelt name. */
   readonly warnings: readonly string[]
 }
@@ -373,11 +405,15 @@ export function readConfig(environment: Environment = { ...process.env }): Confi
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   )
   const result = schema.safeParse(given)
-  const problems = result.success ? [] : result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+  const problems = result.success
+    ? []
+    : result.error.issues.map(({ path, message }) => {
+        const name = path.join('.')
+        return `${name}: ${message.endsWith('received NaN') ? `must be a number, not "${given[name]}"` : message}`
+      })
   for (const [name, value] of Object.entries(given))
     if (name in schema.shape && isSample(value))
       problems.push(`${name}: is the sample of secret.example.yaml, which everybody knows; put your own there`)
-  for (const [old, name] of Object.entries(RENAMED)) if (old in given) problems.push(`${old}: is called ${name} now`)
   if (!result.success || problems.length > 0) throw new ConfigError(problems)
   const strangers = Object.keys(given).filter(
     (name) => name.startsWith('TOLLGATE_') && !(name in schema.shape) && !FOR_OTHERS.test(name),
@@ -386,6 +422,7 @@ export function readConfig(environment: Environment = { ...process.env }): Confi
     ...result.data,
     dataDirectory: resolve(result.data.TOLLGATE_DATA),
     codexHome: environment.CODEX_HOME || join(homedir(), '.codex'),
+    loginFile: join(environment.XDG_CONFIG_HOME || join(homedir(), '.config'), 'tollgate', 'login.json'),
     vendorKeys: new Map(Object.entries(given).filter(isVendorKey)),
     workload: (name: string) => (WORKLOAD_VARIABLES.has(name) ? environment[name] || undefined : undefined),
     environment: (name: string) => environment[name] || undefined,

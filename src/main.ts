@@ -13,6 +13,10 @@ const OTHER_VERBS = [
   ['sandbox', 'Starts only the simulated vendors, to test clients or another gateway with.'],
   ['backup', 'Writes the whole database into one file, while the gateway runs: tollgate backup FILE'],
   ['restore', 'Reads such a file into an empty database, and verifies the ledger: tollgate restore FILE'],
+  [
+    'migrate',
+    'Brings the database to this version, as the start of a gateway does; with --plan, only says what would be locked, and for how many rows.',
+  ],
   ['version', 'Prints the version.'],
 ] as const
 
@@ -26,6 +30,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
   if (verb === 'sandbox' && !asksForHelp(args)) return sandbox(args.slice(1))
   if ((verb === 'backup' || verb === 'restore') && !asksForHelp(args)) return archive(verb, args[1])
+  if (verb === 'migrate' && !asksForHelp(args)) return upgrade(args.slice(1))
   if (verb === 'version' || verb === '--version') {
     process.stdout.write(`${VERSION}\n`)
     return 0
@@ -71,6 +76,18 @@ async function archive(verb: 'backup' | 'restore', file: string | undefined): Pr
   return 0
 }
 
+async function upgrade(options: readonly string[]): Promise<number> {
+  const other = options.find((option) => option !== '--plan')
+  if (other !== undefined) {
+    process.stderr.write(`tollgate: migrate has one option, --plan, and not "${other}".\n`)
+    return 2
+  }
+  const { upgradeStore } = await import('./process/archive.ts')
+  const plan = options.includes('--plan')
+  await upgradeStore(readSettings(), { plan }, (line) => process.stdout.write(`${line}\n`), watchForStop().signal)
+  return 0
+}
+
 async function sandbox(args: readonly string[]): Promise<number> {
   const port = Number(args[0] ?? 0)
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
@@ -113,6 +130,8 @@ async function settingsOf(config: Config): Promise<Settings> {
     trustProxy: config.TOLLGATE_TRUST_PROXY,
     host: config.HOST,
     codexHome: config.codexHome,
+    loginFile: config.loginFile,
+    program: [process.execPath, ...process.argv.slice(1, 2)],
     server,
     credential: (name) => config.vendorKeys.get(name),
     environment: config.environment,

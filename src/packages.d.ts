@@ -83,6 +83,7 @@ declare module 'oidc-provider' {
     query: Record<string, string | string[] | undefined>
     body: object
     readonly oidc: {
+      readonly route: string
       readonly params: { resource?: string | string[] }
       readonly entities: { readonly Interaction?: { readonly result?: object } }
     }
@@ -115,6 +116,7 @@ declare module 'oidc-provider' {
     readonly InvalidRequest: new (description: string) => Error
     readonly InvalidTarget: new () => Error
     readonly SessionNotFound: new (detail: string) => Error
+    readonly SlowDown: new () => Error
     readonly UnsupportedResponseMode: new () => Error
   }
 }

@@ -1,14 +1,14 @@
 // Alerts: each crossing fires once, whichever process looks, and reaches the bell, signed webhooks, Slack and a real mail server.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
-import { SMTPServer } from 'smtp-server'
-import type { AlertSettings, AlertView, Receiver } from '../src/alerts/views.ts'
+import { createServer } from 'node:http'
+import { test } from 'node:test'
+import type { AlertSettings, AlertView, Receiver } from '../src/jobs/alerts/views.ts'
 import type { Page } from '../src/kernel/view.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
-import { until } from './until.ts'
+import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
+import { addMember, startMailServer } from './mail-server.ts'
+import { listen, started } from './started.ts'
+import { atLeast, until } from './until.ts'
 
 interface Got {
   readonly url: string
@@ -16,17 +16,11 @@ interface Got {
   readonly body: string
 }
 
-let g: TestGateway
-let hooks: Server
-let mails: SMTPServer
 const got: Got[] = []
-const mailed: string[] = []
 let refusals = 0
 
-const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port
-
-before(async () => {
-  hooks = createServer(async (request, response) => {
+const hooks = started(() =>
+  listen(async (request, response) => {
     let body = ''
     for await (const piece of request) body += piece
     if (refusals > 0) {
@@ -36,36 +30,18 @@ before(async () => {
     }
     got.push({ url: request.url ?? '', headers: request.headers, body })
     response.end('ok')
-  })
-  await new Promise<void>((resolve) => hooks.listen(0, '127.0.0.1', resolve))
-  mails = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS'],
-    onData(stream, _session, done) {
-      let text = ''
-      stream.on('data', (piece: Buffer) => {
-        text += piece
-      })
-      stream.on('end', () => {
-        mailed.push(text)
-        done()
-      })
-    },
-  })
-  await new Promise<void>((resolve) => mails.listen(0, '127.0.0.1', () => resolve()))
-  g = await startGateway({
+  }),
+)
+const post = started(startMailServer)
+const g = started(() =>
+  startGateway({
     env: {
-      TOLLGATE_OUTBOUND_ALLOW: `127.0.0.1:${portOf(hooks)} 127.0.0.2:${portOf(hooks)}`,
-      TOLLGATE_SMTP_URL: `smtp://127.0.0.1:${portOf(mails.server)}`,
+      TOLLGATE_OUTBOUND_ALLOW: `127.0.0.1:${hooks.port} 127.0.0.2:${hooks.port}`,
+      TOLLGATE_SMTP_URL: post.url,
       TOLLGATE_MAIL_FROM: 'Tollgate <alerts@gateway.example>',
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await new Promise((resolve) => hooks.close(resolve))
-  await new Promise<void>((resolve) => mails.close(() => resolve()))
-})
+  }),
+)
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
   const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })
@@ -77,7 +53,7 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
 const alertsOf = async (account: string) => (await ask<Page<AlertView>>('GET', `/accounts/${account}/alerts`)).items
 const inShort = (alerts: readonly AlertView[]) => alerts.map(({ rule, level }) => `${rule} ${level}`)
 
-const sql = (text: string, values: Array<string | number | Date | bigint>) => g.gateway.database.query({ text }, values)
+const sql = (text: string, values: Array<string | number | Date | bigint>) => g.sql(text, values)
 
 test('a share of a limit fires once at each step, however many look at once, and again after it fell', async () => {
   const { id } = await g.account()
@@ -151,20 +127,19 @@ test('balances, failures, keys, jobs, breakers and the verification have their r
 
 test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and what fails is tried again', async () => {
   const { id } = await g.account({ credits: 1n })
-  const at = `http://127.0.0.1:${portOf(hooks)}`
+  const at = `http://127.0.0.1:${hooks.port}`
   const receivers: Receiver[] = [
     { kind: 'webhook', to: `${at}/hook` },
     { kind: 'slack', to: `${at}/services/T0/secret-of-the-channel` },
     { kind: 'email', to: 'ada@example.com' },
   ]
+  await addMember(g.gateway.database, id, 'ada@example.com')
   const settings = await ask<AlertSettings>('PUT', `/accounts/${id}/alert-settings`, {
     rules: { balanceBelow: '5' },
     receivers,
   })
   assert.equal(settings.rules.balanceDays, 3, 'what is not said has its default')
-  const [kept] = await g.gateway.database.query<{ row: string }>({
-    text: `select s::text as row from alert_setting s where scope = '${id}'`,
-  })
+  const [kept] = await g.sql<{ row: string }>(`select s::text as row from alert_setting s where scope = '${id}'`)
   assert.ok(!kept?.row.includes('secret-of-the-channel'))
   refusals = 1
   await g.gateway.alerts.look()
@@ -175,8 +150,8 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
   assert.deepEqual(
     told.deliveries.map(({ kind, to }) => [kind, to]),
     [
-      ['webhook', `127.0.0.1:${portOf(hooks)}`],
-      ['slack', `127.0.0.1:${portOf(hooks)}`],
+      ['webhook', `127.0.0.1:${hooks.port}`],
+      ['slack', `127.0.0.1:${hooks.port}`],
       ['email', 'ada@example.com'],
     ],
   )
@@ -195,14 +170,39 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
     JSON.parse(got.find(({ url }) => url.startsWith('/services'))?.body ?? '{}').text,
     /^\*The balance of test is low\*\n/,
   )
-  const mail = mailed.at(-1) ?? ''
+  const mail = post.mails.at(-1)?.raw ?? ''
   assert.match(mail, /^To: ada@example\.com$/m)
-  assert.match(mail, /^Subject: \[Tollgate\] The balance of test is low$/m)
+  assert.match(mail, /^Subject: \[Tollgate\] The balance is low$/m)
 
   const before = got.length
   const tested = await ask<AlertView>('POST', `/accounts/${id}/alerts/test`)
   assert.equal(tested.rule, 'test')
-  await until(() => got.length >= before + 2)
+  await until(() => got.length, atLeast(before + 2))
+})
+
+test('a name that a customer chose is not in the subject of a mail, and an address in it is no link', async () => {
+  const { id } = await g.account({ credits: 1n })
+  const name = 'You won: http://1.2.3.4/x https://evil.example/pay www.evil.example me@evil\u3002example'
+  await sql('update account set name = $2 where id = $1', [id, name])
+  const receivers = [{ kind: 'email', to: 'named@example.com' }]
+  await addMember(g.gateway.database, id, 'named@example.com')
+  await ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' }, receivers })
+  await g.gateway.alerts.look()
+  const { headers, text, html } = await post.newest('named@example.com')
+  assert.equal(headers.get('subject'), '[Tollgate] The balance is low')
+  const shown = 'You won: http[:]//1.2.3.4/x https[:]//evil[.]example/pay www[.]evil[.]example me@evil[.]example'
+  assert.ok(text.includes(shown) && html.includes(shown), text)
+})
+
+test('a name that a customer chose mentions nobody and is no link in Slack and its like', async () => {
+  const { id } = await g.account({ credits: 1n })
+  await sql('update account set name = $2 where id = $1', [id, '<!channel> <https://evil.example|Pay> @here R&D'])
+  const receivers = [{ kind: 'slack', to: `http://127.0.0.1:${hooks.port}/named` }]
+  await ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' }, receivers })
+  await g.gateway.alerts.look()
+  const { body } = await until(() => got.find(({ url }) => url === '/named'))
+  const shown = '&lt;!channel&gt; &lt;https[:]//evil[.]example|Pay&gt; @\u200bhere R&amp;D'
+  assert.equal(JSON.parse(body).text.split('\n')[0], `*The balance of ${shown} is low*`)
 })
 
 test('a balance near its threshold fires once, until it was above it for an hour', async () => {
@@ -246,9 +246,9 @@ test('many accounts, and one with many failed jobs, hide nobody', async () => {
   await sql(calls, ['acc_failing', 30, 40])
   await sql(calls.replace('$1 || i', '$1'), [off.id, 1, 40])
   await g.gateway.alerts.look()
-  const found = await g.gateway.database.query<{ count: bigint }>({
-    text: `select count(*) from alert where rule = 'failures' and scope like 'acc_failing%'`,
-  })
+  const found = await g.sql<{ count: bigint }>(
+    `select count(*) from alert where rule = 'failures' and scope like 'acc_failing%'`,
+  )
   assert.equal(Number(found[0]?.count), 30)
   assert.deepEqual(inShort(await alertsOf(quiet.id)), ['job on'])
   assert.equal((await alertsOf(noisy.id)).length, 20)
@@ -259,9 +259,10 @@ test('many accounts, and one with many failed jobs, hide nobody', async () => {
 
 test('a test is told once a minute, and mails have a budget for each account', async () => {
   const { id } = await g.account()
-  const receivers = Array.from({ length: 7 }, (_, i): Receiver => ({ kind: 'email', to: `stranger${i}@example.com` }))
+  const receivers = Array.from({ length: 7 }, (_, i): Receiver => ({ kind: 'email', to: `member${i}@example.com` }))
+  for (const { to } of receivers) await addMember(g.gateway.database, id, to)
   await ask('PUT', `/accounts/${id}/alert-settings`, { receivers })
-  const before = mailed.length
+  const before = post.mails.length
   const press = () => g.call(`/admin/v1/accounts/${id}/alerts/test`, OPERATOR_TOKEN, undefined, { method: 'POST' })
   const answers = await Promise.all([press(), press(), press()])
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 429, 429])
@@ -273,7 +274,7 @@ test('a test is told once a minute, and mails have a budget for each account', a
     return alerts[0]?.deliveries.some(({ error }) => /5 mails sent per minute/.test(error ?? '')) ? alerts : undefined
   })
   assert.ok(alert?.deliveries.some(({ status }) => status === 'waiting'))
-  assert.ok(mailed.length - before <= 6, 'five, and one more if this took long')
+  assert.ok(post.mails.length - before <= 6, 'five, and one more if this took long')
   await ask('PUT', `/accounts/${id}/alert-settings`, { receivers: [] })
 })
 
@@ -291,18 +292,18 @@ test('slow receivers of one account have three deliveries at a time, and all are
       response.end()
     }, 1_500)
   })
-  await new Promise<void>((resolve) => slow.listen(portOf(hooks), '127.0.0.2', resolve))
+  await new Promise<void>((resolve) => slow.listen(hooks.port, '127.0.0.2', resolve))
   try {
     const { id } = await g.account()
-    const to = `http://127.0.0.2:${portOf(hooks)}/slow`
+    const to = `http://127.0.0.2:${hooks.port}/slow`
     await ask('PUT', `/accounts/${id}/alert-settings`, {
       receivers: Array.from({ length: 5 }, (): Receiver => ({ kind: 'webhook', to })),
     })
     await ask('POST', `/accounts/${id}/alerts/test`)
-    await until(() => told >= 3)
+    await until(() => told, atLeast(3))
     assert.equal(most, 3)
     // Those that were put back come by themselves.
-    await until(() => told >= 5)
+    await until(() => told, atLeast(5))
     assert.equal(most, 3)
   } finally {
     await new Promise((resolve) => slow.close(resolve))

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
-import { type Sandbox, startSandbox } from '../sandbox/server.ts'
+import { test } from 'node:test'
+import { startSandbox } from '../sandbox/server.ts'
 import { analyticsEndpoint, site, text } from '../src/catalog/analytics-params.ts'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { Fault } from '../src/kernel/fault.ts'
@@ -14,18 +14,13 @@ import { casesOf } from './field-cases.ts'
 import DEFAULTS from './fixtures/site-analytics/defaults.json' with { type: 'json' }
 import { EDITIONS } from './product-copy.ts'
 import { runs } from './runs.ts'
+import { started } from './started.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const OPEN = { requestId: 'req_test', createdSeconds: NOW_MS / 1000, signal: new AbortController().signal }
 
-let sandbox: Sandbox
 let cases = 0
-before(async () => {
-  sandbox = await startSandbox({ world: { ...realWorld, nowMs: () => NOW_MS } })
-})
-after(async () => {
-  await sandbox.close()
-})
+const sandbox = started(() => startSandbox({ world: { ...realWorld, nowMs: () => NOW_MS } }))
 
 function targetAt(baseUrl: string): Target {
   return {
@@ -91,7 +86,7 @@ async function forwarded(spec: DataEndpointSpec, given: Given): Promise<URLSearc
 }
 
 /** A product has the same parameters, many of them in most endpoints: each of its endpoints tries some. */
-const STRIDES = [1, runs(4, 1)]
+const STRIDES = [1, runs(9, 1)]
 
 for (const [edition, { analytics }] of EDITIONS.entries())
   for (const [place, spec] of analytics.entries()) {

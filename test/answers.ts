@@ -1,23 +1,23 @@
 // In tests every answer of the operator and console API is read by its view: a field that is missing, of another type, or
 // not in the view fails the test that asked for it.
 import assert from 'node:assert/strict'
-import type { FastifyInstance } from 'fastify'
+import type { WebServer } from '../src/api/server/server.ts'
+import type { Resource } from '../src/operator/resource.ts'
 
 /** To be called before the server listens. What it answers is to be called at the end, and throws what was found. */
-export function checkAnswers(app: FastifyInstance): () => void {
+export function checkAnswers(app: WebServer): () => void {
   const problems = new Set<string>()
-  app.addHook('preSerialization', async (request, _reply, payload) => {
-    const { answer } = request.routeOptions.config
-    if (!answer || !isSuccess(payload)) return payload
-    const data: unknown = JSON.parse(JSON.stringify(payload.data))
-    const { method, routeOptions } = request
+  app.answered = ({ resource }, { headers, body }) => {
+    const { answer, method, path } = (resource ?? {}) as Partial<Resource>
+    const isJson = headers?.['content-type']?.includes('application/json')
+    const payload: unknown = answer && isJson && typeof body === 'string' ? JSON.parse(body) : undefined
+    if (!answer || !isSuccess(payload)) return
     try {
-      assert.deepEqual(unknownFields(data, answer.parse(data)), [])
+      assert.deepEqual(unknownFields(payload.data, answer.parse(payload.data)), [])
     } catch (error) {
-      problems.add(`${method} ${routeOptions.url} does not answer what its view says: ${(error as Error).message}`)
+      problems.add(`${method} ${path} does not answer what its view says: ${(error as Error).message}`)
     }
-    return payload
-  })
+  }
   return () => assert.deepEqual([...problems], [])
 }
 

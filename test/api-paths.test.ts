@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { testGateway } from './gateway.ts'
 
-const g = testGateway()
+const g = testGateway({ plain: true })
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 const HELLO = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 20 }
@@ -144,4 +144,26 @@ test('a body that comes byte by byte is read whole, and one that breaks off leav
   await g.call('/v1/models', key)
   await g.settled()
   assert.deepEqual(await g.balance(id), spent)
+})
+
+test('addresses of vendors that are not offered say what to use, in the shape of their SDK', async () => {
+  const { key } = await g.account()
+  const cases: [method: string, path: string, words: RegExp][] = [
+    ['POST', '/v1/vector_stores', /POST \/v1\/embeddings/],
+    ['GET', '/v1/assistants?limit=1', /POST \/v1\/responses/],
+    ['POST', '/alpha/v1/threads/t_1/runs', /POST \/v1\/responses/],
+    ['POST', '/v1/fine_tuning/jobs', /Fine-tuning is not offered/],
+    ['POST', '/v1/uploads', /POST \/v1\/files/],
+    ['POST', '/v1/realtime/sessions', /client_secrets/],
+    ['POST', '/gemini/v1beta/cachedContents', /Send the content itself/],
+    ['POST', '/gemini/upload/v1beta/files', /inlineData/],
+  ]
+  for (const [method, path, words] of cases) {
+    const response = await fetch(g.url + path, { method, headers: { authorization: `Bearer ${key}` } })
+    assert.equal(response.status, 404, path)
+    const body = (await response.json()) as any
+    assert.match(body.error.message, words, path)
+  }
+  const plain = (await (await fetch(`${g.url}/v1/nothing_of_the_sort`)).json()) as any
+  assert.doesNotMatch(plain.error.message, /not offered/)
 })

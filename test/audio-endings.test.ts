@@ -1,29 +1,25 @@
 // Sound: forms that are wrong, callers who leave and vendors that break. Nothing is left held, and nothing is paid that was not had.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { startGateway } from './gateway.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
+import { started } from './started.ts'
+import { until } from './until.ts'
 
-let vendor: Awaited<ReturnType<typeof startSoundVendor>>
-let g: TestGateway
-before(async () => {
-  vendor = await startSoundVendor()
-  g = await startGateway({
+const vendor = started(startSoundVendor)
+const g = started(() =>
+  startGateway({
     env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '500000000' },
     catalog(document: CatalogInput) {
       document.vendors.other = { baseUrl: vendor.url }
       const routes = [{ vendor: 'other', protocol: 'openai-speech' as const }]
       document.models.spoken = { ...document.models[SPEECH]!, routes }
     },
-  })
-})
+  }),
+)
 afterEach(() => g.settled())
-after(async () => {
-  await g.close()
-  vendor.close()
-})
 
 const { post, rows } = soundOf(() => g)
 
@@ -154,12 +150,11 @@ test('however a call ends, it is settled or released once: what was not delivere
     })
     await response.body?.getReader().read()
     controller.abort()
-    for (let turn = 0; turn < 200; turn++) {
-      const all = await rows(id)
-      if (all.length > before && all[0]?.status === 499) return all[0]
-      await new Promise((resolve) => setTimeout(resolve, 10))
-    }
-    return undefined
+    const [left] = await until(
+      () => rows(id),
+      (all) => all.length > before && all[0]?.status === 499,
+    )
+    return left
   }
   const heard = await leave(
     form({ model: TRANSCRIBE, stream: 'true', prompt: '[[slow=30]]' }, wav(60)),

@@ -1,30 +1,26 @@
 // Sound: the official openai package, unchanged; what a recording is held for and costs; and what strangers send as a form.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { readAudioFacts } from '../src/parsers/audio-file.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { readAudioFacts } from '../src/kernel/parsers/audio-file.ts'
+import { startGateway } from './gateway.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
+import { started } from './started.ts'
 
-let vendor: Awaited<ReturnType<typeof startSoundVendor>>
-let g: TestGateway
-before(async () => {
-  vendor = await startSoundVendor()
-  g = await startGateway({
+const vendor = started(startSoundVendor)
+const g = started(() =>
+  startGateway({
     catalog(document: CatalogInput) {
       document.vendors.other = { baseUrl: vendor.url }
       const told = { ...document.models[TRANSCRIBE]!, routes: [{ vendor: 'other', protocol: 'openai-audio' as const }] }
       document.models.told = { ...told, pricing: { unit: 'credits', tiers: [{ second: '1' }] } }
+      document.models.least = { ...document.models.told, traits: { secondsMin: 10 } }
       document.models.short = { ...told, traits: { secondsMax: 30 } }
     },
-  })
-})
+  }),
+)
 afterEach(() => g.settled())
-after(async () => {
-  await g.close()
-  vendor.close()
-})
 
 const { post, rows } = soundOf(() => g)
 const client = (key: string, path = '/v1') => new OpenAI({ apiKey: key, baseURL: g.url + path, maxRetries: 0 })
@@ -123,7 +119,7 @@ test('the openai package hears speech as it comes, and as events', async () => {
   const piece: unknown = first?.value
   assert.ok(piece instanceof Uint8Array && piece.length < sound.length, 'the beginning came before the end')
   const events = await (await audio.speech.create({ ...asked, stream_format: 'sse' })).text()
-  const pieces = [...events.matchAll(/"audio":"([^"]*)"/g)].map(([, piece]) => Buffer.from(piece ?? '', 'base64'))
+  const pieces = [...events.matchAll(/"audio":\s*"([^"]*)"/g)].map(([, piece]) => Buffer.from(piece ?? '', 'base64'))
   assert.deepEqual(Buffer.concat(pieces), sound)
   assert.match(events, /speech\.audio\.done/)
   const [row] = await rows(id)
@@ -148,7 +144,7 @@ test('the hold is what the file can hold, the charge what the vendor reports, an
   assert.deepEqual(await charge({ duration: 6.2 }, ten), [7, 11, false])
   assert.deepEqual(await charge({ duration: '6.2' }, ten), [7, 11, false])
   assert.deepEqual(await charge({ usage: { input_token_details: { audio_tokens: 41 } } }, ten), [5, 11, false])
-  assert.deepEqual(await charge({ usage: { seconds: 999 } }, ten), [11, 11, false])
+  assert.deepEqual(await charge({ usage: { seconds: 999 } }, ten), [11, 11, true])
   assert.deepEqual(await charge({ usage: { seconds: -4 } }, ten), [10, 11, true])
   assert.deepEqual(await charge({}, ten), [10, 11, true])
   assert.deepEqual(await charge('WEBVTT\n', ten, { response_format: 'vtt' }), [10, 11, true])
@@ -169,8 +165,25 @@ test('the hold is what the file can hold, the charge what the vendor reports, an
   assert.equal((await rows(id))[0]?.held, 300_000n, 'no more than the model takes')
 })
 
+test('a vendor’s minimum is held for and charged, whatever shorter time it reports, or none', async () => {
+  const { id, key } = await g.account()
+  for (const [said, seconds, due] of [
+    [{ usage: { type: 'duration', seconds: 3 } }, 3, 10],
+    [{}, 3, 10],
+    [{ usage: { type: 'duration', seconds: 12 } }, 12, 12],
+  ] as const) {
+    vendor.answer = { type: 'application/json', body: JSON.stringify({ text: 'hi', ...said }) }
+    const response = await post(key, form({ model: 'least' }, wav(seconds), 'a.wav'))
+    assert.equal(response.status, 200, await response.text())
+    const [row] = await rows(id)
+    assert.deepEqual([row?.charged, row!.held >= row!.charged], [BigInt(due) * 1_000_000n, true])
+  }
+})
+
 test('a file that says little of itself is not cheap: what is compressed, said elsewhere or heard in it counts', async () => {
   const { id, key } = await g.account({ credits: 1_000_000_000_000n })
+  // Silence that is packed has no bound by its bytes.
+  g.mayExceedHold(id)
   const charge = async (body: string, file: Buffer, fields: Record<string, string> = {}) => {
     vendor.answer = { type: body.startsWith('{') ? 'application/json' : 'text/plain', body }
     const response = await post(key, form({ model: 'told', ...fields }, file))

@@ -3,18 +3,18 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, createHmac } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { AuditExportView } from '../src/jobs/views.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { FAST } from './job-pace.ts'
 import type { JobProcessOptions } from './job-process.ts'
-import { until } from './until.ts'
+import { listen, started } from './started.ts'
+import { above, until } from './until.ts'
 
 interface Got {
   readonly method: string
@@ -36,31 +36,23 @@ interface Line {
   readonly hash: string
 }
 
-let g: TestGateway
-let receiver: Server
 const got: Got[] = []
 /** What the receiver does; 204 without one. */
 let script: ((got: Got, response: ServerResponse, count: number) => void) | undefined
 
-const host = () => `127.0.0.1:${(receiver.address() as AddressInfo).port}` // It listens on a port.
+const host = () => receiver.host
 
-before(async () => {
-  receiver = createServer(async (request, response) => {
+const receiver = started(() =>
+  listen(async (request, response) => {
     let body = ''
     for await (const piece of request) body += piece
     const one = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body }
     got.push(one)
     if (script) script(one, response, got.length)
     else response.writeHead(204).end()
-  })
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
-  g = await startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: host() }, jobs: FAST })
-})
-after(async () => {
-  await g.close()
-  receiver.closeAllConnections()
-  receiver.close()
-})
+  }),
+)
+const g = started(() => startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: host() }, jobs: FAST }))
 
 const linesOf = (all: readonly Got[]) =>
   all.flatMap(
@@ -109,7 +101,7 @@ test('a webhook gets every row, signed, in order, and can verify the chain; fail
   assert.deepEqual(data.target, { kind: 'webhook', host: host() })
   for (let at = 0; at < 5; at++) await g.operator('POST', '/accounts', { name: `Account ${at}` })
   const ids = await idsIn(g.gateway.database)
-  await until(async () => (await show()).waiting === 0)
+  await until(async () => (await show()).waiting, 0)
   const accepted = got.slice(2)
   assert.deepEqual([...new Set(linesOf(accepted).map(({ id }) => id))], ids, 'each row, in order')
   assert.deepEqual(brokenIn(linesOf(accepted)), [])
@@ -133,13 +125,13 @@ test('a webhook gets every row, signed, in order, and can verify the chain; fail
 test('while the receiver is down nothing is lost, and what is wrong is shown', async () => {
   script = (_, response) => response.writeHead(503).end()
   await g.operator('POST', '/accounts', { name: 'While it is down' })
-  await until(async () => (await show()).failures > 1)
+  await until(async () => (await show()).failures, above(1))
   const down = await show()
   assert.match(String(down.error), /status 503/)
   assert.ok(down.waiting > 0 && down.target !== null)
   got.length = 0
   script = undefined
-  await until(async () => (await show()).waiting === 0)
+  await until(async () => (await show()).waiting, 0)
   assert.ok(linesOf(got).some(({ sentence }) => sentence.includes('While it is down')))
 })
 
@@ -161,7 +153,7 @@ test('S3 gets one object a batch, by hour, signed, and a stored secret is used n
   })
   assert.equal(set.status, 200)
   assert.ok(!JSON.stringify(set.data).includes('very-secret-s3-key'))
-  await until(async () => (await show()).waiting === 0)
+  await until(async () => (await show()).waiting, 0)
   assert.deepEqual([...new Set(linesOf(got).map(({ id }) => id))], await idsIn(g.gateway.database))
   assert.deepEqual(brokenIn(linesOf(got)), [])
   for (const { method, path, headers, body } of got) {
@@ -239,7 +231,7 @@ test('killed between sending and writing down how far it came, a process loses n
     second = await startProcess(options)
     const { url } = second
     await ask(url, 'POST', '/accounts', { name: 'Two' })
-    await until(async () => (await ask(url, 'GET', '/audit-export')).waiting === 0)
+    await until(async () => (await ask(url, 'GET', '/audit-export')).waiting, 0)
     const [lost, ...rest] = got
     const after = linesOf(rest).map(({ id }) => id)
     assert.ok(lost && linesOf([lost]).every(({ id }) => after.includes(id)), 'what was not acknowledged is sent again')

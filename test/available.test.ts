@@ -10,8 +10,8 @@ const CHAT = { model: 'alpha-5.4', max_completion_tokens: 50, messages: [{ role:
 test('with nothing running all credits are available, and a quote that says so is right', async () => {
   const { id, key } = await g.account({ credits: 3_000_000n })
   for (let made = 0; made < 10; made += 1) assert.equal((await g.call('/v1/chat/completions', key, CHAT)).status, 200)
-  const [leased] = await g.gateway.database.query<{ amount: bigint }>(
-    { text: 'select coalesce(sum(amount), 0)::bigint as amount from lease where account_id = $1' },
+  const [leased] = await g.sql<{ amount: bigint }>(
+    'select coalesce(sum(amount), 0)::bigint as amount from lease where account_id = $1',
     [id],
   )
   assert.ok(leased!.amount > 0n, 'nothing is leased')

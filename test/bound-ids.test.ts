@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { readJson } from '../src/kernel/json.ts'
-import type { TextProtocolName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import { idsOfResponse, referencesIn } from '../src/protocols/text/references.ts'
 import { testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
@@ -224,7 +224,7 @@ test('words of the gateway’s own in a plain input are words', async () => {
   assert.match(String(g.sandbox.seen.calls.at(-1)!.body), /"input":\s*"tollgate\.example is an address\."/)
 })
 
-const idsIn = (door: TextProtocolName, body: string) =>
+const idsIn = (door: ClientFormatName, body: string) =>
   referencesIn(door, readJson(Buffer.from(body)), []).map(({ id }) => id)
 
 test('a file behind the vendor’s credential is found however its address is written', () => {
@@ -313,10 +313,7 @@ test('items of a response are for its account, and the catalog may share an id w
 })
 
 test('a file of the gateway’s own is not taken for one of the vendor’s, and the refusal says so', async () => {
-  const file = await client().files.create({
-    file: new File(['{}'], 'a.jsonl'),
-    purpose: 'batch',
-  })
+  const file = await client().files.create({ file: new File(['{}'], 'a.jsonl'), purpose: 'batch' })
   const input = said({ type: 'input_file', file_id: file.id }).input as OpenAI.Responses.ResponseInput
   await assert.rejects(client().responses.create({ model: 'alpha-5.4', input }), (error: any) => {
     assert.equal(error.status, 400)

@@ -1,31 +1,20 @@
 // Branding: what a reseller sets is what console, mails and documentation show, and nothing that they set can do harm or be unreadable.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
-import { contrast } from '../src/branding/branding.ts'
-import type { BrandingView } from '../src/branding/views.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
-import { type MailServer, startMailServer } from './mail-server.ts'
+import { contrast } from '../src/identity/branding/branding.ts'
+import type { BrandingView } from '../src/identity/branding/views.ts'
+import { freshDatabase } from './database.ts'
+import { startGateway } from './gateway.ts'
+import { startMailServer } from './mail-server.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
-let g: TestGateway
-let post: MailServer
-let fresh: FreshDatabase
-
-before(async () => {
-  post = await startMailServer()
-  fresh = await freshDatabase()
-  g = await startGateway({
-    database: fresh,
-    env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' },
-  })
-})
-after(async () => {
-  await g.close()
-  await fresh.drop()
-  await post.close()
-})
+const post = started(startMailServer)
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const g = started(() =>
+  startGateway({ database: fresh, env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' } }),
+)
 
 const put = (input: object) => g.operator<BrandingView & { message: string }>('PUT', '/branding', input)
 const putLogo = (bytes: Buffer) =>

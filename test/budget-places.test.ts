@@ -1,33 +1,27 @@
 // Budgets of members, teams and projects hold for people who call without a key, and nobody with the role member can leave them.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { KeyView, NewKey, TeamView } from '../src/admission/views.ts'
 import type { LinkView, MemberView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { UsageView } from '../src/ledger/views.ts'
-import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { asBrowser } from './operator-server.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
-let vendor: ChatVendor
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  vendor.answer = ({ response }) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20)))
-  g = await startGateway({
-    catalog(document) {
-      document.vendors.mock = { baseUrl: vendor.url }
-      document.models.mock = faultModel(['mock'])
-    },
-  })
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  await vendor.close()
-})
+const vendor = started(() =>
+  startVendor(({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20))),
+  ),
+)
+const g = testGateway(() => ({
+  catalog(document) {
+    document.vendors.mock = { baseUrl: vendor.url }
+    document.models.mock = faultModel(['mock'])
+  },
+}))
 
 const CALL = { model: 'mock', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 }
 
@@ -138,7 +132,7 @@ test('whom the directory takes out of the last team keeps their own keys and rea
   const group = () => g.operator<TeamView>('PATCH', `/accounts/${id}/teams/${team.id}`, { scimGroup: 'Red' })
   assert.equal((await group()).data.members.length, 1)
   const text = `insert into scim_group (scope, id, display_name) values ($1, 'grp_red', 'Red')`
-  await g.gateway.database.query({ text }, [id])
+  await g.sql(text, [id])
   assert.equal((await group()).data.members.length, 0)
   const { data: seen } = await ask<Page<KeyView>>('GET', `/accounts/${id}/keys`)
   assert.deepEqual(

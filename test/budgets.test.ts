@@ -1,36 +1,30 @@
 // Budgets as callers and managers meet them: the 429 that names the budget, the API, and what counts for it.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import OpenAI from 'openai'
 import type { TeamView } from '../src/admission/views.ts'
-import type { AlertView } from '../src/alerts/views.ts'
+import type { AlertView } from '../src/jobs/alerts/views.ts'
 import type { BudgetValueView, BudgetView, UsageView } from '../src/ledger/views.ts'
 import type { UsageSums } from '../src/reports/views.ts'
-import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
+import { testGateway, WITH_EXTENSIONS } from './gateway.ts'
 import { connect } from './mcp/client.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
-let vendor: ChatVendor
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  vendor.answer = ({ response }) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20)))
-  g = await startGateway({
-    catalog(document) {
-      document.vendors.mock = { baseUrl: vendor.url }
-      document.models.mock = faultModel(['mock'])
-      const pricing = { unit: 'credits', tiers: [{ call: '0.0003' }] }
-      document.models.keeps = { ...faultModel(['mock']), cache: { ttlSeconds: 60, pricing } }
-    },
-  })
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  await vendor.close()
-})
+const vendor = started(() =>
+  startVendor(({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20))),
+  ),
+)
+const g = testGateway(() => ({
+  catalog(document) {
+    document.vendors.mock = { baseUrl: vendor.url }
+    document.models.mock = faultModel(['mock'])
+    const pricing = { unit: 'credits', tiers: [{ call: '0.0003' }] }
+    document.models.keeps = { ...faultModel(['mock']), cache: { ttlSeconds: 60, pricing } }
+  },
+}))
 
 const MESSAGES = [{ role: 'user' as const, content: 'Hello' }]
 const ask = (key: string, more: object = {}, headers: Record<string, string> = {}) =>
@@ -200,7 +194,7 @@ const PAID: Readonly<Record<string, (key: string, account: string) => Promise<st
     const file = await client.files.create({ file: new File([line], 'in.jsonl'), purpose: 'batch' })
     const set = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const
     const { id } = await client.batches.create({ input_file_id: file.id, ...set })
-    await until(async () => (await client.batches.retrieve(id)).status === 'completed')
+    await until(async () => (await client.batches.retrieve(id)).status, 'completed')
     type Lines = { items: Array<{ status: number; message?: string }> }
     const { data } = await g.operator<Lines>('GET', `/accounts/${account}/batches/${id}/lines`)
     const [failed] = data.items
@@ -210,14 +204,18 @@ const PAID: Readonly<Record<string, (key: string, account: string) => Promise<st
 }
 
 for (const [what, order] of Object.entries(PAID))
-  test(`a budget holds for ${what}: the first is served, the second rejected, and one is counted`, async () => {
-    const { id, key } = await g.account()
-    const budget = await make(id, { name: 'Every call', scope: 'key', span: 'total', max: 1 })
-    assert.equal(await order(key, id), '200')
-    const second = await order(key, id)
-    assert.ok([`429 ${budget.id}`, '429 named'].includes(second), second)
-    assert.deepEqual(await usedOf(id, budget.id), ['1'])
-  })
+  test(
+    `a budget holds for ${what}: the first is served, the second rejected, and one is counted`,
+    what.includes('tool') ? WITH_EXTENSIONS : {},
+    async () => {
+      const { id, key } = await g.account()
+      const budget = await make(id, { name: 'Every call', scope: 'key', span: 'total', max: 1 })
+      assert.equal(await order(key, id), '200')
+      const second = await order(key, id)
+      assert.ok([`429 ${budget.id}`, '429 named'].includes(second), second)
+      assert.deepEqual(await usedOf(id, budget.id), ['1'])
+    },
+  )
 
 test('a repetition with the same Idempotency-Key counts once', async () => {
   const { id, key } = await g.account()

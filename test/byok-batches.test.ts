@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { storedCatalogs } from '../src/catalog/store.ts'
-import { verifyLedger } from '../src/verify/verify.ts'
 import { testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
+import { until } from './until.ts'
 
 const HOUSE = 'sk-house-00000000aaaa'
 const OWN = 'sk-own-0000000000bbbb'
@@ -57,22 +56,19 @@ async function batch(): Promise<{ statuses: number[]; rows: Row[] }> {
   const made = await client.batches.create({
     ...{ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' },
   })
-  let ended = made
-  while (ended.status !== 'completed' && ended.status !== 'failed') {
-    await new Promise((resolve) => setTimeout(resolve, 30))
-    ended = await client.batches.retrieve(made.id)
-  }
+  const ended = await until(
+    () => client.batches.retrieve(made.id),
+    ({ status }) => status === 'completed' || status === 'failed',
+  )
   const texts = [ended.output_file_id, ended.error_file_id].map(async (id) =>
     id ? (await client.files.content(id)).text() : '',
   )
   const told = (await Promise.all(texts)).flatMap((one) => one.split('\n').filter(Boolean))
   await g.settled()
-  const rows = await g.gateway.database.query<Row>(
-    { text: 'select charged, held, status, credential from usage where client = $1 order by id' },
-    [made.id],
-  )
-  const { database } = g.gateway
-  assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
+  const rows = await g.sql<Row>('select charged, held, status, credential from usage where client = $1 order by id', [
+    made.id,
+  ])
+  assert.deepEqual(await g.problems(), [])
   const statuses = told.map((one) => (JSON.parse(one) as { response: { status_code: number } }).response.status_code)
   return { statuses, rows }
 }

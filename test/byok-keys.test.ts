@@ -8,7 +8,7 @@ import type { Overview, UsageDetail } from '../src/ledger/views.ts'
 import type { ByokKeyStored, ByokKeyView, VendorView } from '../src/operator/views.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
-import { until } from './until.ts'
+import { above, until } from './until.ts'
 
 const HOUSE = 'sk-house-00000000aaaa'
 const OWN = 'sk-own-0000000000bbbb'
@@ -88,17 +88,10 @@ function priceOf({ units: { input = 0, output = 0 } }: UsageDetail): bigint {
 async function verified(): Promise<void> {
   const started = await g.operator('POST', '/ledger/verify', { full: true })
   assert.equal(started.status, 200)
-  for (;;) {
-    const { data } = await g.operator<{ running: unknown; last: { ok: boolean; problems: string[] } }>(
-      'GET',
-      '/ledger/verify',
-    )
-    if (data.running === null) {
-      assert.deepEqual(data.last.problems, [])
-      return
-    }
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
+  type State = { running: unknown; last: { ok: boolean; problems: string[] } }
+  const look = async () => (await g.operator<State>('GET', '/ledger/verify')).data
+  const { last } = await until(look, ({ running }) => running === null)
+  assert.deepEqual(last.problems, [])
 }
 
 test('a key is tested when it is stored: at the address of the catalog, with nothing of the house, and a wrong one is refused', async () => {
@@ -123,7 +116,7 @@ test('a key is tested when it is stored: at the address of the catalog, with not
     tries.some(({ status }) => status === 429),
     'so many tests a minute',
   )
-  const [row] = await g.gateway.database.query<{ sealed: string }>({ text: 'select sealed::text from byok_key' })
+  const [row] = await g.sql<{ sealed: string }>('select sealed::text from byok_key')
   assert.ok(!Buffer.from(row?.sealed.slice(2) ?? '', 'hex').includes(OWN), 'it lies there sealed')
 })
 
@@ -220,10 +213,7 @@ test('what the vendor has against the key is the account’s to mend, in words, 
 test('a key that can no longer be read sends no call by the house’s credential at the full price, unless the account allows it', async () => {
   await bring('text')
   const by = { actor: 'test', ip: null, requestId: null }
-  await g.gateway.database.query(
-    { text: `update byok_key set sealed = sealed || '\\x00'::bytea where account_id = $1` },
-    [owner.id],
-  )
+  await g.sql(`update byok_key set sealed = sealed || '\\x00'::bytea where account_id = $1`, [owner.id])
   await g.gateway.byokKeys.allowFallback(owner.id, { vendor: 'text', fallback: false }, by)
   const refused = await chat(owner)
   assert.equal(refused.status, 403)
@@ -271,23 +261,23 @@ test('a video goes by the own key from order to end and costs its fee; without f
   const ended = async (by = owner) => {
     const made = await g.call('/v1/video/seedance', by.key, order)
     const { data } = (await made.json()) as { data: { jobId: string } }
-    for (;;) {
-      const answer = await g.call(`/v1/jobs/${data.jobId}`, by.key)
-      const job = ((await answer.json()) as { data: { status: string; error?: { message: string } } }).data
-      if (/COMPLETED|FAILED/.test(job.status)) {
-        const text =
-          'select u.charged, u.held, u.credential, u.cost, u.status as code from usage u join job j on j.hold_id = u.id where j.id = $1'
-        const [row] = await g.gateway.database.query<{
-          charged: bigint
-          held: bigint
-          credential: string | null
-          cost: bigint | null
-          code: number
-        }>({ text }, [data.jobId])
-        return { ...job, ...row }
-      }
-      await new Promise((resolve) => setTimeout(resolve, 30))
-    }
+    const job = await until(
+      async () => {
+        const answer = await g.call(`/v1/jobs/${data.jobId}`, by.key)
+        return ((await answer.json()) as { data: { status: string; error?: { message: string } } }).data
+      },
+      ({ status }) => /COMPLETED|FAILED/.test(status),
+    )
+    const text =
+      'select u.charged, u.held, u.credential, u.cost, u.status as code from usage u join job j on j.hold_id = u.id where j.id = $1'
+    const [row] = await g.sql<{
+      charged: bigint
+      held: bigint
+      credential: string | null
+      cost: bigint | null
+      code: number
+    }>(text, [data.jobId])
+    return { ...job, ...row }
   }
   const { status, charged, held, credential, cost } = await ended()
   assert.equal(status, 'COMPLETED')
@@ -321,16 +311,19 @@ test('a video that waits for the own key never goes by the house’s credential,
   const made = await g.call('/v1/video/seedance', owner.key, order)
   const { data } = (await made.json()) as { data: { jobId: string } }
   const submissions = async () => {
-    const [row] = await g.gateway.database.query<{ submissions: number; waits: boolean }>(
-      { text: 'select submissions, submit_started_at is null as waits from job where id = $1' },
+    const [row] = await g.sql<{ submissions: number; waits: boolean }>(
+      'select submissions, submit_started_at is null as waits from job where id = $1',
       [data.jobId],
     )
     return row?.waits ? row.submissions : 0
   }
-  await until(async () => (await submissions()) > 0)
+  await until(() => submissions(), above(0))
   await g.operator('DELETE', `/accounts/${owner.id}/byok-keys/films`)
-  // It would be tried again after the second that the vendor asked for.
-  await new Promise((resolve) => setTimeout(resolve, 3_000))
+  // It is looked at again after the second that the vendor asked for.
+  const looks = async () =>
+    (await g.sql<{ version: number }>('select version from job where id = $1', [data.jobId]))[0]?.version ?? 0
+  const before = await looks()
+  await until(looks, above(before + 2))
   assert.deepEqual(new Set(films.keysAsked()), new Set([OWN]))
   const cancelled = await g.call(`/v1/jobs/${data.jobId}`, owner.key, undefined, { method: 'DELETE' })
   assert.equal(cancelled.status, 200)

@@ -122,7 +122,7 @@ for (const page of pages) {
   const programs = programsOf(page, ['ts', 'js'], /^import /m)
   if (programs.length > 0)
     test(`the TypeScript of ${page} runs`, async () => {
-      if (page.includes('gemini')) await g.gateway.catalog.amend((now) => ({ ...now, allClientFormats: true }), BY, '')
+      if (page.includes('05-text')) await g.gateway.catalog.amend((now) => ({ ...now, allClientFormats: true }), BY, '')
       const known = page.startsWith('docs/reference/') // Its pages say that "client" is one of the clients.
       const imports = `import { Tollgate } from '${join(ROOT, 'clients/typescript/src/index.ts')}'\nconst client = new Tollgate()\n`
       for (const [index, { code }] of programs.entries())

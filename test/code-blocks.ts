@@ -9,32 +9,33 @@ export interface CodeBlock {
   readonly page: string
   readonly line: number
   readonly language: string
-  /** From the block's first line, ```sh not-run: …; empty: it is run. */
+  /** From the comment above the block, <!-- not run: … -->; empty: it is run. */
   readonly notRun: string
-  /** From the block's first line, ```json answer=chat: the endpoint whose answer it shows. */
+  /** From the comment above the block, <!-- answer: chat -->: the endpoint whose answer it shows. */
   readonly answer: string | undefined
   readonly code: string
 }
 
 /** Blocks that a test of their own runs; it is named, and reads them from the page. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'docs/guides/19-typescript-client.md ts': 'test/clients/package.test.ts',
-  'docs/guides/20-python-client.md py': 'test/clients/python.long.ts',
-  'docs/guides/30-connect-a-vendor.md sh': 'test/connect.test.ts',
+  'docs/guides/03-typed-clients.md ts': 'test/clients/package.test.ts',
+  'docs/guides/03-typed-clients.md py': 'test/clients/python.long.ts',
+  'docs/guides/19-vendors.md sh': 'test/connect.test.ts',
 }
 
 export const pages = ['README.md', ...globSync(['docs/guides/*.md', 'docs/reference/*.md'], { cwd: ROOT }).sort()]
 
 export function blocksOf(page: string): CodeBlock[] {
   const text = readFileSync(join(ROOT, page), 'utf8')
-  return [...text.matchAll(/^```([^\n]*)\n([\s\S]*?)^```$/gm)].map(({ 1: info = '', 2: code = '', index }) => {
+  const blocks = text.matchAll(/^(?:<!-- ([^\n]*) -->\n)?```([^\n]*)\n([\s\S]*?)^```$/gm)
+  return [...blocks].map(({ 1: comment = '', 2: info = '', 3: code = '', index }) => {
     const [language = ''] = info.split(' ')
     const file = ELSEWHERE[`${page} ${language}`]
     const runs = file && readFileSync(join(ROOT, file), 'utf8').includes(page.split('/').at(-1) ?? '')
     return {
       ...{ page, language, code, line: text.slice(0, index).split('\n').length },
-      notRun: /not-run: (.+)$/.exec(info)?.[1] ?? (runs ? `it is run by ${file}` : ''),
-      answer: /answer=(\S+)/.exec(info)?.[1],
+      notRun: /^not run: (.+)$/.exec(comment)?.[1] ?? (runs ? `it is run by ${file}` : ''),
+      answer: /^answer: (\S+)$/.exec(comment)?.[1],
     }
   })
 }

@@ -168,16 +168,13 @@ test('what is wrong with a vendor is said in words: key, model, path, format, re
 
 test('a test is written down with its address and the name of the credential, and sends no setting of the gateway', async () => {
   const host = await serve(strict)
-  await testOf({
-    baseUrl: `http://${host}/v1`,
-    credential: { name: 'NEWCOMER_KEY', value: KEY },
-  })
+  await testOf({ baseUrl: `http://${host}/v1`, credential: { name: 'NEWCOMER_KEY', value: KEY } })
   const { items } = await operatorAsks<Page<AuditView>>('/audit?action=vendor.test&limit=1')
   assert.equal(items[0]?.object, 'newcomer')
   assert.deepEqual(items[0]?.detail, { baseUrl: `http://${host}/v1`, credential: 'NEWCOMER_KEY' })
   await assert.rejects(
     testOf({ baseUrl: `http://${host}/v1`, credential: { name: 'TOLLGATE_OPERATOR_TOKEN' } }),
-    /TOLLGATE_OPERATOR_TOKEN is neither given/,
+    /set TOLLGATE_OPERATOR_TOKEN in the gateway/,
   )
 })
 
@@ -188,7 +185,7 @@ test('one command connects a vendor never seen, offers its model at cost times m
   const dry = await tollgate([...priced, '--dry-run'], { NEWCOMER_KEY: KEY })
   assert.equal(dry.code, 0, dry.out)
   assert.match(dry.out, /chat\/completions: 200 in \d+ ms\. plain-1 answers: 8 tokens in, 1 out\./)
-  assert.match(dry.out, /newcomer-one: 120 credits per million input tokens, cost 100, margin 16\.6 %; 480 credits/)
+  assert.match(dry.out, /newcomer-one: 120 credits per million input tokens, cost 100, margin 16\.7 %; 480 credits/)
   assert.match(dry.out, /Nothing was applied/)
   assert.equal(modelOf('newcomer-one'), undefined)
 
@@ -241,7 +238,8 @@ test('one command connects a vendor never seen, offers its model at cost times m
   )
   await database.query({ text: 'delete from usage where account_id = $1' }, [`${id}_test`])
   // The caller is told nothing of it.
-  const told = [...answer.headers].join() + (await (await gateway.call('/v1/account', key)).text())
+  const headers = [...answer.headers].filter(([name]) => name !== 'access-control-expose-headers')
+  const told = headers.join() + (await (await gateway.call('/v1/account', key)).text())
   assert.doesNotMatch(told, /cost/i)
 })
 
@@ -289,7 +287,7 @@ test('nothing is applied when the test fails, when a price is missing, or when c
   })
   assert.equal(broken.status, 400)
   assert.equal(gateway.gateway.catalog.current.version, version)
-  const stored = await gateway.gateway.database.query({ text: "select name from credential where name = 'SECOND_KEY'" })
+  const stored = await gateway.sql("select name from credential where name = 'SECOND_KEY'")
   assert.deepEqual(stored, [])
 })
 
@@ -309,7 +307,7 @@ test('every command of the guide works as it stands, with the simulated vendors 
   const file = join(tmpdir(), `catalog-${process.pid}.json`)
   const local = `http://${await serve(strict)}/v1`
   const environment = { OPENAI_API_KEY: KEY, MY_VENDOR_KEY: KEY }
-  const lines = (await examplesIn('30-connect-a-vendor.md', 'sh')).flatMap((block) => block.trim().split('\n'))
+  const lines = (await examplesIn('19-vendors.md', 'sh')).flatMap((block) => block.trim().split('\n'))
   assert.ok(lines.length >= 9)
   for (const line of lines) {
     const words = line.replaceAll('catalog.json', file).split(' ').slice(1)
@@ -396,7 +394,7 @@ test('a configuration of LiteLLM is shown line by line, and applied only when th
     shown.out,
     /^taken {4}model_list\[0\]: gpt-5\.4 is offered as gpt-5\.4, served by openai as gpt-5\.4\.$/m,
   )
-  assert.match(shown.out, /^left {5}model_list\[5\]: voice is of the kind "audio_transcription"/m)
+  assert.match(shown.out, /^taken {4}model_list\[5\]: voice is offered as voice, served by openai as whisper-1\.$/m)
   assert.match(shown.out, /Nothing was applied/)
   assert.equal(gateway.gateway.catalog.current.version, version)
   const applied = await tollgate(['import', 'litellm', file, '--apply'])

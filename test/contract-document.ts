@@ -2,7 +2,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { JsonSchema } from '../src/catalog/endpoint.ts'
-import { openapiDocument } from '../src/docs/openapi.ts'
+import { openapiDocument } from '../src/operator/docs/openapi.ts'
 
 interface Parameter {
   readonly name: string
@@ -15,9 +15,7 @@ interface Parameter {
 interface Described {
   readonly operationId: string
   readonly parameters: readonly Parameter[]
-  readonly requestBody?: {
-    readonly content: Readonly<Record<string, { readonly schema: JsonSchema } | undefined>>
-  }
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: JsonSchema } | undefined>> }
   readonly responses: Readonly<
     Record<string, { readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>> }>
   >

@@ -5,7 +5,7 @@ import { startGateway, type TestGateway, testGateway } from './gateway.ts'
 
 let key: string
 let account: string
-const g = testGateway({}, async () => {
+const g = testGateway({ isShared: true }, async () => {
   const made = await g.account()
   key = made.key
   account = made.id

@@ -10,7 +10,7 @@ import { checkBooks, noHolds } from './chaos/books.ts'
 import { type GatewayProcess, makeDataDirectory, openStore, startProcess, storeOf } from './chaos/gateway-process.ts'
 import { countBy, type Kind, startTraffic, type Told } from './chaos/traffic.ts'
 import { FULL, runs } from './runs.ts'
-import { until } from './until.ts'
+import { atLeast, until } from './until.ts'
 
 /** 5 s on a machine of its own. */
 const RESTART_MS_MAX = runs(180_000, 5_000)
@@ -29,7 +29,7 @@ const env = () => ({ TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '100', TO
 before(async () => {
   data = await makeDataDirectory()
   gateway = await startProcess({ env: env() })
-  await until(() => KEY.test(gateway.output), 5)
+  await until(() => gateway.output, KEY)
   key = KEY.exec(gateway.output)![0]
   // The holds of killed gateways lie for a while: there must be enough for all of them.
   const { items: accounts } = await operator('GET', '/accounts')
@@ -73,7 +73,7 @@ test('a gateway that is killed in the middle of load loses nothing that it ackno
       atOnce: runs(20, 100),
     })
     const enough = randomInt(40, 200)
-    await until(() => traffic.acknowledged().length >= enough, 5)
+    await until(() => traffic.acknowledged().length, atLeast(enough))
     gateway.kill('SIGKILL')
     await gateway.exited
     await traffic.stop()
@@ -91,11 +91,11 @@ test('a gateway that is killed in the middle of load loses nothing that it ackno
 test('a Postgres that is killed in the middle of load is started again, and nothing acknowledged is lost', async (t) => {
   for (let round = 0; round < runs(1, 10); round++) {
     const traffic = startTraffic({ urls: () => [gateway.url], key, kinds: ['chat', 'stream', 'data'], atOnce: 20 })
-    await until(() => traffic.acknowledged().length >= 40, 5)
+    await until(() => traffic.acknowledged().length, atLeast(40))
     const { pid } = await storeOf(data.path)
     const killedMs = performance.now()
     process.kill(pid, 'SIGKILL')
-    await until(() => traffic.told.some(({ sentMs, status }) => sentMs > killedMs && status === 200), 5)
+    await until(() => traffic.told.some(({ sentMs, status }) => sentMs > killedMs && status === 200))
     const backMs = performance.now() - killedMs
     await traffic.stop()
     assert.ok(backMs < RESTART_MS_MAX, `served again after ${backMs} ms`)

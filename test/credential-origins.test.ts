@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { readPresets } from '../src/catalog/preset.ts'
 import type { Page } from '../src/kernel/view.ts'
-import { realWorld } from '../src/kernel/world.ts'
 import type { ByokKeyView } from '../src/operator/views.ts'
-import { createUpstream, lookUpVendor } from '../src/upstream/exchange.ts'
+import { lookUpVendor } from '../src/upstream/exchange.ts'
 import { testGateway } from './gateway.ts'
+import { METADATA_HOSTS } from './metadata-hosts.ts'
 
 const presetNames = [...new Set((await readPresets()).flatMap(({ vendor }) => vendor.credential ?? []))]
 const UNUSED = 'UNUSED_API_KEY'
@@ -228,47 +228,16 @@ test('a credential is named at another vendor only with its value, and a variabl
 })
 
 test('no address at which clouds tell a machine its credentials is asked, however it is spelt', async () => {
-  const hosts = [
-    '169.254.169.254',
-    '169.254.170.2',
-    '2852039166',
-    '0xa9fea9fe',
-    '0251.0376.0251.0376',
-    '[fd00:ec2::254]',
-  ]
-  hosts.push(
-    '[::ffff:169.254.169.254]',
-    '[::ffff:a9fe:a9fe]',
-    '[64:ff9b::a9fe:a9fe]',
-    'metadata.google.internal',
-    '169.254.169.254.',
-  )
-  const upstream = createUpstream({ world: realWorld })
-  const deadlines = { connectMs: 500, firstByteMs: 500, idleMs: 500, totalMs: 500 }
-  for (const host of hosts) {
-    const baseUrl = `http://${host}/latest`
+  for (const host of METADATA_HOSTS) {
     const body = {
-      vendor: 'x',
-      formats: ['openai-chat'],
-      baseUrl,
+      ...{ vendor: 'x', formats: ['openai-chat'], baseUrl: `http://${host}/latest` },
       model: 'm',
       credential: { name: 'NEW_KEY', value: 'v' },
     }
     const { status, data } = await g.operator<{ message: string }>('POST', '/connect/test', body)
     assert.equal(status, 400, host)
     assert.match(data.message, /metadata/, host)
-    const sent = async () =>
-      upstream.send(
-        { method: 'GET', url: `${baseUrl}/x`, headers: {} },
-        { deadlines, signal: AbortSignal.timeout(5_000) },
-      )
-    await assert.rejects(
-      sent,
-      (error: { details?: { internal?: { why?: string } } }) => /metadata/.test(error.details?.internal?.why ?? ''),
-      host,
-    )
   }
-  await upstream.close()
 })
 
 test('an account’s own key stays with the address that it was stored for: when the vendor moves it is asked for again', async () => {

@@ -3,15 +3,20 @@
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
+import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
-import type { EmbeddedConnection } from '../src/postgres/embedded.ts'
 
 /** Carries the server's connection from the runner to the test processes. */
 export const SERVER_VARIABLE = 'TOLLGATE_TEST_SERVER'
+/** The extensions that gateways of tests are started without. */
+export const EXTENSIONS_OFF_VARIABLE = 'TOLLGATE_TEST_EXTENSIONS_OFF'
 
 const TEMPLATE = 'tollgate_template'
 const TEMPLATE_LOCK = 7_046_029_255
+
+/** Of test gateways and ledgers: what is slow only because the machine is busy is waited for. */
+export const WAIT_FACTOR = 4
 
 export interface FreshDatabase {
   readonly connection: EmbeddedConnection

@@ -1,26 +1,26 @@
 // Deliveries: what is sent to receivers outside is seen, tried again, given up and repeated, and a process that is killed loses none.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
-import type { AlertView, Receiver } from '../src/alerts/views.ts'
-import { openDatabase } from '../src/database/database.ts'
-import { listMigrations } from '../src/database/migrate.ts'
+import type { AlertView, Receiver } from '../src/jobs/alerts/views.ts'
 import { type Message, sealMessage } from '../src/jobs/delivery.ts'
 import type { DeliveryDetail, DeliveryPage, DeliveryView } from '../src/jobs/views.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { emptyDatabase, freshDatabase } from './database.ts'
+import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, SECRET, startGateway, type TestGateway } from './gateway.ts'
 import { FAST } from './job-pace.ts'
 import type { JobProcessOptions } from './job-process.ts'
-import { until } from './until.ts'
+import { addMember } from './mail-server.ts'
+import { type Listening, listen } from './started.ts'
+import { above, not, until } from './until.ts'
 
 /** As the guide says: the first, and twelve more. */
 const TRIES_MAX = 13
@@ -32,18 +32,17 @@ interface Got {
 }
 
 let g: TestGateway
-let receiver: Server
+let receiver: Listening
 let mails: SMTPServer
 const got: Got[] = []
 const mailed: string[] = []
 /** What the receiver does at a path; 204 without one. */
 const scripts = new Map<string, (response: ServerResponse, count: number) => void>()
 const at = (path: string) => got.filter((one) => one.path === path)
-const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port
-const host = () => `127.0.0.1:${portOf(receiver)}`
+const host = () => receiver.host
 
 before(async () => {
-  receiver = createServer(async (request, response) => {
+  receiver = await listen(async (request, response) => {
     let body = ''
     for await (const piece of request) body += piece
     const path = (request.url ?? '').split('?')[0] ?? ''
@@ -52,7 +51,6 @@ before(async () => {
     if (script) script(response, at(path).length)
     else response.writeHead(204).end()
   })
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
   mails = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
@@ -77,15 +75,14 @@ before(async () => {
     jobs: { ...FAST, webhookRetrySeconds: 0.001 },
     env: {
       TOLLGATE_OUTBOUND_ALLOW: host(),
-      TOLLGATE_SMTP_URL: `smtp://127.0.0.1:${portOf(mails.server)}`,
+      TOLLGATE_SMTP_URL: `smtp://127.0.0.1:${(mails.server.address() as AddressInfo).port}`,
       TOLLGATE_MAIL_FROM: 'Tollgate <alerts@gateway.example>',
     },
   })
 })
 after(async () => {
   await g.close()
-  receiver.closeAllConnections()
-  await new Promise((resolve) => receiver.close(resolve))
+  await receiver.close()
   await new Promise<void>((resolve) => mails.close(() => resolve()))
 })
 
@@ -104,7 +101,7 @@ async function ended(id: string, status: DeliveryView['status']): Promise<Delive
     const answer = await g.operator<DeliveryDetail>('GET', `/deliveries/${id}`)
     if (answer.status === 200) found = answer.data
     return found?.status === status
-  }, 25)
+  })
   assert.ok(found)
   return found
 }
@@ -112,6 +109,7 @@ async function ended(id: string, status: DeliveryView['status']): Promise<Delive
 /** Tells the receivers of a new account a test; answers the deliveries. */
 async function tell(receivers: readonly Receiver[]): Promise<{ account: string; deliveries: DeliveryView[] }> {
   const { id: account } = await g.account()
+  for (const { kind, to } of receivers) if (kind === 'email') await addMember(g.gateway.database, account, to)
   await ask('PUT', `/accounts/${account}/alert-settings`, { receivers })
   const { deliveries } = await ask<AlertView>('POST', `/accounts/${account}/alerts/test`)
   assert.equal(deliveries.length, receivers.length)
@@ -155,10 +153,7 @@ test('the webhook of a job is one delivery: refused first, then delivered, with 
   assert.equal(found.bodyBytes, Buffer.byteLength(at('/secret-path')[0]!.body))
   const everything = JSON.stringify([found, await ask('GET', `/deliveries?account=${account}`)])
   for (const secret of ['sekrit', 'secret-path', 'sig=']) assert.ok(!everything.includes(secret), secret)
-  const [row] = await g.gateway.database.query<{ row: string }>(
-    { text: `select d::text as row from delivery d where id = $1` },
-    [found.id],
-  )
+  const [row] = await g.sql<{ row: string }>(`select d::text as row from delivery d where id = $1`, [found.id])
   for (const secret of ['sekrit', 'a toll gate']) assert.ok(!row?.row.includes(secret), secret)
 })
 
@@ -186,7 +181,7 @@ test('what is refused to the last attempt is given up, which is not delivered; a
   assert.deepEqual(audit.items[0]?.object, id)
   // What was delivered can be sent again, too.
   await ask('POST', `/deliveries/${id}/repeat`)
-  await until(async () => at('/never').length === TRIES_MAX + 2)
+  await until(() => at('/never').length, TRIES_MAX + 2)
   await ended(id, 'delivered')
 })
 
@@ -218,8 +213,8 @@ test('one that is being sent cannot be repeated; one that waits is sent now', as
   assert.equal((await seen(id)).history[0]?.statusCode, 500)
   // As if its next attempt were far off.
   await ended(id, 'delivered')
-  await g.gateway.database.query(
-    { text: `update delivery set delivered_at = null, open = true, step_at = now() + interval '1 hour' where id = $1` },
+  await g.sql(
+    `update delivery set delivered_at = null, open = true, step_at = now() + interval '1 hour' where id = $1`,
     [id],
   )
   const { nextAttemptAt } = await seen(id)
@@ -241,7 +236,7 @@ test('alerts by webhook, Slack and mail are deliveries of the same kind, and mai
   const [webhook, slack, mail, refused] = deliveries.map(({ id }) => id)
   for (const id of [webhook!, slack!, mail!]) assert.equal((await ended(id, 'delivered')).event, 'alert.test')
   assert.match(mailed.join(), new RegExp(`^Message-ID: <${mail}@gateway\\.example>`, 'm'))
-  await until(async () => typeof (await seen(refused!)).history[0]?.durationMs === 'number', 25)
+  await until(async () => typeof (await seen(refused!)).history[0]?.durationMs, 'number')
   const wrong = await seen(refused!)
   assert.deepEqual(
     [wrong.to, wrong.deliveredAt, wrong.history[0]?.statusCode, wrong.history[0]?.error],
@@ -314,73 +309,11 @@ test('addresses inside our network say no more than that they cannot be used', a
   const to = 'http://127.0.0.1:1/inside'
   const message: Message = { id: `msg_${job}`, account, kind: 'webhook', event: 'x', subject: job, body: '{}', to }
   const deps = { secrets: createSecrets(SECRET), world: realWorld, guard: g.gateway.guard, mailer: undefined }
-  await g.gateway.database.query({ text: 'update delivery set sealed = $2 where id = $1' }, [
-    message.id,
-    sealMessage(message, deps),
-  ])
+  await g.sql('update delivery set sealed = $2 where id = $1', [message.id, sealMessage(message, deps)])
   await ask('POST', `/deliveries/${message.id}/repeat`)
-  await until(async () => (await seen(message.id)).history.length > 1)
-  await until(async () => (await seen(message.id)).history[1]?.error !== null)
+  await until(async () => (await seen(message.id)).history.length, above(1))
+  await until(async () => (await seen(message.id)).history[1]?.error, not(null))
   assert.match((await seen(message.id)).history[1]?.error ?? '', /^The address could not be used\. It must be a public/)
-})
-
-test('an upgrade keeps what alerts were told, and tells the end of jobs whose callers were not told yet', async () => {
-  const old = await emptyDatabase()
-  const database = openDatabase({ connection: old.connection, connectionsMax: 2 })
-  const sql = (text: string, values: string[] = []) => database.query({ text }, values)
-  const folder = join(import.meta.dirname, '..', 'src', 'database', 'migrations')
-  await sql(
-    'create table migration (number integer primary key, name text not null, at timestamptz not null default now())',
-  )
-  for (const { number, name } of (await listMigrations()).filter(({ name: file }) => file < '0005_delivery.sql')) {
-    await sql(await readFile(join(folder, name), 'utf8'))
-    await sql(`insert into migration (number, name) values (${number}, $1)`, [name])
-  }
-  // What an earlier version kept beside its rows.
-  await sql('create schema pgboss')
-  await sql('create table pgboss.job (id text)')
-  await sql(`insert into account (id, name) values ('acc_old', 'old')`)
-  await sql(
-    `insert into alert (id, scope, rule, subject, level, title, message) values ('01a', 'acc_old', 'balance', 'x', 'on', 't', 'm')`,
-  )
-  await sql(`insert into alert_state (scope, rule, subject, level, rank) values ('acc_old', 'balance', 'x', 'on', 1)`)
-  await sql(`insert into alert_delivery (id, alert_id, receiver, kind, shown, state, tries, error) values
-    ('01a-0', '01a', 0, 'slack', 'hooks.example', 'delivered', 2, null), ('01a-1', '01a', 1, 'webhook', 'a.example', 'failed', 13, 'HTTP 500'),
-    ('01a-2', '01a', 2, 'webhook', 'b.example', 'waiting', 3, 'HTTP 500')`)
-  await sql(
-    `insert into job (id, account_id, key_id, hold_id, product, catalog_version, status, verdict, input, request, open, completed_at, callback_url, called_back_at)
-     select 'job_' || told, 'acc_old', 'k', told, 'videogen-2.0', 1, 'COMPLETED', 'COMPLETED', '{}', '{}', false, now(), $1,
-       case told when 'told' then now() end from unnest(array['told', 'untold']) told`,
-    [`http://${host()}/upgraded`],
-  )
-  await database.close()
-  const upgraded = await startGateway({ database: old, env: { TOLLGATE_OUTBOUND_ALLOW: host() } })
-  try {
-    const { data } = await upgraded.operator<DeliveryPage>('GET', '/deliveries?account=acc_old')
-    const alerts = data.items.filter(({ subject }) => subject === '01a').sort((a, b) => (a.id < b.id ? -1 : 1))
-    assert.deepEqual(
-      alerts.map(({ id, kind, to, status, attempts, error }) => [id, kind, to, status, attempts, error]),
-      [
-        ['msg_01a-0', 'slack', 'hooks.example', 'delivered', 2, null],
-        ['msg_01a-1', 'webhook', 'a.example', 'given_up', 13, 'HTTP 500'],
-        ['msg_01a-2', 'webhook', 'b.example', 'given_up', 3, 'HTTP 500'],
-      ],
-    )
-    const refused = await upgraded.operator<{ message: string }>('POST', '/deliveries/msg_01a-1/repeat')
-    assert.deepEqual([refused.status, /did not store the message/.test(refused.data.message)], [409, true])
-    const [beside] = await upgraded.gateway.database.query({ text: `select to_regnamespace('pgboss') as schema` })
-    assert.deepEqual(beside, { schema: null })
-    const states = await upgraded.gateway.database.query({ text: 'select 1 from alert_state' })
-    assert.equal(states.length, 0, 'what was on its way fires anew if it is still true')
-    await until(() => at('/upgraded').length > 0, 25)
-    assert.deepEqual(
-      at('/upgraded').map(({ headers }) => headers['webhook-id']),
-      ['msg_job_untold'],
-    )
-  } finally {
-    await upgraded.close()
-    await old.drop()
-  }
 })
 
 // ---- Processes that are killed.
@@ -453,7 +386,7 @@ test('killed between sending and writing it down, a process loses no delivery; a
     await until(async () => {
       found = await askAt<DeliveryDetail>(second!, 'GET', `/deliveries/${id}`)
       return found.status === 'delivered'
-    }, 25)
+    })
     assert.deepEqual(
       found?.history.map(({ number, statusCode, error }) => [number, statusCode, error]),
       [
@@ -471,7 +404,7 @@ test('killed between sending and writing it down, a process loses no delivery; a
     await askAt(second!, 'PUT', `/accounts/${many}/alert-settings`, { receivers })
     await askAt(third!, 'POST', `/accounts/${many}/alerts/test`)
     const all = () => askAt<DeliveryPage>(third!, 'GET', `/deliveries?account=${many}&status=delivered`)
-    await until(async () => (await all()).items.length === 10, 25)
+    await until(async () => (await all()).items.length, 10)
     for (const [place] of receivers.entries()) assert.equal(at(`/many-${place}`).length, 1)
     assert.deepEqual(
       (await all()).items.map(({ attempts }) => attempts),

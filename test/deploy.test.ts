@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { readPresets } from '../src/catalog/preset.ts'
 import { SETTINGS } from '../src/config.ts'
-import { startEmbedded } from '../src/postgres/embedded.ts'
+import { startEmbedded } from '../src/database/server/embedded.ts'
 import { makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
 import { SECRET_SETTINGS } from './pages/chart.ts'
 import { seriesNames } from './pages/metrics.ts'
@@ -65,7 +65,7 @@ test('deployment files name only settings that exist', () => {
 test('what is deployed behind a proxy is told which proxy to believe, or all callers would share one address', () => {
   for (const path of ['compose.yaml', 'deploy/kubernetes/deployment.yaml'])
     assert.match(textOf(path), /TOLLGATE_TRUST_PROXY[:\n]/, path)
-  assert.match(textOf('docs/guides/14-production.md'), /`TOLLGATE_TRUST_PROXY`/)
+  assert.match(textOf('docs/guides/23-production.md'), /`TOLLGATE_TRUST_PROXY`/)
 })
 
 test('the gateway of compose.yaml reaches its Postgres whatever the password is', { timeout: 120_000 }, async () => {

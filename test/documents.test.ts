@@ -3,11 +3,15 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { test } from 'node:test'
-import fastify from 'fastify'
+import { createServer } from '../src/api/server/server.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { COMMANDS } from '../src/cli/run.ts'
-import { mountDocs } from '../src/docs/routes.ts'
+import { silentLog } from '../src/kernel/log.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import { sectionsOf } from '../src/operator/docs/page.ts'
+import { mountDocs } from '../src/operator/docs/routes.ts'
 import { listResources } from './pages/operator-api.ts'
+import { rawGet } from './raw-get.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const pages = globSync(['*.md', 'docs/**/*.md', 'bench/**/*.md', 'examples/**/*.md', 'deploy/**/*.md'], {
@@ -20,6 +24,9 @@ const proseOf = (page: string) =>
     .replaceAll(/```[\s\S]*?```/g, '')
     .replaceAll(/`[^`\n]*`/g, '')
 const linksOf = (page: string) => [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link!)
+/** A marked place, or a heading. */
+const hasPlace = (text: string, place: string) =>
+  text.includes(`<a id="${place}"></a>`) || sectionsOf(text, '', '').some(({ href }) => href === `#${place}`)
 
 test('links between pages lead to files that exist, and to places in them', () => {
   const broken: string[] = []
@@ -29,22 +36,24 @@ test('links between pages lead to files that exist, and to places in them', () =
       const [path = '', place] = link.split('#')
       const target = path === '' ? page : join(dirname(page), path)
       if (!existsSync(join(ROOT, target))) broken.push(`${page}: ${link}`)
-      else if (place && !textOf(target).includes(`<a id="${place}"></a>`)) broken.push(`${page}: ${link}`)
+      else if (place && !hasPlace(textOf(target), place)) broken.push(`${page}: ${link}`)
     }
   assert.deepEqual(broken, [])
 })
 
-test('the README is short, and its table compares the same five in every row', () => {
+test('the README is short, and its table compares the same six in every row', () => {
   const text = textOf('README.md')
   const lines = text.trimEnd().split('\n')
   assert.ok(lines.length <= 150, `${lines.length} lines`)
-  const rows = lines.filter((line) => line.startsWith('|'))
-  assert.ok(rows.length > 10 && rows.every((row) => row.split('|').length === 8), 'every row has its cells')
+  const rows = (text.split('## Compared\n')[1] ?? '')
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+  assert.ok(rows.length > 10 && rows.every((row) => row.split('|').length === 9), 'every row has its cells')
   const [, tests = ''] = /^(npm ci && npm test)\b/m.exec(text) ?? []
+  const ci = readFileSync(join(ROOT, '.ci', 'run'), 'utf8')
   assert.ok(
-    readFileSync(join(ROOT, '.ci', 'run'), 'utf8')
-      .trimEnd()
-      .endsWith(`\n${tests}`),
+    tests && ci.includes(`\n${tests} || failed=1\nnpm run test:full || failed=1\n`),
     'CI runs what the README says',
   )
   for (const [, picture = ''] of text.matchAll(/!\[[^\]]+\]\(([^)]+)\)/g))
@@ -79,18 +88,19 @@ test('no page names this machine, or promises what is not there', () => {
 })
 
 test('every page that the gateway serves links only to what it serves', async () => {
-  const app = fastify()
+  const app = createServer({ world: realWorld, log: silentLog, strictErrors: false })
   mountDocs(app, { version: '0.0.0', serverUrl: 'http://127.0.0.1' })
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
   const seen = new Set<string>()
   const waiting = ['/docs']
   const broken: string[] = []
   for (let address = waiting.pop(); address !== undefined; address = waiting.pop()) {
     if (seen.has(address)) continue
     seen.add(address)
-    const answer = await app.inject({ url: address })
-    if (answer.statusCode !== 200) broken.push(address)
+    const answer = await rawGet(url + address)
+    if (answer.status !== 200) broken.push(address)
     if (!String(answer.headers['content-type']).startsWith('text/html')) continue
-    for (const [, href = ''] of answer.body.matchAll(/<a [^>]*href="([^"]*)"/g)) {
+    for (const [, href = ''] of answer.text.matchAll(/<a [^>]*href="([^"]*)"/g)) {
       const path = href.split('#')[0]!
       if (path.startsWith('/docs')) waiting.push(path)
       else if (path !== '' && !/^\/(console|openapi\.json|llms\.txt)/.test(path) && !/^https:/.test(path))
@@ -103,12 +113,12 @@ test('every page that the gateway serves links only to what it serves', async ()
 })
 
 /** Verbs that are not clients of a running gateway; src/main.ts has them. */
-const OTHER_VERBS = new Set(['serve', 'sandbox', 'version', 'backup', 'restore', 'help'])
+const OTHER_VERBS = new Set(['serve', 'sandbox', 'version', 'backup', 'restore', 'migrate', 'help'])
 
 test('every command that a page shows exists, with its options', () => {
   const wrong: string[] = []
   for (const page of pages)
-    for (const [, line = ''] of textOf(page).matchAll(/(?:npx |`)tollgate ([a-z][^`\n]*)/g)) {
+    for (const [, line = ''] of textOf(page).matchAll(/(?:npx |`)tollgate ([a-z][^`)\n]*)/g)) {
       const words = line.split(' ')
       if (OTHER_VERBS.has(words[0]!)) continue
       const command =
@@ -160,4 +170,21 @@ test('every fault that outside testers found names tests that exist', () => {
     }
     assert.ok(named > 0, row.slice(0, 40))
   }
+})
+
+test('every sentence of SECURITY.md names a test that keeps it, or says that it promises nothing', () => {
+  const page = textOf('SECURITY.md')
+  const promises = page.slice(page.indexOf('\n- **'))
+  const wrong: string[] = []
+  const end = promises.replaceAll(/([\s\S]*?)<!-- (.+?) -->/g, (_, said: string, shown: string) => {
+    const sentence = said.replaceAll(/^##.*$/gm, '').trim()
+    if (/[.?!]\)?\s+(?:- )?[A-Z`*[]/.test(sentence)) wrong.push(`no test stands behind the first of: ${sentence}`)
+    const [, file = '', name = ''] = /^(\S+\.(?:test|long)\.ts): (.+)$/.exec(shown) ?? []
+    const tests =
+      existsSync(join(ROOT, file)) && file ? textOf(file).matchAll(/\b(?:test|row)\(\s*(['"`])(.+?)\1,/g) : []
+    if (shown !== 'no promise' && ![...tests].some(([, , title]) => title?.includes(name)))
+      wrong.push(`no such test: ${shown}`)
+    return ''
+  })
+  assert.deepEqual([...wrong, end.trim()], [''])
 })

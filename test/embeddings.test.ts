@@ -1,8 +1,6 @@
 // Embeddings: the official openai package and the AI SDK, unchanged, and what a call is held for and costs.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { GoogleGenAI } from '@google/genai'
@@ -10,7 +8,8 @@ import { embed, embedMany } from 'ai'
 import OpenAI from 'openai'
 import { checkDocument } from '../src/catalog/document.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 
 const PATH = '/v1/embeddings'
 const SMALL = 'alpha-embed-3-small'
@@ -18,29 +17,24 @@ const LARGE = 'alpha-embed-3-large'
 
 /** A vendor whose answer a test says. */
 let answer = ''
-const vendor = createServer((_request, response) => {
-  response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
-})
-let g: TestGateway
+const vendor = started(() =>
+  listen((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(answer)
+  }),
+)
 let key: string
+const g = testGateway(() => ({
+  catalog: (document) => {
+    document.vendors.other = { baseUrl: vendor.url }
+    document.models['other-embed'] = {
+      ...document.models[SMALL],
+      routes: [{ vendor: 'other', protocol: 'openai-embeddings', model: 'their-embed' }],
+      pricing: { unit: 'credits', tiers: [{ input: '1000000' }] },
+    }
+  },
+}))
 before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  g = await startGateway({
-    catalog: (document) => {
-      document.vendors.other = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
-      document.models['other-embed'] = {
-        ...document.models[SMALL],
-        routes: [{ vendor: 'other', protocol: 'openai-embeddings', model: 'their-embed' }],
-        pricing: { unit: 'credits', tiers: [{ input: '1000000' }] },
-      }
-    },
-  })
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  vendor.close()
 })
 
 const client = (path = '/v1', apiKey = key) => new OpenAI({ apiKey, baseURL: g.url + path, maxRetries: 0 })
@@ -240,6 +234,7 @@ test('a report is charged as it is, one that the model cannot have read as far a
   ]
   for (const [usage, charge] of cases) {
     const { id, key: own } = await g.account({ credits: 100_000_000n })
+    g.mayExceedHold(id)
     answer = `{"object":"list","data":${vectors},"model":"their-embed",${usage}}`
     const got = await g.call(PATH, own, { model: 'other-embed', input: '12345678' })
     assert.equal(got.headers.get('x-tollgate-charge'), charge, usage)
@@ -357,10 +352,8 @@ test('both addresses of Google’s protocol embed, in either spelling, and cost 
       assert.equal(got.headers.get('x-tollgate-charge'), plain.headers.get('x-tollgate-charge'))
     }
   await g.settled()
-  const rows = await g.gateway.database.query<{ endpoint: string; product: string; calls: number }>(
-    {
-      text: 'select endpoint, product, count(*)::int as calls from usage where account_id = $1 group by 1, 2 order by 1',
-    },
+  const rows = await g.sql<{ endpoint: string; product: string; calls: number }>(
+    'select endpoint, product, count(*)::int as calls from usage where account_id = $1 group by 1, 2 order by 1',
     [id],
   )
   assert.deepEqual(

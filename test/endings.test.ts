@@ -1,23 +1,14 @@
 // The table of endings, for every paid call that a vendor answers at once: however it ends, what it costs, what its row says, and that
 // nothing stays held. Recordings have theirs in audio-endings.test.ts, jobs in src/jobs/engine.test.ts.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { storedCatalogs } from '../src/catalog/store.ts'
-import { verifyLedger } from '../src/verify/verify.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
-import {
-  type ChatVendor,
-  faultModel,
-  startVendor,
-  usage,
-  type VendorCall,
-  wholeAnswer,
-  wholeStream,
-} from './faults/chat-vendor.ts'
+import { freshDatabase } from './database.ts'
+import { faultModel, startVendor, usage, type VendorCall, wholeAnswer, wholeStream } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { started } from './started.ts'
 import { fixture } from './text-replay.ts'
-import { until } from './until.ts'
+import { above, until } from './until.ts'
 
 const JSON_TYPE = 'application/json'
 const SSE = 'text/event-stream'
@@ -64,7 +55,7 @@ const KINDS: Record<string, Kind> = {
     model: { clientFormats: ['gemini'], protocol: 'gemini' },
     answer: [JSON_TYPE, fixture('gemini', 'text.json')],
     price: 180n,
-    begun: 16n,
+    begun: 6n,
   },
   'gemini-stream': {
     path: gemini('streamGenerateContent?alt=sse'),
@@ -72,7 +63,7 @@ const KINDS: Record<string, Kind> = {
     model: { clientFormats: ['gemini'], protocol: 'gemini' },
     answer: [SSE, fixture('gemini', 'text.sse')],
     price: 180n,
-    begun: 16n,
+    begun: 7n,
     streams: true,
   },
   embedding: {
@@ -170,17 +161,15 @@ const VENDOR: Record<string, (call: VendorCall, kind: Kind) => unknown> = {
 }
 const ENDINGS = Object.keys(VENDOR)
 
-let vendor: ChatVendor
-let fresh: FreshDatabase
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  vendor.answer = (call) => {
+const vendor = started(() =>
+  startVendor((call) => {
     const [, ending = '', kind = ''] = (call.request.url ?? '').split('/')
     VENDOR[ending]?.(call, KINDS[kind]!)
-  }
-  fresh = await freshDatabase()
-  g = await startGateway({
+  }),
+)
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const g = started(() =>
+  startGateway({
     database: fresh,
     catalog(document: CatalogInput) {
       for (const ending of ENDINGS)
@@ -199,13 +188,8 @@ before(async () => {
           } as CatalogInput['models'][string]
         }
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await fresh.drop()
-  await vendor.close()
-})
+  }),
+)
 
 interface Row {
   status: number
@@ -226,9 +210,9 @@ async function rowOf(account: string): Promise<Row> {
   const text = 'select status, outcome, charged, held, estimated from usage where account_id = $1'
   let rows: Row[] = []
   await until(async () => {
-    rows = await g.gateway.database.query<Row>({ text }, [account])
+    rows = await g.sql<Row>(text, [account])
     return rows.length > 0
-  }, 10)
+  })
   assert.equal(rows.length, 1)
   return rows[0]!
 }
@@ -253,11 +237,12 @@ async function run(ending: string, kind: string, key: string): Promise<number | 
   const leaving = new AbortController()
   const answer = ask(g, key, ending, kind, leaving.signal)
   answer.catch(() => undefined)
-  await until(() => asked(ending, kind) > 0)
+  await until(() => asked(ending, kind), above(0))
   if (ending === 'slow') {
     if (KINDS[kind]?.streams) await (await answer).body?.getReader().read()
     // The vendor's headers and the first half of its answer have come.
-    else await until(() => (g.gateway.vendors.health().find(({ name }) => name === `slow-${kind}`)?.requests ?? 0) > 0)
+    else
+      await until(() => g.gateway.vendors.health().find(({ name }) => name === `slow-${kind}`)?.requests ?? 0, above(0))
   }
   leaving.abort()
   return 'left'
@@ -287,8 +272,7 @@ function expected(ending: string, { price, streams }: Kind): Partial<Row> & { to
 }
 
 async function verified(): Promise<void> {
-  const { database } = g.gateway
-  assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
+  assert.deepEqual(await g.problems(), [])
 }
 
 for (const ending of ENDINGS.filter((one) => one !== 'stopped'))
@@ -324,7 +308,7 @@ test('calls that are under way when their gateway stops are let go, free of char
     Object.keys(KINDS).map(async (kind) => {
       const { id, key } = await g.account()
       const told = heard(ask(other, key, 'stopped', kind))
-      await until(() => asked('stopped', kind) > 0)
+      await until(() => asked('stopped', kind), above(0))
       return { id, kind, told }
     }),
   )

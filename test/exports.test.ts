@@ -5,14 +5,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import type { AlertView } from '../src/alerts/views.ts'
-import type { ExportView } from '../src/exports/views.ts'
+import type { ExportView } from '../src/extensions/finance/views.ts'
+import type { AlertView } from '../src/jobs/alerts/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { idAtTime } from '../src/kernel/world.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { runs } from './runs.ts'
-import { until } from './until.ts'
+import { above, until } from './until.ts'
 
 interface Got {
   readonly method: string
@@ -63,7 +63,7 @@ let g: TestGateway
 before(async () => {
   fresh = await freshDatabase()
   const made: Scripted[] = []
-  for (let count = 0; count < 12; count++) made.push(await scripted(accept))
+  for (let count = 0; count < 14; count++) made.push(await scripted(accept))
   waiting.push(...made)
   env.TOLLGATE_OUTBOUND_ALLOW = made.map(({ url }) => new URL(url).host).join()
   g = await startGateway({ database: fresh, env })
@@ -84,7 +84,7 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<T> 
 const create = (name: string, kind: string, settings: object) =>
   ask<ExportView>('POST', '/exports', { name, kind, settings })
 const seen = (id: string) => ask<ExportView>('GET', `/exports/${id}`)
-const sql = (text: string, values: unknown[] = []) => g.gateway.database.query({ text }, values as never)
+const sql = (text: string, values: unknown[] = []) => g.sql(text, values as never)
 
 const ROW = `account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, vendor, cost, credential`
 /** Rows of one account, as ledger_use writes them; `first` makes their ids. */
@@ -157,22 +157,22 @@ test('every call arrives with the same content, whatever fails, repeats or dies'
   // Nothing overtakes the transaction that is still open, however often the export looks.
   const looks = async () => Number((await sql('select version from export where id = $1', [id]))[0]?.version)
   const before = await looks()
-  await until(async () => (await looks()) > before + 2)
+  await until(() => looks(), above(before + 2))
   assert.equal(contents.size, 0, 'a row was sent before all those before it were known')
   await late.query('commit')
   for (const client of writers) await client.end()
 
-  await until(() => contents.size > made / 4, 50, 900_000)
+  await until(() => contents.size, above(made / 4), 900_000)
   // The receiver dies, and comes back at the same place.
   receiver.server.closeAllConnections()
   await new Promise((resolve) => receiver.server.close(resolve))
-  await until(async () => (await seen(id)).state === 'retrying', 50, 60_000)
+  await until(async () => (await seen(id)).state, 'retrying', 60_000)
   receiver = await scripted(hostile, port)
-  await until(() => contents.size > made / 2, 50, 900_000)
+  await until(() => contents.size, above(made / 2), 900_000)
   // So does the gateway; another goes on.
   await g.close()
   g = await startGateway({ database: fresh, env })
-  await until(async () => contents.size === made && (await seen(id)).waiting === 0, 50, 900_000)
+  await until(async () => contents.size === made && (await seen(id)).waiting === 0, undefined, 900_000)
 
   assert.equal(contents.size, made)
   assert.equal(differing, 0)
@@ -240,6 +240,51 @@ test('a receiver that rejects pauses its export with an alert, and goes on where
   await ask('DELETE', `/exports/${id}`)
 })
 
+test('a receiver that redirects is not followed: nothing leaves for elsewhere, and its export is paused with the reason', async () => {
+  const { id: account } = await g.account()
+  const elsewhere = await scripted(accept)
+  const receiver = await scripted(accept)
+  const places = [
+    elsewhere.url,
+    'http://169.254.169.254/latest/meta-data',
+    receiver.url,
+    '//[::1]/',
+    'file:///etc/passwd',
+    '\t',
+  ]
+  const kinds = {
+    webhook: {},
+    lago: { credential: 'REDIRECTED_KEY', code: 'calls' },
+    s3: { credential: 'REDIRECTED_KEY', bucket: 'books' },
+  }
+  const { url } = receiver
+  for (const [at, location] of places.entries())
+    for (const [kind, settings] of Object.entries(kinds)) {
+      receiver.answer = (_, response) =>
+        void response.writeHead([301, 302, 303, 307, 308][at] ?? 307, { location }).end()
+      const { id } = await create(`redirected-${kind}-${at}`, kind, { url, ...settings })
+      if (kind !== 'webhook') await ask('PUT', `/exports/${id}/credential`, { value: 'AKIA:redirected-secret' })
+      const before = receiver.got.length
+      const told = await ask<{ ok: boolean; error: string | null }>('POST', `/exports/${id}/test`)
+      assert.match(told.error ?? '', /status 30\d/, `${kind} ${location}`)
+      assert.equal(receiver.got.length, before + 1, 'a loop ends where it began')
+      await ask('DELETE', `/exports/${id}`)
+    }
+  const { id } = await create('redirected', 'webhook', { url })
+  const tested = receiver.got.length
+  await sql(rowsOf(account, 1, 3))
+  const paused = await until(async () => {
+    const view = await seen(id)
+    return view.state === 'paused' && view
+  })
+  assert.deepEqual([paused.status, paused.sent, receiver.got.length], [307, 0, tested + 1])
+  assert.equal(elsewhere.got.length, 0)
+  receiver.answer = accept
+  await ask('POST', `/exports/${id}/resume`)
+  await until(async () => (await seen(id)).sent, 3)
+  await ask('DELETE', `/exports/${id}`)
+})
+
 test('Lago gets batches of a hundred, and what it has already is taken for accepted', async () => {
   const { id: account } = await g.account()
   const known = new Set<string>()
@@ -248,14 +293,16 @@ test('Lago gets batches of a hundred, and what it has already is taken for accep
     const twice = events.flatMap(({ transaction_id: one }, at) => (known.has(one) ? [at] : []))
     if (twice.length > 0) {
       const details = Object.fromEntries(twice.map((at) => [at, { transaction_id: ['value_already_exist'] }]))
-      return void response.writeHead(422).end(
-        JSON.stringify({
-          status: 422,
-          error: 'Unprocessable Entity',
-          code: 'validation_errors',
-          error_details: details,
-        }),
-      )
+      return void response
+        .writeHead(422)
+        .end(
+          JSON.stringify({
+            status: 422,
+            error: 'Unprocessable Entity',
+            code: 'validation_errors',
+            error_details: details,
+          }),
+        )
     }
     for (const { transaction_id: one } of events) known.add(one)
     // The first batch is taken, and its answer is lost.
@@ -263,7 +310,7 @@ test('Lago gets batches of a hundred, and what it has already is taken for accep
     response.writeHead(200).end(JSON.stringify({ events }))
   })
   const { id } = await create('lago', 'lago', { url: receiver.url, credential: 'LAGO_KEY', code: 'calls' })
-  await until(async () => (await seen(id)).state === 'paused')
+  await until(async () => (await seen(id)).state, 'paused')
   await ask('PUT', `/exports/${id}/credential`, { value: 'lago-secret' })
   await ask('PUT', `/exports/${id}/customers`, { account, customer: 'sub_1' })
   await sql(rowsOf(account, 1, 230))
@@ -271,7 +318,7 @@ test('Lago gets batches of a hundred, and what it has already is taken for accep
     account,
   ])
   await ask('POST', `/exports/${id}/resume`)
-  await until(async () => (await seen(id)).sent === 230)
+  await until(async () => (await seen(id)).sent, 230)
   assert.equal(known.size, 230)
   const [first] = receiver.got
   assert.equal(first?.headers.authorization, 'Bearer lago-secret')
@@ -305,7 +352,7 @@ test('Stripe gets meter events by request id, for the accounts whose customer it
   })
   const settings = { url: receiver.url, credential: 'STRIPE_METER_KEY', event: 'tokens', value: 'tokens' }
   const { id } = await create('stripe', 'stripe', settings)
-  await until(async () => (await seen(id)).state === 'paused')
+  await until(async () => (await seen(id)).state, 'paused')
   await ask('PUT', `/exports/${id}/credential`, { value: 'sk_test_1' })
   await ask('PUT', `/exports/${id}/customers`, { account, customer: 'cus_1' })
   await sql(rowsOf(account, 1, 25))
@@ -430,7 +477,7 @@ test('files: Parquet by the hour and FOCUS by the day in a bucket, and FOCUS as 
   await until(async () => {
     for (const { id } of [parquet, focus]) await ask('POST', `/exports/${id}/resume`)
     return files.size >= 2
-  }, 1_000)
+  })
   const [path, bytes] = [...files].find(([name]) => name.startsWith('/books/usage/'))!
   assert.match(path, /^\/books\/usage\/date=2026-03-04\/hour=05\/usage-\w+\.parquet$/)
   const read = await readParquet({

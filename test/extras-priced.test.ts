@@ -5,9 +5,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { storedCatalogs } from '../src/catalog/store.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/meter/kind.ts'
-import { verifyLedger } from '../src/verify/verify.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import { FORMATS, requestTo } from './formats.ts'
 import { testGateway } from './gateway.ts'
 
 const PRICE = { input: '100', output: '200', webSearch: '1', fileSearch: '2', codeRun: '3' }
@@ -36,13 +35,13 @@ const g = testGateway({
     document.vendors.searching = { baseUrl, onAbort: 'cancel' }
     document.vendors.google = { baseUrl: 'sandbox/google' }
     const base = document.models['beta-haiku-4-5']!
-    const vendors: Record<TextProtocolName, string> = {
+    const vendors: Record<ClientFormatName, string> = {
       'openai-chat': 'alpha',
       'openai-responses': 'alpha',
       'anthropic-messages': 'beta',
       gemini: 'google',
     }
-    for (const door of TEXT_PROTOCOLS) {
+    for (const door of CLIENT_FORMATS) {
       const model = (more: object) => ({
         ...base,
         family: 'none',
@@ -69,36 +68,17 @@ const g = testGateway({
 })
 afterEach(() => g.settled())
 
-const said = (prompt: string) => [{ role: 'user', content: prompt }]
-const BODIES: Record<TextProtocolName, (prompt: string) => object> = {
-  'openai-chat': (prompt) => ({ messages: said(prompt), max_tokens: 50 }),
-  'openai-responses': (prompt) => ({ input: prompt, max_output_tokens: 50 }),
-  'anthropic-messages': (prompt) => ({ messages: said(prompt), max_tokens: 50 }),
-  gemini: (prompt) => ({
-    contents: [{ role: 'user', parts: [{ text: prompt }] }],
-    generationConfig: { maxOutputTokens: 50 },
-  }),
-}
-const SEARCH: Record<TextProtocolName, object> = {
+const bodyOf = (door: ClientFormatName, prompt: string) => FORMATS[door].body(prompt, 50)
+const SEARCH = {
   'openai-chat': { web_search_options: {} },
   'openai-responses': { tools: [{ type: 'web_search' }] },
   'anthropic-messages': { tools: [{ type: 'web_search_20260318', name: 'web_search' }] },
   gemini: { tools: [{ googleSearch: {} }] },
-}
+} satisfies Record<ClientFormatName, object>
 
-function pathOf(door: TextProtocolName, model: string, stream: boolean): string {
-  if (door !== 'gemini')
-    return {
-      'openai-chat': '/v1/chat/completions',
-      'openai-responses': '/v1/responses',
-      'anthropic-messages': '/v1/messages',
-    }[door]
-  return `/gemini/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
-}
-
-function call(key: string, door: TextProtocolName, body: object, { model = `rich-${door}`, stream = false } = {}) {
-  const named = door === 'gemini' ? {} : { model, ...(stream ? { stream } : {}) }
-  return g.call(pathOf(door, model, stream), key, { ...named, ...body })
+function call(key: string, door: ClientFormatName, asked: object, { model = `rich-${door}`, stream = false } = {}) {
+  const { path, body } = requestTo(door, model, asked, stream)
+  return g.call(path, key, body)
 }
 
 interface Row {
@@ -111,7 +91,7 @@ interface Row {
 async function paid(account: string): Promise<Row> {
   await g.settled()
   const text = 'select charged, held, loss, lines from usage where account_id = $1 order by id desc limit 1'
-  const [row] = await g.gateway.database.query<Row>({ text }, [account])
+  const [row] = await g.sql<Row>(text, [account])
   assert.ok(row && row.loss === 0n, 'the account covers it')
   return row
 }
@@ -119,8 +99,10 @@ async function paid(account: string): Promise<Row> {
 const quantity = ({ lines }: Row, sought: string) => lines.find(([unit]) => unit === sought)?.[1] ?? 0
 
 test('web search is counted by the vendor’s report in every format, whole and streamed', async () => {
-  const { id, key } = await g.account()
-  for (const door of TEXT_PROTOCOLS)
+  const { id, key } = await g.account({ credits: 10_000_000_000n })
+  // A vendor that searches more often than it was told.
+  g.mayExceedHold(id)
+  for (const door of CLIENT_FORMATS)
     for (const stream of [false, true])
       for (const [asked, charged] of [
         [0, 0],
@@ -128,7 +110,7 @@ test('web search is counted by the vendor’s report in every format, whole and 
         [99, 99],
       ] as const) {
         const prompt = asked === 0 ? 'Hello' : `Hello [[searches=${asked}]]`
-        const answer = await call(key, door, { ...BODIES[door](prompt), ...SEARCH[door] }, { stream })
+        const answer = await call(key, door, { ...bodyOf(door, prompt), ...SEARCH[door] }, { stream })
         assert.equal(answer.status, 200, `${door}: ${await answer.clone().text()}`)
         await answer.text()
         // Chat does not count them: one with every answer.
@@ -140,9 +122,9 @@ test('web search is counted by the vendor’s report in every format, whole and 
 })
 
 test('the bound of the request is held for, or ten uses, of which the vendor is told', async () => {
-  const { id, key } = await g.account()
-  const heldFor = async (door: TextProtocolName, extra: object) => {
-    const answer = await call(key, door, { ...BODIES[door]('Hello'), ...extra })
+  const { id, key } = await g.account({ credits: 10_000_000_000n })
+  const heldFor = async (door: ClientFormatName, extra: object) => {
+    const answer = await call(key, door, { ...bodyOf(door, 'Hello'), ...extra })
     assert.equal(answer.status, 200, await answer.clone().text())
     await answer.text()
     return Number((await paid(id)).held) / 1e6
@@ -158,7 +140,7 @@ test('the bound of the request is held for, or ten uses, of which the vendor is 
   const many = { tools: [{ type: 'web_search' }, { type: 'code_interpreter', container: { type: 'auto' } }] }
   await heldFor('openai-responses', { ...many, max_tool_calls: 3 })
   const answer = await call(key, 'openai-responses', {
-    ...BODIES['openai-responses']('Hello [[searches=1]] [[code-runs=2]] [[file-searches=4]]'),
+    ...bodyOf('openai-responses', 'Hello [[searches=1]] [[code-runs=2]] [[file-searches=4]]'),
     ...many,
   })
   await answer.text()
@@ -174,8 +156,30 @@ test('the bound of the request is held for, or ten uses, of which the vendor is 
   assert.deepEqual([data.worstCase.webSearch, data.worstCase.codeRun], [10, 10])
 })
 
+const CODE = { type: 'code_execution_20250825', name: 'code_execution' }
+
+test('a request that offers Anthropic’s code execution is charged one run, whole and streamed, beside what is counted', async () => {
+  const { id, key } = await g.account({ credits: 10_000_000_000n })
+  const door = 'anthropic-messages'
+  for (const stream of [false, true]) {
+    const body = { ...bodyOf(door, 'Hello [[searches=2]]'), tools: [CODE, ...SEARCH[door].tools] }
+    const answer = await call(key, door, body, { stream })
+    assert.equal(answer.status, 200, await answer.clone().text())
+    await answer.text()
+    const row = await paid(id)
+    assert.deepEqual([quantity(row, 'codeRun'), quantity(row, 'webSearch')], [1, 2])
+    assert.ok(row.held > 13_000_000n, String(row.held))
+    const [code, search] = JSON.parse(g.sandbox.seen.calls.at(-1)?.body ?? '{}').tools
+    assert.deepEqual([code, search.max_uses], [CODE, 10])
+  }
+  const alone = await call(key, door, { ...bodyOf(door, 'Hello'), tools: [CODE] })
+  await alone.text()
+  assert.equal(quantity(await paid(id), 'codeRun'), 1)
+})
+
 test('pictures that a text model makes are charged by the picture where they have a price, as the vendor reports them, whole and streamed', async () => {
   const { id, key } = await g.account({ credits: 10_000_000_000n })
+  g.mayExceedHold(id)
   const tools = [{ type: 'image_generation' }]
   for (const stream of [false, true])
     for (const [made, charged, bound] of [
@@ -185,7 +189,7 @@ test('pictures that a text model makes are charged by the picture where they hav
       [99, 99, {}],
       [99, 99, { max_tool_calls: 3 }],
     ] as const) {
-      const body = { ...BODIES['openai-responses'](`Draw [[pictures=${made}]]`), tools, ...bound }
+      const body = { ...bodyOf('openai-responses', `Draw [[pictures=${made}]]`), tools, ...bound }
       const answer = await call(key, 'openai-responses', body, { model: 'drawing', stream })
       assert.equal(answer.status, 200, await answer.clone().text())
       await answer.text()
@@ -195,18 +199,17 @@ test('pictures that a text model makes are charged by the picture where they hav
     }
   const quoted = await g.call('/v1/quote', key, { model: 'drawing', input: 'Draw', tools })
   assert.equal(((await quoted.json()) as { data: { worstCase: { image: number } } }).data.worstCase.image, 10)
-  const { database } = g.gateway
-  assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
+  assert.deepEqual(await g.problems(), [])
 })
 
 test('whoever leaves after a search pays for it', async () => {
   for (const door of ['openai-responses', 'anthropic-messages'] as const) {
     const { id, key } = await g.account()
     const leaving = new AbortController()
-    const answer = await fetch(g.url + pathOf(door, '', true), {
+    const answer = await fetch(g.url + FORMATS[door].path('', true), {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: `searching-${door}`, stream: true, ...BODIES[door]('Hello'), ...SEARCH[door] }),
+      body: JSON.stringify({ model: `searching-${door}`, stream: true, ...bodyOf(door, 'Hello'), ...SEARCH[door] }),
       signal: leaving.signal,
     })
     assert.equal(answer.status, 200)
@@ -220,8 +223,8 @@ test('a tier costs the multiple that its price says, in the hold, in the lines a
   const { id, key } = await g.account()
   // Long enough that what vendors put in front of a prompt does not matter.
   const prompt = 'The gate is open. '.repeat(20)
-  const rate = async (door: TextProtocolName, extra: object) => {
-    const answer = await call(key, door, { ...BODIES[door](prompt), ...extra })
+  const rate = async (door: ClientFormatName, extra: object) => {
+    const answer = await call(key, door, { ...bodyOf(door, prompt), ...extra })
     assert.equal(answer.status, 200, `${door}: ${await answer.clone().text()}`)
     await answer.text()
     const { lines } = await paid(id)
@@ -233,29 +236,33 @@ test('a tier costs the multiple that its price says, in the hold, in the lines a
   }
   assert.equal(await rate('openai-chat', { service_tier: 'flex' }), '100000000')
   assert.equal(await rate('anthropic-messages', { speed: 'fast', service_tier: 'priority' }), '2400000000')
-  const body = { model: 'rich-openai-chat', messages: said('Hello'), max_tokens: 1000 }
+  const body = { model: 'rich-openai-chat', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 1000 }
   const costOf = async (extra: object) => {
     const quoted = await g.call('/v1/quote', key, { ...body, ...extra })
     return Number(((await quoted.json()) as { data: { costAtMost: string } }).data.costAtMost)
   }
-  assert.equal(await costOf({ service_tier: 'priority' }), 2 * (await costOf({})))
-  const refused: Array<[door: TextProtocolName, body: object, model: string, said: RegExp]> = [
+  assert.equal(await costOf({ service_tier: 'priority' }), 2 * (await costOf({ service_tier: 'default' })))
+  // The vendor decides where nothing is asked for.
+  assert.equal(await costOf({}), await costOf({ service_tier: 'priority' }))
+  const refused: Array<[door: ClientFormatName, body: object, model: string, said: RegExp]> = [
     ['openai-chat', { service_tier: 'priority' }, 'plain-openai-chat', /"multipliers" of the model's price/],
     ['openai-chat', { service_tier: 'ultrafast' }, 'rich-openai-chat', /service_tier/],
     ['anthropic-messages', { speed: 'fast' }, 'plain-anthropic-messages', /"speed"/],
     ['gemini', { serviceTier: 'priority' }, 'plain-gemini', /"serviceTier"/],
     ['openai-chat', { web_search_options: {} }, 'plain-openai-chat', /"webSearch" of the model's price/],
-    ['gemini', { tools: [{ googleSearch: {} }] }, 'plain-gemini', /"webSearch" of the model's price/],
+    ['gemini', { tools: [{ googleSearch: {} }] }, 'strict-gemini', /"webSearch" of the model's price/],
     ['openai-responses', { tools: [{ type: 'file_search' }] }, 'plain-openai-responses', /"fileSearch"/],
     ['openai-responses', { tools: [{ type: 'code_interpreter' }] }, 'plain-openai-responses', /"codeRun"/],
     ['openai-responses', { tools: [{ type: 'image_generation' }] }, 'rich-openai-responses', /"image"/],
+    ['anthropic-messages', { tools: [CODE] }, 'plain-anthropic-messages', /"codeRun"/],
+    ['gemini', { tools: [{ fileSearch: { fileSearchStoreNames: ['x'] } }] }, 'rich-gemini', /send the documents/],
     ['openai-responses', { tools: [{ type: 'web_search' }] }, 'strict-openai-responses', /"webSearch"/],
     ['anthropic-messages', SEARCH['anthropic-messages'], 'strict-anthropic-messages', /"webSearch"/],
     // Its route speaks another format, whose tools are others.
     ['openai-responses', { tools: [{ type: 'web_search' }] }, 'rich-both', /cannot be used with this model/],
   ]
   for (const [door, extra, model, words] of refused) {
-    const answer = await call(key, door, { ...BODIES[door]('Hello'), ...extra }, { model })
+    const answer = await call(key, door, { ...bodyOf(door, 'Hello'), ...extra }, { model })
     const { message, error } = (await answer.json()) as { message?: string; error?: { message: string } }
     assert.equal(answer.status, 400, `${model} ${JSON.stringify(extra)}`)
     assert.match(error?.message ?? message ?? '', words)
@@ -264,8 +271,8 @@ test('a tier costs the multiple that its price says, in the hold, in the lines a
 
 test('what coding agents offer in every request is left out where it has no price, and they are told', async () => {
   const { key } = await g.account()
-  for (const door of ['openai-responses', 'anthropic-messages'] as const) {
-    const answer = await call(key, door, { ...BODIES[door]('Hello'), ...SEARCH[door] }, { model: `plain-${door}` })
+  for (const door of ['openai-responses', 'anthropic-messages', 'gemini'] as const) {
+    const answer = await call(key, door, { ...bodyOf(door, 'Hello'), ...SEARCH[door] }, { model: `plain-${door}` })
     assert.equal(answer.status, 200, await answer.clone().text())
     assert.equal(answer.headers.get('x-tollgate-left-out'), 'web_search')
     await answer.text()
@@ -294,7 +301,5 @@ test('what is cached for an hour costs twice the input, and is held for as that'
 })
 
 test('all of it is verified: sums, holds and rates', async () => {
-  const { database } = g.gateway
-  const { problems } = await verifyLedger(database, storedCatalogs(database))
-  assert.deepEqual(problems, [])
+  assert.deepEqual(await g.problems(), [])
 })

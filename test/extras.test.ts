@@ -36,7 +36,7 @@ test('what vendors price higher is refused by name at every door, before anythin
   const advisor = { ...DOORS['/beta/v1/messages'], tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'm' }] }
   assert.equal((await g.call('/beta/v1/messages', key, advisor)).status, 400)
   assert.equal(g.sandbox.seen.requests, seen, 'no vendor heard of it')
-  const rows = await g.gateway.database.query({ text: 'select id from usage where account_id = $1' }, [id])
+  const rows = await g.sql('select id from usage where account_id = $1', [id])
   assert.equal(rows.length, 0)
 })
 
@@ -101,7 +101,7 @@ test('asking for the headers of any door holds nothing, calls no vendor and cost
   )
   await g.settled()
   assert.equal(g.sandbox.seen.requests, seen, 'no vendor heard of it')
-  const rows = await g.gateway.database.query({ text: 'select id from usage where account_id = $1' }, [id])
+  const rows = await g.sql('select id from usage where account_id = $1', [id])
   assert.equal(rows.length, 0)
   assert.deepEqual(await g.balance(id), { posted: 1_000_000_000n, held: 0n })
 })

@@ -1,22 +1,27 @@
 // A whole gateway for a test file: its own database, the simulated vendors, a free port.
 
+import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
+import { inspect } from 'node:util'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
+import { storedCatalogs } from '../src/catalog/store.ts'
 import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
+import { createAudit } from '../src/database/audit.ts'
+import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
 import type { Cost } from '../src/identity/password.ts'
 import type { JobTiming } from '../src/jobs/job.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
-import type { EmbeddedConnection } from '../src/postgres/embedded.ts'
+import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { checkAnswers } from './answers.ts'
-import { bookedBefore, type FreshDatabase, freshDatabase } from './database.ts'
+import { bookedBefore, EXTENSIONS_OFF_VARIABLE, type FreshDatabase, freshDatabase, WAIT_FACTOR } from './database.ts'
 import { FAST } from './job-pace.ts'
 import { until } from './until.ts'
 
@@ -25,6 +30,15 @@ export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
 /** Hashes that take a millisecond. What passwords really cost is tested in src/identity/password.test.ts. */
 export const CHEAP: Cost = { memoryKiB: 64, passes: 1 }
+
+/** Each run writes the vendors' answers in other ways; a run that fails says how to repeat them. */
+const VARIATION = Number(process.env.TOLLGATE_TEST_SEED ?? randomInt(2 ** 31))
+process.once('exit', (code) => {
+  if (code !== 0) console.error(`Answers of simulated vendors were written by TOLLGATE_TEST_SEED=${VARIATION}`)
+})
+
+/** Accounts whose calls may cost more than was held. */
+const exceeding = new Set<string>()
 
 export interface TestGateway {
   readonly url: string
@@ -36,13 +50,24 @@ export interface TestGateway {
   key(account: string, options?: { models?: string[] | null }): Promise<{ key: string; keyId: string }>
   /** Posted and held, in micro-credits. */
   balance(account: string): Promise<{ posted: bigint; held: bigint }>
+  /** The calls of this account may cost more than was held, because the test is about that. Any other such call fails the tests. */
+  mayExceedHold(account: string): void
   /** Waits until no hold is left, and checks the ledger's sums. */
   settled(): Promise<void>
+  /** What the verification of the ledger finds, and of the audit if it is asked for that too. */
+  problems(withAudit?: boolean): Promise<readonly string[]>
   call(path: string, key: string | undefined, body?: unknown, init?: RequestInit): Promise<Response>
+  /** Asks its database, where everything that was called before is booked. */
+  sql<R = Record<string, unknown>>(text: string, values?: Values): Promise<R[]>
   /** Of the operator API; `data` is the fault where it refuses. */
   operator<T>(method: string, path: string, body?: unknown): Promise<{ status: number; data: T }>
   close(): Promise<void>
 }
+
+type Values = Parameters<Gateway['database']['query']>[1]
+
+/** For a test of what an extension adds: there is none with --no-extensions. */
+export const WITH_EXTENSIONS = { skip: process.env[EXTENSIONS_OFF_VARIABLE] !== undefined }
 
 interface TestGatewayOptions {
   env?: Record<string, string>
@@ -52,49 +77,85 @@ interface TestGatewayOptions {
   /** The simulated vendors' clock. */
   vendorWorld?: World
   jobs?: Partial<JobTiming>
+  /** The first catalog, if not the shipped one. */
+  initialCatalog?: unknown
+  passwordCost?: Cost
+  /** Its vendors report what the test wants, whatever the request has. */
+  mayExceedHolds?: boolean
+  /** Simulated vendors write their answers in one way, as documents want them. */
+  plain?: boolean
   /** Sees the server before it listens. */
   hook?: (app: Gateway['app']) => void
   /** Shared with another gateway; one of its own by default. */
   database?: FreshDatabase
+  /** One gateway for all files of a process that ask for it with the same catalog: they may change nothing that others see. */
+  isShared?: boolean
   /** Puts something between the gateway and its database. */
   through?: (connection: EmbeddedConnection) => EmbeddedConnection
 }
 
 /**
- * The gateway of a test file: started before its tests; after them nothing may be left held. `then` is what else has to be
- * there, because the hooks of a file run at the same time.
+ * The gateway of a test file: started before its tests; after them nothing may be left held. Options that need what is started before it are a
+ * function. `then` is what else has to be there.
  */
-export function testGateway(options: TestGatewayOptions = {}, then?: () => Promise<void>): TestGateway {
+export function testGateway(
+  options: TestGatewayOptions | (() => TestGatewayOptions) = {},
+  then?: () => Promise<void>,
+): TestGateway {
   let started: TestGateway | undefined
+  const given = typeof options === 'function' ? undefined : options
+  const users: Users = given?.isShared ? usersOf(given) : { left: 1, gateway: undefined }
   before(async () => {
-    started = await startGateway(options)
+    users.gateway ??= startGateway(given ?? (options as () => TestGatewayOptions)())
+    started = await users.gateway
     await then?.()
   })
   after(async () => {
+    users.left -= 1
     // What is left open would keep the file from ending.
     try {
       await started?.settled()
     } finally {
-      await started?.close()
+      if (users.left === 0) await started?.close()
     }
   })
   return new Proxy({} as TestGateway, { get: (_, name) => Reflect.get(started!, name) })
 }
 
+/** Files that share a gateway, by its catalog: all of a process are loaded before the first runs, and they run one after the other. */
+interface Users {
+  left: number
+  gateway: Promise<TestGateway> | undefined
+}
+const shared = new Map<TestGatewayOptions['catalog'], Users>()
+
+function usersOf({ catalog }: TestGatewayOptions): Users {
+  const users = shared.get(catalog) ?? { left: 0, gateway: undefined }
+  shared.set(catalog, users)
+  users.left += 1
+  return users
+}
+
 export async function startGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
   const fresh = options.database ?? (await freshDatabase())
   const world = options.world ?? realWorld
-  const sandbox = await startSandbox({ world: options.vendorWorld ?? realWorld, speed: 1000 })
+  const sandbox = await startSandbox({
+    ...{ world: options.vendorWorld ?? realWorld, speed: 1000 },
+    variation: options.plain ? undefined : VARIATION,
+  })
   const data = await mkdtemp(join(tmpdir(), 'tollgate-'))
   const config = readConfig({
     PORT: '0',
     TOLLGATE_DATA: data,
     TOLLGATE_SECRET: SECRET,
     TOLLGATE_DRAIN_SECONDS: '2',
+    // All tests share one server.
+    TOLLGATE_DATABASE_CONNECTIONS: '8',
     // A machine that runs many tests at once is slow, but not overloaded.
     TOLLGATE_OVERLOAD_LAG_MS: '60000',
     // Tests try what they like from one address; those of this limit set it.
     TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: '100000',
+    TOLLGATE_EXTENSIONS_OFF: process.env[EXTENSIONS_OFF_VARIABLE] ?? '',
     ...options.env,
   })
   const gateway = await createGateway({
@@ -106,7 +167,10 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     operatorToken: OPERATOR_TOKEN,
     sandboxUrl: () => sandbox.url,
     jobs: options.jobs ?? FAST,
-    passwordCost: CHEAP,
+    passwordCost: options.passwordCost ?? CHEAP,
+    initialCatalog: options.initialCatalog,
+    // Those who make the database slow want to see what the gateway does then.
+    waitFactor: options.through ? 1 : WAIT_FACTOR,
   })
   const checkAnswered = checkAnswers(gateway.app)
   options.hook?.(gateway.app)
@@ -156,6 +220,8 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
       )
       return row!
     },
+    sql: (text, values) => database.query({ text }, values),
+    mayExceedHold: (account) => void exceeding.add(account),
     async settled() {
       await until(async () => {
         const [held] = await database.query({ text: 'select 1 from hold where not job limit 1' })
@@ -170,6 +236,10 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
         throw new Error(
           `accounts do not equal their entries: ${JSON.stringify(wrong, (_, v) => (typeof v === 'bigint' ? String(v) : v))}`,
         )
+    },
+    async problems(withAudit = false) {
+      const more = withAudit ? { audit: createAudit({ database, world: realWorld }) } : {}
+      return (await verifyLedger(database, storedCatalogs(database), more)).problems
     },
     call: (path, key, body, init = {}) =>
       fetch(url + path, {
@@ -190,12 +260,27 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     async close() {
       // The connections of `fetch` would be waited for, as those of callers are who may still send something.
       gateway.app.server.closeIdleConnections()
+      const above = options.mayExceedHolds ? [] : await aboveHold(database, [...exceeding]).catch(() => [])
       await gateway.close()
       await sandbox.close()
       if (!options.database) await fresh.drop()
       await rm(data, { recursive: true, force: true })
       checkAnswered()
+      if (above.length > 0) throw new Error(`calls cost more than was held for them: ${inspect(above)}`)
     },
   }
   return made
+}
+
+/** A hold is the most that a call can cost. One that has expired is compared with nothing. */
+function aboveHold(database: Pick<Gateway['database'], 'query'>, except: readonly string[]): Promise<unknown[]> {
+  return database.query(
+    {
+      text: `select account_id, id, product, endpoint, charged, loss, held, lines, attempt_log -> 'aboveHold' as why from usage
+        where outcome = 'settled' and charged + loss > held and id not like '%+late' and account_id <> all($1)
+          -- Rows that a test wrote by hand have neither a hold nor a vendor that was asked.
+          and not (held = 0 and attempt_log is null)`,
+    },
+    [except],
+  )
 }

@@ -1,13 +1,12 @@
 // Google's format as its clients have it: streams that Google's own SDKs can read, addresses and spellings that they use.
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
-import { TEXT_PROTOCOLS } from '../src/meter/kind.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { CLIENT_FORMATS } from '../src/meter/kind.ts'
+import { testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 import { fixture, recordingsOf } from './text-replay.ts'
 
 type Json = Record<string, any>
@@ -35,14 +34,12 @@ async function untilQuiet(): Promise<void> {
     })
 }
 
-let g: TestGateway
 let key: string
-let vendor: Server
 /** What the vendor answers next, and whether it makes a pause in the middle; what it was asked last. */
 const script = { answer: Buffer.alloc(0), type: 'text/event-stream', pauses: false, asked: {} as Json, path: '' }
 
-before(async () => {
-  vendor = createServer(async (incoming, response) => {
+const vendor = started(() =>
+  listen(async (incoming, response) => {
     const parts: Buffer[] = []
     for await (const part of incoming) parts.push(part as Buffer)
     script.asked = JSON.parse(Buffer.concat(parts).toString()) as Json
@@ -56,37 +53,31 @@ before(async () => {
     response.write(answer.subarray(0, middle))
     await untilQuiet()
     return response.end(answer.subarray(middle))
-  })
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  const baseUrl = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
-  g = await startGateway({
-    world: hurried,
-    catalog(document: CatalogInput) {
-      for (const model of Object.values(document.models))
-        if (model.type === 'text') model.clientFormats = [...TEXT_PROTOCOLS]
-      document.vendors.scripted = { baseUrl }
-      for (const protocol of TEXT_PROTOCOLS)
-        document.models[`from-${protocol}`] = {
-          ...document.models['epsilon-k3']!,
-          family: 'scripted',
-          clientFormats: [...TEXT_PROTOCOLS],
-          routes: [{ vendor: 'scripted', protocol }],
-        }
-    },
-  })
+  }),
+)
+const g = testGateway(() => ({
+  world: hurried,
+  catalog(document: CatalogInput) {
+    for (const model of Object.values(document.models))
+      if (model.type === 'text') model.clientFormats = [...CLIENT_FORMATS]
+    document.vendors.scripted = { baseUrl: vendor.url }
+    for (const protocol of CLIENT_FORMATS)
+      document.models[`from-${protocol}`] = {
+        ...document.models['epsilon-k3']!,
+        family: 'scripted',
+        clientFormats: [...CLIENT_FORMATS],
+        routes: [{ vendor: 'scripted', protocol }],
+      }
+  },
+}))
+before(async () => {
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  vendor.closeAllConnections()
-  vendor.close()
 })
 
 const HELLO = { contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }
 const at = (model: string, action: string, version = 'v1beta') => `/gemini/${version}/models/${model}:${action}`
 
-for (const back of TEXT_PROTOCOLS)
+for (const back of CLIENT_FORMATS)
   test(`a stream from ${back} has events and nothing else, also while the vendor says nothing`, async () => {
     for (const name of recordingsOf(back, 'sse').filter((file) => !file.startsWith('error'))) {
       Object.assign(script, { answer: fixture(back, name), pauses: name === 'text.sse' })
@@ -200,7 +191,7 @@ test('the tokens of a model that does not exist are not counted', async () => {
 
 test('an answer of a type that the vendor cannot give is refused by the field, and is left to a vendor of the format', async () => {
   const generationConfig = { responseMimeType: 'text/x.enum', responseSchema: { type: 'STRING', enum: ['a', 'b'] } }
-  for (const back of TEXT_PROTOCOLS.filter((name) => name !== 'gemini')) {
+  for (const back of CLIENT_FORMATS.filter((name) => name !== 'gemini')) {
     const answer = await g.call(at(`from-${back}`, 'generateContent'), key, { ...HELLO, generationConfig })
     const { error } = (await answer.json()) as { error: Json }
     assert.equal(answer.status, 400)
@@ -238,7 +229,7 @@ test('members in snake_case, as LiteLLM sends them, mean the same to every vendo
             ]),
           )
         : value
-  for (const back of TEXT_PROTOCOLS) {
+  for (const back of CLIENT_FORMATS) {
     Object.assign(script, { answer: fixture(back, 'text.json'), type: 'application/json' })
     const asked: Json[] = []
     for (const form of [body, camel(body)]) {

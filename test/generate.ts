@@ -9,14 +9,13 @@ import { analyticsReference, socialReference } from '../src/catalog/reference.ts
 import { SOCIAL } from '../src/catalog/social.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { openDatabase } from '../src/database/database.ts'
-import { startEmbedded } from '../src/postgres/embedded.ts'
-import { pythonClient } from './clients/python.ts'
-import { typescriptClient } from './clients/typescript.ts'
+import { startEmbedded } from '../src/database/server/embedded.ts'
+import { writeClients } from './clients/write.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { CASTS_FILE, castsFile } from './house.ts'
 import { answersFile } from './pages/answers.ts'
 import { chartSchema } from './pages/chart.ts'
-import { commandLinePage } from './pages/command-line.ts'
+import { commandsFile } from './pages/commands.ts'
 import { configurationPage } from './pages/configuration.ts'
 import { decisionsPage } from './pages/decisions.ts'
 import { endpointsPage } from './pages/endpoints.ts'
@@ -32,6 +31,8 @@ export const ROOT = resolve(import.meta.dirname, '..')
 export async function generatedFiles(): Promise<Map<string, string>> {
   const catalog = checkDocument(await readDefaultCatalog())
   if (!catalog.ok) throw new Error(`The shipped catalog is not valid: ${catalog.problems.join('; ')}`)
+  // It reads what is generated first.
+  const { commandLinePage } = await import('./pages/command-line.ts')
   return new Map([
     ['docs/decisions/README.md', decisionsPage(join(ROOT, 'docs/decisions'))],
     ['docs/reference/endpoints.md', endpointsPage()],
@@ -40,14 +41,13 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/errors.md', errorsPage()],
     ['docs/reference/operator-api.md', operatorApiPage()],
     ['docs/reference/roles.md', rolesPage()],
+    ['src/cli/commands.json', commandsFile()],
     ['docs/reference/command-line.md', commandLinePage()],
     ['docs/reference/configuration.md', configurationPage(catalog.document)],
     ['docs/reference/vendors.md', await vendorsPage()],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/schema.sql', await schema()],
-    ['src/docs/answers.json', await answersFile()],
-    ['clients/typescript/src/generated.ts', typescriptClient()],
-    ...pythonClient(),
+    ['src/operator/docs/answers.json', await answersFile()],
     ['deploy/helm/tollgate/values.schema.json', chartSchema()],
     [CASTS_FILE, castsFile()],
   ])
@@ -69,6 +69,8 @@ async function write(): Promise<void> {
   const server = await startEmbedded({ dataDirectory: join(directory, 'data'), log: () => undefined })
   process.env[SERVER_VARIABLE] = JSON.stringify(server.connection)
   try {
+    await writeFile(join(ROOT, 'src/cli/commands.json'), commandsFile())
+    await writeClients()
     for (const [path, text] of await generatedFiles()) {
       const file = join(ROOT, path)
       if ((await readFile(file, 'utf8').catch(() => undefined)) === text) continue

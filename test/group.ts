@@ -4,22 +4,40 @@
 import { appendFileSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { devNull } from 'node:os'
-import nodeTest from 'node:test'
+import nodeTest, { type HookFn, type HookOptions, type TestFn, type TestOptions } from 'node:test'
 
-/** What the file that is being loaded declares. */
-let declared: Array<() => void> | undefined
+/** What the file that is being loaded declares; what it closes last comes first. */
+let declared: Declared | undefined
+interface Declared {
+  readonly tests: Array<() => void>
+  readonly closing: Array<() => void>
+}
 
-function noting<Declare extends (...given: never[]) => unknown>(declare: Declare): Declare {
-  const note = (...given: never[]) => (declared ? void declared.push(() => declare(...given)) : declare(...given))
+function noting<Declare extends (...given: never[]) => unknown>(declare: Declare, closes = false): Declare {
+  const note = (...given: never[]) => {
+    if (!declared) return declare(...given)
+    return closes ? declared.closing.unshift(() => declare(...given)) : declared.tests.push(() => declare(...given))
+  }
   return Object.assign(note, declare) as Declare // It takes what the other takes; nobody asks what it answers.
 }
 
-export const after = noting(nodeTest.after)
-export const afterEach = noting(nodeTest.afterEach)
-export const before = noting(nodeTest.before)
-export const beforeEach = noting(nodeTest.beforeEach)
+/** What a test or a hook waits for may never come: it fails then, and the next one runs. */
+let msMax = Number.POSITIVE_INFINITY
+
+type Hook = (run?: HookFn, options?: HookOptions) => void
+const limitedHook = (hook: Hook, closes = false) =>
+  noting<Hook>((run, options) => hook(run, { timeout: msMax, ...options }), closes)
+function limitedTest(name: string, ...given: [TestFn] | [TestOptions, TestFn]): unknown {
+  const [options, run] = given.length === 1 ? [{}, ...given] : given
+  return nodeTest.test(name, { timeout: msMax, ...options }, run)
+}
+
+export const after = limitedHook(nodeTest.after, true)
+export const afterEach = limitedHook(nodeTest.afterEach)
+export const before = limitedHook(nodeTest.before)
+export const beforeEach = limitedHook(nodeTest.beforeEach)
 export const describe = noting(nodeTest.describe)
-export const test = noting(nodeTest.test)
+export const test = noting(limitedTest)
 
 /** How long what a test has left open may hold up the run. By then the runner has read everything that the tests reported. */
 const LEFT_OPEN_MS = 1000
@@ -27,7 +45,8 @@ const LEFT_OPEN_MS = 1000
 const TICKS_PER_SECOND = 100
 
 /** Loads the files, by their addresses, and then has them run. */
-export async function runGroup(files: Readonly<Record<string, string>>): Promise<void> {
+export async function runGroup(files: Readonly<Record<string, string>>, testMsMax: number): Promise<void> {
+  msMax = testMsMax
   registerHooks({
     resolve: (specifier, context, next) =>
       specifier === 'node:test' ? { url: import.meta.url, shortCircuit: true } : next(specifier, context),
@@ -41,9 +60,9 @@ export async function runGroup(files: Readonly<Record<string, string>>): Promise
   process.once('exit', () => {
     if (!isComplete) process.exitCode = 1
   })
-  const suites: Array<[name: string, declared: Array<() => void>]> = []
+  const suites: Array<[name: string, declared: Declared]> = []
   for (const [name, url] of Object.entries(files)) {
-    const ofFile: Array<() => void> = []
+    const ofFile: Declared = { tests: [], closing: [] }
     declared = ofFile
     suites.push([name, ofFile])
     await import(url).catch((error: unknown) =>
@@ -63,7 +82,7 @@ export async function runGroup(files: Readonly<Record<string, string>>): Promise
         const seconds = processorSeconds() - before
         appendFileSync(process.env.TOLLGATE_TEST_ENDED ?? devNull, `${name} ${seconds.toFixed(1)}\n`)
       })
-      for (const declare of ofFile) declare()
+      for (const declare of [...ofFile.tests, ...ofFile.closing]) declare()
     })
 }
 

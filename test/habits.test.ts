@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from './gateway.ts'
 
-const g = testGateway()
+const g = testGateway({ isShared: true })
 
 /** The head of a PNG file of one pixel. */
 const PICTURE = `data:image/png;base64,${Buffer.from('89504e470d0a1a0a0000000d494844520000000100000001080200000000000000', 'hex').toString('base64')}`

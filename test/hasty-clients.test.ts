@@ -7,20 +7,20 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders, METHODS } from
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { FastifyInstance } from 'fastify'
 import { makeKey } from '../src/admission/api-key.ts'
+import { boundConnections } from '../src/api/server/connections.ts'
+import { createServer, type WebServer } from '../src/api/server/server.ts'
+import { json } from '../src/api/server/web.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import { boundConnections } from '../src/server/connections.ts'
-import { createServer } from '../src/server/server.ts'
 import { networkOf } from '../src/upstream/address.ts'
 import { startProxy } from './chaos/proxy.ts'
 import { freshDatabase } from './database.ts'
 import { each } from './faults/raw-client.ts'
 import { startGateway, testGateway } from './gateway.ts'
 import { FULL, runs } from './runs.ts'
-import { until } from './until.ts'
+import { above, until } from './until.ts'
 
 const FLOODED = runs(20, 50)
 /** All doors have one limit of a body's size. */
@@ -100,12 +100,12 @@ const PATHS: Record<string, string> = {
   '/assets/x': 'GET, HEAD, OPTIONS',
   '/admin/v1/accounts': 'GET, HEAD, POST',
   '/console/api/session': 'GET, HEAD',
-  '/console/api/accounts/x/play/v1/models': 'GET, POST, DELETE, HEAD',
+  '/console/api/accounts/x/play/v1/models': 'GET, HEAD, POST, DELETE',
   '/console/models': 'GET, HEAD',
   '/healthz': 'GET, HEAD',
   '/metrics': 'GET, HEAD',
   '/docs': 'GET, HEAD',
-  '/docs/guides/streaming?a=b': 'GET, HEAD',
+  '/docs/guides/text?a=b': 'GET, HEAD',
   '/openapi.json': 'GET, HEAD',
   '/': 'GET, HEAD',
   '/v1': 'GET, HEAD',
@@ -247,7 +247,7 @@ test('a body for which there is no room is refused before it is whole, and the c
   const first = connect(Number(new URL(small.url).port), '127.0.0.1')
   first.on('error', () => {})
   first.write(`${headOf(one.key)}content-length: 990000\r\n\r\n${' '.repeat(980_000)}`)
-  await until(() => (taken[0]?.bytesRead ?? 0) > 980_000)
+  await until(() => taken[0]?.bytesRead ?? 0, above(980_000))
   try {
     // It waits for room for ten seconds first.
     const answer = await refuseHalfway(headOf(other.key), 900_000, 100_000, small)
@@ -399,7 +399,8 @@ test('whoever sends a body slowly, and is not known, is cut off after 15 s at ev
       // On a machine so busy that the head is read late, its own limit of 10 s comes first.
       assert.ok(ms > 9_000, `${door}: ${ms} ms: ${answer}`)
       assert.equal(answer.split('HTTP/1.1').length, 2, `${door}: ${answer}`)
-      assert.match(answer, /^HTTP\/1\.1 [234]/, door)
+      // Until it is built, the console answers 503.
+      assert.match(answer, /^HTTP\/1\.1 (?:[234]|503)/, door)
     }),
   )
 })
@@ -443,7 +444,7 @@ test('however many ask for the figures or for readiness, the database is asked o
 })
 
 /** How many of so many connections are left open when the server has answered a request on one of the others. */
-async function openConnections(app: FastifyInstance, wanted: number): Promise<Socket[]> {
+async function openConnections(app: WebServer, wanted: number): Promise<Socket[]> {
   const { port } = app.server.address() as AddressInfo
   const sockets = Array.from({ length: wanted }, () =>
     connect(port, '127.0.0.1')
@@ -470,7 +471,7 @@ test('one address holds only so many connections, a trusted proxy as many as it 
     [['10.0.0.0/8', '::1'], 20],
   ] as const) {
     const app = createServer({ world: realWorld, log, strictErrors: false })
-    app.get('/healthz', () => ({ ok: true }))
+    app.get('/healthz', () => json({ ok: true }))
     boundConnections(app.server, { perAddressMax: 20, exempt }, { log, world: realWorld })
     await app.listen({ port: 0, host: '127.0.0.1' })
     let held: Socket[] = []

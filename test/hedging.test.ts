@@ -6,7 +6,7 @@ import { realWorld } from '../src/kernel/world.ts'
 import type { MarginPage, UnbilledRow } from '../src/reports/views.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
-import { until } from './until.ts'
+import { not, until } from './until.ts'
 
 const north = await scriptedVendor('north')
 const south = await scriptedVendor('south')
@@ -102,10 +102,9 @@ interface Row {
 }
 async function lastUsage(account: string): Promise<Row[]> {
   await g.settled()
-  return g.gateway.database.query<Row>(
-    { text: 'select charged, vendor, attempt_log as log from usage where account_id = $1 order by id' },
-    [account],
-  )
+  return g.sql<Row>('select charged, vendor, attempt_log as log from usage where account_id = $1 order by id', [
+    account,
+  ])
 }
 
 /** What one answer of 10 and 5 tokens costs. */
@@ -119,7 +118,7 @@ test('a stream without a token in time goes to the next vendor before anything w
     assert.equal(answer.status, 200)
     assert.match(await answer.text(), /from south/)
   }
-  await until(() => north.aborted === north.sent.length)
+  await until(() => north.aborted, north.sent.length)
   const rows = await lastUsage(id)
   assert.deepEqual(
     rows.map(({ charged, vendor, log }) => [charged, vendor, log?.attempts[0]?.phase, log?.attempts[0]?.deadlineMs]),
@@ -153,14 +152,14 @@ for (const faster of ['south', 'north'] as const)
     south.script = faster === 'south' ? {} : { tokenAfter: new Promise(() => {}) }
     const { id, key } = await g.account()
     const asked = ask(key, 'hedged')
-    await until(() => south.sent.length === 1)
+    await until(() => south.sent.length, 1)
     if (faster === 'north') gate.resolve()
     const answer = await asked
     assert.equal(answer.headers.get('x-tollgate-route'), faster === 'south' ? '2' : '1')
     const text = await answer.text()
     assert.match(text, new RegExp(`from ${faster}`))
     assert.doesNotMatch(text, new RegExp(`from ${slower === north ? 'north' : 'south'}`))
-    await until(() => slower.aborted === 1)
+    await until(() => slower.aborted, 1)
     gate.resolve()
     assert.deepEqual([north.sent.length, south.sent.length], [1, 1])
     const [row, ...others] = await lastUsage(id)
@@ -182,14 +181,14 @@ test('when the first fails after the second was called, the second answers; when
   north.script = { status: 500, headersAfter: gate.promise }
   south.script = { tokenAfter: gate.promise }
   const asked = ask(key, 'hedged')
-  await until(() => south.sent.length === 1)
+  await until(() => south.sent.length, 1)
   gate.resolve()
   assert.match(await (await asked).text(), /from south/)
   const again = Promise.withResolvers<void>()
   north.script = { status: 500, headersAfter: again.promise }
   south.script = { status: 500, headersAfter: again.promise }
   const failing = ask(key, 'hedged')
-  await until(() => south.sent.length === 2)
+  await until(() => south.sent.length, 2)
   again.resolve()
   assert.equal((await failing).status, 502)
   assert.deepEqual(
@@ -204,7 +203,7 @@ test('a caller who leaves ends both where vendors bill no further, and nothing s
   south.script = { tokenAfter: new Promise(() => {}) }
   const leaving = new AbortController()
   const asked = ask(key, 'cut-hedged', { signal: leaving.signal })
-  await until(() => south.sent.length === 1)
+  await until(() => south.sent.length, 1)
   leaving.abort()
   await assert.rejects(asked)
   await until(() => north.aborted === 1 && south.aborted === 1)
@@ -249,14 +248,17 @@ for (const model of ['drained-bounded', 'drained-hedged'])
     const open = await connections()
     leaving.abort()
     await assert.rejects(asked)
-    await until(async () => (await connections()) < open)
+    await until(
+      () => connections(),
+      (seen) => seen < open,
+    )
     assert.deepEqual([north.aborted, south.aborted], [0, 0])
     gate.resolve()
     assert.deepEqual(
       (await lastUsage(id)).map(({ charged, vendor }) => [charged, vendor]),
       [[ONE, 'north-drained']],
     )
-    if (model === 'drained-hedged') await until(() => south.aborted === 1)
+    if (model === 'drained-hedged') await until(() => south.aborted, 1)
     assert.equal((await g.balance(id)).held, 0n)
   })
 
@@ -282,7 +284,7 @@ for (const model of ['brief-bounded', 'brief-hedged', 'brief'])
     await until(() => called.every(({ url }) => answered.has(url)))
     leaving.abort()
     await assert.rejects(asked)
-    await until(() => drains.size === called.length)
+    await until(() => drains.size, called.length)
     for (const end of drains) end()
     await until(() => called.every(({ aborted }) => aborted === 1))
     assert.deepEqual(
@@ -314,11 +316,11 @@ test('a vendor that is drained is read for one time only, also if its first toke
   await until(() => answered.has(north.url))
   leaving.abort()
   await assert.rejects(asked)
-  await until(() => drains.size === 1)
+  await until(() => drains.size, 1)
   gate.resolve()
-  await until(async () => (await relayed()) !== before)
+  await until(() => relayed(), not(before))
   for (const end of drains) end()
-  await until(() => north.aborted === 1)
+  await until(() => north.aborted, 1)
   const [row] = await lastUsage(id)
   assert.ok(row && row.charged > 0n)
   assert.deepEqual([drainsBegun, drains.size], [1, 0])
@@ -329,7 +331,7 @@ test('a vendor that is drained is broken off too when it gives no token in time 
   north.script = { tokenAfter: new Promise(() => {}) }
   for (const model of ['drained-soon', 'drained-hedged'])
     assert.match(await (await ask(key, model)).text(), /from south/)
-  await until(() => north.aborted === north.sent.length)
+  await until(() => north.aborted, north.sent.length)
   const rows = await lastUsage(id)
   assert.deepEqual(
     rows.map(({ charged, log }) => [charged, log?.attempts[0]?.phase, log?.attempts[0]?.stopped]),
@@ -376,9 +378,7 @@ test('what broken-off calls cost is listed by the day, vendor and model, and mar
   for (const by of ['product', 'vendor', 'month', 'account', 'label:user']) {
     const { data } = await g.operator<MarginPage>('GET', `/margins?by=${by}&from=${month}`)
     const { charged, chargedWithKnownCost, cost, margin, unbilled } = data.totals
-    const [usage] = await g.gateway.database.query<{ cost: bigint }>({
-      text: 'select sum(cost)::bigint as cost from usage',
-    })
+    const [usage] = await g.sql<{ cost: bigint }>('select sum(cost)::bigint as cost from usage')
     assert.ok(Number(unbilled) > 0, by)
     assert.equal(Math.round(Number(cost) * 1e6), Number(usage?.cost) + Math.round(Number(unbilled) * 1e6), by)
     assert.ok(

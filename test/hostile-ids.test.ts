@@ -137,6 +137,7 @@ test('an address with a dot segment is made for no vendor, in any format, howeve
       'x%5c..%5cy',
       '%25252e%25252e',
       '..;',
+      '..%3B',
     ])
       try {
         to(part)

@@ -1,11 +1,12 @@
 // Bytes that are no honest HTTP: one refusal and a closed connection. F13, F18, F20, F23.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { makeKey } from '../src/admission/api-key.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { count } from './faults/raw-client.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 import { runs } from './runs.ts'
 import { until } from './until.ts'
 
@@ -13,18 +14,24 @@ const SLOW_SOCKETS = runs(40, 2_000)
 /** The headers' limit, the interval at which it is looked at, and room for a slow machine. */
 const SLOW_MS_MAX = 15_000 + runs(165_000, 0)
 
-let g: TestGateway
 let port: number
 let slow: Array<{ closedMs: Promise<number>; stop(): void }>
+/** Those who say nothing more, and do not close: at both ends. */
+const staying: Array<{ socket: Socket; peer: Socket }> = []
+const g = testGateway()
 before(async () => {
-  g = await startGateway()
   port = Number(new URL(g.url).port)
+  for (const bytes of REFUSED) {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    const [peer] = await once(g.gateway.app.server, 'connection')
+    socket.resume().write(bytes)
+    staying.push({ socket, peer })
+  }
   slow = [...count(SLOW_SOCKETS)].map(slowloris)
 })
 after(async () => {
   for (const { stop } of slow) stop()
-  await g.settled()
-  await g.close()
+  for (const { socket } of staying) socket.destroy()
 })
 
 /** A byte of a header every half second, for ever. */
@@ -63,6 +70,12 @@ const HEAD = 'POST /v1/chat-completions HTTP/1.1\r\nhost: gateway\r\ncontent-typ
 /** What would be read as a request of its own if the two sides disagreed about where the first one ends. */
 const SMUGGLED = 'GET /healthz HTTP/1.1\r\nhost: gateway\r\n\r\n'
 
+/** Answered, while the caller keeps its side open. */
+const REFUSED = [
+  'GET /v1/account\r\n\r\n',
+  `${HEAD}transfer-encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
+  'GET /v1/responses HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n',
+]
 const PROBES: Record<string, string | Buffer> = {
   'both lengths': `${HEAD}content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${SMUGGLED}`,
   'two lengths': `${HEAD}content-length: 0\r\ncontent-length: ${SMUGGLED.length}\r\n\r\n${SMUGGLED}`,
@@ -73,6 +86,9 @@ const PROBES: Record<string, string | Buffer> = {
   'an enormous length': `${HEAD}content-length: 99999999999999999999\r\n\r\n${SMUGGLED}`,
   'an unknown encoding': `${HEAD}transfer-encoding: xchunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n${SMUGGLED}`,
   'chunked, and then not': `${HEAD}transfer-encoding: chunked, identity\r\n\r\n5\r\nhello\r\n0\r\n\r\n${SMUGGLED}`,
+  'a coding that nobody undoes': `${HEAD}transfer-encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n${SMUGGLED}`,
+  'codings in two headers': `${HEAD}transfer-encoding: deflate\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n${SMUGGLED}`,
+  'chunked twice': `${HEAD}transfer-encoding: chunked, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n${SMUGGLED}`,
   'a chunk size that is none': `${HEAD}transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n${SMUGGLED}`,
   'a chunk without its end': `${HEAD}transfer-encoding: chunked\r\n\r\n5\r\nhelloX0\r\n\r\n${SMUGGLED}`,
   'a NUL in a header': `${HEAD}x-a: a\u0000b\r\n\r\n`,
@@ -93,7 +109,8 @@ test('requests that two readers could read differently get one refusal and a clo
     const answer = await exchange(bytes)
     const statuses = [...answer.matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status))
     assert.equal(statuses.length, 1, `${name}: ${statuses}\n${answer}`)
-    assert.ok(statuses[0]! >= 400 && statuses[0]! < 500, `${name}: ${answer}`)
+    const isRefused = statuses[0]! >= 400 && (statuses[0]! < 500 || statuses[0] === 501)
+    assert.ok(isRefused, `${name}: ${answer}`)
     assert.doesNotMatch(answer, /"ok":true|Parse Error|node:|\.ts:/, name)
   }
 })
@@ -237,7 +254,9 @@ test('no spelling of a path reaches what the plain one protects', async () => {
         Buffer.from(`GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`, 'latin1'),
       )
       const status = Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1])
-      assert.ok(status < 500, `${path}: ${answer.slice(0, 200)}`)
+      // A console that nobody has built yet says so.
+      const isUnbuilt = status === 503 && path.startsWith('/console')
+      assert.ok(status < 500 || isUnbuilt, `${path}: ${answer.slice(0, 200)}`)
       // Whatever lies under /console/ is the console's page, which holds nothing.
       if (status < 400)
         assert.ok(
@@ -296,4 +315,8 @@ test('good calls are served while slow ones hold their connections open', async 
 test('connections that never finish their headers are closed', async () => {
   for (const ms of await Promise.all(slow.map(({ closedMs }) => closedMs)))
     assert.ok(ms <= SLOW_MS_MAX, `after ${Math.round(ms)} ms`)
+})
+
+test('a caller that keeps its side open after a refusal is cut off', async () => {
+  await until(() => staying.map(({ peer }) => peer.destroyed), Array(REFUSED.length).fill(true))
 })

@@ -2,62 +2,51 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, before, test } from 'node:test'
 import fc from 'fast-check'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import type { Log } from '../src/kernel/log.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
-import {
-  CHAT_PATH,
-  type ChatVendor,
-  chatBody,
-  MODEL,
-  startFaultGateway,
-  startVendor,
-  usage,
-  wholeAnswer,
-} from './faults/chat-vendor.ts'
+import { CHAT_PATH, chatBody, MODEL, startFaultGateway, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { count, each } from './faults/raw-client.ts'
-import { OPERATOR_TOKEN, SECRET, type TestGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, SECRET } from './gateway.ts'
 import { runs } from './runs.ts'
+import { started } from './started.ts'
 
 const VENDOR_KEY = 'sk-canary-vendor-4711'
 const PROMPT = 'canary-prompt-0815'
 
-let vendor: ChatVendor
-let g: TestGateway
 let account: { id: string; key: string; keyId: string }
 const logged: string[] = []
 const keys: string[] = []
-before(async () => {
-  vendor = await startVendor()
-  vendor.answer = ({ response }) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(1, 1)))
-  const write = (fields: object, message: string) =>
-    void logged.push(
-      message +
-        JSON.stringify(fields, (_, value) =>
-          value instanceof Error ? `${value.stack} ${value.cause}` : typeof value === 'bigint' ? String(value) : value,
-        ),
-    )
-  const log: Log = { debug: write, info: write, warn: write, error: write }
-  g = await startFaultGateway({
+const vendor = started(() =>
+  startVendor(({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(1, 1))),
+  ),
+)
+const write = (fields: object, message: string) =>
+  void logged.push(
+    message +
+      JSON.stringify(fields, (_, value) =>
+        value instanceof Error ? `${value.stack} ${value.cause}` : typeof value === 'bigint' ? String(value) : value,
+      ),
+  )
+const log: Log = { debug: write, info: write, warn: write, error: write }
+const g = started(() =>
+  startFaultGateway({
     vendors: { mock: { baseUrl: vendor.url, credential: 'MOCK_KEY' } },
     log,
     env: { MOCK_KEY: VENDOR_KEY },
-  })
+  }),
+)
+before(async () => {
   account = await g.account()
   keys.push(account.key)
 })
-after(async () => {
-  await g.close()
-  await vendor.close()
-})
 afterEach(() => g.settled())
 
-const holds = async () =>
-  (await g.gateway.database.query<{ n: bigint }>({ text: 'select count(*) as n from usage' }))[0]!.n
+const holds = async () => (await g.sql<{ n: bigint }>('select count(*) as n from usage'))[0]!.n
 
 async function refusal(answer: Response): Promise<{ status: number; code: number; text: string }> {
   const text = await answer.text()
@@ -113,10 +102,14 @@ test('keys that begin alike are told apart, however many look at once', async ()
   for (const i of count(60)) {
     const { id } = await g.account({ credits: BigInt(i) })
     const key = makeKey(world)
-    await g.gateway.database.query(
-      { text: 'insert into api_key (id, account_id, name, digest, prefix, last4) values ($1, $2, $3, $4, $5, $6)' },
-      [`key_alike_${i}`, id, 'alike', digestOf(pepper, key), key.slice(0, 12), key.slice(-4)],
-    )
+    await g.sql('insert into api_key (id, account_id, name, digest, prefix, last4) values ($1, $2, $3, $4, $5, $6)', [
+      `key_alike_${i}`,
+      id,
+      'alike',
+      digestOf(pepper, key),
+      key.slice(0, 12),
+      key.slice(-4),
+    ])
     pairs.push({ id, key })
   }
   assert.equal(new Set(pairs.map(({ key }) => key.slice(0, 20))).size, 1)
@@ -333,13 +326,11 @@ test('no key, credential, token or prompt was written to the log or to the datab
   for (const line of logged)
     for (const secret of secrets) assert.ok(!line.includes(secret), `${secret} in ${line.slice(0, 300)}`)
   assert.ok(logged.length > 20)
-  const tables = await g.gateway.database.query<{ name: string }>({
-    text: `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`,
-  })
+  const tables = await g.sql<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`,
+  )
   assert.ok(tables.length > 10)
   for (const { name } of tables)
-    for (const { row } of await g.gateway.database.query<{ row: string }>({
-      text: `select t::text as row from ${name} t`,
-    }))
+    for (const { row } of await g.sql<{ row: string }>(`select t::text as row from ${name} t`))
       for (const secret of secrets) assert.ok(!row.includes(secret), `${secret} in ${name}`)
 })

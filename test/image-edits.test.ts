@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { readImageFacts } from '../src/parsers/image-file.ts'
+import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
 import { testGateway } from './gateway.ts'
 import { PICTURE } from './picture.ts'
 
@@ -56,8 +56,8 @@ test('the openai SDK edits one picture, several, and one with a mask; each is pa
   await g.settled()
   const after = await g.balance(account)
   assert.ok(after.posted < before.posted && after.held === 0n)
-  const rows = await g.gateway.database.query<{ endpoint: string; outcome: string }>(
-    { text: `select endpoint, outcome from usage where account_id = $1` },
+  const rows = await g.sql<{ endpoint: string; outcome: string }>(
+    `select endpoint, outcome from usage where account_id = $1`,
     [account],
   )
   assert.deepEqual(

@@ -7,12 +7,12 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateImage } from 'ai'
 import OpenAI from 'openai'
-import { readImageFacts } from '../src/parsers/image-file.ts'
+import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
 import { testGateway } from './gateway.ts'
 
 let key: string
 let account: string
-const g = testGateway({}, async () => {
+const g = testGateway({ isShared: true }, async () => {
   const made = await g.account()
   key = made.key
   account = made.id

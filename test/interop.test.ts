@@ -2,12 +2,13 @@
 // recorded in fixtures/llama.cpp, byte for byte, and answered again here by a socket; the gateway does not know the difference.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { VendorTest } from '../src/routing/views.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { started } from './started.ts'
 
 const FOLDER = join(import.meta.dirname, 'fixtures', 'llama.cpp')
 const MODEL = 'tiny-random'
@@ -30,10 +31,9 @@ const NAMES: Readonly<Record<string, string>> = {
   },
 }
 
-let server: Server
 let url = ''
-before(async () => {
-  server = createServer((req, res) => {
+const server = started(() =>
+  createServer((req, res) => {
     const parts: Buffer[] = []
     req.on('data', (part: Buffer) => parts.push(part))
     req.on('end', async () => {
@@ -42,13 +42,14 @@ before(async () => {
       const { status, contentType, body } = await recorded(asked.stream ? `${name}-stream` : name)
       res.writeHead(status, { 'content-type': contentType }).end(body)
     })
-  })
+  }),
+)
+before(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 })
-after(() => server.close())
 
-const gateway = testGateway()
+const gateway = testGateway({ isShared: true })
 
 async function operator<T>(path: string, body: object): Promise<T> {
   const response = await fetch(`${gateway.url}/admin/v1${path}`, {

@@ -1,7 +1,7 @@
 // One of several processes that record payments at once: started by the test of the numbers of invoices, and killed by it. It says of each payment when it is durable.
 import { createAudit } from '../src/database/audit.ts'
 import { openDatabase } from '../src/database/database.ts'
-import { createInvoices } from '../src/invoices/invoices.ts'
+import { createInvoices } from '../src/extensions/sales/invoices/invoices.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
 
 const [url = '', account = '', atOnce = '', count = ''] = process.argv.slice(2)

@@ -1,8 +1,8 @@
 // Invoices of many shapes, for the tests that judge what they look like: issuers, customers, rates, currencies, names, refunds and months.
 import { crc32, deflateSync } from 'node:zlib'
 import type { Database } from '../src/database/database.ts'
-import type { Invoices } from '../src/invoices/invoices.ts'
-import type { BillingDetails, Issuer } from '../src/invoices/views.ts'
+import type { Invoices } from '../src/extensions/sales/invoices/invoices.ts'
+import type { BillingDetails, Issuer } from '../src/extensions/sales/invoices/views.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }

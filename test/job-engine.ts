@@ -12,7 +12,6 @@ import { readDefaultCatalog } from '../src/compose.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
-import { createGuardrails } from '../src/guardrails/chain.ts'
 import { type EngineOptions, type JobEngine, startJobs } from '../src/jobs/engine.ts'
 import { JOB_TIMING, type JobTiming } from '../src/jobs/job.ts'
 import type { ResultStore } from '../src/jobs/result.ts'
@@ -30,6 +29,7 @@ import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { FAST } from './job-pace.ts'
+import { until } from './until.ts'
 
 export interface TestEngine {
   readonly fresh: FreshDatabase
@@ -57,7 +57,7 @@ export interface TestEngine {
 /** What a request for a video asks for. */
 export function readVideo(json: JsonText, catalog: Catalog, principal: Principal) {
   const spec: PaidSpec = { ...PAID.video, sells: 'video' }
-  const byokKeys = { has: () => false, use: () => undefined }
+  const byokKeys = { of: () => undefined }
   const pictures = () => assert.fail('a video has no pictures to keep')
   const deps = {
     world: realWorld,
@@ -65,9 +65,11 @@ export function readVideo(json: JsonText, catalog: Catalog, principal: Principal
     byokKeys,
     pictures,
     pageTokens: () => assert.fail('a video has no pages'),
-    guardrails: createGuardrails({ secrets: createSecrets('of a test') }),
   }
-  const { paidRequest, product } = read({ spec, catalog, principal, params: {}, query: '', body: { json } }, deps)
+  const { paidRequest, product } = read(
+    { spec, catalog, principal, brought: {}, params: {}, query: '', body: { json } },
+    deps,
+  )
   assert.ok('order' in paidRequest)
   return { paidRequest, product }
 }
@@ -127,7 +129,7 @@ export async function startTestEngine(
     logins: { open: () => assert.fail('no vendor here has a login') },
     // Faults on purpose would open the breaker, and the others would wait for it.
     vendors: { ...createVendors(world), available: () => true },
-    byokKeys: { use: () => undefined },
+    byokKeys: { of: () => undefined },
     routes: { world, sandboxUrl: () => sandbox.url, credential: () => undefined },
     results: store,
     guard: createGuardedFetch({ world, allow: options.allow ?? [] }),
@@ -192,12 +194,8 @@ export async function startTestEngine(
       return job.row.id
     },
     async ended(forMs = 120_000) {
-      for (let waited = 0; ; waited += 20) {
-        const [row] = await database.query<{ open: bigint }>({ text: 'select count(*) as open from job where open' })
-        if (row!.open === 0n) return
-        if (waited > forMs) throw new Error(`${row!.open} jobs are still open`)
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
+      const open = () => database.query<{ open: bigint }>({ text: 'select count(*) as open from job where open' })
+      await until(async () => (await open())[0]!.open, 0n, forMs)
     },
     row: async (id) => (await database.query({ text: 'select * from job where id = $1' }, [id]))[0]!,
     async balance(account) {

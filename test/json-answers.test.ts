@@ -1,84 +1,55 @@
 // `x-tollgate-json`: answers that are repaired, and answers that are checked, in the four formats; charged as the vendor billed them.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/meter/kind.ts'
-import { type ChatVendor, MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import { MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
+import { FORMATS, requestTo } from './formats.ts'
+import { startGateway } from './gateway.ts'
+import { started } from './started.ts'
 
-let vendor: ChatVendor
-let g: TestGateway
 let text = ''
-before(async () => {
-  vendor = await startVendor()
-  vendor.answer = ({ response }) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer(text, usage(10, 20)))
-  g = await startGateway({
+const vendor = started(() =>
+  startVendor(({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer(text, usage(10, 20))),
+  ),
+)
+const g = started(() =>
+  startGateway({
     catalog(document: CatalogInput) {
       document.vendors.mock = { baseUrl: vendor.url }
       document.models[MODEL] = {
-        ...{ name: 'Writer', type: 'text', family: 'fault', clientFormats: [...TEXT_PROTOCOLS] },
+        ...{ name: 'Writer', type: 'text', family: 'fault', clientFormats: [...CLIENT_FORMATS] },
         pricing: { unit: 'credits', tiers: [{ input: '100000', output: '100000' }] },
         routes: [{ vendor: 'mock', protocol: 'openai-chat', model: 'writer' }],
         cache: { ttlSeconds: 60 },
       }
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await vendor.close()
-})
+  }),
+)
 
 const SCHEMA = { type: 'object', required: ['name'], properties: { name: { type: 'string' } } }
-const messages = [{ role: 'user', content: 'Who? As JSON.' }]
-interface Format {
-  readonly path: string
-  readonly body: (schema: object) => object
-  readonly read: (answer: any) => string
-}
-const FORMATS: Record<TextProtocolName, Format> = {
-  'openai-chat': {
-    path: '/v1/chat-completions',
-    body: (schema) => ({ messages, response_format: { type: 'json_schema', json_schema: { name: 'who', schema } } }),
-    read: ({ choices }) => choices[0].message.content,
-  },
-  'openai-responses': {
-    path: '/v1/responses',
-    body: (schema) => ({ input: 'Who?', text: { format: { type: 'json_schema', name: 'who', schema } } }),
-    read: ({ output }) => output.find(({ type }: any) => type === 'message').content[0].text,
-  },
-  'anthropic-messages': {
-    path: '/v1/messages',
-    body: (schema) => ({ messages, max_tokens: 99, output_config: { format: { type: 'json_schema', schema } } }),
-    read: ({ content }) => content.find(({ type }: any) => type === 'text').text,
-  },
-  gemini: {
-    path: `/gemini/v1beta/models/${MODEL}:generateContent`,
-    body: (responseJsonSchema) => ({
-      contents: [{ role: 'user', parts: [{ text: 'Who?' }] }],
-      generationConfig: { responseMimeType: 'application/json', responseJsonSchema },
-    }),
-    read: ({ candidates }) => candidates[0].content.parts.find((part: any) => part.text && !part.thought).text,
-  },
+const json_schema = { name: 'who', schema: SCHEMA }
+const WISHES: Record<ClientFormatName, object> = {
+  'openai-chat': { response_format: { type: 'json_schema', json_schema } },
+  'openai-responses': { text: { format: { type: 'json_schema', ...json_schema } } },
+  'anthropic-messages': { output_config: { format: { type: 'json_schema', schema: SCHEMA } } },
+  gemini: { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: SCHEMA } },
 }
 
-async function ask(key: string, format: TextProtocolName, wish: string, more: object = {}, headers = {}) {
-  const { path, body } = FORMATS[format]
-  const named = format === 'gemini' ? {} : { model: MODEL }
-  const response = await g.call(
-    path,
-    key,
-    { ...named, ...body(SCHEMA), ...more },
-    { headers: { ...(wish ? { 'x-tollgate-json': wish } : {}), ...headers } },
-  )
+async function ask(key: string, format: ClientFormatName, wish: string, more: object = {}, headers = {}) {
+  const asked = { ...FORMATS[format].body('Who? As JSON.'), ...WISHES[format], ...more }
+  const { path, body } = requestTo(format, MODEL, asked)
+  const response = await g.call(path, key, body, {
+    headers: { ...(wish ? { 'x-tollgate-json': wish } : {}), ...headers },
+  })
   const answer = (await response.json()) as any
   return { status: response.status, state: response.headers.get('x-tollgate-json'), answer }
 }
 
 const BILLED = 3_000_000n
 
-for (const format of TEXT_PROTOCOLS)
+for (const format of CLIENT_FORMATS)
   test(`${format}: what a model writes beside JSON is repaired, and what does not fit is said`, async () => {
     const { id, key } = await g.account()
     let paid = 0n
@@ -98,8 +69,8 @@ for (const format of TEXT_PROTOCOLS)
       text = said
       const got = await ask(key, format, wish)
       assert.deepEqual([got.status, got.state], [status, state], `${said} ${wish} ${JSON.stringify(got.answer)}`)
-      if (read !== undefined) assert.deepEqual(JSON.parse(FORMATS[format].read(got.answer)), read)
-      if (status === 200 && read === undefined) assert.equal(FORMATS[format].read(got.answer), said)
+      if (read !== undefined) assert.deepEqual(JSON.parse(FORMATS[format].textOf(got.answer)), read)
+      if (status === 200 && read === undefined) assert.equal(FORMATS[format].textOf(got.answer), said)
       if (status === 422) assert.match(JSON.stringify(got.answer), /is not JSON|must be (?:a text|there)/)
       paid += BILLED
       await g.settled()

@@ -6,7 +6,7 @@ import { testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 
 let key: string
-const g = testGateway({ catalog: openAllDoors }, async () => {
+const g = testGateway({ catalog: openAllDoors, isShared: true }, async () => {
   key = (await g.account()).key
 })
 const system = () => JSON.stringify(JSON.parse(g.sandbox.seen.calls.at(-1)?.body ?? '{}').system)

@@ -1,44 +1,37 @@
 // Labels of calls: where they come from, what is refused, what a key requires, and what reports make of them. The official SDKs send them unchanged.
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
-import type { AlertView } from '../src/alerts/views.ts'
+import type { AlertView } from '../src/jobs/alerts/views.ts'
 import { parseCredits } from '../src/kernel/credits.ts'
 import type { UsageView } from '../src/ledger/views.ts'
 import type { LabelSums, MarginPage, MonthlyStatement, UsageSums } from '../src/reports/views.ts'
-import { type ChatVendor, faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
-let vendor: ChatVendor
 /** What the vendor was sent last, besides the body. */
 let sent: IncomingHttpHeaders = {}
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  vendor.answer = ({ request, response }) => {
+const vendor = started(() =>
+  startVendor(({ request, response }) => {
     sent = request.headers
     response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20)))
-  }
-  g = await startGateway({
-    catalog(document) {
-      document.vendors.mock = { baseUrl: vendor.url }
-      document.models.mock = faultModel(['mock'])
-      const quiet = { dropParams: ['user', 'safety_identifier', 'metadata'] }
-      document.models.quiet = { ...faultModel(['mock']), traits: quiet }
-      document.allClientFormats = true
-    },
-  })
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  await vendor.close()
-})
+  }),
+)
+const g = testGateway(() => ({
+  catalog(document) {
+    document.vendors.mock = { baseUrl: vendor.url }
+    document.models.mock = faultModel(['mock'])
+    const quiet = { dropParams: ['user', 'safety_identifier', 'metadata'] }
+    document.models.quiet = { ...faultModel(['mock']), traits: quiet }
+    document.allClientFormats = true
+  },
+}))
 
 const MESSAGES = [{ role: 'user' as const, content: 'Hello' }]
 const ask = (key: string, headers: Record<string, string> = {}, more: object = {}) =>

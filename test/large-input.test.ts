@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from './gateway.ts'
 
-const on = testGateway()
+const on = testGateway({ isShared: true })
 
 const VIDEO = { model: 'videogen-2.0', prompt: 'a harbour' }
 const MB = 1_000_000
@@ -35,8 +35,8 @@ test('what a video request says beyond its parameters is not stored', async () =
   const { key } = await on.account()
   const response = await on.call('/v1/video/seedance', key, { ...VIDEO, note: 'x'.repeat(500_000) })
   const { data } = (await response.json()) as { data: { jobId: string } }
-  const [row] = await on.gateway.database.query<{ chars: number }>(
-    { text: 'select length(input) + length(request) as chars from job where id = $1' },
+  const [row] = await on.sql<{ chars: number }>(
+    'select length(input) + length(request) as chars from job where id = $1',
     [data.jobId],
   )
   assert.ok(row!.chars < 1_000, `${row!.chars} characters`)
@@ -75,13 +75,11 @@ test('while one account sends large videos, not a call of another is refused', a
 test('a list of large jobs comes in pages of bounded size, and misses none', async () => {
   const { id: account, key } = await on.account()
   // Rows of an earlier version may be of any size.
-  await on.gateway.database.query(
-    {
-      text: `insert into job (id, account_id, key_id, hold_id, product, catalog_version, status, verdict, open, input, request)
+  await on.sql(
+    `insert into job (id, account_id, key_id, hold_id, product, catalog_version, status, verdict, open, input, request)
         select (7000000000000000000 + i)::text, $1, 'k', 'h-' || $1 || '-' || to_char(i, 'FM00'), 'videogen-2.0', 1, 'FAILED',
           'FAILED', false, json_build_object('prompt', repeat('x', 1500000) || i), '{}'
         from generate_series(1, 14) i`,
-    },
     [account],
   )
   const prompts: number[] = []

@@ -1,21 +1,20 @@
 // The first command a newcomer types. When its runtime cannot start, it says what to do.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { chmod, copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, copyFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
+import { temporary } from './started.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const OLD = `data:text/javascript,${encodeURIComponent(
   "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })",
 )}`
 
-let folder: string
 let runtime: string
 /** A project with a runtime of our making, in the place where the launcher looks. */
+const folder = temporary('tollgate-launcher-')
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tollgate-launcher-'))
   const name = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node'
   const platform = process.platform === 'win32' ? 'win' : process.platform
   const home = join(folder, 'node_modules', `${name}-${platform}-${process.arch}`)
@@ -27,7 +26,6 @@ before(async () => {
   await writeFile(join(home, 'package.json'), '{}')
   await writeFile(join(folder, 'src', 'main.ts'), "console.log('ran with', process.argv[2] as string)")
 })
-after(() => rm(folder, { recursive: true, force: true }))
 
 async function makeRuntime(text: string, mode = 0o755): Promise<void> {
   await rm(runtime, { force: true })

@@ -2,25 +2,24 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { type Database, openDatabase } from '../src/database/database.ts'
+import { openDatabase } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
 import { chargeOf } from '../src/meter/charge.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
+import { freshDatabase } from './database.ts'
 import { runSwarm } from './ledger-swarm.ts'
 import { runs } from './runs.ts'
+import { started } from './started.ts'
 
 const PROCESSES = 3
 const HOLDS = 6
 const KEYS = 2
 
-let fresh: FreshDatabase
-let database: Database
 let ledgers: Ledger[]
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const database = started(() => openDatabase({ connection: fresh.connection, connectionsMax: 12 }))
 before(async () => {
-  fresh = await freshDatabase()
-  database = openDatabase({ connection: fresh.connection, connectionsMax: 12 })
   ledgers = Array.from({ length: PROCESSES }, (_, i) =>
     createLedger({ database, world: realWorld, processId: `process-${i}`, graceMs: 0, reserveWaitMs: 60_000 }),
   )
@@ -28,8 +27,6 @@ before(async () => {
 })
 after(async () => {
   for (const ledger of ledgers) await ledger.idle()
-  await database.close()
-  await fresh.drop()
 })
 
 async function makeAccount(credits: bigint): Promise<string> {

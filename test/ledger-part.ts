@@ -5,7 +5,7 @@ import { type Database, openDatabase, type Queryable } from '../src/database/dat
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
+import { type FreshDatabase, freshDatabase, WAIT_FACTOR } from './database.ts'
 import { settlement } from './ledger-swarm.ts'
 import { until } from './until.ts'
 
@@ -14,7 +14,7 @@ export let database: Database
 const ledgers: Ledger[] = []
 before(async () => {
   fresh = await freshDatabase()
-  database = openDatabase({ connection: fresh.connection })
+  database = openDatabase({ connection: fresh.connection, waitFactor: WAIT_FACTOR })
 })
 after(async () => {
   for (const ledger of ledgers) await ledger.idle(2_000)
@@ -26,7 +26,7 @@ export async function processOf(
   more: Partial<Parameters<typeof createLedger>[0]> = {},
 ): Promise<Ledger & { id: string }> {
   const processId = `p_${newId(realWorld)}`
-  const ledger = createLedger({ database, world: realWorld, processId, graceMs: 0, ...more })
+  const ledger = createLedger({ database, world: realWorld, processId, graceMs: 0, waitFactor: WAIT_FACTOR, ...more })
   ledgers.push(ledger)
   await ledger.sweep()
   return Object.assign(ledger, { id: processId })
@@ -46,10 +46,11 @@ export function reserve(
   acc: string,
   want: bigint,
   more: Partial<Reservation> = {},
+  signal?: AbortSignal,
 ): Promise<Reserved & { id: string }> {
   const id = newId(realWorld)
   return ledger
-    .reserve({ ...of(acc, id), want, floor: want, tokens: 10, ...more })
+    .reserve({ ...of(acc, id), want, floor: want, tokens: 10, ...more }, signal)
     .then((reserved) => ({ ...reserved, id: more.id ?? id }))
 }
 

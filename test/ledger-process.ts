@@ -9,7 +9,8 @@ import { settlement, type Task } from './ledger-swarm.ts'
 const CALLERS = 2
 /** Of each caller, when it is enough. */
 const MORE = 5
-const TRIES_MAX = 20
+const TRIES_MAX = 100
+const PAUSE_MS_MAX = 1_000
 const TELL_EVERY_MS = 50
 const [name = '', text = ''] = process.argv.slice(2)
 const orders = JSON.parse(text) as Task
@@ -20,13 +21,15 @@ const charge = BigInt(orders.charge ?? orders.want)
 const labelled = orders.labels ? { labels: orders.labels, inputTokens: 3 } : {}
 // The wait is the point here: nobody is refused for being slow.
 const PATIENT = { reserveForMs: 300_000, reserveWaitMs: 300_000 }
+// Where nobody dies, nobody is given up: a busy machine may keep a process from saying that it lives, and others would get what it holds.
+const HEARD = orders.calls ? { graceMs: 600_000 } : {}
 
 let isEnough = false
 
 const swarms = await Promise.all(
   orders.of.map(async ({ url, account }, at) => {
     const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 4 })
-    const ledger = createLedger({ database, world: realWorld, processId: `${name}-${at}`, ...PATIENT })
+    const ledger = createLedger({ database, world: realWorld, processId: `${name}-${at}`, ...PATIENT, ...HEARD })
     await ledger.sweep()
     // What is held by whoever is not heard of is on its way back, and nobody is refused for it.
     const heard = setInterval(() => void ledger.sweep().catch(() => undefined), 2_500)
@@ -42,7 +45,7 @@ const swarms = await Promise.all(
       } catch (error) {
         // Thousands at once may be too many: whoever is told so comes again.
         if (tries < triesMax && error instanceof Fault && error.status === 503) {
-          await sleep(100 * tries)
+          await sleep(Math.min(100 * tries, PAUSE_MS_MAX))
           return call(settles, tries + 1)
         }
         counts.failed += 1
@@ -76,12 +79,17 @@ process.on('message', async (word) => {
     isEnough = true
     return
   }
+  if (word === 'end') {
+    for (const swarm of swarms) await swarm.end()
+    process.send?.({ say: 'ended' })
+    process.disconnect?.()
+    return
+  }
   const tell = (say: string) => process.send?.({ say, counts: swarms.map(({ counts }) => counts) })
   const telling = setInterval(() => tell('so far'), TELL_EVERY_MS)
   await Promise.all(swarms.map((swarm) => swarm.run()))
   clearInterval(telling)
+  // It stays until all others are done: what a process holds that is not heard of is on its way back.
   tell('done')
-  for (const swarm of swarms) await swarm.end()
-  process.disconnect?.()
 })
 process.send?.({ say: 'ready' })

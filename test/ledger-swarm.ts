@@ -61,7 +61,11 @@ export async function runSwarm(processes: number, { isEnough, ...orders }: Order
       })
     for (const child of children) child.send('go')
     await Promise.all(answers)
-    return sums()
+    const counted = sums()
+    const ended = children.map((child) => said(child, 'ended'))
+    for (const child of children) child.send('end')
+    await Promise.all(ended)
+    return counted
   } finally {
     for (const child of children) child.kill('SIGKILL')
   }

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { endLots, type Lot } from '../src/ledger/lots.ts'
 import { readBalance } from '../src/reports/statement.ts'
-import { checkLots } from '../src/verify/account.ts'
+import { checkLots } from '../src/reports/verify/account.ts'
 import { database, account as makeAccount, processOf, reserve, rows, settle } from './ledger-part.ts'
 import { runs } from './runs.ts'
 
@@ -39,6 +39,8 @@ type Step =
   | { readonly do: 'settle'; readonly call: number; readonly charge: number }
   | { readonly do: 'release'; readonly call: number }
   | { readonly do: 'take'; readonly amount: number; readonly lot: number }
+  /** Money went back; only: of a plan's month. What calls hold is claimed from what they release. */
+  | { readonly do: 'refund'; readonly amount: number; readonly lot: number; readonly only: boolean }
   | { readonly do: 'pass'; readonly days: number }
   /** The process of all open calls is taken for dead. */
   | { readonly do: 'lose' }
@@ -63,6 +65,13 @@ const history = fc.array(
     { weight: 4, arbitrary: fc.record({ do: fc.constant('settle' as const), call, charge: fc.nat({ max: 45 }) }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), call }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('take' as const), amount: small, lot: fc.nat({ max: 3 }) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        ...{ do: fc.constant('refund' as const), amount: fc.nat({ max: 60 }) },
+        ...{ lot: fc.nat({ max: 3 }), only: fc.boolean() },
+      }),
+    },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), days: fc.integer({ min: 1, max: 3 }) }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('lose' as const) }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
@@ -78,6 +87,12 @@ interface Credit {
   readonly order: readonly number[]
   by: string | null
 }
+interface Claim {
+  left: number
+  readonly calls: ReadonlySet<string | null>
+  readonly lot: string | undefined
+  readonly only: boolean
+}
 interface Call {
   readonly id: string
   readonly products: readonly string[]
@@ -89,6 +104,7 @@ class Reference {
   today = 0
   lots: string[] = []
   #age = 0
+  #claims: Claim[] = []
 
   give(id: string, { amount, days, only, priority }: Given): void {
     const isPlain = days === null && only === 'all' && priority === 50
@@ -114,18 +130,37 @@ class Reference {
     const own = this.credits.filter(({ by }) => by === id)
     const paid = new Set(own.slice(0, charge))
     for (const one of own) one.by = null
+    const claimed = this.#claim(
+      id,
+      own.filter((one) => !paid.has(one)),
+    )
     for (const one of this.#free([product]).filter((one) => this.#lasts(one))) if (paid.size < charge) paid.add(one)
-    this.credits = this.credits.filter((one) => !paid.has(one))
+    this.credits = this.credits.filter((one) => !paid.has(one) && !claimed.has(one))
     this.end()
     return paid.size
   }
-  take(amount: number, first: string | undefined): number {
-    const there = this.#free().reverse()
-    const taken = new Set(
-      [...there.filter(({ lot }) => lot === first), ...there.filter(({ lot }) => lot !== first)].slice(0, amount),
-    )
+  #claim(id: string, released: readonly Credit[]): ReadonlySet<Credit> {
+    const claimed = new Set<Credit>()
+    for (const claim of this.#claims.filter(({ calls }) => calls.has(id)))
+      for (const one of lastFirst(released, claim.lot))
+        if (claim.left > 0 && !claimed.has(one) && (!claim.only || one.lot === claim.lot)) {
+          claimed.add(one)
+          claim.left -= 1
+        }
+    return claimed
+  }
+  take(amount: number, first: string | undefined, only = false): number {
+    const there = lastFirst(this.#free(), first).filter(({ lot }) => !only || lot === first)
+    const taken = new Set(there.slice(0, amount))
     this.credits = this.credits.filter((one) => !taken.has(one))
     return taken.size
+  }
+  refund(amount: number, lot: string | undefined, only: boolean): number {
+    const taken = this.take(amount, lot, only)
+    const held = this.credits.filter((one) => one.by !== null && (!only || one.lot === lot))
+    const left = Math.min(amount - taken, held.length)
+    if (left > 0) this.#claims.push({ left, calls: new Set(held.map(({ by }) => by)), lot, only })
+    return taken
   }
   #lasts({ endsOn }: Credit): boolean {
     return endsOn > this.today
@@ -136,6 +171,12 @@ class Reference {
   countOf(of: (one: Credit) => boolean): number {
     return this.credits.filter(of).length
   }
+}
+
+/** Those of one lot, and then those that would be spent last. */
+function lastFirst(credits: readonly Credit[], lot: string | undefined): Credit[] {
+  const there = credits.toReversed()
+  return [...there.filter((one) => one.lot === lot), ...there.filter((one) => one.lot !== lot)]
 }
 
 function inOrder(a: Credit, b: Credit): number {
@@ -215,6 +256,14 @@ const STEPS: { [S in Step as S['do']]: (played: Played, step: S) => Promise<void
     const taken = await ledger.grant({ account, amount: -BigInt(amount), note: '', actor: 'test', from })
     reference.end()
     assert.equal(Number(-taken!.moved), reference.take(amount, from))
+  },
+  async refund({ ledger, account, reference }, { amount, lot, only }) {
+    const from = reference.lots[lot]
+    const onlyFrom = only && from !== undefined
+    const back = { account, amount: -BigInt(amount), note: '', actor: 'test', kind: 'refund' as const, payment: 'pay' }
+    const taken = await ledger.grant({ ...back, from, onlyFrom })
+    reference.end()
+    assert.equal(Number(-taken!.moved), reference.refund(amount, from, onlyFrom))
   },
   async pass({ account, reference }, { days }) {
     // The clock of the database stays as it is: every end comes nearer instead.

@@ -1,7 +1,8 @@
 // A real SMTP server that keeps what arrives, read as a mail program reads it.
 import type { AddressInfo } from 'node:net'
 import { SMTPServer } from 'smtp-server'
-import { until } from './until.ts'
+import type { Queryable } from '../src/database/database.ts'
+import { atLeast, until } from './until.ts'
 
 export interface ReceivedMail {
   /** As the sending server named it, whatever the headers say. */
@@ -46,11 +47,22 @@ export async function startMailServer(): Promise<MailServer> {
     mails,
     to,
     async newest(address, count = 1) {
-      await until(async () => to(address).length >= count)
+      await until(() => to(address).length, atLeast(count))
       return to(address).at(-1)!
     },
     close: () => new Promise((resolve) => server.close(() => resolve())),
   }
+}
+
+/** A member of the account whose mailbox is proved, and so receives its alerts without being asked. */
+export async function addMember(on: Queryable, account: string, email: string): Promise<void> {
+  await on.query(
+    {
+      text: `with p as (insert into person (id, email, email_verified_at) values ('per_' || md5($2), $2, now()) on conflict (email) do update set email = excluded.email returning id)
+        insert into membership (account_id, person_id, role) select $1, id, 'viewer' from p`,
+    },
+    [account, email],
+  )
 }
 
 function split(part: string): { headers: Map<string, string>; body: string } {

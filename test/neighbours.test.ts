@@ -155,10 +155,7 @@ interface Slow {
 /** The endpoints that take a file. */
 const FORMS = new Set(ENDPOINTS.flatMap(({ form, path }) => (form ? [path] : [])))
 /** What the file is called there. */
-const FILE_NAMES: Readonly<Record<string, string>> = {
-  '/v1/images/edits': 'image',
-  '/v1/videos': 'input_reference',
-}
+const FILE_NAMES: Readonly<Record<string, string>> = { '/v1/images/edits': 'image', '/v1/videos': 'input_reference' }
 /** Every way in which a body is read. */
 const READ_BY = [CHAT_PATH, '/v1/images/generations', '/mcp', ...FORMS]
 
@@ -284,9 +281,9 @@ test('one address uses up neither the registrations nor the client documents of 
     assert.equal(refused.status, 429)
     assert.match(await refused.text(), /network address/)
     // As many as one address could make in the 24 minutes that it took before.
-    await home.gateway.database.query({
-      text: `insert into oauth_object (model, digest, payload) select 'Client', sha256(n::text::bytea), '{}' from generate_series(1, 500) n`,
-    })
+    await home.sql(
+      `insert into oauth_object (model, digest, payload) select 'Client', sha256(n::text::bytea), '{}' from generate_series(1, 500) n`,
+    )
     assert.equal((await register(OTHER)).status, 201)
     for (let asked = 0; asked < 70; asked += 1) await authorize(ATTACKER, `${document.url}?${asked}`)
     document.answer = { ...about, client_id: document.url, token_endpoint_auth_method: 'none' }

@@ -1,12 +1,11 @@
 // Documents by the page: what a vendor is told, what is held, and what a call costs.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 /** A vendor that reads what it is told to (else its three pages), or says what a test wants; with `pagesEnd`, no page beyond it may be named. */
@@ -14,42 +13,35 @@ let pagesEnd = Number.POSITIVE_INFINITY
 let answer: object | undefined
 let gate = Promise.resolve()
 let told: { pages?: number[]; model: string; provider?: unknown }
-const vendor = createServer(async (request, response) => {
-  const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece as Buffer)
-  told = JSON.parse(Buffer.concat(pieces).toString()) as typeof told
-  await gate
-  const asked = told.pages ?? [0, 1, 2]
-  if (asked.some((index) => index >= pagesEnd)) {
-    const error = { object: 'error', message: 'No such page.', type: 'invalid_request_error', param: 'pages' }
-    response.writeHead(422, { 'content-type': 'application/json' }).end(JSON.stringify(error))
-    return
-  }
-  const pages = asked.map((index) => ({ index, markdown: `Page ${index}`, images: [], dimensions: null }))
-  const said = answer ?? { pages, model: told.model, usage_info: { pages_processed: pages.length } }
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said))
-})
-let g: TestGateway
-before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  g = await startGateway({
-    catalog(document: CatalogInput) {
-      document.vendors.reader = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
-      document.models.reader = {
-        ...document.models['alpha-ocr-1']!,
-        limits: { pagesMax: 50 },
-        routes: [{ vendor: 'reader', protocol: 'mistral-ocr', model: 'their-ocr' }],
-        pricing: { unit: 'credits', tiers: [{ when: { annotations: 'on' }, page: '2' }, { page: '1' }] },
-      }
-      document.models['long-reader'] = { ...document.models.reader, limits: { pagesMax: 1000 } }
-    },
-  })
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  vendor.close()
-})
+const vendor = started(() =>
+  listen(async (request, response) => {
+    const pieces: Buffer[] = []
+    for await (const piece of request) pieces.push(piece as Buffer)
+    told = JSON.parse(Buffer.concat(pieces).toString()) as typeof told
+    await gate
+    const asked = told.pages ?? [0, 1, 2]
+    if (asked.some((index) => index >= pagesEnd)) {
+      const error = { object: 'error', message: 'No such page.', type: 'invalid_request_error', param: 'pages' }
+      response.writeHead(422, { 'content-type': 'application/json' }).end(JSON.stringify(error))
+      return
+    }
+    const pages = asked.map((index) => ({ index, markdown: `Page ${index}`, images: [], dimensions: null }))
+    const said = answer ?? { pages, model: told.model, usage_info: { pages_processed: pages.length } }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(said))
+  }),
+)
+const g = testGateway(() => ({
+  catalog(document: CatalogInput) {
+    document.vendors.reader = { baseUrl: vendor.url }
+    document.models.reader = {
+      ...document.models['alpha-ocr-1']!,
+      limits: { pagesMax: 50 },
+      routes: [{ vendor: 'reader', protocol: 'mistral-ocr', model: 'their-ocr' }],
+      pricing: { unit: 'credits', tiers: [{ when: { annotations: 'on' }, page: '2' }, { page: '1' }] },
+    }
+    document.models['long-reader'] = { ...document.models.reader, limits: { pagesMax: 1000 } }
+  },
+}))
 
 const CREDIT = 1_000_000n
 const pdf = (body: string | Buffer) =>
@@ -75,10 +67,7 @@ async function row(account: string) {
   await g.settled()
   const text =
     'select charged, held, loss, estimated, endpoint from usage where account_id = $1 order by id desc limit 1'
-  const [found] = await g.gateway.database.query<{ charged: bigint; held: bigint; loss: bigint; endpoint: string }>(
-    { text },
-    [account],
-  )
+  const [found] = await g.sql<{ charged: bigint; held: bigint; loss: bigint; endpoint: string }>(text, [account])
   return found!
 }
 

@@ -2,28 +2,23 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { test } from 'node:test'
+import { startGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { memoryLog } from './operator-server.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
-let g: TestGateway
-let collector: Awaited<ReturnType<typeof startReceiver>>
 const RANKS = 'siteanalytics/websites/ranks'
-before(async () => {
-  collector = await startReceiver(() => 200)
-  g = await startGateway({
+const collector = started(() => startReceiver(() => 200))
+const g = started(() =>
+  startGateway({
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${collector.host}` },
     catalog: (document) => {
       document.endpoints[RANKS].cache = { ttlSeconds: 60, pricing: { unit: 'credits', tiers: [{ call: '0.1' }] } }
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await collector.close()
-})
+  }),
+)
 
 /** What the process has counted, in credits by kind. */
 async function counted(): Promise<Record<string, number>> {
@@ -47,8 +42,8 @@ test('the credits of text, kept data, failed calls and video are all counted whe
     return job.data.status === 'COMPLETED'
   })
   await g.settled()
-  const [spent] = await g.gateway.database.query<{ spent: bigint }>(
-    { text: 'select coalesce(sum(charged), 0)::bigint as spent from usage where account_id = $1' },
+  const [spent] = await g.sql<{ spent: bigint }>(
+    'select coalesce(sum(charged), 0)::bigint as spent from usage where account_id = $1',
     [id],
   )
   // The figures are made once a second at most.

@@ -38,8 +38,8 @@ test('the openai SDK orders a video with a first frame, waits for it and downloa
   const { data } = (await job.json()) as { data: { inputParams: Record<string, unknown> } }
   assert.deepEqual([data.inputParams.resolution, data.inputParams.ratio], ['720p', '16:9'])
   assert.match(String(data.inputParams.first_frame), /^data:image\/png;base64,/)
-  const [row, ...others] = await g.gateway.database.query<{ endpoint: string; outcome: string; charged: bigint }>(
-    { text: `select endpoint, outcome, charged from usage where account_id = $1` },
+  const [row, ...others] = await g.sql<{ endpoint: string; outcome: string; charged: bigint }>(
+    `select endpoint, outcome, charged from usage where account_id = $1`,
     [account],
   )
   assert.deepEqual([row?.endpoint, row?.outcome, others.length], ['video/create', 'settled', 0])
@@ -56,7 +56,7 @@ test('JSON is taken too, and an order that is sent again with its key is one job
   const [first, again] = [await ask(), await ask()]
   assert.equal(first.id, again.id)
   assert.equal(first.size, '720x1280')
-  await until(async () => (await client().videos.retrieve(first.id)).status === 'completed')
+  await until(async () => (await client().videos.retrieve(first.id)).status, 'completed')
 })
 
 test('a video that is not there yet, of somebody else, or ordered wrongly is refused in the SDK’s words', async () => {
@@ -85,7 +85,7 @@ test('a video that is not there yet, of somebody else, or ordered wrongly is ref
   const other = await g.account()
   await assert.rejects(client(other.key).videos.retrieve(made.id), { status: 403 })
   await assert.rejects(videos.retrieve('video_123'), { status: 404 })
-  await until(async () => (await videos.retrieve(made.id)).status === 'failed')
+  await until(async () => (await videos.retrieve(made.id)).status, 'failed')
   assert.ok((await videos.retrieve(made.id)).error?.message)
   await assert.rejects(videos.downloadContent(made.id), { status: 409 })
   await g.settled()

@@ -4,13 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { openapiDocument } from '../src/docs/openapi.ts'
+import { EXTENSIONS } from '../src/compose.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import type { ConsoleDeps } from '../src/operator/console.ts'
+import { openapiDocument } from '../src/operator/docs/openapi.ts'
 import { loginResources, securityResources } from '../src/operator/resources/login.ts'
 import { sessionResources, visitorResources } from '../src/operator/resources/session.ts'
 import { ownDeletionResources, signUpVisitorResources } from '../src/operator/resources/sign-up.ts'
-import { listResources } from './pages/operator-api.ts'
+import { listResources, nothing } from './pages/operator-api.ts'
 
 const SOURCES = resolve(import.meta.dirname, '..', 'console', 'src')
 
@@ -27,10 +28,7 @@ const document = openapiDocument({
   version: '0',
   serverUrl: '/',
   operator: { prefix: ADMIN_PREFIX, resources: listResources() },
-}) as {
-  paths: Record<string, Record<string, Operation>>
-  components: { schemas: object }
-}
+}) as { paths: Record<string, Record<string, Operation>>; components: { schemas: object } }
 
 const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.tsx?$/.test(name) && !name.endsWith('.test.ts'))
@@ -52,9 +50,45 @@ test('every operation has an id of its own, and names each parameter of its path
     )
 })
 
+test('every operation of the operator API has a title of its own, in words of a person', () => {
+  const titles = listResources().map(({ method, path, title }) => title ?? `${method} ${path} has none`)
+  assert.deepEqual(
+    titles.filter((title, at) => titles.indexOf(title) !== at || !/^[A-Z][^/{}.]+$/.test(title)),
+    [],
+  )
+})
+
+const text = JSON.stringify(document)
+
 test('every reference inside the document leads somewhere', () => {
-  for (const [, name] of JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g))
-    assert.ok(name && Object.hasOwn(document.components.schemas, name), `${name}`)
+  for (const [, target = ''] of text.matchAll(/"\$ref":"([^"]*)"/g)) {
+    const name = /^#\/components\/schemas\/(\w+)$/.exec(target)?.[1]
+    assert.ok(name && Object.hasOwn(document.components.schemas, name), target)
+  }
+})
+
+test('lists of values and types of content are those that generators of clients read', () => {
+  for (const [, values = ''] of text.matchAll(/"enum":(\[[^\]]*\])/g))
+    assert.doesNotMatch(values, /[[,](?:true|false)[\],]/)
+  const open = Object.entries(document.paths).filter(([path]) => !path.startsWith(ADMIN_PREFIX))
+  const types = open.flatMap(([, methods]) =>
+    Object.values(methods).flatMap(({ responses }) =>
+      Object.values(responses).flatMap(({ content = {} }) => Object.keys(content)),
+    ),
+  )
+  assert.deepEqual(
+    [...new Set(types)].filter((type) => !/^(?:text|audio|video)\/|\/(?:\w+\+)?json$|\/octet-stream$/.test(type)),
+    [],
+  )
+})
+
+test('every pattern of the document means the same to readers that compile it without flags', () => {
+  for (const [, pattern = ''] of text.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)) {
+    const source: string = JSON.parse(pattern)
+    assert.doesNotThrow(() => new RegExp(source), source)
+    // Without flags, or in Python, these are no classes of characters.
+    assert.doesNotMatch(source, /\\[pP]\{|\\u\{|\(\?<\w/, source)
+  }
 })
 
 test('the operator API is in the document as it is mounted', () => {
@@ -87,10 +121,10 @@ test('whatever public path the console names is in the document, or an alias of 
 })
 
 test('whatever the console asks of its own API is a resource, by the same method', () => {
-  const nothing = {} as ConsoleDeps
   const visitors = [visitorResources, loginResources, signUpVisitorResources]
   const people = [sessionResources, securityResources, ownDeletionResources]
-  const own = [...visitors, ...people].flatMap((list) => list(nothing))
+  const added = EXTENSIONS.flatMap((one) => one.describe(nothing).personal)
+  const own = [...[...visitors, ...people].flatMap((list) => list(nothing as ConsoleDeps)), ...added]
   const known = new Set([...listResources(), ...own].map(({ method, path }) => `${method} ${shapeOf(path)}`))
   const METHODS: Record<string, string> = { get: 'GET', post: 'POST', patch: 'PATCH', put: 'PUT', remove: 'DELETE' }
   const client = readFileSync(join(SOURCES, 'api.ts'), 'utf8')

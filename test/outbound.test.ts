@@ -1,11 +1,10 @@
 // Callers name addresses that the gateway fetches from and posts to. How much it does so for one account has a bound.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
+import { listen, started } from './started.ts'
 
 const MB = 1_000_000
 const FETCHES = 6
@@ -15,26 +14,27 @@ let receiver: Awaited<ReturnType<typeof startReceiver>>
 const fetched = { requests: 0, bytes: 0 }
 
 /** The header of a PNG of 8 × 8, and as many bytes as the path says, as fast as they are read. */
-const pictures = createServer((request, response) => {
-  fetched.requests += 1
-  const file = Buffer.alloc(Number(request.url!.slice(1)))
-  Buffer.from('89504e470d0a1a0a0000000d4948445200000008000000080802000000', 'hex').copy(file)
-  response.writeHead(200, { 'content-type': 'image/png', 'content-length': file.length })
-  function* pieces() {
-    for (let at = 0; at < file.length; at += 65_536) {
-      const piece = file.subarray(at, at + 65_536)
-      fetched.bytes += piece.length
-      yield piece
+const pictures = started(() =>
+  listen((request, response) => {
+    fetched.requests += 1
+    const file = Buffer.alloc(Number(request.url!.slice(1)))
+    Buffer.from('89504e470d0a1a0a0000000d4948445200000008000000080802000000', 'hex').copy(file)
+    response.writeHead(200, { 'content-type': 'image/png', 'content-length': file.length })
+    function* pieces() {
+      for (let at = 0; at < file.length; at += 65_536) {
+        const piece = file.subarray(at, at + 65_536)
+        fetched.bytes += piece.length
+        yield piece
+      }
     }
-  }
-  // Whoever has read enough hangs up.
-  pipeline(Readable.from(pieces()), response, () => undefined)
-})
+    // Whoever has read enough hangs up.
+    pipeline(Readable.from(pieces()), response, () => undefined)
+  }),
+)
 let picture: (bytes: number) => string
 
 before(async () => {
-  await new Promise<void>((resolve) => pictures.listen(0, '127.0.0.1', resolve))
-  const { port } = pictures.address() as AddressInfo
+  const { port } = pictures
   picture = (bytes) => `http://127.0.0.1:${port}/${bytes}`
   receiver = await startReceiver((count) => (count % 2 === 1 ? 500 : 204))
   on = await startGateway({
@@ -49,8 +49,6 @@ before(async () => {
 after(async () => {
   await on.close()
   await receiver.close()
-  pictures.closeAllConnections()
-  await new Promise((resolve) => pictures.close(resolve))
 })
 
 interface Refusal {

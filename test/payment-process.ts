@@ -1,4 +1,6 @@
 // A gateway in a process of its own that takes payment events and, once in a while, is killed after the credits were granted and before it has answered.
+
+import { sales } from '../src/extensions/sales/extension.ts'
 import { startGateway } from './gateway.ts'
 
 const { PAYMENT_PROCESS = '{}' } = process.env
@@ -9,13 +11,17 @@ const gateway = await startGateway({
   database: { connection, url: '', drop },
   hook: (app) => {
     let answers = 0
-    app.addHook('onSend', async (request) => {
+    app.answered = ({ raw }) => {
       answers += 1
-      if (request.url.startsWith('/webhooks/') && answers >= killEvery) process.kill(process.pid, 'SIGKILL')
-    })
+      if (raw.url?.startsWith('/webhooks/') && answers >= killEvery) process.kill(process.pid, 'SIGKILL')
+    }
   },
 })
 process.on('message', (message) => {
-  if (message === 'renew') void gateway.gateway.sales.plans.renew()
+  if (message === 'renew')
+    void gateway.gateway
+      .opened(sales)
+      .sales.plans.renew()
+      .then(() => process.send?.('renewed'))
 })
 process.send?.(gateway.url)

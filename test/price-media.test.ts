@@ -52,7 +52,7 @@ const g = testGateway({}, async () => {
 async function rowOf(account: string) {
   await g.settled()
   const statement = 'select charged, held from usage where account_id = $1 order by id desc limit 1'
-  const [row] = await g.gateway.database.query<{ charged: bigint; held: bigint }>({ text: statement }, [account])
+  const [row] = await g.sql<{ charged: bigint; held: bigint }>(statement, [account])
   assert.ok(row)
   return { charged: Number(row.charged) / 1e6, held: Number(row.held) / 1e6 }
 }
@@ -131,9 +131,6 @@ test('sound and pictures in chat are refused by their names where the model has 
     assert.equal(error.param, 'modalities')
     assert.match(error.message, /a picture has no price here \("outputImage"/)
   }
-  const [held] = await g.gateway.database.query(
-    { text: 'select 1 from transfer where account_id = $1 and kind <> $2' },
-    [id, 'grant'],
-  )
+  const [held] = await g.sql('select 1 from transfer where account_id = $1 and kind <> $2', [id, 'grant'])
   assert.equal(held, undefined)
 })

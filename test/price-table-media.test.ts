@@ -154,7 +154,7 @@ const modelOf = (index: number) => `table-${CELLS[index]!.format}-${unitsOf(inde
 const KINDS_BATCHED: readonly KindName[] = ['embedding', 'rerank', 'moderation', 'ocr']
 const SITE = 'siteanalytics/websites/similar-sites'
 
-const g = testGateway({ env: { HOUSE_KEY: 'sk-house' } }, async () => {
+const g = testGateway({ mayExceedHolds: true, env: { HOUSE_KEY: 'sk-house' } }, async () => {
   while (!vendor.listening) await new Promise((resolve) => setImmediate(resolve))
   const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
   const baseUrl = `http://127.0.0.1:${port()}`
@@ -250,12 +250,7 @@ async function leave(key: string, index: number, cut: number): Promise<void> {
   const { format } = CELLS[index]!
   const { type, bytes } = await bodyOf(index, { stream: true, cut })
   const started = new Promise<void>((resolve) => begun.set(index, resolve))
-  const call = post(g.url, {
-    key,
-    path: ADDRESSES[format]!(index),
-    body: bytes,
-    headers: { 'content-type': type },
-  })
+  const call = post(g.url, { key, path: ADDRESSES[format]!(index), body: bytes, headers: { 'content-type': type } })
   // A picture is shown to its caller when it is whole; what else is begun is passed on.
   if (format === 'openai-images') await started
   else await call.until((text) => text.split('@@').length > cut)
@@ -374,7 +369,7 @@ for (const way of WAYS)
         await RUNS[way](key, index)
         await g.settled()
         const text = 'select charged, estimated, loss, lines from usage where account_id = $1 order by id'
-        const rows = await g.gateway.database.query<Row>({ text }, [id])
+        const rows = await g.sql<Row>(text, [id])
         assert.equal(rows.length, TIMES[way] ?? 1, member)
         for (const { charged, loss, lines } of rows) {
           assert.deepEqual([charged, loss], [price(due, PARTS[way]), 0n], member)

@@ -1,12 +1,12 @@
 // Every member of the usage objects that vendors publish, held against the charge: a scripted vendor reports it, and what is charged is price times
 // quantity, whichever way the call took.
 import assert from 'node:assert/strict'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import type { ServerResponse } from 'node:http'
+import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { PROTOCOLS, type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
+import { CLIENT_FORMATS, type ClientFormatName, PROTOCOLS, type ProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
 import { post } from './faults/raw-client.ts'
+import { FORMATS, formatOf, requestTo } from './formats.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import {
@@ -21,6 +21,7 @@ import {
   publishedModalities,
   tiersOf,
 } from './published-usage.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 test('every published member of a usage object has a meaning here: a new one is noticed by its name', () => {
@@ -55,7 +56,7 @@ test('every format and every unit of prices has a cell', () => {
   )
 })
 
-const CELLS = cellsOf(TEXT_PROTOCOLS).flatMap((cell) => (isText(cell.format) ? [{ ...cell, format: cell.format }] : []))
+const CELLS = cellsOf(CLIENT_FORMATS).flatMap((cell) => (isText(cell.format) ? [{ ...cell, format: cell.format }] : []))
 
 // ---- The vendor: it answers each format, and reports what the number in the prompt says.
 
@@ -65,58 +66,9 @@ const event = (data: object, name?: string) =>
   `${name ? `event: ${name}\n` : ''}data: ${JSON.stringify(name ? { type: name, ...data } : data)}\n\n`
 
 type Traces = readonly object[]
-const WHOLE: Record<TextProtocolName, (usage: object, traces?: Traces) => object> = {
-  'openai-chat': (usage) => ({
-    id: 'c1',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }],
-    usage,
-  }),
-  'openai-responses': (usage, traces = []) => ({
-    id: 'resp_1',
-    object: 'response',
-    created_at: 1,
-    model: 'm',
-    status: 'completed',
-    output: [
-      ...traces,
-      {
-        type: 'message',
-        id: 'msg_1',
-        role: 'assistant',
-        status: 'completed',
-        content: [{ type: 'output_text', text: 'Yes.', annotations: [] }],
-      },
-    ],
-    usage,
-  }),
-  'anthropic-messages': (usage) => ({
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    model: 'm',
-    content: [{ type: 'text', text: 'Yes.' }],
-    stop_reason: 'end_turn',
-    stop_sequence: null,
-    usage,
-  }),
-  gemini: (usage, [found] = []) => ({
-    candidates: [
-      {
-        ...{ content: { role: 'model', parts: [{ text: 'Yes.' }] }, finishReason: 'STOP', index: 0 },
-        ...(found ? { groundingMetadata: found } : {}),
-      },
-    ],
-    modelVersion: 'm',
-    usageMetadata: usage,
-  }),
-}
-
 /** The pieces of a stream; after each of the first three a caller may leave. `MARK` is text that the caller sees. */
 const MARK = '@@'
-const STREAMED: Record<TextProtocolName, (usage: object, traces?: Traces) => readonly string[]> = {
+const STREAMED: Record<ClientFormatName, (usage: object, traces?: Traces) => readonly string[]> = {
   'openai-chat': (usage) => {
     const chunk = (more: object) =>
       event({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', ...more })
@@ -131,7 +83,7 @@ const STREAMED: Record<TextProtocolName, (usage: object, traces?: Traces) => rea
     ]
   },
   'openai-responses': (usage, traces) => {
-    const whole = WHOLE['openai-responses'](usage, traces)
+    const whole = FORMATS['openai-responses'].answer(usage, 'Yes.', traces)
     const delta = (text: string) =>
       event({ output_index: 0, content_index: 0, item_id: 'msg_1', delta: text }, 'response.output_text.delta')
     return [
@@ -145,7 +97,11 @@ const STREAMED: Record<TextProtocolName, (usage: object, traces?: Traces) => rea
   'anthropic-messages': (usage) => {
     const { output_tokens: _, ...prompt } = usage as { output_tokens: number }
     const delta = (text: string) => event({ index: 0, delta: { type: 'text_delta', text } }, 'content_block_delta')
-    const message = { ...WHOLE['anthropic-messages']({ ...prompt, output_tokens: 1 }), content: [], stop_reason: null }
+    const message = {
+      ...FORMATS['anthropic-messages'].answer({ ...prompt, output_tokens: 1 }),
+      content: [],
+      stop_reason: null,
+    }
     return [
       event({ message }, 'message_start') +
         event({ index: 0, content_block: { type: 'text', text: '' } }, 'content_block_start') +
@@ -166,42 +122,35 @@ const STREAMED: Record<TextProtocolName, (usage: object, traces?: Traces) => rea
       piece(MARK),
       piece('Yes.') + piece(MARK),
       event({ candidates: [{ content: { role: 'model', parts: [{ text: MARK }] }, index: 0 }], usageMetadata: usage }),
-      event(WHOLE.gemini(usage, traces)) + event({ usageMetadata: { promptTokenCount: 0, totalTokenCount: 0 } }),
+      event(FORMATS.gemini.answer(usage, 'Yes.', traces)) +
+        event({ usageMetadata: { promptTokenCount: 0, totalTokenCount: 0 } }),
     ]
   },
 }
 
-const formatOf = (path: string): TextProtocolName =>
-  path.includes('/chat/completions')
-    ? 'openai-chat'
-    : path.includes('/responses')
-      ? 'openai-responses'
-      : path.includes('/messages')
-        ? 'anthropic-messages'
-        : 'gemini'
-
-let vendorPort = 0
-const vendor = createServer(async (request, response) => {
-  const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece as Buffer)
-  const body = Buffer.concat(pieces).toString()
-  const format = formatOf(request.url ?? '')
-  const [, number, cut] = /cell (\d+)(?: cut (\d))?/.exec(body) ?? []
-  const { usage, traces } = CELLS[Number(number)]!
-  const isStream =
-    format === 'gemini' ? request.url?.includes('stream') : (JSON.parse(body) as { stream?: boolean }).stream
-  if (!isStream) return json(response, WHOLE[format](usage, traces))
-  response.on('error', () => {})
-  response.writeHead(200, { 'content-type': 'text/event-stream' })
-  const events = STREAMED[format](usage, traces)
-  if (cut === undefined) return response.end(events.join(''))
-  const at = Number(cut)
-  response.write(events.slice(0, at).join(''))
-  await callersLeft
-  // Some say no more: whatever the gateway does after its caller has left, this is what was reported.
-  if (goesOn) response.end(events.slice(at).join(''))
-  else response.destroy()
-})
+const vendor = started(() =>
+  listen(async (request, response) => {
+    const pieces: Buffer[] = []
+    for await (const piece of request) pieces.push(piece as Buffer)
+    const body = Buffer.concat(pieces).toString()
+    const format = formatOf(request.url)
+    const [, number, cut] = /cell (\d+)(?: cut (\d))?/.exec(body) ?? []
+    const { usage, traces } = CELLS[Number(number)]!
+    const isStream =
+      format === 'gemini' ? request.url?.includes('stream') : (JSON.parse(body) as { stream?: boolean }).stream
+    if (!isStream) return json(response, FORMATS[format].answer(usage, 'Yes.', traces))
+    response.on('error', () => {})
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const events = STREAMED[format](usage, traces)
+    if (cut === undefined) return response.end(events.join(''))
+    const at = Number(cut)
+    response.write(events.slice(0, at).join(''))
+    await callersLeft
+    // Some say no more: whatever the gateway does after its caller has left, this is what was reported.
+    if (goesOn) response.end(events.slice(at).join(''))
+    else response.destroy()
+  }),
+)
 let callersLeft: Promise<void> = Promise.resolve()
 let goesOn = true
 
@@ -210,28 +159,17 @@ let goesOn = true
 /** Whatever a text model can be asked for. */
 const TEXT_UNITS = UNIT_NAMES.filter((unit) => !['second', 'character', 'call', 'row'].includes(unit))
 
-const nameOf = (format: TextProtocolName, more = '') => `table-${format}${more}`
-before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  vendorPort = (vendor.address() as AddressInfo).port
-})
-after(() => {
-  vendor.closeAllConnections()
-  vendor.close()
-})
-
+const nameOf = (format: ClientFormatName, more = '') => `table-${format}${more}`
 const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KEY: 'sk-house' } }, async () => {
-  while (vendorPort === 0) await new Promise((resolve) => setImmediate(resolve))
   const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
-  const baseUrl = `http://127.0.0.1:${vendorPort}`
-  document.vendors.table = { baseUrl, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
+  document.vendors.table = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
   const tiers = tiersOf(TEXT_UNITS)
-  for (const format of TEXT_PROTOCOLS)
+  for (const format of CLIENT_FORMATS)
     document.models[nameOf(format)] = {
       name: nameOf(format),
       type: 'text',
       family: 'table',
-      clientFormats: [...TEXT_PROTOCOLS],
+      clientFormats: [...CLIENT_FORMATS],
       limits: { contextTokens: 1_000_000, outputTokensMax: 60_000 },
       routes: [{ vendor: 'table', protocol: format, model: 'm' }],
       pricing: { unit: 'credits', tiers },
@@ -241,24 +179,12 @@ const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KE
   await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
 })
 
-const said = (prompt: string) => [{ role: 'user', content: prompt }]
-const BODIES: Record<TextProtocolName, (prompt: string) => object> = {
-  'openai-chat': (prompt) => ({ messages: said(prompt), max_tokens: 50_000 }),
-  'openai-responses': (prompt) => ({ input: prompt, max_output_tokens: 50_000, store: false }),
-  'anthropic-messages': (prompt) => ({ messages: said(prompt), max_tokens: 50_000 }),
-  gemini: (prompt) => ({
-    contents: [{ role: 'user', parts: [{ text: prompt }] }],
-    generationConfig: { maxOutputTokens: 50_000 },
-  }),
-}
-const PATHS: Record<Exclude<TextProtocolName, 'gemini'>, string> = {
-  'openai-chat': '/v1/chat/completions',
-  'openai-responses': '/v1/responses',
-  'anthropic-messages': '/v1/messages',
+function bodyOf(door: ClientFormatName, prompt: string) {
+  return { ...FORMATS[door].body(prompt, 50_000), ...(door === 'openai-responses' ? { store: false } : {}) }
 }
 
 interface Asking {
-  readonly front?: TextProtocolName
+  readonly front?: ClientFormatName
   readonly stream?: boolean
   readonly headers?: Record<string, string>
   readonly cut?: number
@@ -269,14 +195,9 @@ function requestOf(index: number, { front, stream = false, cut }: Asking) {
   const door = front ?? cell.format
   const model = nameOf(cell.format)
   const prompt = `cell ${index}${cut === undefined ? '' : ` cut ${cut}`}`
-  const named = door === 'gemini' ? {} : { model, ...(stream ? { stream } : {}) }
-  const path =
-    door === 'gemini'
-      ? `/gemini/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`
-      : PATHS[door]
   // This format counts as it goes; it is heard to its end where the model thinks.
   const thinking = cut !== undefined && door === 'anthropic-messages' ? { thinking: THINKING } : {}
-  return { path, body: { ...named, ...BODIES[door](prompt), ...thinking, ...cell.asks } }
+  return requestTo(door, model, { ...bodyOf(door, prompt), ...thinking, ...cell.asks }, stream)
 }
 const THINKING = { type: 'enabled', budget_tokens: 2_000 }
 
@@ -302,7 +223,7 @@ interface Row {
 async function rowsOf(account: string): Promise<Row[]> {
   await g.settled()
   const text = 'select id, charged, estimated, loss, status, lines from usage where account_id = $1 order by id'
-  return g.gateway.database.query<Row>({ text }, [account])
+  return g.sql<Row>(text, [account])
 }
 
 const CREDITS = 1_000_000_000_000n
@@ -368,7 +289,7 @@ test('so do the lines of a batch, at the price of batches', () =>
     carried,
     async ({ key }) => {
       const lines = carried.map((index) => {
-        const body = { model: nameOf(CELLS[index]!.format), ...BODIES['openai-chat'](`cell ${index}`) }
+        const body = { model: nameOf(CELLS[index]!.format), ...bodyOf('openai-chat', `cell ${index}`) }
         return JSON.stringify({ custom_id: `cell-${index}`, method: 'POST', url: '/v1/chat/completions', body })
       })
       const headers = { authorization: `Bearer ${key}` }
@@ -454,7 +375,7 @@ test('a call by an own key costs its share of exactly that', () =>
       const by = { actor: 'test', ip: null, requestId: null }
       await g.gateway.byokKeys.store(
         id,
-        { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: `http://127.0.0.1:${vendorPort}` },
+        { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: vendor.url },
         by,
       )
       await each(indexes, (index) => ask(key, index))
@@ -502,7 +423,7 @@ test('whoever leaves, at whichever of three places, pays what the vendor reports
 })
 
 /** Where a format has counted by the time that its vendor breaks off: what of it, by the place. */
-const REPORTED: Record<TextProtocolName, readonly ('nothing' | 'prompt' | 'all')[]> = {
+const REPORTED: Record<ClientFormatName, readonly ('nothing' | 'prompt' | 'all')[]> = {
   'openai-chat': ['nothing', 'nothing', 'all'],
   'openai-responses': ['nothing', 'nothing', 'nothing'],
   'anthropic-messages': ['prompt', 'prompt', 'all'],
@@ -510,7 +431,7 @@ const REPORTED: Record<TextProtocolName, readonly ('nothing' | 'prompt' | 'all')
 }
 
 test('where the vendor breaks off after its caller, what it had reported by then is paid, and of the rest what was delivered', async () => {
-  for (const format of TEXT_PROTOCOLS) {
+  for (const format of CLIENT_FORMATS) {
     const index = indexes.find((one) => CELLS[one]?.format === format)!
     const { due } = CELLS[index]!
     for (const cut of [1, 2, 3]) {

@@ -84,7 +84,7 @@ interface Row {
   version: number
   probed_at: Date | null
 }
-const sql = (text: string, values: string[] = []) => one.gateway.database.query<Row>({ text }, values)
+const sql = (text: string, values: string[] = []) => one.sql<Row>(text, values)
 const rowOf = async (name: string) => (await sql('select * from vendor_probe where vendor = $1', [name]))[0]
 const tick = () => Promise.all([one.gateway.prober.tick(), other.gateway.prober.tick()])
 
@@ -154,18 +154,17 @@ test('while probes fail, calls through all processes take the next route, and th
     assert.equal(breakerAt(g, 'north'), 'closed')
   }
   await one.settled()
-  const logs = await one.gateway.database.query<{
-    log: { attempts: { vendor: string; skipped?: boolean; cause: string }[] }
-  }>({ text: 'select attempt_log as log from usage where account_id = $1 and attempt_log is not null order by id' }, [
-    id,
-  ])
+  const logs = await one.sql<{ log: { attempts: { vendor: string; skipped?: boolean; cause: string }[] } }>(
+    'select attempt_log as log from usage where account_id = $1 and attempt_log is not null order by id',
+    [id],
+  )
   assert.equal(logs.length, 2)
   for (const { log } of logs) {
     assert.deepEqual([log.attempts[0]?.vendor, log.attempts[0]?.skipped], ['north', true])
     assert.match(log.attempts[0]?.cause ?? '', /^its last \d+ probes failed$/)
   }
   // The calls were paid for, and no probe.
-  const [usage] = await one.gateway.database.query<{ calls: bigint }>({ text: 'select count(*) as calls from usage' })
+  const [usage] = await one.sql<{ calls: bigint }>('select count(*) as calls from usage')
   assert.equal(usage?.calls, 5n)
 })
 
@@ -279,7 +278,7 @@ test('a credential that changes while the old one is tried is tried after it', a
   const stored = await one.operator('PUT', '/vendors/locked/credential', { value: `${KEY}-newer` })
   const changed = await one.operator('PATCH', '/vendors/locked', { entry: { concurrencyMax: 77 } })
   assert.deepEqual([stored.status, changed.status], [200, 200])
-  await until(() => other.gateway.catalog.current.version === one.gateway.catalog.current.version)
+  await until(() => other.gateway.catalog.current.version, one.gateway.catalog.current.version)
   await tick()
   old.writeHead(401).end('{}')
   await until(async () => (await rowOf('locked'))?.probed_at && (await rowOf('locked'))?.state === 'rejected')

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { ANALYTICS } from '../src/catalog/analytics.ts'
 import { type CatalogInput, checkDocument } from '../src/catalog/document.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../src/catalog/endpoint.ts'
-import { importOpenapi } from '../src/catalog/openapi-import.ts'
 import { endpointsOf } from '../src/catalog/product.ts'
 import { SOCIAL } from '../src/catalog/social.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
+import { importOpenapi } from '../src/extensions/products/openapi-import.ts'
 
 export const ALL: readonly DataEndpointSpec[] = [...ANALYTICS, ...SOCIAL]
 

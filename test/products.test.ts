@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
-import { boundOf, countOf, readExpression } from '../src/catalog/expression.ts'
 import { testGateway } from './gateway.ts'
+import { until } from './until.ts'
 
 interface Seen {
   readonly method: string
@@ -87,6 +87,8 @@ const MAPS = {
       },
       counts: { metered: { expression: 'min(answer.cost, 5) * 10 + request.body.steps', least: 2 } },
     },
+    order: { title: 'An order', route: 'POST /orders', vendorPath: 'v2/orders' },
+    find: { title: 'A search by POST', route: 'POST /find', vendorPath: 'v2/orders', readOnly: true },
     tile: { title: 'A tile', route: 'GET /tile', vendorPath: 'v2/tile', answers: ['image/png'] },
     feed: {
       title: 'Events',
@@ -112,6 +114,8 @@ const PRICES = {
   'maps/search': priced({ call: '0.1', row: '0.01' }),
   'maps/place': { ...priced({ call: '2' }), cache: { ttlSeconds: 60 } },
   'maps/route': priced({ call: '0', metered: '0.5' }),
+  'maps/order': priced({ call: '3' }),
+  'maps/find': priced({ call: '3' }),
   'maps/tile': priced({ call: '1' }),
   'maps/feed': priced({ call: '1' }),
   'maps/slow': priced({ call: '1' }),
@@ -216,9 +220,9 @@ test('the body is checked before money moves, and an expression over the answer 
   assert.equal(await ask({ price: 1 }), '1', 'what is counted is not there: the least')
   assert.equal(await ask({ cost: '7' }), '1')
   await g.settled()
-  const rows = await g.gateway.database.query<{ estimated: boolean; charged: bigint }>({
-    text: `select estimated, charged from usage where account_id = '${id}' order by charged`,
-  })
+  const rows = await g.sql<{ estimated: boolean; charged: bigint }>(
+    `select estimated, charged from usage where account_id = '${id}' order by charged`,
+  )
   assert.deepEqual(
     rows.map(({ estimated }) => estimated),
     [true, true, false, false],
@@ -498,65 +502,26 @@ test('a catalog whose product has no price, no bound or a name of ours is refuse
   )
 })
 
-test('what a caller sends that is no number, or a zero, makes an answer no cheaper than it is', () => {
-  const schema = { properties: { limit: { type: ['integer', 'null'], maximum: 20 }, offset: { type: 'integer' } } }
-  const rows = { json: { results: Array.from({ length: 12 }, () => 1) } }
-  const counted = (text: string, json: object, answer: object = rows) => {
-    const read = readExpression(text)
-    assert.ok(typeof read !== 'string', String(read))
-    return [
-      boundOf(read, { request: { schema, json }, answer: {} }),
-      countOf(read, { request: { schema, json }, answer }),
-    ]
+test('an order is charged when its caller leaves before the answer; what only reads is not', async () => {
+  for (const [path, cost] of [
+    ['orders', 3_000_000n],
+    ['find', 0n],
+  ] as const) {
+    const { id, key } = await g.account()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    answers.set('/api/v2/orders', (res) => void promise.then(() => json({ ordered: true })(res)))
+    const before = seen.length
+    const spent = await spentBy(id, async () => {
+      const leaving = new AbortController()
+      const headers = { authorization: `Bearer ${key}` }
+      const call = fetch(`${g.url}/v1/maps/${path}`, { method: 'POST', headers, signal: leaving.signal })
+      await until(() => seen.length > before)
+      leaving.abort()
+      await assert.rejects(call)
+      if (cost === 0n) await until(() => g.gateway.monitor.running === 0)
+      resolve()
+      await until(() => g.gateway.monitor.running === 0)
+    })
+    assert.equal(spent, cost, path)
   }
-  const text = 'min(size(answer.results), request.limit)'
-  assert.deepEqual(counted(text, { limit: 5 }), [5, 5])
-  for (const limit of [null, '5', undefined, []]) assert.deepEqual(counted(text, { limit }), [20, 12], String(limit))
-  const offset = 'min(50, 50 - request.offset * answer.x)'
-  assert.deepEqual(counted(offset, { offset: 0 }, { json: { x: 3 } }), [50, 50])
-  assert.deepEqual(counted(offset, { offset: 2 }, { json: { x: 3 } }), [50, 44])
-  // Of an answer that lacks what is counted, nothing is known.
-  assert.equal(counted(text, { limit: 5 }, { json: { results: null } })[1], undefined)
-})
-
-test('the bound of an expression is proved from constants, min, bounded parameters and bounded lists', () => {
-  const answer = { properties: { items: { maxItems: 7 }, n: { maximum: 3, minimum: 0 }, free: {} } }
-  const request = { properties: { limit: { minimum: 1, maximum: 20 } } }
-  const scope = { request: { schema: request }, answer: { schema: answer } }
-  const bound = (text: string) => {
-    const read = readExpression(text)
-    return typeof read === 'string' ? read : boundOf(read, scope)
-  }
-  for (const [text, most] of [
-    ['3 + 4 * 2', 11],
-    ['size(answer.items) * 2', 14],
-    ['min(answer.free, 9)', 9],
-    ['min(size(answer.free), request.limit)', 20],
-    ['answer.n > 1 ? 5 : request.limit', 20],
-    ['(request.limit - 1) / 2.0', 10],
-    ['max(answer.n, 2) + (has(answer.free) ? 1 : 0)', 4],
-    ['-answer.n', 0],
-  ] as const)
-    assert.equal(bound(text), most, text)
-  for (const text of [
-    'answer.free',
-    'size(answer.free)',
-    'max(answer.free, 1)',
-    '1 / answer.n',
-    'answer.free > 1 ? answer.free : 2',
-    'answer.n * answer.free',
-  ])
-    assert.match(String(bound(text)), /has no upper bound/, text)
-  for (const text of [
-    'other.x',
-    '[1]',
-    '{"a": 1}',
-    'answer.items.map(x, 1)',
-    'answer[request.limit]',
-    'upper("x")',
-    '"text"',
-    'x'.repeat(501),
-    `1${'+1'.repeat(240)}`,
-  ])
-    assert.equal(typeof bound(text), 'string', text.slice(0, 40))
 })

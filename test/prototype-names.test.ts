@@ -11,7 +11,7 @@ const NAMES = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueO
 const STRIDE = runs(6, 1)
 const namesFor = (place: number) => NAMES.filter((_, at) => (at + place) % STRIDE === 0)
 let key: string
-const g = testGateway({}, async () => {
+const g = testGateway({ isShared: true }, async () => {
   key = (await g.account()).key
 })
 

@@ -1,7 +1,7 @@
 // The usage objects that vendors publish, read from the types of their SDKs, and what each of their members means: a report that has it, and what is due for that.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { type ProtocolName, TEXT_PROTOCOLS, type TextProtocolName, UNITS, type Unit } from '../src/meter/kind.ts'
+import { CLIENT_FORMATS, type ClientFormatName, type ProtocolName, UNITS, type Unit } from '../src/meter/kind.ts'
 
 // ---- The published members.
 
@@ -45,7 +45,7 @@ const OPENAI = 'node_modules/openai/resources'
 const ANTHROPIC = 'node_modules/@anthropic-ai/sdk/resources'
 type Declared = readonly [file: string, name: string]
 export const PUBLISHED: Partial<Record<ProtocolName, readonly Declared[]>> &
-  Record<TextProtocolName, readonly Declared[]> = {
+  Record<ClientFormatName, readonly Declared[]> = {
   'openai-chat': [[`${OPENAI}/completions.d.ts`, 'CompletionUsage']],
   'openai-responses': [[`${OPENAI}/responses/responses.d.ts`, 'ResponseUsage']],
   'anthropic-messages': [
@@ -456,5 +456,5 @@ export function cellsOf(formats: readonly ProtocolName[]): FormatCell[] {
   )
 }
 
-export const isText = (format: ProtocolName): format is TextProtocolName =>
-  TEXT_PROTOCOLS.some((known) => known === format)
+export const isText = (format: ProtocolName): format is ClientFormatName =>
+  CLIENT_FORMATS.some((known) => known === format)

@@ -3,18 +3,25 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { after, afterEach, before, test } from 'node:test'
-import { createServer, type Server } from 'node:tls'
+import { createServer } from 'node:tls'
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
-import { storedCatalogs } from '../src/catalog/store.ts'
-import { verifyLedger } from '../src/verify/verify.ts'
 import { launchChromium } from './browser/chromium.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
 import { testGateway } from './gateway.ts'
 import { openSocket as connectSocket, type TestSocket } from './socket-client.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
-const g = testGateway()
+const TRANSCRIBED = 'alpha-realtime-heard'
+const g = testGateway({
+  catalog({ models }) {
+    const model = structuredClone(models[MODEL])
+    model.pricing.tiers[0].second = '0.01'
+    model.routes[0].model = MODEL
+    models[TRANSCRIBED] = model
+  },
+})
 const MODEL = 'alpha-realtime-1'
 const at = `/v1/realtime?model=${MODEL}`
 const sockets: TestSocket[] = []
@@ -36,16 +43,10 @@ const TEXT = { type: 'response.create', response: { output_modalities: ['text'] 
 
 const usageOf = async (account: string) => {
   await g.settled()
-  return g.gateway.database.query<{
-    endpoint: string
-    outcome: string
-    charged: bigint
-    status: number
-    loss: bigint
-    labels: any
-  }>({ text: 'select endpoint, outcome, charged, status, loss, labels from usage where account_id = $1 order by id' }, [
-    account,
-  ])
+  return g.sql<{ endpoint: string; outcome: string; charged: bigint; status: number; loss: bigint; labels: any }>(
+    'select endpoint, outcome, charged, status, loss, labels from usage where account_id = $1 order by id',
+    [account],
+  )
 }
 
 /** The price of alpha-realtime-1, in micro-credits. */
@@ -83,19 +84,14 @@ test('a session answers in text and sound, and each response is charged by what 
     rows.map(({ endpoint, outcome, charged }) => [endpoint, outcome, charged]),
     prices.map((price) => ['realtime', 'settled', price]),
   )
-  const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
-  assert.deepEqual(problems, [])
+  assert.deepEqual(await g.problems(), [])
 })
 
 test('when the caller stops speaking, the gateway makes the response, after its hold', async () => {
   const { id, key } = await g.account()
   const socket = await open(key)
   await socket.next('session.created')
-  const sound = (byte: number) => ({
-    type: 'input_audio_buffer.append',
-    audio: Buffer.alloc(24_000, byte).toString('base64'),
-  })
-  for (const byte of [9, 9, 0]) socket.send(sound(byte))
+  for (const byte of [9, 9, 0]) socket.send(sound(0.5, byte))
   await socket.next('input_audio_buffer.committed')
   const { response } = await socket.next('response.done')
   assert.equal(response.status, 'completed')
@@ -106,7 +102,7 @@ test('when the caller stops speaking, the gateway makes the response, after its 
     session: { type: 'realtime', audio: { input: { turn_detection: { type: 'server_vad', create_response: false } } } },
   })
   assert.equal((await socket.next('session.updated')).session.audio.input.turn_detection.create_response, false)
-  for (const byte of [9, 0]) socket.send(sound(byte))
+  for (const byte of [9, 0]) socket.send(sound(0.5, byte))
   await socket.next('input_audio_buffer.committed')
   socket.send(TEXT)
   await socket.next('response.done')
@@ -124,9 +120,8 @@ test('what is wrong is an error event or a close code with its reason, and nothi
     ['{', /JSON/],
     [{ type: 'no.such' }, /Realtime protocol/],
     [{ type: 'session.update', session: { model: 'alpha-5.4' } }, /cannot be changed/],
-    [{ type: 'session.update', session: { audio: { input: { transcription: { model: 'x' } } } } }, /no price/],
     [{ type: 'session.update', session: { prompt: { id: 'pmpt_1' } } }, /prompt/],
-    [{ type: 'session.update', session: { tools: [{ type: 'mcp', server_label: 'x' }] } }, /functions only/],
+    [{ type: 'response.create', response: { tools: [{ type: 'mcp', server_label: 'x' }] } }, /functions only/],
     [{ type: 'response.create', response: { prompt: { id: 'x' } } }, /prompt/],
     [{ type: 'input_audio_buffer.commit' }, /empty/],
   ]
@@ -163,6 +158,118 @@ test('what is wrong is an error event or a close code with its reason, and nothi
   assert.equal(rows.length, 1, 'only the response that was cancelled')
 })
 
+test('settings that are not offered are left out and named, and the others of the same update apply', async () => {
+  const { id, key } = await g.account()
+  const tool = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }
+  const session = {
+    ...{
+      type: 'realtime',
+      model: MODEL,
+      instructions: 'Be an agent.',
+      tracing: 'auto',
+      'bad\r\nname': 1,
+      prompt: null,
+    },
+    tools: [tool, { type: 'mcp', server_label: 'x' }],
+    audio: {
+      input: {
+        transcription: { model: 'gpt-4o-mini-transcribe' },
+        turn_detection: { type: 'server_vad', idle_timeout_ms: 9 },
+      },
+    },
+  }
+  const left = ['tracing', 'audio.input.transcription', 'turn_detection.idle_timeout_ms', 'tools.mcp']
+  const socket = await open(key)
+  await socket.next('session.created')
+  socket.send({ type: 'session.update', session })
+  const updated = await socket.next('session.updated')
+  assert.deepEqual(updated.left_out, left)
+  assert.equal(updated.session.instructions, 'Be an agent.')
+  assert.deepEqual(updated.session.tools, [tool])
+  assert.equal(updated.session.audio.input.turn_detection.create_response, true)
+  assert.equal(updated.session.tracing ?? updated.session.audio.input.transcription, null)
+  assert.equal(updated.session.audio.input.turn_detection.idle_timeout_ms, null)
+  socket.ws.close()
+  const made = await g.call('/v1/realtime/client_secrets', key, { session })
+  assert.equal(made.status, 200)
+  assert.equal(made.headers.get('x-tollgate-left-out'), left.join(', '))
+  const other = await openSocket(g.url + at, { key: ((await made.json()) as any).value })
+  assert.deepEqual((await other.next('session.created')).left_out, left)
+  assert.equal((await usageOf(id)).length, 0)
+})
+
+const sound = (seconds: number, byte = 9) => ({
+  type: 'input_audio_buffer.append',
+  audio: Buffer.alloc(seconds * 48_000, byte).toString('base64'),
+})
+const transcribed = (model: string | null) => ({
+  type: 'session.update',
+  session: { type: 'realtime', audio: { input: { transcription: model === null ? null : { model } } } },
+})
+const COMPLETED = 'conversation.item.input_audio_transcription.completed'
+
+test('with a price by the second the input is transcribed, held before it is sent and charged as reported', async () => {
+  const { id, key } = await g.account()
+  const heldOf = async () => (await g.balance(id)).held
+  const socket = await openSocket(`${g.url}/v1/realtime?model=${TRANSCRIBED}`, { key })
+  await socket.next('session.created')
+  socket.send({
+    type: 'session.update',
+    session: { type: 'realtime', audio: { input: { turn_detection: { type: 'server_vad', create_response: false } } } },
+  })
+  await socket.next('session.updated')
+  socket.send(transcribed('gpt-4o-mini-transcribe'))
+  const { session, left_out } = await socket.next('session.updated')
+  assert.deepEqual([session.audio.input.transcription.model, left_out], ['gpt-4o-mini-transcribe', undefined])
+  assert.equal(await heldOf(), 0n, 'nothing was said')
+  socket.send(sound(2))
+  await socket.next('input_audio_buffer.speech_started')
+  assert.equal(await heldOf(), 640_000n, 'twice the sound, and a minute')
+  socket.send(sound(0.5, 0))
+  assert.equal((await socket.next(COMPLETED)).usage.input_token_details.audio_tokens, 25)
+  socket.send(transcribed('whisper-1'))
+  await socket.next('session.updated')
+  // More than the first call covers.
+  for (let second = 0; second < 100; second += 20) socket.send(sound(20))
+  socket.send(sound(1, 0))
+  assert.equal((await socket.next(COMPLETED)).usage.seconds, 101)
+  socket.send(transcribed(null))
+  await socket.next('session.updated')
+  socket.send(sound(1))
+  socket.send(sound(1, 0))
+  await socket.next('input_audio_buffer.committed')
+  socket.ws.close()
+  const rows = await usageOf(id)
+  const charged = rows.reduce((sum, row) => sum + row.charged, 0n)
+  assert.equal(charged, 1_040_000n, '2.5 seconds, rounded up, and 101')
+  assert.deepEqual(
+    rows.map(({ endpoint, outcome, loss }) => [endpoint, outcome, loss]),
+    rows.map(() => ['realtime', 'settled', 0n]),
+  )
+  assert.ok(rows.length <= 3, String(rows.length))
+  assert.deepEqual(await g.balance(id), { posted: 1_000_000_000n - charged, held: 0n })
+})
+
+test('where the credits for a transcript end, transcription ends with the reason and the session goes on', async () => {
+  const { id, key } = await g.account({ credits: 500_000n })
+  const socket = await openSocket(`${g.url}/v1/realtime?model=${TRANSCRIBED}`, { key })
+  await socket.next('session.created')
+  socket.send(transcribed('whisper-1'))
+  await socket.next('session.updated')
+  socket.send(sound(2))
+  assert.equal((await socket.next('error')).status, 402)
+  assert.equal((await socket.next('session.updated')).session.audio.input.transcription, null)
+  socket.send({ type: 'input_audio_buffer.commit' })
+  await socket.next('conversation.item.done')
+  socket.send(say('Hello!'))
+  socket.send({ type: 'response.create', response: { output_modalities: ['text'], max_output_tokens: 64 } })
+  assert.equal((await socket.next('response.done', 'error')).type, 'response.done')
+  assert.ok(!socket.events.some(({ type }) => type === COMPLETED))
+  socket.ws.close()
+  assert.equal((await usageOf(id)).length, 1)
+  assert.equal((await g.balance(id)).held, 0n)
+})
+
 test('a response can be cancelled before its hold is made: the vendor hears of both, one after the other', async () => {
   const { id, key } = await g.account()
   const socket = await open(key)
@@ -172,7 +279,7 @@ test('a response can be cancelled before its hold is made: the vendor hears of b
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [id])
     socket.send(TEXT)
     socket.send({ type: 'response.cancel' })
-    await until(() => g.gateway.monitor.running === 1)
+    await until(() => g.gateway.monitor.running, 1)
   })
   const { response, error } = await socket.next('response.done', 'error')
   assert.equal(response?.status, 'cancelled', JSON.stringify(error))
@@ -265,6 +372,8 @@ test('a response ends where the credits do, the session says why, and the next o
 
 test('a vendor that ignores the cap is stopped, and sessions at once spend no more than there is', async () => {
   const { id, key } = await g.account({ credits: 3_000_000n })
+  // Its loss is what this test is about.
+  g.mayExceedHold(id)
   const sockets = await Promise.all(Array.from({ length: 6 }, () => open(key)))
   await Promise.all(
     sockets.map(async (socket) => {
@@ -316,24 +425,24 @@ test('a vendor that dies ends the session with the reason, and what it did not r
 
 // The SDKs speak to wss: addresses only.
 
-let tls: Server
 let certificate = ''
 const links = new Set<Socket>()
-before(async () => {
-  const authority = makeAuthority('Tests')
-  const server = makeCertificate(authority, { address: '127.0.0.1', fromDays: -1, toDays: 1 })
-  certificate = authority.certificate
-  tls = createServer(server, (secure) => {
+const authority = makeAuthority('Tests')
+const server = makeCertificate(authority, { address: '127.0.0.1', fromDays: -1, toDays: 1 })
+const tls = started(() =>
+  createServer(server, (secure) => {
     const { port, hostname } = new URL(g.url)
     const plain = connect(Number(port), hostname)
     links.add(plain)
     secure.pipe(plain).pipe(secure)
     for (const one of [secure, plain]) one.on('error', () => undefined)
-  })
+  }),
+)
+before(async () => {
+  certificate = authority.certificate
   await new Promise<void>((resolve) => tls.listen(0, '127.0.0.1', resolve))
 })
-after(() => {
-  tls.close()
+after(async () => {
   for (const link of links) link.destroy()
 })
 
@@ -468,6 +577,11 @@ test('a client secret opens sessions of its model from its sites for a minute, a
   const other = await openSocket(`${g.url}/v1/realtime?model=alpha-5.4`, { protocols, headers })
   assert.match((await other.next('error')).error.message, /another model/)
   assert.equal((await g.call('/v1/models', made.value)).status, 401, 'it is no key')
+  const open = await client.realtime.clientSecrets.create({ session: { type: 'realtime', model: MODEL } })
+  const offered = ['realtime', `openai-insecure-api-key.${open.value}`]
+  await assert.rejects(openSocket(g.url + at, { protocols: offered, headers }), /^Error: 403 /, 'no page is named')
+  const program = await openSocket(g.url + at, { protocols: offered })
+  program.ws.close()
   await assert.rejects(openSocket(`${g.url}/v1/responses`, { protocols, headers }), /^Error: 401 /)
   await assert.rejects(openSocket(`${g.url}/v1/responses`, { key: made.value, headers }), /^Error: 401 /)
   for (const body of [{}, { session: { model: 'alpha-5.4' } }, { session: { model: MODEL, prompt: { id: 'x' } } }])

@@ -80,7 +80,7 @@ const BODIES: Readonly<Record<string, object>> = {
 const ODD: readonly unknown[] = ['', 0, true, [], {}]
 
 let key: string
-const gateway = testGateway({}, async () => {
+const gateway = testGateway({ isShared: true }, async () => {
   key = (await gateway.account()).key
 })
 

@@ -10,6 +10,7 @@ import type { LiveCallView } from '../src/operator/views.ts'
 import { createRefusals } from '../src/telemetry/refusals.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from './gateway.ts'
+import { until } from './until.ts'
 
 const g = testGateway()
 const CHAT = '/v1/chat-completions'
@@ -24,7 +25,7 @@ async function ask<T>(path: string): Promise<T> {
 
 /** The refusals of an account, when as many as these are written. */
 async function refusals(account: string, calls: number): Promise<UsageView[]> {
-  for (let tries = 0; ; tries++) {
+  const look = async () => {
     const items: UsageView[] = []
     // There are twice as many rows as kinds where a minute ends meanwhile: more than a page.
     for (let next: string | null = ''; next !== null; ) {
@@ -33,11 +34,9 @@ async function refusals(account: string, calls: number): Promise<UsageView[]> {
       items.push(...page.items)
       next = page.next
     }
-    const sum = items.reduce((all, one) => all + one.calls, 0)
-    if (sum >= calls) return items
-    if (tries === 4_000) throw new Error(`${sum} of ${calls} refusals were written`)
-    await new Promise((resolve) => setTimeout(resolve, 25))
+    return items
   }
+  return until(look, (items) => items.reduce((all, one) => all + one.calls, 0) >= calls)
 }
 
 const read = async (reply: Promise<Response>) => {
@@ -57,10 +56,7 @@ test('a refused call is in the usage of its account with code, message, key and 
   const { key: bound } = await g.key(id, { models: ['beta-opus-5'] })
   assert.equal((await read(g.call(CHAT, bound, good))).status, 403)
   const { key: ended, keyId: endedId } = await g.key(id)
-  await g.gateway.database.query(
-    { text: `update api_key set revoked_at = now() - interval '1 minute' where id = $1` },
-    [endedId],
-  )
+  await g.sql(`update api_key set revoked_at = now() - interval '1 minute' where id = $1`, [endedId])
   const gone = await read(g.call(CHAT, ended, good))
   assert.equal(gone.status, 401)
 
@@ -119,6 +115,7 @@ test('a flood of refusals from one key is counted in a bounded number of rows, a
   const noisy = await g.account()
   const quiet = await g.account()
   const FLOOD = 1_500
+  const startedMs = performance.now()
   let left = FLOOD
   let flooding = true
   const flood = Promise.all(
@@ -141,8 +138,9 @@ test('a flood of refusals from one key is counted in a bounded number of rows, a
     FLOOD,
     'none is lost',
   )
-  // A flood that goes on over the end of a minute has the rows of two.
-  assert.ok(rows.length >= 101 && rows.length <= 2 * 110, `${rows.length} rows`)
+  // A flood has rows in each minute that it touches, however slow the machine is.
+  const minutes = 2 + Math.floor((performance.now() - startedMs) / 60_000)
+  assert.ok(rows.length >= 101 && rows.length <= minutes * 110, `${rows.length} rows in ${minutes} minutes`)
   assert.equal((await ask<Page<UsageView>>(`/accounts/${quiet.id}/usage?outcome=rejected`)).items.length, 0)
 })
 
@@ -153,10 +151,7 @@ test('operators see refusals live with account, key and reason, also those at th
   const poor = await g.account({ credits: 0n })
   const bound = await g.key(poor.id, { models: ['beta-opus-5'] })
   const ended = await g.key(poor.id)
-  await g.gateway.database.query(
-    { text: `update api_key set revoked_at = now() - interval '1 minute' where id = $1` },
-    [ended.keyId],
-  )
+  await g.sql(`update api_key set revoked_at = now() - interval '1 minute' where id = $1`, [ended.keyId])
   const refused = [
     [poor, 402, 'credits_short', 'alpha-5.4'],
     [bound, 403, 'model_restricted', 'alpha-5.4'],
@@ -229,8 +224,8 @@ test('a flood without credits costs the database little, is counted, and ends wi
     const asked = (await statements(one)) - before
     assert.ok(asked < FLOOD / 4, `${asked} statements for ${FLOOD} refusals`)
     await one.gateway.refusals.flush()
-    const [noted] = await one.gateway.database.query<{ calls: bigint; rows: bigint }>(
-      { text: 'select sum(count)::bigint as calls, count(*) as rows from refusal where account_id = $1' },
+    const [noted] = await one.sql<{ calls: bigint; rows: bigint }>(
+      'select sum(count)::bigint as calls, count(*) as rows from refusal where account_id = $1',
       [id],
     )
     assert.equal(noted?.calls, BigInt(FLOOD + 1), 'none is lost')

@@ -1,38 +1,32 @@
 // Rerank and moderations: the official openai package, unchanged, and what a call is held for and costs.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 
 /** A vendor whose answer a test says. */
 let answer: unknown
-const vendor = createServer((request, response) => {
-  request.resume()
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
-})
-let g: TestGateway
+const vendor = started(() =>
+  listen((request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  }),
+)
 let key: string
+const g = testGateway(() => ({
+  catalog(document: CatalogInput) {
+    document.vendors.other = { baseUrl: vendor.url }
+    const rerank = document.models['alpha-rerank-1']!
+    const routes = [{ vendor: 'other', protocol: 'rerank' as const, model: 'their-rerank' }]
+    const priced = (tier: object) => ({ ...rerank, routes, pricing: { unit: 'credits' as const, tiers: [tier] } })
+    document.models['by-token'] = priced({ input: '1000000' })
+    document.models['by-search'] = priced({ call: '1' })
+  },
+}))
 before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  g = await startGateway({
-    catalog(document: CatalogInput) {
-      document.vendors.other = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
-      const rerank = document.models['alpha-rerank-1']!
-      const routes = [{ vendor: 'other', protocol: 'rerank' as const, model: 'their-rerank' }]
-      const priced = (tier: object) => ({ ...rerank, routes, pricing: { unit: 'credits' as const, tiers: [tier] } })
-      document.models['by-token'] = priced({ input: '1000000' })
-      document.models['by-search'] = priced({ call: '1' })
-    },
-  })
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  vendor.close()
 })
 
 const client = (path = '/v1') => new OpenAI({ apiKey: key, baseURL: g.url + path, maxRetries: 0 })
@@ -45,16 +39,21 @@ interface Ranked {
 }
 
 async function row(account: string) {
-  const [found] = await g.gateway.database.query<{
-    charged: bigint
-    held: bigint
-    estimated: boolean
-    endpoint: string
-  }>({ text: 'select charged, held, estimated, endpoint from usage where account_id = $1 order by id desc limit 1' }, [
-    account,
-  ])
+  const [found] = await g.sql<{ charged: bigint; held: bigint; estimated: boolean; endpoint: string }>(
+    'select charged, held, estimated, endpoint from usage where account_id = $1 order by id desc limit 1',
+    [account],
+  )
   return found!
 }
+
+test('results that a vendor calls data are results, and its tokens are charged', async () => {
+  const data = [{ index: 1, relevance_score: 0.9, document: 'Zürich' }]
+  answer = { object: 'list', data, model: 'their-rerank', usage: { total_tokens: 26 } }
+  const { id, key: own } = await g.account()
+  const said = await g.call('/v1/rerank', own, { model: 'by-token', query: QUERY, documents: DOCUMENTS })
+  assert.deepEqual(await said.json(), { object: 'list', model: 'by-token', results: data, usage: { total_tokens: 26 } })
+  assert.equal((await row(id)).charged, 26_000_000n)
+})
 
 test('documents come back best first, with the public name of the model, and as many as were asked for', async () => {
   const ask = (more: object) =>

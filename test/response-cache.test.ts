@@ -1,14 +1,11 @@
 // Answers of text models that are kept where the catalog says so: whose they are, what they cost, and when there is none.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { afterEach, beforeEach, test } from 'node:test'
 import type { KeyView, NewKey } from '../src/admission/views.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { storedCatalogs } from '../src/catalog/store.ts'
 import type { AuditView } from '../src/database/audit.ts'
-import { verifyLedger } from '../src/verify/verify.ts'
 import {
   CHAT_PATH,
-  type ChatVendor,
   chunk,
   faultModel,
   STREAM_HEADERS,
@@ -17,15 +14,14 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { startGateway } from './gateway.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
 const HIT = 300n
-let vendor: ChatVendor
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  g = await startGateway({
+const vendor = started(startVendor)
+const g = started(() =>
+  startGateway({
     catalog(document: CatalogInput) {
       document.vendors.mock = { baseUrl: vendor.url }
       const model = faultModel(['mock'])
@@ -35,12 +31,8 @@ before(async () => {
       document.models.chosen = { ...model, cache: { ttlSeconds: 60, pricing, keysOnly: true } }
       document.models.forgets = model
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await vendor.close()
-})
+  }),
+)
 beforeEach(() => {
   vendor.calls.length = 0
   vendor.answer = ({ response, body }) => {
@@ -75,9 +67,7 @@ test('the very same request at temperature 0 is answered again without its vendo
   assert.equal((await g.balance(id)).posted, 1_000_000_000n - 50n - HIT)
   assert.equal((await told(await ask(key, { max_tokens: 7 })))[0], 'miss')
   await g.settled()
-  const { database } = g.gateway
-  const { problems } = await verifyLedger(database, storedCatalogs(database))
-  assert.deepEqual(problems, [])
+  assert.deepEqual(await g.problems(), [])
 })
 
 test('a stream is given again as a stream, whole', async () => {
@@ -185,8 +175,8 @@ test('a key may be switched on, for models that say nothing too, or off; the req
   assert.equal(written[0]?.detail.responseCache, true)
   assert.equal((await g.operator('PATCH', `/keys/${next.id}`, { responseCache: 'yes' })).status, 400)
   await g.settled()
-  const charges = await g.gateway.database.query<{ charged: bigint }>(
-    { text: `select charged from usage where account_id = $1 and product = 'chosen' order by id` },
+  const charges = await g.sql<{ charged: bigint }>(
+    `select charged from usage where account_id = $1 and product = 'chosen' order by id`,
     [id],
   )
   assert.deepEqual(
@@ -250,7 +240,7 @@ test('those who ask at once for what will not be kept do not wait for its end', 
     open.push(() => response.end(end))
   }
   const both = [ask(key, { stream: true }), ask(key, { stream: true })].map(async (one) => (await one).text())
-  await until(() => open.length === 2)
+  await until(() => open.length, 2)
   vendor.answer = ({ response }) => response.writeHead(200, STREAM_HEADERS).end(end)
   for (const finish of open) finish()
   await Promise.all(both)

@@ -5,8 +5,9 @@ import OpenAI, { toFile } from 'openai'
 import { type EndpointSpec, exampleBody, isDataEndpoint } from '../src/catalog/endpoint.ts'
 import { accessNameOf } from '../src/catalog/endpoint-access.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { testGateway } from './gateway.ts'
+import { testGateway, WITH_EXTENSIONS } from './gateway.ts'
 import { connect } from './mcp/client.ts'
+import { openSocket } from './socket-client.ts'
 import { until } from './until.ts'
 
 interface Made {
@@ -36,7 +37,10 @@ async function makeAll(key: string): Promise<Record<string, string[]>> {
   const stored = await openai.responses.create({ model: 'alpha-5.4', input: 'A secret.', store: true })
   const later = await openai.responses.create({ model: 'alpha-5.4', input: 'A secret.', background: true })
   const conversation = await openai.conversations.create({ metadata: { model: 'alpha-5.4' } })
+  const params = { model: 'beta-haiku-4-5', max_tokens: 10, messages: [{ role: 'user', content: 'A secret.' }] }
+  const messages = await g.call('/v1/messages/batches', key, { requests: [{ custom_id: 'a', params }] })
   return {
+    messages: [((await messages.json()) as { id: string }).id],
     files: [file.id],
     batches: [batch.id],
     jobs: [data.jobId],
@@ -51,7 +55,7 @@ const kept = ENDPOINTS.filter(
   (spec) => spec.path.includes('{id}') && !isDataEndpoint(spec) && !spec.id.startsWith('models'),
 )
 
-for (const models of [['siteanalytics'], ['beta-haiku-4-5', 'alpha-image-2'], []])
+for (const models of [['siteanalytics'], ['beta-haiku-4-5', 'alpha-image-2'], [], ['alpha-5.4', 'videogen-2.0']])
   test(`a key restricted to [${models}] finds nothing that another application made, at any address`, async () => {
     const { key } = await g.key(made.id, { models })
     const wrong: string[] = []
@@ -69,7 +73,7 @@ for (const models of [['siteanalytics'], ['beta-haiku-4-5', 'alpha-image-2'], []
             wrong.push(`${method} ${url}: ${answer.status} ${told}`)
         }
     }
-    for (const list of ['/v1/files', '/v1/batches', '/v1/jobs']) {
+    for (const list of ['/v1/files', '/v1/batches', '/v1/messages/batches', '/v1/jobs']) {
       const { data } = (await (await g.call(list, key)).json()) as { data: unknown[] }
       if (data.length > 0) wrong.push(`${list}: ${JSON.stringify(data)}`)
     }
@@ -81,30 +85,39 @@ for (const models of [['siteanalytics'], ['beta-haiku-4-5', 'alpha-image-2'], []
       for (const id of ids[one]!) assert.equal((await g.call(`/v1/${one}/${id}`, made.key)).status, 200, one)
   })
 
-test('a key goes on from no response or conversation that was made with a model it may not use', async () => {
-  const { key } = await g.key(made.id, { models: ['alpha-5.5'] })
+test('a restricted key goes on from no response or conversation that another key made', async () => {
   const [response] = ids.responses!
   const [conversation] = ids.conversations!
+  const input = 'What did I say?'
   g.sandbox.seen.clear()
-  for (const over of [{ previous_response_id: response }, { conversation }]) {
-    const body = { model: 'alpha-5.5', input: 'What did I say?', ...over }
-    const answer = await g.call('/v1/responses', key, body)
-    assert.ok(!answer.ok, JSON.stringify(over))
-    assert.match(await answer.text(), /not found/i)
-    assert.equal(g.sandbox.seen.requests, 0)
-    const both = await g.key(made.id, { models: ['alpha-5.4', 'alpha-5.5'] })
-    assert.equal((await g.call('/v1/responses', both.key, body)).status, 200, 'one that may use both goes on')
-    g.sandbox.seen.clear()
+  for (const models of [['alpha-5.5'], ['alpha-5.4', 'alpha-5.5']]) {
+    const { key } = await g.key(made.id, { models })
+    const refused = async (path: string, over: object) => {
+      const answer = await g.call(path, key, { model: models[0], input, ...over })
+      assert.ok(!answer.ok, JSON.stringify(over))
+      assert.match(await answer.text(), /not found/i)
+    }
+    for (const over of [{ previous_response_id: response }, { conversation }]) await refused('/v1/responses', over)
+    await refused('/v1/responses/compact', { previous_response_id: response })
+    const socket = await openSocket(`${g.url}/v1/responses`, { key })
+    socket.send({ type: 'response.create', model: models[0], input, previous_response_id: response })
+    assert.match(JSON.stringify(await socket.next('error')), /not found/i)
+    socket.ws.close()
   }
+  assert.equal(g.sandbox.seen.requests, 0)
+  for (const over of [{ previous_response_id: response }, { conversation }])
+    assert.equal((await g.call('/v1/responses', made.key, { model: 'alpha-5.4', input, ...over })).status, 200)
 })
 
-test('a restricted key sees what it may use and what it made', async () => {
+test('a restricted key sees what it made', async () => {
   const video = await g.key(made.id, { models: ['videogen-2.0'] })
-  assert.equal((await g.call(`/v1/jobs/${ids.jobs![0]}`, video.key)).status, 200)
+  const job = await g.call('/v1/video/seedance', video.key, { model: 'videogen-2.0', prompt: 'a lighthouse' })
+  const { jobId } = ((await job.json()) as { data: { jobId: string } }).data
+  assert.equal((await g.call(`/v1/jobs/${jobId}`, video.key)).status, 200)
   const { data } = (await (await g.call('/v1/jobs', video.key)).json()) as { data: { id: string }[] }
   assert.deepEqual(
     data.map(({ id }) => id),
-    ids.jobs,
+    [jobId],
   )
   const file = await upload(video.key)
   assert.deepEqual(
@@ -119,9 +132,12 @@ test('a restricted key sees what it may use and what it made', async () => {
   )
   assert.ok((await client(made.key).files.list()).data.length >= 2, 'a key without a restriction sees all')
   assert.equal((await client(video.key).files.delete((await upload(video.key)).id)).deleted, true)
+  // The next test counts what reaches vendors.
+  await until(async () => (await client(video.key).batches.retrieve(batch.id)).status, /completed|failed/)
+  await until(async () => (await g.call(`/v1/jobs/${jobId}`, video.key)).text(), /"status":"(?:COMPLETED|FAILED)"/)
 })
 
-test('no tool answers that is not offered to the key, however it is called', async () => {
+test('no tool answers that is not offered to the key, however it is called', WITH_EXTENSIONS, async () => {
   const all = await connect(g.url, made.key, { path: '/mcp' })
   const { tools } = await all.listTools()
   await all.close()
@@ -147,7 +163,10 @@ test('no tool answers that is not offered to the key, however it is called', asy
   }
   await own.close()
   assert.deepEqual(wrong, [])
-  assert.equal(g.sandbox.seen.requests, 0)
+  assert.deepEqual(
+    g.sandbox.seen.calls.map(({ method, url }) => `${method} ${url}`),
+    [],
+  )
 })
 
 // Keys that may use certain endpoints only.
@@ -205,32 +224,36 @@ test('a key for two models and one endpoint lists those models, and quotes by th
   assert.equal(other.status, 403)
 })
 
-test('tools, batches and the background know the endpoints of a key, and so does the key that replaces it', async () => {
-  const { id, key } = await keyFor(['batches', 'responses'])
-  const own = await connect(g.url, key)
-  const offered = (await own.listTools()).tools.map(({ name }) => name)
-  assert.ok(offered.includes('get_balance'))
-  assert.ok(!offered.includes('ask_model') && !offered.includes('get_video') && !offered.includes('website_visits'))
-  g.sandbox.seen.clear()
-  for (const [name, args] of [
-    ['ask_model', { model: 'alpha-5.4', prompt: 'Hi.' }],
-    ['website_visits', { keys: 'example.com' }],
-  ] as const) {
-    const answer = await own.callTool({ name, arguments: args })
-    assert.equal(answer.isError, true)
-    assert.match(JSON.stringify(answer.content), /may not use the endpoint/)
-  }
-  await own.close()
-  // Of what has no endpoint of its own, it sees what it made.
-  assert.deepEqual((await client(key).files.list()).data, [])
-  const file = await upload(key)
-  const order = { completion_window: '24h', input_file_id: file.id }
-  const refused = await g.call('/v1/batches', key, { ...order, endpoint: '/v1/chat/completions' })
-  assert.equal(refused.status, 403)
-  assert.equal(g.sandbox.seen.requests, 0)
-  const rotated = await g.operator<{ endpoints: string[] }>('POST', `/keys/${id}/rotate`, {})
-  assert.deepEqual(rotated.data.endpoints, ['batches', 'responses'])
-})
+test(
+  'tools, batches and the background know the endpoints of a key, and so does the key that replaces it',
+  WITH_EXTENSIONS,
+  async () => {
+    const { id, key } = await keyFor(['batches', 'responses'])
+    const own = await connect(g.url, key)
+    const offered = (await own.listTools()).tools.map(({ name }) => name)
+    assert.ok(offered.includes('get_balance'))
+    assert.ok(!offered.includes('ask_model') && !offered.includes('get_video') && !offered.includes('website_visits'))
+    g.sandbox.seen.clear()
+    for (const [name, args] of [
+      ['ask_model', { model: 'alpha-5.4', prompt: 'Hi.' }],
+      ['website_visits', { keys: 'example.com' }],
+    ] as const) {
+      const answer = await own.callTool({ name, arguments: args })
+      assert.equal(answer.isError, true)
+      assert.match(JSON.stringify(answer.content), /may not use the endpoint/)
+    }
+    await own.close()
+    // Of what has no endpoint of its own, it sees what it made.
+    assert.deepEqual((await client(key).files.list()).data, [])
+    const file = await upload(key)
+    const order = { completion_window: '24h', input_file_id: file.id }
+    const refused = await g.call('/v1/batches', key, { ...order, endpoint: '/v1/chat/completions' })
+    assert.equal(refused.status, 403)
+    assert.equal(g.sandbox.seen.requests, 0)
+    const rotated = await g.operator<{ endpoints: string[] }>('POST', `/keys/${id}/rotate`, {})
+    assert.deepEqual(rotated.data.endpoints, ['batches', 'responses'])
+  },
+)
 
 test('work that waits is done only while its key may use the endpoint', async () => {
   const { id, key } = await keyFor(['responses'])
@@ -291,4 +314,31 @@ test('a key for one endpoint reads no job that another key ordered there', async
     (await listed()).data.map(({ id }) => id),
     [data.jobId],
   )
+})
+
+test('a key that is bound to addresses is refused from every other, also when it is known already', async () => {
+  for (const [ranges, status] of [
+    [['10.0.0.0/8', '2001:db8::/32'], 403],
+    [['127.0.0.0/8', '::1'], 200],
+  ] as const) {
+    const { key, keyId } = await g.key(made.id)
+    await g.sql('update api_key set ip_ranges = $2 where id = $1', [keyId, [...ranges]])
+    for (const turn of [1, 2, 3]) {
+      const answer = await g.call('/v1/models', key)
+      assert.equal(answer.status, status, `${ranges}, call ${turn}`)
+      assert.equal(/may not be used from your address/.test(await answer.text()), status === 403)
+    }
+  }
+})
+
+test('a key is refused from the moment at which it ends', async () => {
+  for (const [end, status] of [
+    ['1 hour', 200],
+    ['-1 second', 401],
+  ] as const) {
+    const { key, keyId } = await g.key(made.id)
+    const statement = { text: 'update api_key set expires_at = now() + $2::interval where id = $1' }
+    await g.gateway.database.query(statement, [keyId, end])
+    assert.equal((await g.call('/v1/models', key)).status, status)
+  }
 })

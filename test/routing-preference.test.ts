@@ -34,6 +34,7 @@ function addModels(document: any): void {
   }
   document.models.plain = model
   document.models.dear = { ...model, pricing: price('1000', '3000') }
+  document.models.outer = { ...model, traits: { vendorRouting: true }, routes: [{ ...model.routes[1], order: 0 }] }
   document.models.raced = { ...model, routing: { hedgeMs: 50 } }
   const rules = [{ name: 'ruled', when: { headers: { 'x-ruled': 'yes' } }, only: ['north', 'south'] }]
   document.routing = { creditsPerDollar: '100', rules }
@@ -179,10 +180,8 @@ test('of several models those that rules leave no vendor are passed over, and Op
 test('what rules leave is in the attempt log in words, without the names of vendors', async () => {
   assert.equal(await ask({ provider: { only: ['west', 'south'] } }), 'south')
   await g.settled()
-  const [row] = await g.gateway.database.query<{ decided: string[] }>(
-    {
-      text: `select attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`,
-    },
+  const [row] = await g.sql<{ decided: string[] }>(
+    `select attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`,
     [account],
   )
   assert.deepEqual(row?.decided, ['"provider.only" rules out route 1 and leaves route 2, 3.'])
@@ -247,7 +246,7 @@ test('vendors are ordered by their latency, throughput and bounds as they are me
 async function lastDecided(): Promise<string[]> {
   await g.settled()
   const text = `select attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`
-  const [row] = await g.gateway.database.query<{ decided: string[] | null }>({ text }, [account])
+  const [row] = await g.sql<{ decided: string[] | null }>(text, [account])
   return row?.decided ?? []
 }
 
@@ -340,7 +339,7 @@ test('by every rule the first is chosen; when it fails or is silent the next is 
 async function spent(): Promise<{ calls: bigint; charged: bigint }> {
   await g.settled()
   const text = 'select count(*) as calls, coalesce(sum(charged), 0)::bigint as charged from usage where account_id = $1'
-  const [row] = await g.gateway.database.query<{ calls: bigint; charged: bigint }>({ text }, [account])
+  const [row] = await g.sql<{ calls: bigint; charged: bigint }>(text, [account])
   assert.ok(row)
   return row
 }
@@ -390,4 +389,13 @@ test('a response in the background is told its rules in the body', async () => {
     { headers: { 'x-tollgate-regions': 'eu' } },
   )
   assert.equal(answer.status, 400, await answer.text())
+})
+
+test('a vendor that chooses among others gets the provider of the caller as it is, where the model says so', async () => {
+  const provider = { order: ['somebody-else'], quantizations: ['fp8'], allow_fallbacks: false }
+  assert.equal(await ask({ model: 'outer', provider }), 'south')
+  assert.deepEqual(vendors.south.sent.at(-1)?.provider, provider)
+  // Elsewhere it is for this gateway.
+  assert.equal(await ask({ provider: { order: ['south'] } }), 'south')
+  assert.equal(vendors.south.sent.at(-1)?.provider, undefined)
 })

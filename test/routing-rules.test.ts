@@ -45,7 +45,7 @@ const g = testGateway(
     },
   },
   async () => {
-    ;({ key, keyId, id: account } = await g.account())
+    ;({ key, keyId, id: account } = await g.account({ credits: 10_000_000_000n }))
   },
 )
 
@@ -64,10 +64,8 @@ async function ask(body: object, headers: Record<string, string> = {}): Promise<
 
 async function last(): Promise<{ product: string; charged: bigint; decided: string[] | null } | undefined> {
   await g.settled()
-  const [row] = await g.gateway.database.query<{ product: string; charged: bigint; decided: string[] | null }>(
-    {
-      text: `select product, charged, attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`,
-    },
+  const [row] = await g.sql<{ product: string; charged: bigint; decided: string[] | null }>(
+    `select product, charged, attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`,
     [account],
   )
   return row

@@ -1,6 +1,7 @@
-// What `npm test` runs: one real Postgres for the whole run, then node's test runner over every test file, or over those
-// whose path contains one of the arguments (or matches it as a glob). With --long, what `npm run test:long` runs: the files
-// called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one.
+// What `npm test` runs: one real Postgres for the whole run, then node's test runner over the quick tier, or over those files of any tier whose
+// path contains one of the arguments (or matches it as a glob). With --full, what `npm run test:full` runs: the other files. With --long, what
+// `npm run test:long` runs: the files called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one. With
+// --no-extensions: the tests of the core, or those of the files that are named, by gateways with no extension; --full does that at its end, too.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import {
@@ -21,8 +22,9 @@ import { join, matchesGlob, relative, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { startEmbedded } from '../src/postgres/embedded.ts'
-import { SERVER_VARIABLE } from './database.ts'
+import { startEmbedded } from '../src/database/server/embedded.ts'
+import { writeClients } from './clients/write.ts'
+import { EXTENSIONS_OFF_VARIABLE, SERVER_VARIABLE } from './database.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'
@@ -31,26 +33,66 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
 const ABANDONED_AFTER_MS = 60_000
 const REMOVAL_TRIES = 10
-const PROGRESS_EVERY_MS = 30_000
+const PROGRESS_EVERY_MS = 10_000
+/** With --beside-load: processes that do nothing and keep every processor busy, as many as this for each. */
+const LOAD_PER_PROCESSOR = 2
+
+/** A test that imports one of these, even through another file in test/, starts a gateway, a database or a browser: it is in the full tier. */
+const STARTERS = [
+  ...['test/gateway.ts', 'test/database.ts', 'test/chaos/gateway-process.ts', 'test/browser/chromium.ts'],
+  'src/database/server/embedded.ts',
+]
+/** Those that are in the quick tier all the same. */
+const QUICK = [
+  // The contract of both documents.
+  ...['test/contract*.test.ts', 'test/{api-paths,data,images,video,unknown-model}.test.ts'],
+  // Money: the models, the engine, how calls end.
+  ...[
+    'test/*-model.test.ts',
+    'src/ledger/*.test.ts',
+    'src/extensions/sales/payments.test.ts',
+    'test/{endings,one-path,extras-priced,price-media}.test.ts',
+  ],
+  // Access: roles, keys, limits.
+  ...['src/operator/{roles,audit}.test.ts', 'test/{restricted-keys,test-keys,account-status}.test.ts'],
+  ...['src/admission/*.test.ts', 'test/{budgets,outbound}.test.ts', 'src/cli/{call,login}.test.ts'],
+  // Streams, and what goes wrong with vendors and callers.
+  ...['test/stream-order.test.ts', 'test/faults/{broken,carry,leaving,silence,usage,why}.test.ts'],
+  ...['src/database/*.test.ts', 'src/catalog/store.test.ts', 'src/jobs/job-table.test.ts', 'src/reports/*.test.ts'],
+  // In a browser: a newcomer's first call, a customer's purchase, an operator who finds why a call failed.
+  'test/browser/{first-day,nothing-to-paid,why}.test.ts',
+]
+
+/** With --no-extensions: what starts gateways and has to pass with every extension switched off. `npm run test:full` runs these so, too. */
+const CORE = [
+  // The contract, and streams.
+  ...['test/{contract,analytics-contract,api-paths,data,images,completions,embeddings}.test.ts'],
+  ...['test/{text-streams,text-whole,text-formats}.test.ts'],
+  // Money, limits, keys.
+  ...['test/{endings,one-path,extras-priced,price-media,hold-bound,credit-line}.test.ts'],
+  ...['test/{budgets,restricted-keys,account-status,refusals}.test.ts'],
+  // Jobs.
+  ...['test/{video,openai-videos,work,deliveries}.test.ts'],
+]
 
 interface Suite {
   readonly globs: readonly string[]
   readonly processesAtOnce: number
   /** Each loads the gateway once for all of its files. */
   readonly filesPerProcess: number
-  /** A guard against a run that hangs; no process comes near it. */
-  readonly processMsMax: number
+  /** A guard against tests that hang; none comes near it. */
+  readonly testMsMax: number
 }
 const ORDINARY: Suite = {
   globs: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
   // More than there are processors: a file often waits, for its database or for a vendor that is slow on purpose.
   processesAtOnce: 3 * availableParallelism(),
   filesPerProcess: 8,
-  processMsMax: 1_800_000,
+  testMsMax: 600_000,
 }
 const LONG: Suite = {
   ...{ globs: ['test/**/*.long.ts'], processesAtOnce: 1, filesPerProcess: 1 },
-  processMsMax: 3_600_000,
+  testMsMax: 3_600_000,
 }
 /** What a test says that looks at its process or changes it: it is alone in its process. */
 const ALONE =
@@ -58,13 +100,33 @@ const ALONE =
 
 function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
   const files = globSync(globs, { cwd: ROOT }).sort()
-  if (patterns.length === 0) return files
+  if (patterns.length === 0 && values['no-extensions'])
+    return files.filter((file) => CORE.some((glob) => matchesGlob(file, glob)))
+  if (patterns.length === 0) return values.long ? files : files.filter((file) => isQuick(file) !== values.full)
   return files.filter((file) =>
     patterns.some((pattern) => {
       const path = relative(ROOT, resolve(pattern))
       return file.includes(pattern) || file === path || matchesGlob(file, pattern)
     }),
   )
+}
+
+/** Those that are in the full tier all the same: they start processes of their own, and measure memory. */
+const FULL = ['test/left-behind.test.ts', 'src/protocols/media/openai-images/memory.test.ts']
+
+const isQuick = (file: string) =>
+  !FULL.includes(file) && (!isStarter(file) || QUICK.some((glob) => matchesGlob(file, glob)))
+
+const known = new Map(STARTERS.map((file) => [file, true]))
+function isStarter(file: string): boolean {
+  const isKnown = known.get(file)
+  if (isKnown !== undefined) return isKnown
+  known.set(file, false)
+  if (!file.startsWith('test/') && !file.endsWith('.test.ts')) return false
+  const imports = readFileSync(join(ROOT, file), 'utf8').matchAll(/ from '(\.[^']+)'/g)
+  const found = [...imports].some(([, path = '']) => isStarter(join(file, '..', path)))
+  known.set(file, found)
+  return found
 }
 
 /** In the order in which they were mounted; nothing where the system does not tell. */
@@ -182,41 +244,61 @@ interface Running {
  * hooks. Neighbours come into different processes, since they take about as long. Files with a browser or with processes that end take the longest, so
  * they start first.
  */
-async function groupFiles(files: readonly string[], { filesPerProcess }: Suite, directory: string): Promise<string[]> {
+async function groupFiles(files: readonly string[], suite: Suite, directory: string): Promise<string[]> {
   const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')))
   const alone = files.filter((_, at) => ALONE.test(texts[at] ?? ''))
-  const shared = files.filter((file) => !alone.includes(file))
+  // Files that share a gateway are in one process.
+  const sharing = files.filter((file, at) => texts[at]?.includes('isShared: true') && !alone.includes(file))
+  const shared = files.filter((file) => !alone.includes(file) && !sharing.includes(file))
   const isLong = (file: string) => /\/browser\/|workers|crash/.test(file)
   const sorted = [...shared.filter(isLong), ...shared.filter((file) => !isLong(file))]
-  const count = Math.ceil(sorted.length / filesPerProcess)
+  const count = Math.ceil(sorted.length / suite.filesPerProcess)
   const groups = Array.from({ length: count }, (_, group) => sorted.filter((_, at) => at % count === group))
   await mkdir(directory)
   return Promise.all(
-    [...groups, ...alone.map((file) => [file])].map(async (group, at) => {
+    [...groups, ...(sharing.length > 0 ? [sharing] : []), ...alone.map((file) => [file])].map(async (group, at) => {
       // They are started in the order of their names.
       const path = join(directory, `group-${String(at + 1).padStart(3, '0')}.mjs`)
-      await writeFile(path, groupOf(group))
+      await writeFile(path, groupOf(group, suite))
       return path
     }),
   )
 }
 
-function groupOf(files: readonly string[]): string {
+function groupOf(files: readonly string[], { testMsMax }: Suite): string {
   const addresses = Object.fromEntries(files.map((file) => [file, pathToFileURL(join(ROOT, file)).href]))
-  return `import { runGroup } from '${pathToFileURL(join(ROOT, 'test/group.ts'))}'\nawait runGroup(${JSON.stringify(addresses)})\n`
+  return `import { runGroup } from '${pathToFileURL(join(ROOT, 'test/group.ts'))}'\nawait runGroup(${JSON.stringify(addresses)}, ${testMsMax})\n`
 }
 
-function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<number> {
+interface Counted {
+  readonly passed: number
+  readonly failed: number
+}
+
+async function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<Counted> {
+  const counts = join(env.TMPDIR ?? '', 'counts.json')
   const settings = [
-    ...['--test', `--test-concurrency=${suite.processesAtOnce}`, `--test-timeout=${suite.processMsMax}`],
-    '--test-reporter=spec',
+    ...[
+      '--test',
+      `--test-concurrency=${suite.processesAtOnce}`,
+      `--test-timeout=${suite.testMsMax * suite.filesPerProcess}`,
+    ],
+    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+    ...[`--test-reporter=${join(ROOT, 'test', 'counts.ts')}`, `--test-reporter-destination=${counts}`],
   ]
   const tests = spawn(process.execPath, [...settings, ...files], { cwd: ROOT, stdio: 'inherit', env })
+  const load = Array.from({ length: values['beside-load'] ? LOAD_PER_PROCESSOR * availableParallelism() : 0 }, () =>
+    spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
+  )
   signal.addEventListener('abort', () => tests.kill(signal.reason as NodeJS.Signals))
-  return new Promise<number>((done, fail) => {
+  const code = await new Promise<number>((done, fail) => {
     tests.once('error', fail)
     tests.once('close', (code) => done(code ?? 1))
-  })
+  }).finally(() => load.map((busy) => busy.kill('SIGKILL')))
+  const { passed, failed } = JSON.parse(
+    (await readFile(counts, 'utf8').catch(() => '')) || '{"passed":0,"failed":0}',
+  ) as Counted
+  return { passed, failed: code === 0 ? failed : Math.max(1, failed) }
 }
 
 async function run(files: readonly string[], suite: Suite): Promise<number> {
@@ -242,15 +324,17 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
         ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection), TOLLGATE_TEST_ENDED: ended },
         // Hundreds of processes load the same modules: each is compiled once.
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
+        ...(values['no-extensions'] ? { [EXTENSIONS_OFF_VARIABLE]: 'all' } : {}),
       }
       const grouped = await groupFiles(files, suite, join(directory, 'groups'))
       const progress = new Progress(files, ended)
-      const code = await runTests(grouped, suite, { env, signal: interrupted.signal })
-      const left = progress.stop()
+      const { passed, failed } = await runTests(grouped, suite, { env, signal: interrupted.signal })
+      const unfinished = progress.stop()
+      const left = interrupted.signal.aborted ? [] : unfinished
       if (values.times) console.log(progress.longest())
-      if (left.length === 0 || interrupted.signal.aborted) return code
-      console.error(`These files did not come to their end:\n${left.join('\n')}`)
-      return code || 1
+      if (left.length > 0) console.error(`These files did not come to their end:\n${left.join('\n')}`)
+      console.log(`${passed} passed, ${failed + left.length} failed`)
+      return failed + left.length === 0 ? 0 : 1
     } finally {
       await server.stop()
     }
@@ -260,7 +344,10 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
 }
 
 const { values, positionals } = parseArgs({
-  options: { long: { type: 'boolean' }, times: { type: 'boolean' } },
+  options: {
+    ...{ full: { type: 'boolean', default: false }, long: { type: 'boolean' } },
+    ...{ times: { type: 'boolean' }, 'beside-load': { type: 'boolean' }, 'no-extensions': { type: 'boolean' } },
+  },
   allowPositionals: true,
 })
 const suite = values.long ? LONG : ORDINARY
@@ -269,4 +356,11 @@ if (files.length === 0) {
   console.error(`No test file matches ${positionals.join(' ') || suite.globs.join(' ')}.`)
   process.exit(1)
 }
-process.exit(await run(files, suite))
+await writeClients()
+const failed = await run(files, suite)
+// The core stands without its extensions, or the full tier fails.
+const bare =
+  values.full && positionals.length === 0
+    ? spawnSync(process.execPath, [import.meta.filename, '--no-extensions'], { stdio: 'inherit' }).status
+    : 0
+process.exit(failed || bare || 0)

@@ -8,6 +8,7 @@ import { testGateway } from './gateway.ts'
 
 const g = testGateway({}, async () => {
   account = (await g.account()).id
+  await own(account, 'example.com')
   token = await newToken(`/accounts/${account}/tokens`)
   operatorToken = await newToken('/tokens')
 })
@@ -42,7 +43,9 @@ const filtered = async (filter: string) => {
   const { status, body } = await scim('GET', `/Users?filter=${encodeURIComponent(filter)}`)
   return status === 200 ? (body.Resources as Json[]).map(({ userName }) => userName) : status
 }
-const rows = (text: string, values: unknown[] = []) => g.gateway.database.query({ text }, values as never[])
+const own = (id: string, domain: string) =>
+  rows('insert into account_domain (account_id, domain) values ($1, $2)', [id, domain])
+const rows = (text: string, values: unknown[] = []) => g.sql(text, values as never[])
 
 test('a person is made, found, changed, deactivated, let in again and deleted', async () => {
   const email = person()
@@ -214,7 +217,9 @@ test('where no more groups or members have room, members still leave', async () 
 })
 
 test('teams are of the account: another’s group of that name, and one of the gateway, reach nobody in them', async () => {
-  const other = await newToken(`/accounts/${(await g.account()).id}/tokens`)
+  const { id } = await g.account()
+  await own(id, 'example.com')
+  const other = await newToken(`/accounts/${id}/tokens`)
   const team = await newTeam('Own')
   await change(team, { scimGroup: 'Own' })
   for (const by of [other, operatorToken]) {
@@ -243,7 +248,8 @@ test('somebody who belongs to others is not taken over', async () => {
   const id = await create(email)
   // Joining needs their consent; their e-mail address is theirs; what another directory does not know is not there.
   const taken = await scim('POST', '/Users', { userName: email }, theirs)
-  assert.deepEqual([taken.status, taken.body.scimType], [409, 'uniqueness'])
+  const unknown = await scim('POST', '/Users', { userName: person() }, theirs)
+  assert.deepEqual([taken.status, taken.body], [403, unknown.body], 'the same answer as for an address without a login')
   assert.equal((await scim('GET', `/Users/${id}`, undefined, theirs)).status, 404)
   await rows('insert into membership (account_id, person_id, role) values ($1, $2, $3)', [other, id, 'member'])
   for (const by of [token, theirs]) {
@@ -267,7 +273,8 @@ test('a new e-mail address takes the old ways in with it, and a domain of others
   const provider = `insert into login_provider (id, name, issuer, client_id, scopes, groups_claim) values ('corp', 'Corp', 'https://corp.example', 'c', '{}', 'groups')`
   await rows(provider)
   await rows(`insert into login_domain (domain, provider_id) values ('corp.example', 'corp')`)
-  assert.equal((await scim('POST', '/Users', { userName: 'ceo@corp.example' })).status, 409)
+  assert.equal((await scim('POST', '/Users', { userName: 'ceo@corp.example' })).status, 403)
+  assert.equal((await scim('PUT', `/Users/${id}`, { userName: 'ceo@corp.example' })).status, 403)
 })
 
 test('those who run the gateway come from the gateway’s own directory', async () => {

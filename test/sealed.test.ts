@@ -8,7 +8,6 @@ import { pruneBackground } from '../src/background/responses.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
-import type { ChatVendor } from './faults/chat-vendor.ts'
 import {
   chatBody,
   chunk,
@@ -21,24 +20,23 @@ import {
   usageChunk,
   wholeAnswer,
 } from './faults/chat-vendor.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { startGateway, testGateway } from './gateway.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
 const ASKED = 'heliotrope-question'
 const ANSWERED = 'heliotrope-answer'
 
-let vendor: ChatVendor
-let g: TestGateway
 /** The vendor ends its answers when this resolves. */
 let going = Promise.withResolvers<void>()
+const vendor = started(startVendor)
+const g = testGateway(() => ({
+  catalog(document: any) {
+    document.vendors.mock = { baseUrl: vendor.url }
+    document.models[MODEL] = { ...faultModel(['mock']), clientFormats: ['openai-chat', 'openai-responses'] }
+  },
+}))
 before(async () => {
-  vendor = await startVendor()
-  g = await startGateway({
-    catalog(document: any) {
-      document.vendors.mock = { baseUrl: vendor.url }
-      document.models[MODEL] = { ...faultModel(['mock']), clientFormats: ['openai-chat', 'openai-responses'] }
-    },
-  })
   vendor.answer = async ({ response, body, prompt }) => {
     const { stream } = JSON.parse(body) as { stream?: boolean }
     if (!stream) {
@@ -51,12 +49,7 @@ before(async () => {
     response.end(chunk('', 'stop') + usageChunk(usage(10, 5)) + DONE)
   }
 })
-after(async () => {
-  going.resolve()
-  await g.settled()
-  await g.close()
-  await vendor.close()
-})
+after(() => going.resolve())
 
 /** Tables in which one of the words stands, as it is or as Postgres and JSON write bytes. */
 async function readable(...words: string[]): Promise<string[]> {
@@ -94,7 +87,7 @@ const background = async (key: string, over: object = {}) => {
   return /"id":"(resp_bg\w+)"/.exec(text)![1]!
 }
 const retrieve = async (key: string, id: string) => (await (await g.call(`/v1/responses/${id}`, key)).json()) as any
-const ended = (key: string, id: string) => until(async () => (await retrieve(key, id)).status === 'completed')
+const ended = (key: string, id: string) => until(async () => (await retrieve(key, id)).status, 'completed')
 const rowsOf = async (id: string) => {
   const { database } = g.gateway
   const tables = [
@@ -158,11 +151,7 @@ test('answers to Idempotency-Keys and lines of batches are not readable in the d
   })
   await until(async () => (await client.batches.retrieve(batch.id)).request_counts!.completed === 1)
   assert.deepEqual(await readable(ASKED, ANSWERED), [])
-  const account = (
-    await g.gateway.database.query<{ account_id: string }>({ text: 'select account_id from batch where id = $1' }, [
-      batch.id,
-    ])
-  )[0]!
+  const account = (await g.sql<{ account_id: string }>('select account_id from batch where id = $1', [batch.id]))[0]!
   const shown = await g.operator<any>(
     'GET',
     `/accounts/${account.account_id}/batches/${batch.id}/lines?outcome=completed`,
@@ -172,7 +161,7 @@ test('answers to Idempotency-Keys and lines of batches are not readable in the d
     [['0', 200]],
   )
   going.resolve()
-  await until(async () => (await client.batches.retrieve(batch.id)).status === 'completed')
+  await until(async () => (await client.batches.retrieve(batch.id)).status, 'completed')
   const { output_file_id } = await client.batches.retrieve(batch.id)
   const results = (await (await client.files.content(output_file_id!)).text()).trim().split('\n')
   assert.equal(results.length, 2)
@@ -189,7 +178,7 @@ test('what a killed process left of a deleted response is swept, and what still 
   const runs = await background(key, { input: `${ASKED} slow` })
   const stays = await background(key)
   await ended(key, stays)
-  await until(async () => (await rowsOf(runs)).idempotency === 1)
+  await until(async () => (await rowsOf(runs)).idempotency, 1)
   // Killed after the first of the statements that delete a response.
   await database.query({ text: 'delete from background where id = any($1)' }, [[gone, runs]])
   assert.equal((await rowsOf(gone)).idempotency, 1)
@@ -226,7 +215,7 @@ test('what was encrypted under another secret is said to be unreadable, is not b
       other.seal(place(asked, 'request'), JSON.stringify({ model: MODEL, input: ASKED })),
     ],
   )
-  await until(async () => (await rowOf(asked)).status === 'failed')
+  await until(async () => (await rowOf(asked)).status, 'failed')
   for (const id of [answered, asked]) {
     const shown = await retrieve(key, id)
     assert.deepEqual([shown.id, shown.status, shown.error.code], [id, 'failed', 'server_error'])
@@ -239,9 +228,7 @@ test('what was encrypted under another secret is said to be unreadable, is not b
 })
 
 const rowOf = async (id: string) =>
-  (
-    await g.gateway.database.query<{ status: string }>({ text: 'select status from background where id = $1' }, [id])
-  )[0]!
+  (await g.sql<{ status: string }>('select status from background where id = $1', [id]))[0]!
 
 test('a response in the background that its vendor keeps is deleted there too; where the vendor refuses, it is logged and gone here', async () => {
   const deleted: string[] = []
@@ -272,16 +259,14 @@ test('a response in the background that its vendor keeps is deleted there too; w
       const made = await own.call('/v1/responses', key, { model: 'alpha-5.4', input: 'Hello', background: true })
       const { id } = (await made.json()) as { id: string }
       const read = async () => (await (await own.call(`/v1/responses/${id}`, key)).json()) as { status: string }
-      await until(async () => (await read()).status === 'completed')
+      await until(async () => (await read()).status, 'completed')
       const before = deleted.length
       const answer = await own.call(`/v1/responses/${id}`, key, undefined, { method: 'DELETE' })
       assert.equal(answer.status, 200)
       assert.deepEqual(await answer.json(), { id, object: 'response', deleted: true })
       assert.ok(deleted.length > before)
       assert.match(deleted.at(-1) ?? '', /\/responses\/resp_vendor1$/)
-      const kept = await own.gateway.database.query({ text: 'select 1 from vendor_object where account_id = $1' }, [
-        account,
-      ])
+      const kept = await own.sql('select 1 from vendor_object where account_id = $1', [account])
       assert.equal(kept.length, 0)
       const told = lines.filter((line) => JSON.stringify(line).includes('a deleted response stays at its vendor'))
       assert.equal(told.length, tries - 1)

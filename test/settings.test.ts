@@ -48,17 +48,8 @@ test('a variable that looks like a setting and is none gets a warning with the n
   assert.match(far!, /ignored; docs\/reference\/configuration\.md lists the settings/)
 })
 
-test('a setting by its old name is refused with the new one', () => {
-  for (const [old, name] of [
-    ['TOLLGATE_DEFAULT_MODEL', 'TOLLGATE_FILL_DEFAULT_MODEL'],
-    ['TOLLGATE_SHED_LAG_MS', 'TOLLGATE_OVERLOAD_LAG_MS'],
-    ['TOLLGATE_ASSET_DAYS', 'TOLLGATE_RETENTION_ASSET_DAYS'],
-    ['TOLLGATE_REFUSAL_DAYS', 'TOLLGATE_RETENTION_REJECTED_DAYS'],
-    ['TOLLGATE_USAGE_MONTHS', 'TOLLGATE_RETENTION_USAGE_MONTHS'],
-  ] as const) {
-    assert.throws(() => readConfig({ [old]: '1' }), new RegExp(`${old}: is called ${name} now`))
-    readConfig({ [name]: name.endsWith('_MS') ? '10' : '1' })
-  }
+test('by default only this machine reaches the gateway', () => {
+  assert.equal(readConfig({}).HOST, '127.0.0.1')
 })
 
 test('the sample values of secret.example.yaml are refused by name, and a sample credential is none', () => {

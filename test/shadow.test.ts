@@ -7,7 +7,7 @@ import type { UnbilledRow } from '../src/reports/views.ts'
 import { startGateway, testGateway } from './gateway.ts'
 import { runs } from './runs.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
-import { until } from './until.ts'
+import { atLeast, until } from './until.ts'
 
 const north = await scriptedVendor('north')
 const south = await scriptedVendor('south')
@@ -85,7 +85,7 @@ const ONE = 15_000_000n
 async function usage(account: string) {
   await g.settled()
   const text = 'select charged, vendor, cost, attempt_log as log from usage where account_id = $1 order by id'
-  return g.gateway.database.query<{ charged: bigint; vendor: string; cost: bigint; log: any }>({ text }, [account])
+  return g.sql<{ charged: bigint; vendor: string; cost: bigint; log: any }>(text, [account])
 }
 
 async function counted(name: string, labels: object): Promise<number> {
@@ -100,7 +100,7 @@ const copies = (outcome: string, product = 'next') => counted('tollgate_shadow_c
 async function noCopy(key: string): Promise<void> {
   const before = await copies('answered')
   await (await ask(key, 'all', { messages: [{ role: 'user', content: 'The last.' }] })).text()
-  await until(async () => (await copies('answered')) === before + 1)
+  await until(() => copies('answered'), before + 1)
   assert.deepEqual(
     south.sent.map(({ messages }) => messages),
     [[{ role: 'user', content: 'The last.' }]],
@@ -120,7 +120,7 @@ for (const stream of [false, true])
     const [before, costBefore] = [await copies('answered'), await counted('tollgate_shadow_cost_credits_total', {})]
     const answer = await ask(key, 'all', { stream, temperature: 0.5, store: true })
     assert.match(await answer.text(), /from north/)
-    await until(async () => (await copies('answered')) === before + 1)
+    await until(() => copies('answered'), before + 1)
     assert.deepEqual([north.sent.length, south.sent.length], [1, 1])
     const { model, store, ...asked } = south.sent[0]!
     const { model: _, store: stored, ...same } = north.sent[0]!
@@ -147,7 +147,7 @@ for (const stream of [false, true])
 test('a vendor of the same model can get the copy', async () => {
   const { key } = await g.account()
   assert.match(await (await ask(key, 'vendor')).text(), /from north/)
-  await until(() => south.sent.length === 1)
+  await until(() => south.sent.length, 1)
 })
 
 const FATES = {
@@ -167,16 +167,16 @@ for (const [fate, script] of Object.entries(FATES))
       rows.map(({ charged, vendor }) => [charged, vendor]),
       [[ONE, 'north']],
     )
-    await until(() => south.sent.length === 1)
-    if ('endless' in script) await until(() => south.aborted === 1)
-    if ('endless' in script || 'status' in script) await until(async () => (await copies('failed')) === failed + 1)
+    await until(() => south.sent.length, 1)
+    if ('endless' in script) await until(() => south.aborted, 1)
+    if ('endless' in script || 'status' in script) await until(() => copies('failed'), failed + 1)
     assert.equal((await g.balance(id)).held, 0n)
   })
 
 test('a dead vendor of copies fails for nobody', async () => {
   const { id, key } = await g.account()
   assert.match(await (await ask(key, 'dead')).text(), /from north/)
-  await until(async () => (await copies('failed', 'gone')) === 1)
+  await until(() => copies('failed', 'gone'), 1)
   assert.deepEqual(
     (await usage(id)).map(({ charged }) => charged),
     [ONE],
@@ -195,7 +195,7 @@ test('the share is drawn by the id of the request', async () => {
     const hash = createHash('sha256').update(`shadow ${id}`).digest()
     if (hash.readUInt32BE() < 2 ** 31) drawn += 1
     // One after the other, because an account has few at once.
-    await until(async () => (await copies('answered')) === before + drawn)
+    await until(() => copies('answered'), before + drawn)
   }
   assert.equal(south.sent.length, drawn)
 })
@@ -206,11 +206,11 @@ test('an account has few copies at once; further ones are dropped, and its calls
   south.script = { headersAfter: gate.promise }
   const dropped = await copies('dropped')
   for (let turn = 0; turn < 6; turn++) assert.match(await (await ask(key, 'all')).text(), /from north/)
-  await until(() => south.sent.length === 4)
+  await until(() => south.sent.length, 4)
   assert.equal((await copies('dropped')) - dropped, 2)
   const answered = await copies('answered')
   gate.resolve()
-  await until(async () => (await copies('answered')) === answered + 4)
+  await until(() => copies('answered'), answered + 4)
 })
 
 test('a thousand copies at a silent vendor take no room from its callers, open no breaker, and what they cost is counted', async () => {
@@ -226,7 +226,7 @@ test('a thousand copies at a silent vendor take no room from its callers, open n
       }),
     )
   // Half of its four places.
-  await until(() => tight.sent.length === 2)
+  await until(() => tight.sent.length, 2)
   assert.equal((await copies('dropped', 'tight')) - dropped, CALLS - 2)
   // Four callers are let in at once: the copies give way.
   const gate = Promise.withResolvers<void>()
@@ -237,7 +237,7 @@ test('a thousand copies at a silent vendor take no room from its callers, open n
   await until(() => tight.sent.length === 6 && tight.aborted >= 2)
   gate.resolve()
   for (const call of calls) assert.match(await (await call).text(), /from tight/)
-  await until(async () => (await copies('failed', 'tight')) >= 2)
+  await until(() => copies('failed', 'tight'), atLeast(2))
   for (const one of g.gateway.hourly) await one.flush()
   const { data } = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled?vendor=tight&product=tight')
   // One row for each credential that was used.
@@ -258,7 +258,7 @@ test('copies that fail open no breaker, put no credential aside and count for no
     tight.script = { status }
     const failed = await copies('failed', 'tight')
     assert.match(await (await ask(key, 'tight')).text(), /from north/)
-    await until(async () => (await copies('failed', 'tight')) === failed + 1)
+    await until(() => copies('failed', 'tight'), failed + 1)
   }
   assert.equal(tight.sent.length, 8, 'each is sent once')
   const after = g.gateway.vendors.health().find(({ name }) => name === 'tight')
@@ -275,7 +275,7 @@ test('what acts, and what goes past the guardrails of the other model, is not co
   await (await ask(key, 'all', { web_search_options: {} })).text()
   await (await ask(key, 'all', { tools: [{ type: 'mcp', server_url: 'https://mcp.example' }] })).text()
   await (await ask(key, 'guarded')).text()
-  await until(async () => (await copies('dropped', 'guarded')) === 1)
+  await until(() => copies('dropped', 'guarded'), 1)
   await noCopy(key)
 })
 
@@ -306,7 +306,7 @@ test('a copy has the placeholders of redaction, and is stored nowhere', async ()
   const answer = await ask(key, 'all', { input: 'Write to ada@example.com.' }, '/v1/responses')
   assert.equal(answer.status, 200)
   await answer.text()
-  await until(() => south.sent.length === 1)
+  await until(() => south.sent.length, 1)
   const sent = JSON.stringify(south.sent[0])
   assert.match(sent, /\[EMAIL_/)
   assert.doesNotMatch(sent, /ada@example|"store":true/)
@@ -318,10 +318,10 @@ test('a shutdown does not wait for copies', async () => {
   south.script = { tokenAfter: new Promise(() => {}) }
   const body = { model: 'plain', messages: HELLO, stream: true }
   await (await own.call('/v1/chat/completions', key, body, { headers: { 'x-shadow': 'all' } })).text()
-  await until(() => south.sent.length === 1)
+  await until(() => south.sent.length, 1)
   await own.settled()
   await own.close()
-  await until(() => south.aborted === 1)
+  await until(() => south.aborted, 1)
 })
 
 test('names that stand for nothing are found when the catalog is checked', () => {

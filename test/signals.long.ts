@@ -96,11 +96,11 @@ async function nothingIsLeft(data: string, tried: string): Promise<void> {
     const found = left(data)
     assert.ok(found.length === 0 || performance.now() < deadlineMs, `${tried}: left over ${JSON.stringify(found)}`)
     return found.length === 0
-  }, 50)
+  })
 }
 
 /** What it said last may be read after it has ended. */
-const hasStopped = ({ output }: { output(): string }) => until(() => /^Stopped\.$/m.test(output()), 20)
+const hasStopped = ({ output }: { output(): string }) => until(() => output(), /^Stopped\.$/m)
 
 /** The next start finds all in order. */
 async function isIntact(data: string): Promise<void> {
@@ -118,7 +118,7 @@ async function measure(): Promise<number> {
   const data = await makeData()
   const beganMs = performance.now()
   const started = begin(NPM, data)
-  await until(started.isReady, 20)
+  await until(started.isReady)
   readyMs = performance.now() - beganMs
   started.kill('SIGTERM', -1)
   await nothingIsLeft(data, 'measured')
@@ -170,7 +170,7 @@ test('npm or a launcher that is killed outright takes the gateway and its Postgr
   const data = await makeData()
   for (const command of [NPM, DIRECT]) {
     const started = begin(command, data)
-    await until(started.isReady, 20)
+    await until(started.isReady)
     started.kill('SIGKILL', 1)
     await nothingIsLeft(data, command.join(' '))
     await hasStopped(started)
@@ -186,7 +186,7 @@ test('several workers end with their gateway, at Ctrl-C and when npm is killed',
     ['SIGKILL', 1],
   ] as const) {
     const started = begin(NPM, data, { TOLLGATE_WORKERS: '2' })
-    await until(started.isReady, 20)
+    await until(started.isReady)
     started.kill(signal, sign)
     await nothingIsLeft(data, signal)
     await hasStopped(started)
@@ -197,7 +197,7 @@ test('a gateway that was started in the background by a script of npm outlives n
   const data = await makeData()
   const script = `${process.execPath} ${LAUNCHER} serve & echo $!; wait`
   const started = begin(['sh', '-c', script], data, { npm_lifecycle_script: script })
-  await until(started.isReady, 20)
+  await until(started.isReady)
   started.kill('SIGKILL', 1)
   const launcher = Number.parseInt(started.output(), 10)
   const url = /API +(\S+)/.exec(started.output())![1]

@@ -51,10 +51,12 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     creditsEach: 1,
   }),
   [`${W5}/geography/aggregated`]: (query) => ({
-    rows: [840, 'DE', 392, 'fr', 'XX', 826].slice(0, Number(query.limit ?? 10)).map((country, at) => ({
-      ...{ country, country_name: `Country ${at}`, share: 0.3 / (at + 1), visits: 900, rank: at + 1 },
-      ...{ average_time: 61.5, pages_per_visit: 2.5, bounce_rate: 0.5 },
-    })),
+    rows: [840, 'DE', 392, 'fr', 'XX', 826]
+      .slice(0, Number(query.limit ?? 10))
+      .map((country, at) => ({
+        ...{ country, country_name: `Country ${at}`, share: 0.3 / (at + 1), visits: 900, rank: at + 1 },
+        ...{ average_time: 61.5, pages_per_visit: 2.5, bounce_rate: 0.5 },
+      })),
     creditsEach: 3,
     meta: { total_count: 6 },
   }),

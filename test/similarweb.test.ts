@@ -1,7 +1,7 @@
 // Site analytics from Similarweb's official API: one credential connects it, a bridge in the catalog maps it, and callers see the contract.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { ANALYTICS } from '../src/catalog/analytics.ts'
 import { bridgeOf, vendorBridge } from '../src/catalog/bridge.ts'
 import { checkDocument } from '../src/catalog/document.ts'
@@ -14,7 +14,8 @@ import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { commandLineOf } from './command-line.ts'
 import { casesOf } from './field-cases.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { SIMILARWEB_KEY, type Similarweb, startSimilarweb } from './similarweb-server.ts'
+import { SIMILARWEB_KEY, startSimilarweb } from './similarweb-server.ts'
+import { started } from './started.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const SITE = 'siteanalytics/websites'
@@ -26,11 +27,7 @@ const UNSERVED = [
   `${SITE}/devices`,
 ]
 
-let vendor: Similarweb
-before(async () => {
-  vendor = await startSimilarweb()
-})
-after(() => vendor.close())
+const vendor = started(startSimilarweb)
 const g = testGateway()
 const commandLine = commandLineOf(() => ({ url: g.url, token: OPERATOR_TOKEN }), {
   SIMILARWEB_API_KEY: SIMILARWEB_KEY,
@@ -355,8 +352,8 @@ test('by data credits: a call is charged what the vendor bills for it, within wh
   }
   assert.deepEqual(charges, ['0.02', '0.01'])
   await g.settled()
-  const [marked] = await g.gateway.database.query<{ calls: bigint }>(
-    { text: 'select count(*) as calls from usage where account_id = $1 and estimated' },
+  const [marked] = await g.sql<{ calls: bigint }>(
+    'select count(*) as calls from usage where account_id = $1 and estimated',
     [id],
   )
   assert.equal(Number(marked?.calls), 1)

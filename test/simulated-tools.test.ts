@@ -1,15 +1,12 @@
 // Towards agents, in every text format: a simulated model calls a tool when it is asked to, once in a conversation unless asked otherwise, and never
 // unasked.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type Sandbox, startSandbox } from '../sandbox/server.ts'
+import { test } from 'node:test'
+import { startSandbox } from '../sandbox/server.ts'
 import { realWorld } from '../src/kernel/world.ts'
+import { started } from './started.ts'
 
-let sandbox: Sandbox
-before(async () => {
-  sandbox = await startSandbox({ world: realWorld })
-})
-after(() => sandbox.close())
+const sandbox = started(() => startSandbox({ world: realWorld }))
 
 const SCHEMA = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const [NAME, ABOUT] = ['get_weather', 'The weather in a city']
@@ -21,6 +18,8 @@ interface Format {
   /** What the answer adds to the conversation, and the calls in it. */
   readonly read: (answer: any) => { turns: any[]; calls: { id?: string; name: string }[] }
   readonly result: (call: { id?: string; name: string }) => any
+  /** Members that demand a call, and this one. */
+  readonly must: readonly object[]
 }
 
 const FORMATS: Record<string, Format> = {
@@ -36,6 +35,7 @@ const FORMATS: Record<string, Format> = {
       return { turns: [message], calls }
     },
     result: ({ id }) => ({ role: 'tool', tool_call_id: id, content: 'rain' }),
+    must: [{ tool_choice: 'required' }, { tool_choice: { type: 'function', function: { name: NAME } } }],
   },
   'openai-responses': {
     path: '/openai/responses',
@@ -49,6 +49,7 @@ const FORMATS: Record<string, Format> = {
       return { turns: output, calls: calls.map((call: any) => ({ id: call.call_id, name: call.name })) }
     },
     result: ({ id }) => ({ type: 'function_call_output', call_id: id, output: 'rain' }),
+    must: [{ tool_choice: 'required' }, { tool_choice: { type: 'function', name: NAME } }],
   },
   'anthropic-messages': {
     path: '/anthropic/v1/messages',
@@ -62,6 +63,7 @@ const FORMATS: Record<string, Format> = {
       return { turns: [{ role: 'assistant', content }], calls }
     },
     result: ({ id }) => ({ role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'rain' }] }),
+    must: [{ tool_choice: { type: 'any' } }, { tool_choice: { type: 'tool', name: NAME } }],
   },
   gemini: {
     path: '/google/v1beta/models/delta-3-pro:generateContent',
@@ -78,16 +80,20 @@ const FORMATS: Record<string, Format> = {
       role: 'user',
       parts: [{ functionResponse: { name, ...(id === undefined ? {} : { id }), response: { weather: 'rain' } } }],
     }),
+    must: [
+      { toolConfig: { functionCallingConfig: { mode: 'ANY' } } },
+      { toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [NAME] } } },
+    ],
   },
 }
 
 for (const [name, format] of Object.entries(FORMATS))
   test(`${name}: a triggered tool is called once in a conversation unless asked otherwise, and no tool unasked`, async () => {
-    async function ask(turns: any[]) {
+    async function ask(turns: any[], members = {}) {
       const response = await fetch(sandbox.url + format.path, {
         method: 'POST',
         headers: { 'content-type': 'application/json', authorization: 'Bearer any', 'anthropic-version': '2023-06-01' },
-        body: JSON.stringify(format.body(turns)),
+        body: JSON.stringify({ ...format.body(turns), ...members }),
       })
       const text = await response.text()
       assert.equal(response.status, 200, text)
@@ -107,10 +113,48 @@ for (const [name, format] of Object.entries(FORMATS))
       )
       const ended = await ask([...turns, ...called.turns, ...called.calls.map(format.result)])
       assert.equal(ended.calls.length, again, trigger)
+      for (const must of format.must) {
+        const { calls } = await ask([...turns, ...called.turns, ...called.calls.map(format.result)], must)
+        assert.equal(calls.length, 1, `${trigger} ${JSON.stringify(must)}`)
+      }
     }
     const [first] = (await ask([format.user('[[tool=no_such_tool]] Oslo?')])).calls
     assert.equal(first, undefined, 'what is not offered is not called')
   })
+
+test('legacy functions are called, whole and in a stream, and their result is used', async () => {
+  const functions = [{ name: NAME, description: ABOUT, parameters: SCHEMA }]
+  const send = async (messages: object[], members: object = {}) => {
+    const response = await fetch(`${sandbox.url}/openai/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'gamma-v4-pro', messages, functions, ...members }),
+    })
+    assert.equal(response.status, 200)
+    return response.text()
+  }
+  const user = { role: 'user', content: 'What is the weather in Oslo?' }
+  const [choice] = JSON.parse(await send([user])).choices
+  assert.equal(choice.finish_reason, 'function_call')
+  assert.equal(choice.message.tool_calls, undefined)
+  assert.equal(choice.message.function_call.name, NAME)
+  assert.match(choice.message.function_call.arguments, /Oslo/)
+  const chunks = [...(await send([user], { stream: true })).matchAll(/^data: (\{.*)$/gm)].map(([, data]) =>
+    JSON.parse(data!),
+  )
+  const called = chunks.map(({ choices }) => choices[0]?.delta.function_call ?? {})
+  assert.equal(called.map(({ name = '' }) => name).join(''), NAME)
+  assert.equal(called.map((one) => one.arguments ?? '').join(''), choice.message.function_call.arguments)
+  assert.ok(chunks.some(({ choices }) => choices[0]?.finish_reason === 'function_call'))
+  const turns = [
+    user,
+    { ...choice.message, reasoning_content: '' },
+    { role: 'function', name: NAME, content: '{"sky":"rain"}' },
+  ]
+  assert.match(JSON.parse(await send(turns)).choices[0].message.content, /get_weather reports sky rain/)
+  assert.ok(JSON.parse(await send(turns, { function_call: { name: NAME } })).choices[0].message.function_call)
+  assert.ok(JSON.parse(await send([user], { function_call: 'none' })).choices[0].message.content)
+})
 
 test('a custom tool of a chat gets text, and ends like any other', async () => {
   const user = { role: 'user', content: '[[tool=shell]] ls -l' }

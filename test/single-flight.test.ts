@@ -2,15 +2,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { storedCatalogs } from '../src/catalog/store.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/meter/kind.ts'
-import { verifyLedger } from '../src/verify/verify.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import {
   CHAT_PATH,
-  type ChatVendor,
   chunk,
   faultModel,
   STREAM_HEADERS,
@@ -19,7 +16,9 @@ import {
   wholeAnswer,
   wholeStream,
 } from './faults/chat-vendor.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { FORMATS, requestTo } from './formats.ts'
+import { startGateway } from './gateway.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
 const FULL = 50n
@@ -37,11 +36,9 @@ const world: World = {
   },
 }
 
-let vendor: ChatVendor
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  g = await startGateway({
+const vendor = started(startVendor)
+const g = started(() =>
+  startGateway({
     world,
     catalog(document: CatalogInput) {
       document.vendors.mock = { baseUrl: vendor.url, onAbort: 'cancel' }
@@ -53,26 +50,22 @@ before(async () => {
       document.models.heard = { ...faultModel(['heard']), cache: { ttlSeconds: 60, pricing } }
       const searches = { unit: 'credits' as const, tiers: [{ input: '1', output: '2', webSearch: '1' }] }
       document.models.searches = { ...base, pricing: searches, cache: { ttlSeconds: 60 } }
-      const vendors: Record<TextProtocolName, string> = {
+      const vendors: Record<ClientFormatName, string> = {
         'openai-chat': 'alpha',
         'openai-responses': 'alpha',
         'anthropic-messages': 'beta',
         gemini: 'google',
       }
-      for (const protocol of TEXT_PROTOCOLS)
+      for (const protocol of CLIENT_FORMATS)
         document.models[`kept-${protocol}`] = {
           ...base,
-          clientFormats: [...TEXT_PROTOCOLS],
+          clientFormats: [...CLIENT_FORMATS],
           routes: [{ vendor: vendors[protocol], protocol }],
           cache: { ttlSeconds: 60 },
         }
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await vendor.close()
-})
+  }),
+)
 let question = 0
 beforeEach(() => {
   question++
@@ -103,9 +96,9 @@ async function takeOff(key: string, more: object = {}) {
   const leaving = new AbortController()
   const leader = ask(key, more, leaving.signal)
   leader.catch(() => undefined)
-  await until(() => vendor.calls.length === 1)
+  await until(() => vendor.calls.length, 1)
   const others = Array.from({ length: OTHERS }, () => ask(key, more))
-  await until(() => waiting - from === OTHERS)
+  await until(() => waiting - from, OTHERS)
   return { leader, others, leave: () => leaving.abort() }
 }
 
@@ -121,7 +114,7 @@ async function rows(account: string): Promise<Row[]> {
   await g.settled()
   const text =
     'select status, outcome, charged, held, cost from usage where account_id = $1 order by status, charged, outcome'
-  return g.gateway.database.query<Row>({ text }, [account])
+  return g.sql<Row>(text, [account])
 }
 
 /** Without comments, of which one says the charge, and the second in which it was whole. */
@@ -130,8 +123,7 @@ const sums = (all: readonly Row[]) => all.map(({ status, charged }) => [status, 
 const hits = (count: number) => Array.from({ length: count }, () => [200, HIT])
 
 async function verified(): Promise<void> {
-  const { database } = g.gateway
-  assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
+  assert.deepEqual(await g.problems(), [])
 }
 
 for (const stream of [false, true])
@@ -140,7 +132,7 @@ for (const stream of [false, true])
     const { leader, others } = await takeOff(key, { stream })
     assert.equal(vendor.calls.length, 1)
     // Who waits holds nothing.
-    assert.equal((await g.gateway.database.query({ text: 'select 1 from hold where account_id = $1' }, [id])).length, 1)
+    assert.equal((await g.sql('select 1 from hold where account_id = $1', [id])).length, 1)
     answer(0)
     const bodies = await Promise.all([leader, ...others].map(async (one) => plain(await (await one).text())))
     assert.equal(new Set(bodies).size, 1)
@@ -158,7 +150,7 @@ test('a leader that fails fails alone: the next one asks, and the rest have its 
   const { leader, others } = await takeOff(key)
   vendor.calls[0]?.response.writeHead(400).end('{"error":{"message":"no"}}')
   assert.equal((await leader).status, 400)
-  await until(() => vendor.calls.length === 2)
+  await until(() => vendor.calls.length, 2)
   answer(1)
   for (const one of others) assert.equal((await one).status, 200)
   assert.equal(vendor.calls.length, 2)
@@ -171,7 +163,7 @@ test('a leader that leaves before an answer strands nobody, and pays nothing', a
   const { leader, others, leave } = await takeOff(key)
   leave()
   await assert.rejects(leader)
-  await until(() => vendor.calls.length === 2)
+  await until(() => vendor.calls.length, 2)
   answer(1)
   for (const one of others) assert.equal((await one).status, 200)
   assert.equal(vendor.calls.length, 2)
@@ -184,7 +176,7 @@ test('a leader that leaves in the middle of a stream pays for what it had, and h
   vendor.calls[0]?.response.writeHead(200, STREAM_HEADERS).write(chunk('half of it, '.repeat(20)))
   await (await leader).body?.getReader().read()
   leave()
-  await until(() => vendor.calls.length === 2)
+  await until(() => vendor.calls.length, 2)
   answer(1)
   for (const one of others) assert.doesNotMatch(await (await one).text(), /half of it/)
   assert.equal(vendor.calls.length, 2)
@@ -222,10 +214,10 @@ test('whose leaders fail twice asks alone, at the price of a call of its own', a
   const { leader, others } = await takeOff(key)
   vendor.calls[0]?.response.writeHead(400).end('{"error":{"message":"no"}}')
   assert.equal((await leader).status, 400)
-  await until(() => vendor.calls.length === 2)
+  await until(() => vendor.calls.length, 2)
   vendor.calls[1]?.response.writeHead(400).end('{"error":{"message":"no"}}')
   // One of them is a leader again, whose answer comes too late for the rest.
-  await until(() => vendor.calls.length === 2 + OTHERS - 1)
+  await until(() => vendor.calls.length, 2 + OTHERS - 1)
   for (let index = 2; index < vendor.calls.length; index++) answer(index)
   const statuses = await Promise.all(others.map(async (one) => (await one).status))
   assert.deepEqual(statuses.sort(), [...Array.from({ length: OTHERS - 1 }, () => 200), 400])
@@ -236,34 +228,29 @@ test('whose leaders fail twice asks alone, at the price of a call of its own', a
   )
 })
 
-const BODIES: Record<TextProtocolName, object> = {
-  'openai-chat': { messages: [{ role: 'user', content: 'Count to three.' }], temperature: 0, stream: true },
-  'openai-responses': { input: 'Count to three.', temperature: 0, stream: true, store: false },
-  'anthropic-messages': {
-    messages: [{ role: 'user', content: 'Count to three.' }],
-    temperature: 0,
-    max_tokens: 99,
-    stream: true,
-  },
-  gemini: { contents: [{ parts: [{ text: 'Count to three.' }] }], generationConfig: { temperature: 0 } },
-}
-const PATHS: Record<TextProtocolName, readonly string[]> = {
-  'openai-chat': ['/v1/chat/completions'],
-  'openai-responses': ['/v1/responses'],
-  'anthropic-messages': ['/v1/messages'],
-  gemini: ['', '?alt=sse'],
+const COUNT = 'Count to three.'
+const KEPT: Record<ClientFormatName, object> = {
+  'openai-chat': { temperature: 0 },
+  'openai-responses': { temperature: 0, store: false },
+  'anthropic-messages': { temperature: 0 },
+  gemini: { generationConfig: { temperature: 0 } },
 }
 
 test('a stream comes again as a stream, byte by byte, in every format and from every vendor’s', async () => {
   const { id, key } = await g.account()
   let pairs = 0
-  for (const door of TEXT_PROTOCOLS)
-    for (const protocol of TEXT_PROTOCOLS)
-      for (const path of PATHS[door]) {
-        const model = `kept-${protocol}`
-        const at = door === 'gemini' ? `/gemini/v1beta/models/${model}:streamGenerateContent${path}` : path
-        const named = door === 'gemini' ? BODIES[door] : { model, ...BODIES[door] }
-        const [first, second] = [await g.call(at, key, named), await g.call(at, key, named)]
+  // Google's format has two streams: events, and the elements of an array.
+  for (const door of CLIENT_FORMATS)
+    for (const protocol of CLIENT_FORMATS)
+      for (const end of door === 'gemini' ? ['', '?alt=sse'] : ['']) {
+        const { path, body } = requestTo(
+          door,
+          `kept-${protocol}`,
+          { ...FORMATS[door].body(COUNT), ...KEPT[door] },
+          true,
+        )
+        const at = path.replace('?alt=sse', '') + end
+        const [first, second] = [await g.call(at, key, body), await g.call(at, key, body)]
         const states = [first, second].map(({ headers }) => headers.get('x-cache'))
         assert.deepEqual(states, ['miss', 'hit'], `${door} from ${protocol}`)
         assert.equal(second.headers.get('content-type'), first.headers.get('content-type'))
@@ -290,7 +277,7 @@ test('what goes with every answer is held for and charged with a hit as with the
   for (const index of [0, 1]) {
     const call = ask(key, searching)
     if (index === 0) {
-      await until(() => vendor.calls.length === 1)
+      await until(() => vendor.calls.length, 1)
       answer(0)
     }
     assert.equal((await call).headers.get('x-cache'), index === 0 ? 'miss' : 'hit')

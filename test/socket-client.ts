@@ -1,6 +1,6 @@
 // A WebSocket client for tests: what it has heard, and a wait for what it will hear.
 import { WebSocket } from 'ws'
-import { until } from './until.ts'
+import { not, until } from './until.ts'
 
 export interface TestSocket {
   readonly ws: WebSocket
@@ -36,7 +36,7 @@ export async function openSocket(
       return socket.events[at]
     },
     async closed() {
-      await until(() => socket.ended !== undefined)
+      await until(() => socket.ended, not(undefined))
       return socket.ended!
     },
   }

@@ -3,17 +3,20 @@
 import assert from 'node:assert/strict'
 import { createHash, randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { Agent, createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { after, before, test } from 'node:test'
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ContentView } from '../src/admission/views.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/meter/kind.ts'
+import { guardrails as extension } from '../src/extensions/guardrails/extension.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { SseDecoder } from '../src/upstream/sse.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { FORMATS, formatOf, PAIRS, requestTo } from './formats.ts'
+import { testGateway } from './gateway.ts'
 import { Chance } from './simulate/virtual-world.ts'
 import { SPEECH } from './sound.ts'
+import { listen, started } from './started.ts'
 
 /** What a scripted vendor sends: the texts of its events, and whether they are a tool's arguments. */
 interface Script {
@@ -31,7 +34,7 @@ const named = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stri
 const plain = (data: object) => `data: ${JSON.stringify(data)}\n\n`
 
 /** Each format's stream of the same texts. */
-const STREAMS: Record<TextProtocolName, (texts: readonly string[], tool: boolean) => string[]> = {
+const STREAMS: Record<ClientFormatName, (texts: readonly string[], tool: boolean) => string[]> = {
   'openai-chat'(texts, tool) {
     const chunk = (delta: object, finish: string | null = null) =>
       plain({
@@ -148,32 +151,8 @@ const STREAMS: Record<TextProtocolName, (texts: readonly string[], tool: boolean
   },
 }
 
-const TOOLS: Record<TextProtocolName, unknown> = {
-  'openai-chat': [{ type: 'function', function: { name: 'f', parameters: { type: 'object' } } }],
-  'openai-responses': [{ type: 'function', name: 'f', parameters: { type: 'object' } }],
-  'anthropic-messages': [{ name: 'f', input_schema: { type: 'object' } }],
-  gemini: [{ functionDeclarations: [{ name: 'f' }] }],
-}
-
-/** The request of a client of each format: where to, and what. */
-const REQUESTS: Record<TextProtocolName, (model: string, prompt: string) => readonly [path: string, body: Json]> = {
-  'openai-chat': (model, prompt) => [
-    '/v1/chat/completions',
-    { model, stream: true, messages: [{ role: 'user', content: prompt }] },
-  ],
-  'openai-responses': (model, prompt) => ['/v1/responses', { model, stream: true, input: prompt }],
-  'anthropic-messages': (model, prompt) => [
-    '/v1/messages',
-    { model, stream: true, max_tokens: 4_000, messages: [{ role: 'user', content: prompt }] },
-  ],
-  gemini: (model, prompt) => [
-    `/gemini/v1beta/models/${model}:streamGenerateContent?alt=sse`,
-    { contents: [{ role: 'user', parts: [{ text: prompt }] }] },
-  ],
-}
-
 /** What a client of each format reads of an event: a piece of text or of arguments. */
-const READ: Record<TextProtocolName, (data: Json) => string> = {
+const READ: Record<ClientFormatName, (data: Json) => string> = {
   'openai-chat': ({ choices }) => {
     const delta = choices?.[0]?.delta
     return delta?.content ?? delta?.tool_calls?.[0]?.function?.arguments ?? ''
@@ -187,7 +166,7 @@ const READ: Record<TextProtocolName, (data: Json) => string> = {
       .join(''),
 }
 /** What must not be missing at the end. */
-const ENDS: Record<TextProtocolName, RegExp> = {
+const ENDS: Record<ClientFormatName, RegExp> = {
   'openai-chat': /^\[DONE\]$/,
   'openai-responses': /^\[DONE\]$|^\{"type":"response\.completed"/,
   'anthropic-messages': /^\{"type":"message_stop"\}$/,
@@ -197,10 +176,7 @@ const ENDS: Record<TextProtocolName, RegExp> = {
 const SOUND = new Chance(7).bytes(2 * 1024 * 1024)
 /** Of which each run tries others; what fails is tried again by `TOLLGATE_TEST_SEED`. */
 const FROM = Number(process.env.TOLLGATE_TEST_SEED ?? randomInt(2 ** 31))
-const PAIRS = TEXT_PROTOCOLS.flatMap((front) => TEXT_PROTOCOLS.map((back) => ({ front, back })))
 
-let g: TestGateway
-let vendor: Server
 const scripts = new Map<number, Script>()
 
 /**
@@ -232,14 +208,8 @@ function cut(bytes: Buffer, lengths: readonly number[]): Buffer[] {
   return pieces
 }
 
-function formatOf(path: string): TextProtocolName {
-  if (path.endsWith('/chat/completions')) return 'openai-chat'
-  if (path.endsWith('/responses')) return 'openai-responses'
-  return path.endsWith('/messages') ? 'anthropic-messages' : 'gemini'
-}
-
-before(async () => {
-  vendor = createServer(async (incoming) => {
+const vendor = started(() =>
+  listen(async (incoming) => {
     const parts: Buffer[] = []
     for await (const part of incoming) parts.push(part as Buffer)
     const path = (incoming.url ?? '').split('?')[0]!
@@ -248,30 +218,22 @@ before(async () => {
     const script = scripts.get(Number(/script:(\d+)/.exec(Buffer.concat(parts).toString())?.[1]))!
     const events = STREAMS[formatOf(path)](script.texts, script.tool).map((event) => Buffer.from(event))
     return play(incoming, 'text/event-stream', events, script)
-  })
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  const baseUrl = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
-  g = await startGateway({
-    catalog(document: CatalogInput) {
-      document.vendors.scripted = { baseUrl }
-      for (const protocol of TEXT_PROTOCOLS)
-        document.models[`from-${protocol}`] = {
-          ...document.models['epsilon-k3']!,
-          family: 'scripted',
-          clientFormats: [...TEXT_PROTOCOLS],
-          routes: [{ vendor: 'scripted', protocol }],
-        }
-      const spoken = [{ vendor: 'scripted', protocol: 'openai-speech' as const }]
-      document.models.spoken = { ...document.models[SPEECH]!, routes: spoken }
-    },
-  })
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  vendor.closeAllConnections()
-  vendor.close()
-})
+  }),
+)
+const g = testGateway(() => ({
+  catalog(document: CatalogInput) {
+    document.vendors.scripted = { baseUrl: vendor.url }
+    for (const protocol of CLIENT_FORMATS)
+      document.models[`from-${protocol}`] = {
+        ...document.models['epsilon-k3']!,
+        family: 'scripted',
+        clientFormats: [...CLIENT_FORMATS],
+        routes: [{ vendor: 'scripted', protocol }],
+      }
+    const spoken = [{ vendor: 'scripted', protocol: 'openai-speech' as const }]
+    document.models.spoken = { ...document.models[SPEECH]!, routes: spoken }
+  },
+}))
 
 /** How a caller reads: after so many pieces it stops until the loop has turned so many times. */
 interface Pace {
@@ -310,8 +272,8 @@ async function post({ path, key, body, pace = EAGER, agent }: Asked): Promise<{ 
 }
 
 interface Streamed {
-  readonly front: TextProtocolName
-  readonly back: TextProtocolName
+  readonly front: ClientFormatName
+  readonly back: ClientFormatName
   readonly key: string
   readonly script: Script
   readonly pace?: Pace
@@ -321,8 +283,9 @@ interface Streamed {
 const asked = ({ front, back, script }: Streamed) => {
   const number = scripts.size + 1
   scripts.set(number, script)
-  const [path, body] = REQUESTS[front](`from-${back}`, `script:${number}`)
-  return { path, body: script.tool ? { ...body, tools: TOOLS[front] } : body }
+  const { body, tools } = FORMATS[front]
+  const asked = { ...body(`script:${number}`, 4_000), ...(script.tool ? { tools } : {}) }
+  return requestTo(front, `from-${back}`, asked, true)
 }
 
 /** Reads as a client of the format does, and says where the texts first differ from what the vendor sent. */
@@ -505,7 +468,7 @@ test('a stream that is recorded arrives as it was sent, and is kept so', async (
     const streamed = { ...pair, key, script }
     const { bytes, requestId } = await post({ ...asked(streamed), key })
     check(bytes, streamed, 'recorded')
-    await g.gateway.contents.flush()
+    await g.gateway.opened(extension).contents.flush()
     const { data } = await g.operator<ContentView>('GET', `/usage/${requestId}/content`)
     const kept = data.answer?.body ?? ''
     assert.ok(kept.includes('[49é你😀]'))

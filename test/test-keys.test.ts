@@ -1,36 +1,31 @@
 // Test keys: an integration is tried against production without spending. The catalog of this file leads nowhere.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
-import { openMcp } from '../src/mcp/open.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { openMcp } from '../src/extensions/agents/mcp/open.ts'
+import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { connect } from './mcp/client.ts'
+import { started } from './started.ts'
+import { until } from './until.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 const NOBODY = 'http://127.0.0.1:9'
 const CACHED = 'siteanalytics/websites/visits'
 
-let g: TestGateway
-let receiver: Awaited<ReturnType<typeof startReceiver>>
-before(async () => {
-  receiver = await startReceiver()
-  g = await startGateway({
-    env: { TOLLGATE_OUTBOUND_ALLOW: receiver.host, ALPHA_API_KEY: 'a real secret' },
-    catalog(document) {
-      for (const vendor of Object.values<any>(document.vendors))
-        Object.assign(vendor, { baseUrl: NOBODY, headers: { 'x-real': 'yes' }, auth: { header: 'x-own-key' } })
-      document.endpoints[CACHED].cache = { ttlSeconds: 60 }
-    },
-  })
-})
+const receiver = started(startReceiver)
+const g = testGateway(() => ({
+  env: { TOLLGATE_OUTBOUND_ALLOW: receiver.host, ALPHA_API_KEY: 'a real secret' },
+  catalog(document) {
+    for (const vendor of Object.values<any>(document.vendors))
+      Object.assign(vendor, { baseUrl: NOBODY, headers: { 'x-real': 'yes' }, auth: { header: 'x-own-key' } })
+    document.endpoints[CACHED].cache = { ttlSeconds: 60 }
+  },
+}))
 after(async () => {
-  await g.settled()
   const { problems } = await verified()
-  await g.close()
-  await receiver.close()
   assert.deepEqual(problems, [], 'the ledger adds up')
 })
 
@@ -41,11 +36,8 @@ async function admin<T>(method: string, path: string, body?: unknown): Promise<{
 
 async function verified(): Promise<{ problems: string[] }> {
   await admin('POST', '/ledger/verify', { full: true })
-  for (;;) {
-    const { data } = await admin<{ running: unknown; last: { problems: string[] } }>('GET', '/ledger/verify')
-    if (!data.running) return data.last
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
+  const look = () => admin<{ running: unknown; last: { problems: string[] } }>('GET', '/ledger/verify')
+  return (await until(look, ({ data }) => !data.running)).data.last
 }
 
 async function testKey(account: string, input: object = {}): Promise<NewKey> {
@@ -145,11 +137,7 @@ test('limits hold: of the key, and those of its account, which count test calls 
   await g.gateway.accounts.change(id, { limits: null }, BY)
   assert.equal((await g.call('/v1/account', open.key)).status, 200)
   const limitsOf = async (account: string) =>
-    (
-      await g.gateway.database.query<{ limits: object }>({ text: 'select limits from account where id = $1' }, [
-        account,
-      ])
-    )[0]?.limits
+    (await g.sql<{ limits: object }>('select limits from account where id = $1', [account]))[0]?.limits
   assert.deepEqual(await limitsOf(`${id}_test`), { requestsPerMinute: 600, concurrency: 20 }, 'nothing is unbounded')
   assert.deepEqual(await limitsOf(id), {})
   await g.gateway.accounts.change(id, { limits: { concurrency: 50 } }, BY)

@@ -12,29 +12,30 @@ import { generateText, type LanguageModel, stepCountIs, streamText, tool } from 
 import OldAnthropic from 'anthropic-sdk-060'
 import OpenAI from 'openai'
 import * as z from 'zod'
-import { type Sandbox, startSandbox } from '../sandbox/server.ts'
+import { startSandbox } from '../sandbox/server.ts'
 import catalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
 import type { TextTraits } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
 import { realWorld } from '../src/kernel/world.ts'
-import type { TextProtocolName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import { readModelName, readTextRequest } from '../src/protocols/text/text.ts'
+import { started } from './started.ts'
 
-const DOORS: Record<string, TextProtocolName> = {
+const DOORS: Record<string, ClientFormatName> = {
   '/v1/chat/completions': 'openai-chat',
   '/v1/responses': 'openai-responses',
   '/v1/messages': 'anthropic-messages',
 }
-const ROOMS: Record<TextProtocolName, string> = {
+const ROOMS: Record<ClientFormatName, string> = {
   'openai-chat': '/openai/v1',
   'openai-responses': '/openai/v1',
   'anthropic-messages': '/anthropic',
   gemini: '/google',
 }
 /** A model of each family, and the format that its vendor speaks. */
-const MODELS: Record<string, TextProtocolName> = {
+const MODELS: Record<string, ClientFormatName> = {
   'alpha-5.4': 'openai-responses',
   'beta-sonnet-4-6': 'anthropic-messages',
   'beta-haiku-4-5': 'anthropic-messages',
@@ -45,13 +46,12 @@ const MODELS: Record<string, TextProtocolName> = {
   'zeta-m3': 'openai-chat',
 }
 
-let sandbox: Sandbox
 let server: Server
 let url: string
 
 /** The shortest gateway there is: one ask, one fetch, no money. */
+const sandbox = started(() => startSandbox({ world: realWorld, speed: Number.POSITIVE_INFINITY }))
 before(async () => {
-  sandbox = await startSandbox({ world: realWorld, speed: Number.POSITIVE_INFINITY })
   server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -64,13 +64,7 @@ before(async () => {
       // As the shipped catalog has it: chat goes to chat, unless it needs tools.
       const protocol =
         uid.startsWith('alpha') && ask.clientFormat === 'openai-chat' && !ask.needs ? ask.clientFormat : MODELS[uid]!
-      const target = {
-        protocol,
-        baseUrl: sandbox.url + ROOMS[protocol],
-        secret: 'sk-vendor',
-        headers: {},
-        model: uid,
-      }
+      const target = { protocol, baseUrl: sandbox.url + ROOMS[protocol], secret: 'sk-vendor', headers: {}, model: uid }
       const exchange = await ask.open(target, {
         requestId: 'req_01test',
         createdSeconds: 1789000000,
@@ -114,7 +108,6 @@ before(async () => {
 after(async () => {
   server.closeAllConnections()
   await new Promise((resolve) => server.close(resolve))
-  await sandbox.close()
 })
 
 const QUESTION = 'What is the weather in Oslo?'

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { TEXT_PROTOCOLS } from '../src/meter/kind.ts'
+import { PAIRS } from './formats.ts'
 import { FIXTURES, fixture, openBody, openPair, recordingsOf, replay, traitsOf } from './text-replay.ts'
 
 function compare(path: string, text: string): void {
@@ -17,48 +17,42 @@ function compare(path: string, text: string): void {
   assert.equal(text, readFileSync(file, 'utf8'))
 }
 
-for (const front of TEXT_PROTOCOLS)
-  for (const back of TEXT_PROTOCOLS) {
-    const pair = `${front}-from-${back}`
+for (const { front, back } of PAIRS) {
+  const pair = `${front}-from-${back}`
 
-    test(`a ${front} caller reads every recorded stream of a ${back} vendor`, async () => {
-      let golden = ''
-      for (const name of recordingsOf(back, 'sse')) {
-        const tools =
-          front === 'openai-chat' && name.startsWith('no-index')
-            ? [{ type: 'function', function: { name: 'f' } }]
-            : undefined
-        const exchange = await openPair({
-          front,
-          back,
-          traits: traitsOf(name),
-          request: { tools },
-        })
-        const { sent, last, usage, fault, terminal } = replay(exchange, [fixture(back, name)])
-        golden += `======== ${name}\n${sent}-------- ${terminal ? 'finish' : 'fail'} ${fault ?? ''}\n${last}-------- ${JSON.stringify(usage)}\n`
-      }
-      compare(`streams/${pair}.txt`, golden)
-    })
+  test(`a ${front} caller reads every recorded stream of a ${back} vendor`, async () => {
+    let golden = ''
+    for (const name of recordingsOf(back, 'sse')) {
+      const tools =
+        front === 'openai-chat' && name.startsWith('no-index')
+          ? [{ type: 'function', function: { name: 'f' } }]
+          : undefined
+      const exchange = await openPair({ front, back, traits: traitsOf(name), request: { tools } })
+      const { sent, last, usage, fault, terminal } = replay(exchange, [fixture(back, name)])
+      golden += `======== ${name}\n${sent}-------- ${terminal ? 'finish' : 'fail'} ${fault ?? ''}\n${last}-------- ${JSON.stringify(usage)}\n`
+    }
+    compare(`streams/${pair}.txt`, golden)
+  })
 
-    test(`a ${front} caller reads every recorded answer of a ${back} vendor`, async () => {
-      let golden = ''
-      for (const name of recordingsOf(back, 'json')) {
-        const exchange = await openPair({ front, back, stream: false, traits: traitsOf(name) })
-        const { body, usage, outputChars } = await exchange.answer(fixture(back, name), {})
-        const pretty = JSON.stringify(JSON.parse(Buffer.from(body).toString('utf8')), undefined, 1)
-        golden += `======== ${name}\n${pretty}\n-------- ${JSON.stringify(usage)} ${outputChars}\n`
-      }
-      compare(`answers/${pair}.txt`, golden)
-    })
+  test(`a ${front} caller reads every recorded answer of a ${back} vendor`, async () => {
+    let golden = ''
+    for (const name of recordingsOf(back, 'json')) {
+      const exchange = await openPair({ front, back, stream: false, traits: traitsOf(name) })
+      const { body, usage, outputChars } = await exchange.answer(fixture(back, name), {})
+      const pretty = JSON.stringify(JSON.parse(Buffer.from(body).toString('utf8')), undefined, 1)
+      golden += `======== ${name}\n${pretty}\n-------- ${JSON.stringify(usage)} ${outputChars}\n`
+    }
+    compare(`answers/${pair}.txt`, golden)
+  })
 
-    test(`a ${back} vendor gets what a ${front} caller asked`, async () => {
-      let golden = ''
-      for (const name of globSync('request-*.json', { cwd: join(FIXTURES, front) }).sort()) {
-        const { call } = await openBody(front, back, fixture(front, name), {})
-        const { headers, url } = call
-        const body = JSON.stringify(JSON.parse(String(call.body)), undefined, 1)
-        golden += `======== ${name}\n${url}\n${JSON.stringify(headers, undefined, 1)}\n${body}\n`
-      }
-      compare(`requests/${front}-to-${back}.txt`, golden)
-    })
-  }
+  test(`a ${back} vendor gets what a ${front} caller asked`, async () => {
+    let golden = ''
+    for (const name of globSync('request-*.json', { cwd: join(FIXTURES, front) }).sort()) {
+      const { call } = await openBody(front, back, fixture(front, name), {})
+      const { headers, url } = call
+      const body = JSON.stringify(JSON.parse(String(call.body)), undefined, 1)
+      golden += `======== ${name}\n${url}\n${JSON.stringify(headers, undefined, 1)}\n${body}\n`
+    }
+    compare(`requests/${front}-to-${back}.txt`, golden)
+  })
+}

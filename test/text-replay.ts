@@ -4,21 +4,22 @@ import { join, parse } from 'node:path'
 import { readTextTraits, type TextTraitsGiven } from '../src/catalog/traits.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { readJson } from '../src/kernel/json.ts'
-import type { TextProtocolName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import { type Exchange, vendorCall } from '../src/protocols/protocol.ts'
 import { readTextRequest } from '../src/protocols/text/text.ts'
 import { bytesOf } from '../src/upstream/sse.ts'
+import { FORMATS } from './formats.ts'
 import type { Chance } from './simulate/virtual-world.ts'
 
 export const UID = 'public-model'
 export const FIXTURES = join(import.meta.dirname, 'fixtures')
 
-export function fixture(protocol: TextProtocolName, name: string): Buffer {
+export function fixture(protocol: ClientFormatName, name: string): Buffer {
   return readFileSync(join(FIXTURES, protocol, name))
 }
 
 /** Every recorded answer: texts, tools, thoughts, refusals, and as streams faults too. */
-export function recordingsOf(protocol: TextProtocolName, ending: 'sse' | 'json'): string[] {
+export function recordingsOf(protocol: ClientFormatName, ending: 'sse' | 'json'): string[] {
   return globSync(`*.${ending}`, { cwd: join(FIXTURES, protocol) })
     .filter((name) => !name.startsWith('request') && !name.startsWith('error.json'))
     .sort()
@@ -31,33 +32,20 @@ const TRAITS: Record<string, TextTraitsGiven> = {
   'no-index': { quirks: ['tool-index'] },
 }
 
-/** Offered to every vendor: some recordings call tools, whose pieces are only looked at for those who have some. */
-export const TOOLS: Record<TextProtocolName, unknown> = {
-  'openai-chat': [{ type: 'function', function: { name: 'f' } }],
-  'openai-responses': [{ type: 'function', name: 'f' }],
-  'anthropic-messages': [{ name: 'f', input_schema: { type: 'object' } }],
-  gemini: [{ functionDeclarations: [{ name: 'f' }] }],
-}
-
 export function traitsOf(recording: string): TextTraitsGiven {
   return TRAITS[parse(recording).name] ?? {}
 }
 
-/** A short request at each door. */
-const REQUESTS: Record<TextProtocolName, object> = {
-  'openai-chat': {
-    model: UID,
-    messages: [{ role: 'user', content: 'Hello' }],
-    stream_options: { include_usage: true },
-  },
-  'openai-responses': { model: UID, input: 'Hello', instructions: 'Be brief.', metadata: { k: 'v' } },
-  'anthropic-messages': { model: UID, max_tokens: 1000, messages: [{ role: 'user', content: 'Hello' }] },
-  gemini: { model: UID, alt: 'sse', contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] },
+/** What only a door of this format has. */
+const MORE: Partial<Record<ClientFormatName, object>> = {
+  'openai-chat': { stream_options: { include_usage: true } },
+  'openai-responses': { instructions: 'Be brief.', metadata: { k: 'v' } },
+  gemini: { alt: 'sse' },
 }
 
 export interface Pair {
-  readonly front: TextProtocolName
-  readonly back: TextProtocolName
+  readonly front: ClientFormatName
+  readonly back: ClientFormatName
   readonly stream?: boolean
   readonly traits?: TextTraitsGiven
   /** Laid over the short request. */
@@ -65,13 +53,15 @@ export interface Pair {
 }
 
 export async function openPair({ front, back, stream = true, traits = {}, request = {} }: Pair): Promise<Exchange> {
-  const body = Buffer.from(JSON.stringify({ ...REQUESTS[front], stream, ...request }))
+  const body = Buffer.from(
+    JSON.stringify({ model: UID, ...FORMATS[front].body('Hello'), ...MORE[front], stream, ...request }),
+  )
   return openBody(front, back, body, traits)
 }
 
 export async function openBody(
-  front: TextProtocolName,
-  back: TextProtocolName,
+  front: ClientFormatName,
+  back: ClientFormatName,
   body: Buffer,
   traits: TextTraitsGiven,
 ): Promise<Exchange> {

@@ -4,18 +4,18 @@ import assert from 'node:assert/strict'
 import { basename } from 'node:path'
 import { test } from 'node:test'
 import { Fault } from '../src/kernel/fault.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import type { Exchange } from '../src/protocols/protocol.ts'
-import { fixture, openPair, type Pair, recordingsOf, replay, sliced, TOOLS, traitsOf } from './text-replay.ts'
+import { FORMATS, PAIRS } from './formats.ts'
+import { fixture, openPair, type Pair, recordingsOf, replay, sliced, traitsOf } from './text-replay.ts'
 
 type Json = Record<string, unknown>
 const JSON_TYPE = 'application/json; charset=utf-8'
-const PAIRS = TEXT_PROTOCOLS.flatMap((front) => TEXT_PROTOCOLS.map((back) => ({ front, back })))
 
-const recordings = (back: TextProtocolName) =>
+const recordings = (back: ClientFormatName) =>
   recordingsOf(back, 'sse').flatMap((name) => (name === 'error.sse' ? [] : [basename(name, '.sse')]))
 
-const open = (pair: Pair) => openPair({ ...pair, request: { tools: TOOLS[pair.front], ...pair.request } })
+const open = (pair: Pair) => openPair({ ...pair, request: { tools: FORMATS[pair.front].tools, ...pair.request } })
 
 async function answered(exchange: Exchange, bytes: Buffer, contentType: string) {
   const { body, usage } = await exchange.answer(bytes, { 'content-type': contentType })

@@ -5,9 +5,9 @@ import { GoogleGenAI } from '@google/genai'
 import type { EndpointSpec } from '../src/catalog/endpoint.ts'
 import { FREE } from '../src/catalog/generation.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, testGateway } from './gateway.ts'
 
-const g = testGateway()
+const g = testGateway({ isShared: true })
 const messages = [{ role: 'user', content: 'Hello' }]
 
 const REQUESTS: readonly [path: string, body: (model: string) => object, asked: string, meant: string][] = [
@@ -28,6 +28,25 @@ for (const [path, body, asked, meant] of REQUESTS)
     assert.ok(said.includes(`The model \\"${asked}\\" does not exist`), said)
     assert.ok(said.includes(`Did you mean \\"${meant}\\"?`), said)
   })
+
+test('a model that is asked for by its name at the vendor is told the name under which it is offered', async () => {
+  const vendor = await startGateway({
+    catalog(document) {
+      document.models['alpha-5.4'].routes[0].model = 'maker/gpt-5.4'
+    },
+  })
+  const { key } = await vendor.account()
+  for (const asked of ['gpt-5.4', 'maker/gpt-5.4']) {
+    const said = await (await vendor.call('/v1/chat/completions', key, { model: asked, messages })).text()
+    assert.match(said, /It is offered here as ..alpha-5.4../)
+  }
+  const { key: other } = await vendor.key((await vendor.account()).id, { models: ['beta-haiku-4-5'] })
+  assert.doesNotMatch(
+    await (await vendor.call('/v1/chat/completions', other, { model: 'gpt-5.4', messages })).text(),
+    /alpha-5.4/,
+  )
+  await vendor.close()
+})
 
 test('the Gemini format says it in the address’s own words', async () => {
   const { key } = await g.account()

@@ -10,7 +10,7 @@ import type { UsageDetail } from '../src/ledger/views.ts'
 import type { VendorCredentialView, VendorView } from '../src/operator/views.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
-import { until } from './until.ts'
+import { above, until } from './until.ts'
 
 const [A, B, C] = ['sk-first-000000001111', 'sk-second-00000002222', 'sk-third-000000003333'] as const
 let text: KeyedVendor
@@ -88,9 +88,9 @@ test('calls are shared by weight, and the usage row names the credential by its 
   const usage = await usageOf(answered)
   assert.match(usage.credential ?? '', /^KEYED_(KEY_A|B)$/)
   assert.equal(usage.byok, false)
-  const row = await g.gateway.database.query<{ found: boolean }>({
-    text: `select exists (select 1 from usage u where u::text like '%sk-%') as found`,
-  })
+  const row = await g.sql<{ found: boolean }>(
+    `select exists (select 1 from usage u where u::text like '%sk-%') as found`,
+  )
   assert.deepEqual(row, [{ found: false }])
 })
 
@@ -247,7 +247,7 @@ test('a video job is looked at with the credential that made its task, and that 
     const made = await g.call('/v1/video/seedance', caller.key, order)
     const { data } = (await made.json()) as { data: { jobId: string } }
     const taken = { text: 'select 1 from job where id = $1 and task_id is not null' }
-    await until(async () => (await g.gateway.database.query(taken, [data.jobId])).length > 0)
+    await until(async () => (await g.gateway.database.query(taken, [data.jobId])).length, above(0))
     return data.jobId
   }
   const first = await create(A, B)
@@ -263,9 +263,9 @@ test('a video job is looked at with the credential that made its task, and that 
       const answer = await g.call(`/v1/jobs/${id}`, caller.key)
       return ((await answer.json()) as { data: { status: string } }).data.status === 'COMPLETED'
     })
-  const rows = await g.gateway.database.query<{ credential: string }>({
-    text: 'select u.credential from usage u join job j on j.hold_id = u.id order by u.id',
-  })
+  const rows = await g.sql<{ credential: string }>(
+    'select u.credential from usage u join job j on j.hold_id = u.id order by u.id',
+  )
   assert.deepEqual(
     rows.map(({ credential }) => credential),
     ['FILM_KEY_A', 'FILM_KEY_B'],

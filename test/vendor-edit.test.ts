@@ -1,26 +1,25 @@
 // A vendor is changed, renamed and taken out of the catalog while calls go on, and says why calls failed there.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import type { Applied, VendorCheckView } from '../src/catalog/views.ts'
 import { idAtTime } from '../src/kernel/world.ts'
 import type { UnbilledRow, VendorError } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 
 const heard: string[] = []
-const server = createServer((req, res) => {
-  heard.push(String(req.headers.authorization))
-  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
-  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }]
-  const answer = { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, usage }
-  res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
-})
-await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-after(() => server.close())
-const place = (host: string) => `http://${host}:${(server.address() as AddressInfo).port}/v1`
+const server = started(() =>
+  listen((req, res) => {
+    heard.push(String(req.headers.authorization))
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }]
+    const answer = { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, usage }
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  }),
+)
+const place = (host: string) => `http://${host}:${server.port}/v1`
 
 const g = testGateway({
   catalog(document) {
@@ -75,9 +74,9 @@ test('a value that would not be stored is refused, with what does store it, in t
     const metadata = { entry: { baseUrl: 'http://169.254.169.254/' }, credential: { value: 'x' } }
     assert.equal((await g.operator('PATCH', `/vendors/acme${dry}`, metadata)).status, 400)
   }
-  await g.gateway.database.query({ text: `insert into byok_key (account_id, vendor, sealed) values ('a', 'acme', '')` })
+  await g.sql(`insert into byok_key (account_id, vendor, sealed) values ('a', 'acme', '')`)
   assert.equal((await g.operator('PATCH', '/vendors/acme?dryRun=1', { name: 'apex' })).status, 409)
-  await g.gateway.database.query({ text: 'delete from byok_key' })
+  await g.sql('delete from byok_key')
   assert.equal(g.gateway.catalog.current.version, version)
 })
 
@@ -140,7 +139,7 @@ test('what no catalog can hold is refused, and nothing changes', async () => {
 test('a vendor is renamed with its routes, figures and stored responses', async () => {
   const { database } = g.gateway
   await database.query({
-    text: `insert into vendor_object (account_id, id, vendor, product) values ('a', 'resp_1', 'acme', 'acme-one')`,
+    text: `insert into vendor_object (account_id, id, vendor, product, key_id) values ('a', 'resp_1', 'acme', 'acme-one', 'k')`,
   })
   // In an hour of which the gateway writes no more.
   await database.query({
@@ -205,7 +204,7 @@ test('what would lose its last route is named before a vendor goes, and goes onl
   const { vendors, models } = g.gateway.catalog.current.document
   assert.deepEqual([vendors.acme, models['acme-one']], [undefined, undefined])
   assert.ok(models['alpha-5.5'], 'another vendor serves it')
-  const stored = await g.gateway.database.query({ text: `select 1 from credential where name = 'ACME_KEY'` })
+  const stored = await g.sql(`select 1 from credential where name = 'ACME_KEY'`)
   assert.equal(stored.length, 0, 'nobody needs its key any more')
   // Rolling back says what comes again, in the same sentences, and the audit keeps them.
   const { version } = g.gateway.catalog.current

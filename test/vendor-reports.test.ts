@@ -1,28 +1,27 @@
 // Vendors' reports against what was recorded: every planted discrepancy is found, by day, model and credential, with the calls behind it.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
-import type { ComparedCall, ComparedLine, ReportView } from '../src/exports/views.ts'
+import { test } from 'node:test'
+import type { ComparedCall, ComparedLine, ReportView } from '../src/extensions/finance/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { idAtTime } from '../src/kernel/world.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { startGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 
 const DAY = '2026-02-03'
 const NEXT = '2026-02-04'
 type Answers = (url: URL, headers: Record<string, unknown>) => unknown
 let answers: Answers = () => undefined
-const vendor = createServer((request, response) => {
-  const said = answers(new URL(request.url ?? '', 'http://x'), request.headers)
-  response
-    .writeHead(said === undefined ? 401 : 200, { 'content-type': 'application/json' })
-    .end(JSON.stringify(said ?? {}))
-})
-const host = () => `127.0.0.1:${(vendor.address() as AddressInfo).port}` // It listens on a port.
-let g: TestGateway
-before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  g = await startGateway({
+const vendor = started(() =>
+  listen((request, response) => {
+    const said = answers(new URL(request.url ?? '', 'http://x'), request.headers)
+    response
+      .writeHead(said === undefined ? 401 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(said ?? {}))
+  }),
+)
+const host = () => vendor.host
+const g = started(() =>
+  startGateway({
     env: { TOLLGATE_OUTBOUND_ALLOW: host() },
     catalog(document) {
       const cost = { unit: 'credits', tiers: [{ input: '10', output: '30' }] }
@@ -40,13 +39,8 @@ before(async () => {
           routes: [{ vendor: 'acme', protocol: 'openai-chat', model, cost }],
         }
     },
-  })
-})
-after(async () => {
-  await g?.close()
-  vendor.closeAllConnections()
-  vendor.close()
-})
+  }),
+)
 
 function serve(next: Answers): string {
   answers = next
@@ -63,12 +57,10 @@ let made = 0
 /** Calls of a day: each of a thousand input and a hundred output tokens, which cost 13,000 millionths. */
 async function record(account: string, day: string, product: string, credential: string, count: number): Promise<void> {
   const version = g.gateway.catalog.current.version
-  await g.gateway.database.query(
-    {
-      text: `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, vendor, cost, credential)
+  await g.sql(
+    `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, route, vendor, cost, credential)
         select $1, $2 || lpad((n + $3::int)::text, 16, '0'), 'key_1', $4, 'chat', 'settled', 200, 26000, 0, $5, '[["input", 1000, "20000000"], ["output", 100, "60000000"]]', 1,
           'acme', 13000, $6 from generate_series(1, $7::int) n`,
-    },
     [account, idAtTime(Date.parse(`${day}T12:00:00Z`)), made, product, version, credential, count],
   )
   made += count
@@ -186,11 +178,9 @@ test('what vendors took for what no caller pays is compared with their report to
   const { id: account } = await g.account()
   const day = '2026-02-06'
   await record(account, day, 'acme-large', 'ACME_A', 10)
-  await g.gateway.database.query({
-    text: `insert into unbilled_day (day, kind, vendor, product, model, credential, calls, input_tokens, output_tokens, cost) values
+  await g.sql(`insert into unbilled_day (day, kind, vendor, product, model, credential, calls, input_tokens, output_tokens, cost) values
       ('${day}', 'shadow', 'acme', 'acme-large', 'large-2', 'ACME_A', 2, 2000, 200, 26000), ('${day}', 'first_token_timeout', 'acme', 'acme-small', 'small-1', 'ACME_B', 1, 1000, 0, null),
-      ('${day}', 'shadow', 'other', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000), ('2026-02-07', 'shadow', 'acme', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000)`,
-  })
+      ('${day}', 'shadow', 'other', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000), ('2026-02-07', 'shadow', 'acme', 'acme-large', 'large-2', 'ACME_A', 9, 9000, 900, 99000)`)
   const csv = `day,model,credential,requests,input_tokens,output_tokens,cost
 ${day},large-2,ACME_A,12,12000,1200,0.156
 ${day},small-1,ACME_B,1,1000,0,`

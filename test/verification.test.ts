@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { VerificationRun, VerificationState } from '../src/ledger/views.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { until } from './until.ts'
 
 const g = testGateway()
 
@@ -18,11 +19,11 @@ async function ask<T>(method: string, body?: object): Promise<T> {
 
 async function verified(body: { full?: boolean }): Promise<VerificationRun> {
   const begun = await ask<VerificationRun>('POST', body)
-  for (;;) {
-    const { running, last } = await ask<VerificationState>('GET')
-    if (running?.id !== begun.id) return last ?? assert.fail('it has no result')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  const { last } = await until(
+    () => ask<VerificationState>('GET'),
+    ({ running }) => running?.id !== begun.id,
+  )
+  return last ?? assert.fail('it has no result')
 }
 
 async function figure(name: string): Promise<number> {
@@ -31,9 +32,7 @@ async function figure(name: string): Promise<number> {
 }
 
 /** What is answered to a scrape may be a second old. */
-async function becomes(name: string, value: number): Promise<void> {
-  while ((await figure(name)) !== value) await new Promise((resolve) => setTimeout(resolve, 100))
-}
+const becomes = (name: string, value: number) => until(() => figure(name), value)
 
 test('what the last verification found is in the API and in the metrics', async () => {
   const { key, id } = await g.account()
@@ -48,12 +47,12 @@ test('what the last verification found is in the API and in the metrics', async 
   await becomes('problems', 0)
   assert.equal(await figure('timestamp_seconds'), Date.parse(first.endedAt ?? '') / 1000)
   assert.ok((await figure('seconds')) >= 0)
-  await g.gateway.database.query({ text: 'update account set posted = posted + 1 where id = $1' }, [id])
+  await g.sql('update account set posted = posted + 1 where id = $1', [id])
   const second = await verified({ full: true })
   assert.deepEqual([second.ok, second.full, second.problems.length], [false, true, 2])
   // It is neither the sum of its entries nor what its last movement left.
   await becomes('problems', 2)
-  await g.gateway.database.query({ text: 'update account set posted = posted - 1 where id = $1' }, [id])
+  await g.sql('update account set posted = posted - 1 where id = $1', [id])
   const { nextAt } = await ask<VerificationState>('GET')
   assert.match(nextAt ?? '', /T03:00:00/)
 })

@@ -1,41 +1,36 @@
 // Real gateway processes, killed in the middle of everything: no job is lost, none is made twice, every credit is accounted.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import pg from 'pg'
 import { realWorld } from '../src/kernel/world.ts'
-import { verifyLedger } from '../src/verify/verify.ts'
+import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { testServer } from './database.ts'
-import { startTestEngine, type TestEngine } from './job-engine.ts'
+import { startTestEngine } from './job-engine.ts'
 import type { JobProcessOptions } from './job-process.ts'
-import { until } from './until.ts'
+import { started, temporary } from './started.ts'
+import { above, until } from './until.ts'
 
 /** Its own worker sleeps: the processes do the work. */
-let on: TestEngine
-let data: string
 /** The vendor's clock goes forward by this: what takes it an hour takes as long as the test wants. */
 let skippedMs = 0
 const HOUR_MS = 3_600_000
 const processes: GatewayProcess[] = []
 
-before(async () => {
-  data = await mkdtemp(join(tmpdir(), 'tollgate-jobs-'))
-  on = await startTestEngine({
+const data = temporary('tollgate-jobs-')
+const on = started(() =>
+  startTestEngine({
     timing: { fetchEveryMs: 3_600_000 },
     vendorWorld: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
     catalog(document) {
       document.vendors.videogen!.timeouts = { firstByteMs: 5_000, totalMs: 10_000 }
     },
-  })
-})
+  }),
+)
 after(async () => {
   for (const one of processes) await one.kill()
-  await on.close()
-  await rm(data, { recursive: true, force: true })
 })
 
 interface GatewayProcess {
@@ -170,11 +165,11 @@ test('two gateways share the jobs, and killing one loses none', async () => {
   // While one of them hangs the other has no rival: each must be seen to end jobs, and neither has to be the quicker.
   two.pause()
   const ids = await both()
-  await until(async () => one.ended.size > 5)
+  await until(() => one.ended.size, above(5))
   two.resume()
   one.pause()
   ids.push(...(await both()))
-  await until(async () => two.ended.size > 5)
+  await until(() => two.ended.size, above(5))
   await one.kill()
   await until(async () => isEmpty(await on.engine.facts()))
   assert.deepEqual(await statuses(ids), { COMPLETED: 20, FAILED: 100 })
@@ -193,7 +188,7 @@ test('with every connection to the database cut again and again, jobs end as if 
     const connections = (what: string) =>
       server.query(`select ${what} from pg_stat_activity where datname = $1`, [database])
     for (let i = 0; i < 6; i++) {
-      await until(async () => (await connections('pid')).rows.length > 1)
+      await until(async () => (await connections('pid')).rows.length, above(1))
       await connections('pg_terminate_backend(pid)')
     }
     // The pool's own connections were cut as well: the first question may still meet one of them.

@@ -1,27 +1,22 @@
 // Videos and jobs through the public API, with the simulated vendor behind it.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
+import { started } from './started.ts'
 
-let on: TestGateway
 /** The vendor's clock goes forward by this. */
 let skippedMs = 0
 const HOUR_MS = 3_600_000
-let receiver: Awaited<ReturnType<typeof startReceiver>>
-before(async () => {
-  receiver = await startReceiver()
-  on = await startGateway({
+const receiver = started(startReceiver)
+const on = started(() =>
+  startGateway({
     env: { TOLLGATE_OUTBOUND_ALLOW: receiver.host },
     vendorWorld: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
-  })
-})
-after(async () => {
-  await on.close()
-  await receiver.close()
-})
+  }),
+)
 
 const GRANTED = 1_000_000_000n
 const PRICE = 35_000_000n
@@ -318,7 +313,7 @@ test('a picture may be sent inline: the vendor gets all of it, and the job repea
   assert.equal(job.inputParams.first_frame, job.inputParams.image)
   const sent = on.sandbox.seen.calls.find((call) => call.method === 'POST' && call.bodyBytes > 400_000)
   assert.ok(sent)
-  const left = await on.gateway.database.query({ text: 'select 1 from job_body' })
+  const left = await on.sql('select 1 from job_body')
   assert.equal(left.length, 0)
 })
 

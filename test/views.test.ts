@@ -1,32 +1,28 @@
 // What operators and the console are told by a gateway that has worked, against the views that say what they are told.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { createAudit } from '../src/database/audit.ts'
-import { createInvoices } from '../src/invoices/invoices.ts'
+import { guardrails as extension } from '../src/extensions/guardrails/extension.ts'
+import { createInvoices } from '../src/extensions/sales/invoices/invoices.ts'
 import { jobView } from '../src/jobs/views.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { listResources } from './pages/operator-api.ts'
+import { started } from './started.ts'
+import { until } from './until.ts'
 
-let home: TestGateway
-before(async () => {
-  home = await startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: '127.0.0.1:1' } })
-})
+const home = started(() => startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: '127.0.0.1:1' } }))
 // It reads every answer by its view, and throws what it found.
-after(() => home.close())
 
 test('everything that an operator can read is what OpenAPI and the types say, once calls and a video have been paid', async () => {
   const { id, key } = await home.account()
   await home.gateway.keys.create(id, { name: 'tests', test: true }, { actor: 'test', ip: null, requestId: null })
-  await home.gateway.database.query(
-    { text: `insert into recording_policy (account_id, scope, days, bytes) values ($1, 'account', 1, 1024)` },
-    [id],
-  )
+  await home.sql(`insert into recording_policy (account_id, scope, days, bytes) values ($1, 'account', 1, 1024)`, [id])
   const ask = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
   const calls = [
-    await home.call('/v1/chat/completions', key, ask),
+    await home.call('/v1/chat/completions', key, ask, { headers: { 'x-tollgate-session': 'one' } }),
     await home.call('/v1/chat/completions', key, { ...ask, model: 'no-such-model' }),
     await home.call('/v1/video/seedance', key, {
       model: 'videogen-2.0',
@@ -40,14 +36,11 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   )
   const { data } = (await calls[2]!.json()) as { data: { jobId: string } }
   await home.settled()
-  await home.gateway.contents.flush()
-  let delivery: { id: string } | undefined
-  while (!delivery) {
-    ;[delivery] = await home.gateway.database.query<{ id: string }>({ text: 'select id from delivery' })
-    await new Promise((resolve) => setTimeout(resolve, 30))
-  }
+  await home.gateway.opened(extension).contents.flush()
+  const deliveries = () => home.sql<{ id: string }>('select id from delivery')
+  const delivery = await until(async () => (await deliveries())[0])
   const values: Record<string, string> = {
-    delivery: delivery.id,
+    ...{ delivery: delivery.id, version: '1' },
     month: new Date().toISOString().slice(0, 7),
     ...{ id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' },
     ...(await oneBatch(key, ask)),
@@ -64,6 +57,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   }
   const queries: Record<string, string> = {
     '/focus': `?from=${days}&to=${days}`,
+    '/accounts/{id}/run': '?run=one',
     '/vendor-reports/{id}/calls': `?day=${days}&model=m`,
   }
   const answered = (await (await home.call(`/v1/jobs/${data.jobId}`, key)).json()) as { data: object }
@@ -131,7 +125,6 @@ async function oneBatch(key: string, body: object): Promise<{ batch: string; fil
   const file = await client.files.create({ file: await toFile(content, 'lines.jsonl'), purpose: 'batch' })
   const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
   const { id } = await client.batches.create(order)
-  while ((await client.batches.retrieve(id)).status !== 'completed')
-    await new Promise((resolve) => setTimeout(resolve, 30))
+  await until(async () => (await client.batches.retrieve(id)).status, 'completed')
   return { batch: id, file: file.id }
 }

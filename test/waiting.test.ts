@@ -42,8 +42,8 @@ beforeEach(async () => {
 
 const outcomes = async () =>
   (
-    await g.gateway.database.query<{ outcome: string; status: number }>(
-      { text: 'select outcome, status from usage where account_id = $1 order by at, id' },
+    await g.sql<{ outcome: string; status: number }>(
+      'select outcome, status from usage where account_id = $1 order by at, id',
       [account.id],
     )
   ).map(({ outcome, status }) => `${outcome} ${status}`)
@@ -58,16 +58,16 @@ async function callTogether(site: string, times: number) {
   const ask = ({ signal }: AbortController, index: number) =>
     g.call(PATH + site, account.key, undefined, { signal, headers: { 'x-caller': String(index) } })
   const first = ask(controls[0]!, 0)
-  await until(() => open.length === 1)
+  await until(() => open.length, 1)
   const calls = [first, ...controls.slice(1).map((control, index) => ask(control, index + 1))]
-  await until(() => g.gateway.monitor.running === times)
+  await until(() => g.gateway.monitor.running, times)
   g.gateway.app.server.off('request', arrived)
   return calls.map((call, index) => ({
     call,
     async leave() {
       controls[index]!.abort()
       await assert.rejects(call)
-      await until(() => sockets.get(String(index))?.destroyed === true)
+      await until(() => sockets.get(String(index))?.destroyed, true)
     },
   }))
 }
@@ -77,7 +77,7 @@ test('who leaves while waiting for the answer to another’s call asks for nothi
   await second!.leave()
   open.pop()!.end('{"Data":{}}')
   assert.equal((await first!.call).headers.get('x-cache'), 'miss')
-  await until(() => g.gateway.monitor.running === 0)
+  await until(() => g.gateway.monitor.running, 0)
   await g.settled()
   assert.deepEqual(await outcomes(), ['settled 200'])
   assert.equal(open.length, 0, 'the vendor was asked once')
@@ -87,7 +87,7 @@ test('when the first call comes to nothing, the next of those who wait asks, and
   const [first, ...others] = await callTogether('failed.example', 3)
   await first!.leave()
   open.shift() // The next may have asked already.
-  await until(() => open.length === 1)
+  await until(() => open.length, 1)
   open.pop()!.end('{"Data":{}}')
   const answers = await Promise.all(others.map(({ call }) => call))
   assert.deepEqual(answers.map(({ headers }) => headers.get('x-cache')).sort(), ['hit', 'miss'])
@@ -104,11 +104,7 @@ const upload = (bytes: number) => {
   const form = new FormData()
   form.set('purpose', 'batch')
   form.set('file', new Blob(['x'.repeat(bytes)]), 'lines.jsonl')
-  return fetch(`${g.url}/v1/files`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${account.key}` },
-    body: form,
-  })
+  return fetch(`${g.url}/v1/files`, { method: 'POST', headers: { authorization: `Bearer ${account.key}` }, body: form })
 }
 
 /** Another account's body, of which more has come than there is room for, and the rest does not come. */
@@ -125,7 +121,7 @@ test('a large quote or file is refused when there is no room among large bodies,
   patienceMs = IMPATIENCE_MS
   const begun = `{"model":"alpha-image-2","prompt":"x","image_urls":["data:image/png;base64,${PNG}${'A'.repeat(6_400_000)}`
   const socket = await occupied('/alpha/v1/images/generations HTTP/1.1\r\ncontent-type: application/json', begun)
-  await until(async () => (await quote(withPicture(200_000))).status === 503)
+  await until(async () => (await quote(withPicture(200_000))).status, 503)
   const refused = await quote(withPicture(200_000))
   assert.match(await refused.text(), /large requests/)
   assert.equal((await upload(200_000)).status, 503, 'a file is counted by the same budget')
@@ -133,7 +129,7 @@ test('a large quote or file is refused when there is no room among large bodies,
   assert.equal((await upload(1_000)).status, 200)
   patienceMs = PATIENCE_MS
   socket.destroy()
-  await until(async () => (await quote(withPicture(200_000))).status === 200)
+  await until(async () => (await quote(withPicture(200_000))).status, 200)
   for (let times = 0; times < 8; times++) assert.equal((await quote(withPicture(900_000))).status, 200)
   for (let times = 0; times < 8; times++) assert.equal((await upload(900_000)).status, 200)
 })

@@ -1,38 +1,31 @@
 // One figure for all processes: two gateways share a database, and operators see both, whichever they ask.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { Page } from '../src/kernel/view.ts'
 import type { LivePage, VendorView } from '../src/operator/views.ts'
 import type { HomeFigures, UsageSums } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
+import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
-
-let database: FreshDatabase
-let one: TestGateway
-let other: TestGateway
+import { started } from './started.ts'
+import { above, until } from './until.ts'
 
 interface Sold {
   models: Record<string, { routes: { cost?: unknown }[]; pricing: { tiers: Record<string, string>[] } }>
 }
 
-before(async () => {
-  database = await freshDatabase()
-  one = await startGateway({
+const database = started(freshDatabase, ({ drop }) => drop())
+const one = started(() =>
+  startGateway({
     database,
     catalog(document: Sold) {
       const { routes } = document.models['alpha-5.4'] ?? { routes: [] }
       // Sold for less than it costs.
       if (routes[0]) routes[0].cost = { unit: 'credits', tiers: [{ input: '100000', output: '100000' }] }
     },
-  })
-  other = await startGateway({ database })
-})
-after(async () => {
-  await one.close()
-  await other.close()
-  await database.drop()
-})
+  }),
+)
+const other = started(() => startGateway({ database }))
 
 async function ask<T>(g: TestGateway, path: string): Promise<T> {
   const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN)
@@ -53,7 +46,7 @@ test('live calls, vendors, their history and the margin are those of all process
   const leaving = new AbortController()
   const body = { model: 'alpha-5.4', messages: [{ role: 'user', content: '[[stall]]' }] }
   const slow = other.call('/v1/chat-completions', key, body, { signal: leaving.signal }).catch(() => undefined)
-  while (other.gateway.monitor.running === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => other.gateway.monitor.running, above(0))
   try {
     const live = await ask<LivePage>(one, '/requests/live')
     const mine = live.items.filter(({ account }) => account === id)

@@ -7,14 +7,13 @@ import { Agent, request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { checkBooks, noHolds } from './chaos/books.ts'
 import { type GatewayProcess, makeDataDirectory, openStore, startProcess } from './chaos/gateway-process.ts'
 import { countBy, startTraffic } from './chaos/traffic.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
-import { until } from './until.ts'
+import { above, atLeast, until } from './until.ts'
 
 const KEY = /tg_live_\w{38}/
 const WORKERS = 2
@@ -39,7 +38,7 @@ const env = () => ({
 before(async () => {
   data = await makeDataDirectory()
   gateway = await startProcess({ env: env() })
-  await until(() => KEY.test(gateway.output), 5)
+  await until(() => gateway.output, KEY)
   key = KEY.exec(gateway.output)![0]
   const store = await openStore(data.path)
   await store.query({ text: `select ledger_grant($1, id, 1000000000000, 'load', 'load') from account` }, [
@@ -125,7 +124,7 @@ async function counted(expected: number): Promise<string> {
     const found = figure(text, 'tollgate_calls_total')
     assert.ok(found <= expected, `${found} of ${expected} calls`)
     return found === expected
-  }, 200)
+  })
   return text
 }
 
@@ -139,7 +138,7 @@ test('every worker serves, and one scrape answers for all of them', LIMIT, async
     return rows.length === streams.length
   })
   assert.equal(processes, WORKERS)
-  await until(async () => figure(await scrape(), 'tollgate_streams_open') === streams.length)
+  await until(async () => figure(await scrape(), 'tollgate_streams_open'), streams.length)
   await Promise.all(streams)
   for (let i = 0; i < 10; i++) assert.equal((await call('a few words')).status, 200)
   const text = await counted(16)
@@ -168,12 +167,7 @@ test('a worker that does not answer is left out of a scrape, and its counts stay
       return text
     }
     // Figures are up to a second old.
-    let text = await scrape()
-    for (let tries = 0; tries < 600 && !text.includes('{state="heard"} 2'); tries++) {
-      await sleep(100)
-      text = await scrape()
-    }
-    assert.match(text, /^tollgate_processes\{state="heard"\} 2$/m)
+    const text = await until(scrape, /^tollgate_processes\{state="heard"\} 2$/m)
     assert.match(text, /^tollgate_processes\{state="silent"\} 1$/m)
     assert.equal(figure(text, 'tollgate_calls_total'), calls)
   } finally {
@@ -184,9 +178,9 @@ test('a worker that does not answer is left out of a scrape, and its counts stay
 test('a worker that is killed is replaced while the port goes on answering, and no count falls', LIMIT, async () => {
   const [victim] = alive()
   process.kill(victim!, 'SIGKILL')
-  await until(() => !isAlive(victim!))
+  await until(() => isAlive(victim!), false)
   for (let i = 0; i < 20; i++) assert.equal((await call('a few words')).status, 200)
-  await until(() => alive().length === WORKERS, 200)
+  await until(() => alive().length, WORKERS)
   assert.equal(logged('a worker died').length, 1)
   const text = await counted(calls)
   assert.match(text, /^tollgate_processes\{state="heard"\} 3$/m)
@@ -206,7 +200,6 @@ test('SIGHUP replaces all workers under load without a failed request', LIMIT, a
       assert.equal(status, 200, text)
       if (stream) assert.match(text, /\[DONE\]\n\n$/)
       if (connection === 'close') closes++
-      await sleep(20)
     }
     agent.destroy()
   })
@@ -214,11 +207,11 @@ test('SIGHUP replaces all workers under load without a failed request', LIMIT, a
   failure.catch(() => undefined)
   const startedMs = performance.now()
   try {
-    await until(() => traffic.told.length > 20, 5)
+    await until(() => traffic.told.length, above(20))
     gateway.kill('SIGHUP')
-    await until(() => logged('a worker listens').length > 3, 200)
+    await until(() => logged('a worker listens').length, above(3))
     gateway.kill('SIGHUP')
-    await Promise.race([failure, until(() => logged('all workers were replaced').length === 1, 200)])
+    await Promise.race([failure, until(() => logged('all workers were replaced').length, 1)])
   } finally {
     stopped = true
     await traffic.stop()
@@ -256,19 +249,19 @@ test(
     // A worker makes its directory at start, and cannot where a file stands.
     await writeFile(assets, '')
     process.kill(victim!, 'SIGKILL')
-    await until(() => deaths().length >= 4, 200)
+    await until(() => deaths().length, atLeast(4))
     // The victim is replaced at once: it had worked. Those after it could not start.
     const waits = deaths()
       .map(({ inMs }) => inMs)
       .slice(1)
     assert.ok(waits[1]! >= waits[0]! * 2 && waits[2]! >= waits[1]! * 2, `waited for ${waits} ms`)
     gateway.kill('SIGHUP')
-    await until(() => logged('replacing the workers failed').length === 1, 200)
+    await until(() => logged('replacing the workers failed').length, 1)
     assert.ok(isAlive(other!))
     assert.equal((await call('a few words')).status, 200)
     await rm(assets)
     await rename(`${assets}.away`, assets)
-    await until(() => alive().length === WORKERS, 200)
+    await until(() => alive().length, WORKERS)
     assert.ok(alive().includes(other!))
   },
 )
@@ -278,11 +271,11 @@ test('SIGTERM during a replacement ends every process, with exit code 0', LIMIT,
   const before = alive()
   const listened = logged('a worker listens').length
   gateway.kill('SIGHUP')
-  await until(() => logged('a worker listens').length > listened, 200)
+  await until(() => logged('a worker listens').length, above(listened))
   assert.equal(await gateway.stop(), 0)
   assert.match((await stream).text, /\[DONE\]\n\n$/)
   // The last lines of the log, which wait in memory, may come after it.
-  await until(() => /^ *Stopped\.$/m.test(gateway.output), 200)
+  await until(() => gateway.output, /^ *Stopped\.$/m)
   for (const pid of before) assert.ok(!isAlive(pid))
   assert.deepEqual(alive(), [])
 })

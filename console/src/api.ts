@@ -105,6 +105,13 @@ const encode = encodeURIComponent
 const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
 /** Of an account, or without one the gateway's own. */
 const scoped = (id: string | undefined, rest: string) => (id === undefined ? rest : account(id, rest))
+/** What a person allows a program. */
+export interface Terms {
+  account: string
+  models: string[] | null
+  limits: wire.LimitsInput
+}
+
 const connect = (uid: string, rest: string) => `/connect/${encode(uid)}/${rest}`
 
 async function file(path: string, accept: string, query?: Query): Promise<Blob> {
@@ -217,7 +224,8 @@ export const api = {
   /** For a frame, which asks for HTML. */
   mailAddress: (name: string) => apiUrl(`/mails/${encode(name)}`),
   joinByInvite: (token: string) => post<unknown>(`/invites/${encode(token)}/join`),
-  acceptInvite: (token: string, password: string) => post<unknown>(`/invites/${encode(token)}`, { password }),
+  acceptInvite: (token: string, password: string, endOthers: boolean) =>
+    post<unknown>(`/invites/${encode(token)}`, { password, endOthers }),
 
   accounts: (query: { q?: string } & Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.Account>>('/accounts', { ...query }, signal),
@@ -273,9 +281,9 @@ export const api = {
   members: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Member>>(account(id, '/members'), undefined, signal),
   inviteMember: (id: string, input: { email: string; role: wire.AccountRole }) =>
-    post<wire.Link>(account(id, '/invites'), input),
+    post<{ link: string | null }>(account(id, '/invites'), input),
   changeRole: (id: string, userId: string, role: wire.AccountRole) =>
-    patch<unknown>(account(id, `/members/${encode(userId)}`), { role }),
+    patch<{ ended: wire.Ended | null }>(account(id, `/members/${encode(userId)}`), { role }),
   invites: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.PendingInvite>>(account(id, '/invites'), undefined, signal),
   withdrawInvite: (id: string, inviteId: string) => remove<unknown>(account(id, `/invites/${encode(inviteId)}`)),
@@ -284,6 +292,10 @@ export const api = {
   operatorInvites: (signal?: AbortSignal) => get<wire.Page<wire.PendingInvite>>('/operator-invites', undefined, signal),
   inviteOperator: (input: { email: string; role: wire.OperatorRole }) => post<wire.Link>('/operator-invites', input),
   changeOperator: (userId: string, role: wire.OperatorRole) => patch<unknown>(`/operators/${encode(userId)}`, { role }),
+  domains: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.Domain>>(account(id, '/domains'), undefined, signal),
+  proveDomain: (id: string, domain: string) => post<wire.Domain>(account(id, '/domains'), { domain }),
+  removeDomain: (id: string, domain: string) => remove<unknown>(account(id, '/domains'), { domain }),
   tokens: (id: string | undefined, signal?: AbortSignal) =>
     get<wire.Page<wire.Token>>(id === undefined ? '/tokens' : account(id, '/tokens'), undefined, signal),
   createToken: (id: string | undefined, input: wire.TokenInput) =>
@@ -296,7 +308,10 @@ export const api = {
   webhookSecret: (id: string, signal?: AbortSignal) =>
     get<wire.WebhookSecret>(account(id, '/webhook-secret'), undefined, signal),
   passwordLink: (email: string) => post<wire.Link>('/password-link', { email }),
-  removeMember: (id: string, userId: string) => remove<unknown>(account(id, `/members/${encode(userId)}`)),
+  removeMember: (id: string, userId: string, keysTo: string) =>
+    remove<{ ended: wire.Ended }>(
+      account(id, `/members/${encode(userId)}`) + (keysTo ? `?keysTo=${encode(keysTo)}` : ''),
+    ),
 
   budgets: (id: string, signal?: AbortSignal) =>
     get<wire.Page<wire.Budget>>(account(id, '/budgets'), undefined, signal),
@@ -320,9 +335,11 @@ export const api = {
   keys: (id: string, paging: Paging = {}, signal?: AbortSignal) =>
     get<wire.Page<wire.Key>>(account(id, '/keys'), { ...paging }, signal),
   connection: (uid: string, signal?: AbortSignal) => get<wire.Connect>(connect(uid, 'details'), undefined, signal),
-  allowConnection: (uid: string, input: { account: string; models: string[] | null; limits: wire.LimitsInput }) =>
-    post<{ redirect: string }>(connect(uid, 'allow'), input),
+  allowConnection: (uid: string, terms: Terms) => post<{ redirect: string }>(connect(uid, 'allow'), terms),
   refuseConnection: (uid: string) => post<{ redirect: string }>(connect(uid, 'refuse')),
+  device: (code: string) => post<wire.Device>('/device', { code }),
+  allowDevice: (code: string, terms: Terms) => post<{ allowed: boolean }>('/device/allow', { code, ...terms }),
+  refuseDevice: (code: string) => post<{ allowed: boolean }>('/device/refuse', { code }),
 
   testBalance: (id: string, signal?: AbortSignal) => get<wire.Account>(account(id, '/test-balance'), undefined, signal),
   refillTest: (id: string) => put<wire.Account>(account(id, '/test-balance'), {}),
@@ -360,6 +377,7 @@ export const api = {
     get<wire.Page<wire.KeyFigures>>(account(id, '/keys/figures'), { days }, signal),
   search: (q: string, signal?: AbortSignal) => get<wire.Page<wire.Found>>('/search', { q }, signal),
   home: (days: number, signal?: AbortSignal) => get<wire.HomeFigures>('/home', { days }, signal),
+  run: (id: string, run: string, signal?: AbortSignal) => get<wire.Run>(account(id, '/run'), { run }, signal),
   usageOf: (requestId: string, signal?: AbortSignal) =>
     get<wire.UsageDetail>(`/usage/${encode(requestId)}`, undefined, signal),
   content: (requestId: string, signal?: AbortSignal) =>
@@ -489,6 +507,8 @@ export const api = {
   openFormats: (allClientFormats: boolean) => patch<wire.Applied>('/catalog', { allClientFormats }),
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
+  catalogVersion: (version: number, signal?: AbortSignal) =>
+    get<wire.CatalogVersionDocument>(`/catalog/versions/${version}`, undefined, signal),
   comparePrices: () => post<wire.PriceComparison>('/prices/compare', {}),
   applyPrices: (rows: readonly string[]) => post<wire.Applied>('/prices', { rows }),
   rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),
@@ -502,8 +522,9 @@ export const api = {
       batchFactor?: string
       routes?: wire.CatalogRoute[]
       routing?: wire.CatalogRouting
+      note?: string
     },
-  ) => patch<unknown>(`/models/${encode(uid)}`, input),
+  ) => patch<wire.Applied>(`/models/${encode(uid)}`, input),
 
   routeFigures: (uid: string, signal?: AbortSignal) =>
     get<wire.Page<wire.RouteFigures>>(`/models/${encode(uid)}/routes`, undefined, signal),
@@ -546,7 +567,7 @@ export const api = {
   testAlerts: (id: string | undefined) => post<wire.Alert>(scoped(id, '/alerts/test')),
   alertSettings: (id: string | undefined, signal?: AbortSignal) =>
     get<wire.AlertSettings>(scoped(id, '/alert-settings'), undefined, signal),
-  changeAlerts: (id: string | undefined, settings: wire.AlertSettings) =>
+  changeAlerts: (id: string | undefined, settings: wire.AlertSettingsInput) =>
     put<wire.AlertSettings>(scoped(id, '/alert-settings'), settings),
 
   deliveries: (

@@ -40,6 +40,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/keys', page(() => import('./pages/keys.tsx'), 'KeysPage')],
   ['/a/:account/content-logging', page(() => import('./pages/content-logging.tsx'), 'ContentLoggingPage')],
   ['/a/:account/usage', page(() => import('./pages/usage.tsx'), 'UsagePage')],
+  ['/a/:account/run', page(() => import('./pages/run.tsx'), 'RunPage')],
   ['/a/:account/usage/:request', page(() => import('./pages/call.tsx'), 'CallPage')],
   ['/a/:account/jobs', page(() => import('./pages/jobs.tsx'), 'JobsPage')],
   ['/a/:account/jobs/:job', page(() => import('./pages/job.tsx'), 'JobPage')],
@@ -63,6 +64,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/calls/:request', page(() => import('./pages/call.tsx'), 'AnyCallPage')],
   ['/try/:tab', page(async () => ({ TryPage }), 'TryPage')],
   ['/connect', page(() => import('./pages/connect.tsx'), 'ConnectPage')],
+  ['/device', page(() => import('./pages/connect.tsx'), 'DevicePage')],
   ['/profile', page(() => import('./pages/profile.tsx'), 'ProfilePage')],
 ]
 
@@ -71,6 +73,7 @@ const operatorRoutes: typeof routes = [
   ['/operator/accounts/:account', page(() => import('./pages/operator/account.tsx'), 'AccountPage')],
   ['/operator/accounts/:account/:tab', page(() => import('./pages/operator/account.tsx'), 'AccountPage')],
   ['/operator/calls', page(() => import('./pages/usage.tsx'), 'CallsPage')],
+  ['/operator/calls/:request', page(() => import('./pages/call.tsx'), 'OperatorCallPage')],
   ['/operator/catalogue', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
   ['/operator/catalogue/:tab', page(() => import('./pages/operator/catalogue.tsx'), 'CataloguePage')],
   ['/operator/vendors', page(() => import('./pages/operator/vendors.tsx'), 'VendorsPage')],

@@ -184,10 +184,14 @@ function usePaused(text: string): string {
 const GUIDES_MAX = 4
 
 /** The documentation's own list of its pages. */
-async function readGuides(signal: AbortSignal): Promise<{ title: string; path: string }[]> {
+async function readGuides(signal: AbortSignal): Promise<{ title: string; path: string; also: string }[]> {
   const text = await (await fetch('/llms.txt', { signal })).text()
-  const links = text.matchAll(/^- \[([^\]]{1,200})\]\(([^)\s]{1,300})\.md\)/gm)
-  return [...links].map(([, title = '', url = '']) => ({ title, path: new URL(url, window.location.origin).pathname }))
+  const links = text.matchAll(/^- \[([^\]]{1,200})\]\(([^)\s]{1,300})\.md\)(.*)$/gm)
+  return [...links].map(([, title = '', url = '', also = '']) => ({
+    title,
+    path: new URL(url, window.location.origin).pathname,
+    also,
+  }))
 }
 
 /** Pages and actions are known here; everything else the server finds, in all accounts that the reader may see. */
@@ -221,7 +225,7 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
     ...pages.filter(has).slice(0, PAGES_MAX),
     ...there.filter((one) => !byId.includes(one)),
     ...(guides.data ?? [])
-      .filter(({ title }) => has({ label: title }))
+      .filter(({ title, also }) => has({ label: title, also }))
       .slice(0, GUIDES_MAX)
       .map(({ title, path }) => ({ kind: 'guide', label: title, icon: 'docs' as const, to: path })),
     {
@@ -252,12 +256,7 @@ function placeOf(
     case 'vendor':
       return { to: `/operator/vendors/${name}`, label, icon: 'vendors', kind }
     case 'member':
-      return {
-        to: operator ? `/operator/accounts/${of}/members` : `/a/${of}/members`,
-        label,
-        icon: 'members',
-        kind,
-      }
+      return { to: operator ? `/operator/accounts/${of}/members` : `/a/${of}/members`, label, icon: 'members', kind }
     case 'account':
       return { to: operator ? `/operator/accounts/${name}` : `/a/${name}`, label, icon: 'accounts', kind }
   }

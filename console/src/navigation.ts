@@ -58,7 +58,7 @@ const ACCOUNT: readonly Section[] = [
       { to: '/budgets', label: 'Budgets', also: 'end users tags sessions quota cap', right: 'budgets:read' },
       {
         to: '/sign-ins',
-        label: 'Tool sign-ins',
+        label: 'Connected tools',
         also: 'mcp oauth connect server agents',
         right: 'tool-connections:read',
       },
@@ -110,12 +110,7 @@ const ACCOUNT: readonly Section[] = [
     icon: 'bell',
     pages: [
       { to: '/alerts', label: 'Alerts', right: 'alerts:read' },
-      {
-        to: '/alerts/rules',
-        label: 'Alert rules',
-        also: 'budget receivers email slack',
-        right: 'alert-settings:read',
-      },
+      { to: '/alerts/rules', label: 'Alert rules', also: 'budget receivers email slack', right: 'alert-settings:read' },
       { to: '/deliveries', label: 'Deliveries', also: 'webhooks', right: 'deliveries:read' },
     ],
   },
@@ -201,7 +196,7 @@ const OPERATOR: readonly Section[] = [
       { to: '/operator/payments', label: 'Payments', also: 'stripe refund quarantine dispute', right: 'payments:read' },
       {
         to: '/operator/plans',
-        label: 'Plans and codes',
+        label: 'Plans, packs and codes',
         also: 'subscription voucher coupon batch redeem',
         right: 'plans:read',
       },
@@ -225,7 +220,7 @@ const OPERATOR: readonly Section[] = [
       },
       {
         to: '/operator/finance/vendor-reports',
-        label: 'Vendors’ reports',
+        label: 'Vendor reconciliation',
         also: 'compare openai anthropic openrouter bill reconcile discrepancy csv',
         right: 'vendor-reports:read',
       },

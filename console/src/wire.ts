@@ -16,13 +16,6 @@ export type {
   NewKey,
   TeamView as Team,
 } from '../../src/admission/views.ts'
-export type {
-  AlertPage,
-  AlertRules,
-  AlertSettings,
-  AlertView as Alert,
-  Receiver,
-} from '../../src/alerts/views.ts'
 export type { QuoteView as Quote } from '../../src/api/views.ts'
 export type {
   BatchDetail,
@@ -30,7 +23,6 @@ export type {
   BatchView as Batch,
   FileCheck,
 } from '../../src/background/views.ts'
-export type { BrandingView as Branding, PublicBranding } from '../../src/branding/views.ts'
 export type { CatalogInput as CatalogDocument } from '../../src/catalog/document.ts'
 export type {
   Applied,
@@ -43,9 +35,11 @@ export type {
   ProductCheckView as ProductCheck,
   ProductPresetView as ProductPreset,
   VendorCheckView as VendorCheck,
+  VersionDocumentView as CatalogVersionDocument,
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
+export type { ConsentView as Connect, DeviceView as Device } from '../../src/extensions/agents/views.ts'
 export type {
   ComparedCall,
   ComparedLine,
@@ -54,10 +48,33 @@ export type {
   ExportTest,
   ExportView as Export,
   ReportView as VendorReport,
-} from '../../src/exports/views.ts'
-export type { SampleView as RedactionSample } from '../../src/guardrails/views.ts'
+} from '../../src/extensions/finance/views.ts'
+export type { SampleView as RedactionSample } from '../../src/extensions/guardrails/views.ts'
+export type {
+  BillingDetailsView as BillingDetails,
+  InvoiceSettings,
+  InvoiceView as Invoice,
+  Issuer,
+} from '../../src/extensions/sales/invoices/views.ts'
+export type {
+  AccountPlanView as AccountPlan,
+  CheckoutView as Checkout,
+  ChosenPlanView as ChosenPlan,
+  CodeBatchView as CodeBatch,
+  NewCodeBatch,
+  PaymentSettingsInput,
+  PaymentSettingsView as PaymentSettings,
+  PaymentView as Payment,
+  PlanOffer,
+  ReconciliationView as Reconciliation,
+  RedeemedView as Redeemed,
+  SalesView as Sales,
+} from '../../src/extensions/sales/views.ts'
+export type { BrandingView as Branding, PublicBranding } from '../../src/identity/branding/views.ts'
 export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/identity/roles.ts'
 export type {
+  DomainView as Domain,
+  EndedView as Ended,
   InviteView as Invite,
   LinkView as Link,
   LoginOptions,
@@ -85,12 +102,14 @@ export type {
   TotpSecret,
   WhoView as Session,
 } from '../../src/identity/views.ts'
+export type { AlertRules } from '../../src/jobs/alerts/rules.ts'
 export type {
-  BillingDetailsView as BillingDetails,
-  InvoiceSettings,
-  InvoiceView as Invoice,
-  Issuer,
-} from '../../src/invoices/views.ts'
+  AlertPage,
+  AlertSettings,
+  AlertSettingsInput,
+  AlertView as Alert,
+  Receiver,
+} from '../../src/jobs/alerts/views.ts'
 export type {
   AuditExportInput,
   AuditExportView,
@@ -132,7 +151,6 @@ export type { AgentSetup } from '../../src/operator/agent-setup.ts'
 export type {
   ByokKeyStored,
   ByokKeyView as ByokKey,
-  ConsentView as Connect,
   LiveCallView as LiveCall,
   LivePage as Live,
   PublicCatalog,
@@ -140,6 +158,7 @@ export type {
   VendorCredentialView as VendorCredential,
   VendorView as Vendor,
 } from '../../src/operator/views.ts'
+export type { RunView as Run } from '../../src/reports/runs.ts'
 export type {
   BillingView as Billing,
   CreditWorth,
@@ -166,20 +185,6 @@ export type {
   VendorHistory,
   VendorTest,
 } from '../../src/routing/views.ts'
-export type {
-  AccountPlanView as AccountPlan,
-  CheckoutView as Checkout,
-  ChosenPlanView as ChosenPlan,
-  CodeBatchView as CodeBatch,
-  NewCodeBatch,
-  PaymentSettingsInput,
-  PaymentSettingsView as PaymentSettings,
-  PaymentView as Payment,
-  PlanOffer,
-  ReconciliationView as Reconciliation,
-  RedeemedView as Redeemed,
-  SalesView as Sales,
-} from '../../src/sales/views.ts'
 
 /** The account is named where calls of all accounts are listed. */
 export type ListedCall = UsageView & Partial<Pick<CallView, 'account' | 'accountName'>>
@@ -198,10 +203,7 @@ export type KeyInput = Pick<KeyView, 'name'> &
       | 'teamId'
       | 'memberId'
     >
-  > & {
-    limits?: LimitsInput
-    test?: boolean
-  }
+  > & { limits?: LimitsInput; test?: boolean }
 
 /** `max` is an amount of credits, or a whole number. */
 export type BudgetInput = Pick<

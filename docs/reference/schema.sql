@@ -39,16 +39,32 @@ create table account (
   frozen_until timestamp with time zone,
   search text generated always as (lower(name)) stored,
   chain bytea,
-  chained_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
   status text not null default 'open'::text,
   status_reason text,
   status_at timestamp with time zone,
   has_lots boolean not null default false,
   budgets integer not null default 0,
   budget_values integer not null default 0,
+  claims integer not null default 0,
   constraint account_check CHECK (((held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
+
+create table account_change (
+  topic text not null,
+  account_id text collate "C" not null,
+  version bigint not null,
+  constraint account_change_pkey PRIMARY KEY (topic, account_id)
+);
+CREATE INDEX account_change_version ON public.account_change USING btree (topic, version);
+
+create table account_domain (
+  account_id text collate "C" not null,
+  domain text collate "C" not null,
+  proved_at timestamp with time zone not null default now(),
+  constraint account_domain_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint account_domain_pkey PRIMARY KEY (account_id, domain)
+);
 
 create table account_move (
   account_id text collate "C" not null,
@@ -91,6 +107,17 @@ create table alert (
 );
 CREATE INDEX alert_scope ON public.alert USING btree (scope, id);
 CREATE INDEX alert_unread ON public.alert USING btree (scope) WHERE (read_at IS NULL);
+
+create table alert_mailbox (
+  scope text collate "C" not null,
+  address text not null,
+  mailbox text not null,
+  asked_at timestamp with time zone,
+  confirmed_at timestamp with time zone,
+  unsubscribed_at timestamp with time zone,
+  constraint alert_mailbox_pkey PRIMARY KEY (scope, address)
+);
+CREATE INDEX alert_mailbox_asked ON public.alert_mailbox USING btree (mailbox, asked_at);
 
 create table alert_setting (
   scope text collate "C" not null,
@@ -171,6 +198,15 @@ create table audit_export (
   constraint audit_export_account_id_check CHECK ((account_id = ''::text)),
   constraint audit_export_id_check CHECK ((id = 'audit'::text)),
   constraint audit_export_pkey PRIMARY KEY (account_id, id)
+);
+
+create table backfill (
+  name text not null,
+  last_key text[],
+  rows bigint not null default 0,
+  started_at timestamp with time zone not null default now(),
+  ended_at timestamp with time zone,
+  constraint backfill_pkey PRIMARY KEY (name)
 );
 
 create table background (
@@ -309,6 +345,19 @@ create table catalog_version (
   actor text not null,
   at timestamp with time zone not null default now(),
   constraint catalog_version_pkey PRIMARY KEY (version)
+);
+
+create table claim (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  payment_id text collate "C" not null,
+  number integer not null,
+  amount bigint not null,
+  taken bigint not null default 0,
+  lot_id text,
+  only_lot boolean not null default false,
+  constraint claim_check CHECK (((taken >= 0) AND (taken <= amount))),
+  constraint claim_pkey PRIMARY KEY (account_id, id)
 );
 
 create table code (
@@ -462,6 +511,7 @@ create table hold (
   created_at timestamp with time zone not null default now(),
   lots jsonb,
   scopes jsonb,
+  claims integer not null default 0,
   constraint hold_pkey PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off);
 
@@ -505,6 +555,7 @@ create table invite (
   email text not null,
   role text,
   made_by text not null,
+  proves boolean not null,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
   constraint invite_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
@@ -638,8 +689,29 @@ create table journal (
   vendor text,
   labels jsonb,
   scopes jsonb,
-  constraint journal_pkey1 PRIMARY KEY (account_id, id)
+  constraint journal_pkey PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
+
+create table label_day (
+  account_id text collate "C" not null,
+  day date not null,
+  name text collate "C" not null,
+  value text collate "C" not null,
+  product text collate "C" not null,
+  vendor text collate "C" not null,
+  calls bigint not null,
+  errors bigint not null,
+  charged bigint not null,
+  costed bigint not null,
+  cost bigint,
+  input_tokens bigint not null,
+  output_tokens bigint not null,
+  first_id text collate "C" not null,
+  last_id text collate "C" not null,
+  clients text[] not null,
+  constraint label_day_pkey PRIMARY KEY (account_id, day, name, value, product, vendor)
+) with (fillfactor=70);
+CREATE INDEX label_day_time ON public.label_day USING btree (day);
 
 create table label_name (
   account_id text collate "C" not null,
@@ -661,9 +733,39 @@ create table lease (
   scopes jsonb,
   slices jsonb,
   retired boolean not null default false,
+  claims integer not null default 0,
   constraint lease_pkey PRIMARY KEY (account_id, id)
 ) with (fillfactor=50, vacuum_truncate=off);
 CREATE INDEX lease_process ON public.lease USING btree (process_id);
+
+create table ledger_archive (
+  month date not null,
+  folder text not null,
+  seen_at timestamp with time zone not null default now(),
+  accounts bigint not null default 0,
+  transfers bigint not null default 0,
+  bytes bigint not null default 0,
+  files jsonb not null default '[]'::jsonb,
+  archived_at timestamp with time zone,
+  failure text,
+  checked_at timestamp with time zone,
+  problems jsonb not null default '[]'::jsonb,
+  constraint ledger_archive_pkey PRIMARY KEY (month)
+);
+
+create table ledger_checkpoint (
+  account_id text collate "C" not null,
+  month date not null,
+  moved_at timestamp with time zone not null,
+  balance bigint not null,
+  hash bytea not null,
+  sums jsonb not null,
+  lots jsonb not null,
+  folder text not null,
+  signature bytea not null,
+  constraint ledger_checkpoint_pkey PRIMARY KEY (account_id, month)
+);
+CREATE INDEX ledger_checkpoint_folder ON public.ledger_checkpoint USING btree (folder);
 
 create table login_attempt (
   subject text collate "C" not null,
@@ -793,6 +895,7 @@ create table oauth_object (
 CREATE INDEX oauth_object_age ON public.oauth_object USING btree (expires_at);
 CREATE INDEX oauth_object_client ON public.oauth_object USING btree (created_at) WHERE (model = 'Client'::text);
 CREATE INDEX oauth_object_grant ON public.oauth_object USING btree (grant_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX oauth_object_user_code ON public.oauth_object USING btree (((payload ->> 'userCode'::text))) WHERE (model = 'DeviceCode'::text);
 
 create table payment (
   account_id text collate "C" not null,
@@ -860,6 +963,7 @@ create table person (
   id text collate "C" not null,
   email text not null,
   password text,
+  email_verified_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   terms_version text,
   terms_at timestamp with time zone,
@@ -1086,6 +1190,7 @@ create table tool_connection (
   constraint tool_connection_person_id_account_id_fkey FOREIGN KEY (person_id, account_id) REFERENCES membership(person_id, account_id) ON DELETE CASCADE,
   constraint tool_connection_pkey PRIMARY KEY (id)
 );
+CREATE INDEX tool_connection_issuer ON public.tool_connection USING btree (issuer);
 CREATE UNIQUE INDEX tool_connection_of ON public.tool_connection USING btree (COALESCE(account_id, ''::text), COALESCE(person_id, ''::text), server);
 
 create table tool_listing (
@@ -1112,10 +1217,12 @@ create table transfer (
   hash bytea,
   lots jsonb,
   constraint transfer_pkey PRIMARY KEY (account_id, id)
-);
-CREATE INDEX transfer_given ON public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'correction'::text, 'takeback'::text, 'payout'::text, 'writeoff'::text, 'purchase'::text, 'refund'::text, 'plan'::text, 'code'::text, 'expiry'::text]));
-CREATE INDEX transfer_lots ON public.transfer USING btree (account_id, id) WHERE (lots IS NOT NULL);
-CREATE INDEX transfer_moved ON public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
+) partition by RANGE (id);
+CREATE INDEX transfer_given ON ONLY public.transfer USING btree (account_id, moved_at) WHERE (kind = ANY (ARRAY['grant'::text, 'correction'::text, 'takeback'::text, 'payout'::text, 'writeoff'::text, 'purchase'::text, 'refund'::text, 'plan'::text, 'code'::text, 'expiry'::text]));
+CREATE INDEX transfer_lots ON ONLY public.transfer USING btree (account_id, id) WHERE (lots IS NOT NULL);
+CREATE INDEX transfer_moved ON ONLY public.transfer USING btree (account_id, moved_at) WHERE (moved_at IS NOT NULL);
+
+create table transfer_rest partition of transfer DEFAULT;
 
 create table unbilled_day (
   day date not null,
@@ -1170,7 +1277,23 @@ CREATE INDEX usage_charged ON ONLY public.usage USING btree (account_id, charged
 CREATE INDEX usage_client ON ONLY public.usage USING btree (account_id, client, id) WHERE (client <> ''::text);
 CREATE INDEX usage_duration ON ONLY public.usage USING btree (account_id, duration_ms, id);
 CREATE INDEX usage_posting ON ONLY public.usage USING btree (posting) WHERE (posting IS NOT NULL);
+CREATE INDEX usage_run ON ONLY public.usage USING btree (account_id, ((labels ->> 'session'::text)), id) WHERE ((labels ->> 'session'::text) IS NOT NULL);
 CREATE INDEX usage_time ON ONLY public.usage USING btree (id);
+
+create table usage_day (
+  account_id text collate "C" not null,
+  day date not null,
+  product text collate "C" not null,
+  key_id text collate "C" not null,
+  vendor text collate "C" not null,
+  calls bigint not null,
+  costed_calls bigint not null,
+  charged bigint not null,
+  costed bigint not null,
+  cost bigint not null,
+  constraint usage_day_pkey PRIMARY KEY (account_id, day, product, key_id, vendor)
+) with (fillfactor=70);
+CREATE INDEX usage_day_time ON public.usage_day USING btree (day);
 
 create table usage_hour (
   account_id text collate "C" not null,
@@ -1186,20 +1309,6 @@ create table usage_hour (
   constraint usage_hour_pkey PRIMARY KEY (account_id, hour, product, key_id)
 ) with (fillfactor=70);
 CREATE INDEX usage_hour_time ON public.usage_hour USING brin (hour);
-
-create table usage_month (
-  account_id text collate "C" not null,
-  month date not null,
-  product text collate "C" not null,
-  key_id text collate "C" not null,
-  vendor text collate "C" not null,
-  calls bigint not null,
-  charged bigint not null,
-  costed bigint not null,
-  cost bigint not null,
-  constraint usage_month_pkey PRIMARY KEY (account_id, month, product, key_id, vendor)
-);
-CREATE INDEX usage_month_month ON public.usage_month USING btree (month);
 
 create table usage_rest partition of usage DEFAULT;
 
@@ -1219,6 +1328,7 @@ create table vendor_object (
   vendor text not null,
   product text not null,
   credential text,
+  key_id text collate "C" not null,
   created_at timestamp with time zone not null default now(),
   constraint vendor_object_pkey PRIMARY KEY (account_id, id)
 );
@@ -1352,6 +1462,21 @@ UNION
      JOIN scim_group_member n ON n.scope = g.scope AND n.group_id = g.id
      JOIN membership s ON s.account_id = t.account_id AND s.person_id = n.person_id;
 
+CREATE OR REPLACE FUNCTION public.account_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  now_version bigint;
+begin
+  insert into cache_version (topic) values (tg_argv[0])
+  on conflict (topic) do update set version = cache_version.version + 1 returning version into now_version;
+  insert into account_change (topic, account_id, version)
+  values (tg_argv[0], coalesce(case when tg_op = 'DELETE' then old.account_id else new.account_id end, ''), now_version)
+  on conflict (topic, account_id) do update set version = excluded.version;
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION public.audit_is_append_only()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1417,6 +1542,53 @@ CREATE OR REPLACE FUNCTION public.budget_width(window_seconds integer)
 AS $function$
   select coalesce((window_seconds + 59) / 60, 1)
 $function$;
+
+CREATE OR REPLACE FUNCTION public.claim_due(account text, asked text[])
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return (with older as (select h.amount, h.claims from hold h where h.account_id = account union all select e.amount, e.claims from lease e where e.account_id = account)
+  select least(sum(least(c.amount - c.taken, (select sum(o.amount) from older o where o.claims < c.number))), (select sum(o.amount) from older o where o.claims < max(c.number)))::bigint
+  from claim c left join lot l on l.account_id = account and l.id = c.lot_id
+  where c.account_id = account and c.taken < c.amount and not exists (select 1 from unnest(asked) a where not lot_serves(l.products, a)));
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.claim_take(account text, before integer, parts jsonb, spent bigint, INOUT posted bigint, INOUT moved_at timestamp with time zone, INOUT chain bytea)
+ RETURNS record
+ LANGUAGE plpgsql
+AS $function$
+declare
+  c record; x record;
+  part bigint; got bigint; rest jsonb; lots jsonb; id text;
+begin
+  for c in select k.*, t.note, t.actor from claim k join transfer t on t.account_id = account and t.id = k.id
+    where k.account_id = account and k.number > before and k.taken < k.amount order by k.number
+  loop
+    got := 0; lots := null; rest := '[]';
+    for x in
+      select p.lot, least(p.amount, greatest(p.upto - spent, 0)) as amount from (
+        select a.p ->> 0 as lot, (a.p ->> 1)::bigint as amount, sum((a.p ->> 1)::bigint) over (order by a.n) as upto, a.n from jsonb_array_elements(parts) with ordinality as a(p, n)
+      ) p order by p.lot is distinct from c.lot_id, p.n desc
+    loop
+      part := case when c.only_lot and x.lot is distinct from c.lot_id then 0 else least(x.amount, c.amount - c.taken - got) end;
+      got := got + part; rest := jsonb_build_array(jsonb_build_array(x.lot, x.amount - part)) || rest;
+      if x.lot <> '' and part > 0 then
+        update lot l set remaining = l.remaining - part where l.account_id = account and l.id = x.lot;
+        lots := coalesce(lots, '{}') || jsonb_build_object(x.lot, -part);
+      end if;
+    end loop;
+    parts := rest; spent := 0;
+    continue when got = 0;
+    update claim k set taken = k.taken + got where k.account_id = account and k.id = c.id;
+    posted := posted - got; moved_at := greatest(clock_timestamp(), moved_at + interval '1 microsecond');
+    id := id_at(moved_at, c.id);
+    chain := transfer_hash(chain, account, id, 'refund', got, -got, 0, posted, c.note, c.actor, lots);
+    insert into transfer (account_id, id, kind, amount, loss, note, actor, moved_at, balance, hash, lots)
+    values (account, id, 'refund', got, -got, c.note, c.actor, claim_take.moved_at, posted, chain, lots);
+  end loop;
+end $function$;
 
 CREATE OR REPLACE FUNCTION public.counter_add(c counter, at bigint[], amounts bigint[])
  RETURNS counter
@@ -1807,6 +1979,7 @@ declare
   ended bigint := 0;
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   r record;
+  o record;
 begin
   perform 1 from account a where a.id = account for update;
   dead := array(
@@ -1822,9 +1995,13 @@ begin
   perform ledger_settle(account, ids);
   -- The key is free again, but remembers for whom it was: see the late settlement.
   update idempotency i set freed = true where i.account_id = account and i.hold_id = any(ids) and i.status is null;
+  select a.posted, a.moved_at, a.chain, a.claims into o from account a where a.id = account;
   for r in delete from lease e where e.account_id = account and e.process_id = any(dead)
     and not exists (select 1 from journal j where j.account_id = account and j.lease_id = e.id) returning e.* loop
     ended := ended + r.amount;
+    if r.claims < o.claims then
+      select k.* into o.posted, o.moved_at, o.chain from claim_take(account, r.claims, jsonb_build_array(jsonb_build_array('', r.amount)), 0, o.posted, o.moved_at, o.chain) k;
+    end if;
     -- What it did not use of limits on requests and tokens, and what calls took that nobody will settle. One that is settled after all is counted then.
     if r.slices <> '{}' then
       perform counter_put(array(select slice_return(counter_now(c, now_second), r.slices) from counter c
@@ -1832,7 +2009,7 @@ begin
           and c.unit in ('requests', 'tokens') and c.since <= r.created_at));
     end if;
   end loop;
-  update account a set held = a.held - ended where a.id = account and ended > 0;
+  update account a set held = a.held - ended, posted = o.posted, moved_at = o.moved_at, chain = o.chain where a.id = account and ended > 0;
   return jsonb_build_array(cardinality(ids), (freed + ended)::text);
 end $function$;
 
@@ -1847,8 +2024,10 @@ declare
   lost bigint;
   had_lots boolean;
   of_lots jsonb;
+  claims_made int;
+  claimed bigint := 0;
 begin
-  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into posted, held, moment, link, had_lots from account a where a.id = ledger_grant.account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.claims into posted, held, moment, link, had_lots, claims_made from account a where a.id = ledger_grant.account for update;
   if not found then
     return;
   end if;
@@ -1872,12 +2051,21 @@ begin
   posted := posted + moved;
   what := coalesce(kind, case when moved >= 0 then 'grant' else 'takeback' end);
   lost := case what when 'refund' then moved - amount when 'purchase' then recovered else 0 end;
+  if what = 'refund' and lost > 0 and lot ? 'payment' then
+    claimed := least(lost, case when lot ? 'only' then coalesce((select l.held from lot l where l.account_id = ledger_grant.account and l.id = lot ->> 'id'), 0) else held end);
+  end if;
+  if claimed > 0 then
+    claims_made := claims_made + 1;
+    insert into claim (account_id, id, payment_id, number, amount, lot_id, only_lot) values (account, grant_id, lot ->> 'payment', claims_made, claimed, lot ->> 'id', lot ? 'only');
+    -- They admit no more calls, and what they have goes back.
+    update lease e set recalled_at = least(e.recalled_at, now()) where e.account_id = account;
+  end if;
   moment := greatest(clock_timestamp(), moment + interval '1 microsecond');
-  link := transfer_hash(link, account, grant_id, what, abs(moved), lost, 0, posted, note, actor, of_lots);
-  update account a set posted = ledger_grant.posted, moved_at = moment, chain = link,
+  link := transfer_hash(link, account, grant_id, what, abs(moved), lost, claimed, posted, note, actor, of_lots);
+  update account a set posted = ledger_grant.posted, moved_at = moment, chain = link, claims = claims_made,
     has_lots = had_lots and exists (select 1 from lot l where l.account_id = ledger_grant.account and l.remaining > 0) where a.id = ledger_grant.account;
-  insert into transfer (id, account_id, kind, amount, loss, note, actor, moved_at, balance, hash, lots)
-  values (grant_id, account, what, abs(moved), lost, note, actor, moment, posted, link, of_lots);
+  insert into transfer (id, account_id, kind, amount, loss, held, note, actor, moved_at, balance, hash, lots)
+  values (grant_id, account, what, abs(moved), lost, claimed, note, actor, moment, posted, link, of_lots);
   return next;
 end $function$;
 
@@ -1900,22 +2088,25 @@ begin
   if exists (select 1 from journal j where j.account_id = account and j.lease_id in (select k ->> 'id' from jsonb_array_elements(changes) k where (k ->> 'close')::boolean)) then
     perform ledger_post(account, '{}', true);
   end if;
-  select a.posted, a.held, a.has_lots, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots as is_shut into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.claims, a.has_lots, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots as is_shut into o from account a where a.id = account for update;
   -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off it.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
   budgets_held := case when o.budgets > 0 then budget_held(account) end;
   counters := counters_for(account, changes, now_second); places := counter_places(counters);
   for x in
-    select c.*, e.amount, e.created_at, e.slices, not o.is_shut and system is not distinct from (select s.value from setting s where s.name = 'system-limits')
+    select c.*, e.amount, e.created_at, e.slices, e.claims, not o.is_shut and coalesce(e.claims, o.claims) = o.claims and system is not distinct from (select s.value from setting s where s.name = 'system-limits')
         and o.budgets = coalesce(c.budgets, 0) and (c.scopes is null or coalesce(places, '{}') ?& array(select jsonb_array_elements_text(c.scopes))) as may_have
     from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, retired boolean, back jsonb)
-      left join lateral (select e.amount, e.created_at, e.slices from lease e where e.account_id = account and e.id = c.id limit 1) e on true
+      left join lateral (select e.amount, e.created_at, e.slices, e.claims from lease e where e.account_id = account and e.id = c.id limit 1) e on true
   loop
     if x.amount is null and not x.fresh then
       answers := answers || '{"added": null}'::jsonb;
       continue;
     end if;
     freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
+    if freed > 0 and x.claims < o.claims then
+      select k.* into o.posted, o.moved_at, o.chain from claim_take(account, x.claims, jsonb_build_array(jsonb_build_array('', freed)), 0, o.posted, o.moved_at, o.chain) k;
+    end if;
     -- With its end all of it comes back, also what a call took that could never be settled.
     given := case when x.close and x.slices is not null then x.slices
       when x.back is not null then jsonb_build_object(x.back ->> 'second', jsonb_build_array(x.back -> 'requests', x.back -> 'tokens')) end;
@@ -1944,7 +2135,7 @@ begin
     if x.close then
       delete from lease e where e.account_id = account and e.id = x.id;
     elsif x.amount is null and share.added > 0 then
-      insert into lease (account_id, id, key_id, process_id, amount, scopes, slices, created_at) values (account, x.id, x.key, process, share.added, x.scopes, kept, moment);
+      insert into lease (account_id, id, key_id, process_id, amount, scopes, slices, created_at, claims) values (account, x.id, x.key, process, share.added, x.scopes, kept, moment, o.claims);
     elsif share.added <> freed or x.retired or kept is distinct from x.slices then
       update lease e set amount = e.amount + share.added - freed, slices = kept, retired = e.retired or coalesce(x.retired, false) where e.account_id = account and e.id = x.id;
     end if;
@@ -1954,18 +2145,18 @@ begin
     end if;
     answers := answers || (share.slice || jsonb_build_object('added', share.added::text, 'seconds', share.until - now_second, 'second', share.until, 'available', (o.posted - o.held)::text, 'rests', o.has_lots));
   end loop;
-  update account a set held = o.held where a.id = account and a.held <> o.held;
+  update account a set held = o.held, posted = o.posted, moved_at = o.moved_at, chain = o.chain where a.id = account and (a.held <> o.held or a.posted <> o.posted);
   perform counter_put(array(select counters[i] from generate_subscripts(counters, 1) i where changed[i]));
   return to_jsonb(answers);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_limited(c counter, process text, asks boolean, lacks bigint)
+CREATE OR REPLACE FUNCTION public.ledger_limited(c counter, asks boolean, lacks bigint)
  RETURNS jsonb
  LANGUAGE plpgsql
 AS $function$
 begin
-  -- Of a minute, this process has used up what it was given itself.
-  if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
+  -- Also the process that asks may have been given some of a minute that it cannot use yet.
+  if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), c.unit <> 'credits') then
     return '{"as": "tight"}';
   end if;
   return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'max', c.max::text, 'wait', counter_wait(c, lacks));
@@ -2067,14 +2258,14 @@ begin
   return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $function$;
 
-CREATE OR REPLACE FUNCTION public.ledger_recall(account text, scope text, but text)
+CREATE OR REPLACE FUNCTION public.ledger_recall(account text, scope text, sliced boolean)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $function$
 begin
   update lease e set recalled_at = least(e.recalled_at, now())
   where e.account_id = account and e.amount > 0 and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
-    and (scope is null or e.key_id = scope or e.scopes ? scope) and (but is null or e.process_id <> but);
+    and (scope is null or e.key_id = scope or e.scopes ? scope) and (not sliced or e.slices <> '{}' and not e.retired);
   return found;
 end $function$;
 
@@ -2098,9 +2289,9 @@ declare
   places jsonb; mine int[] := '{}'; mine_key text; mine_of jsonb;
   amount bigint; open_calls bigint; one hold; made hold[] := '{}';
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
-  recalled boolean; elsewhere bigint;
+  recalled boolean; elsewhere bigint; is_crowded boolean := false;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets, a.claims into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
@@ -2118,8 +2309,8 @@ begin
   judged := counters_judge(counters, room, mine, 0, 0);
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone, c.job is not null and h.amount is not null and j.id is null as becomes_job
-    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, idem text, hash text,
-        job jsonb)
+    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, due boolean,
+        idem text, hash text, job jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
       left join lateral (select j.id from job j where j.account_id = account and j.hold_id = c.id and c.job is not null limit 1) j on true
@@ -2138,13 +2329,15 @@ begin
       end if;
       amount := case when o.has_lots then lot_available(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
-      if amount < x.floor then
-        recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, null)) end;
+      if amount < x.floor or (amount < x.want or is_crowded) and o.held > 0 and x.due is not true then
+        recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, false)) end;
         elsewhere := coalesce(elsewhere, case when x.last or not recalled then ledger_elsewhere(account, process) end);
-        r := jsonb_build_object('as', case when recalled and not x.last then 'tight' when x.floor - amount <= elsewhere then 'away' else 'short' end,
-          'amount', x.want::text, 'available', amount::text);
+        r := case when recalled and not x.last then '{"as": "tight"}' when x.floor - amount between 1 and elsewhere then '{"as": "away"}'
+          else reserve_crowded(account, process, x.floor, x.open, array[o.posted, o.held], case when o.has_lots then coalesce(x.products, array[x.product]) end) end
+          || jsonb_build_object('amount', x.want::text, 'available', amount::text);
+        is_crowded := is_crowded or r ->> 'as' = 'crowded';
       elsif judged.refused is not null then
-        r := ledger_limited(counters[judged.refused], process, not x.last, judged.lacks) || jsonb_build_object('available', amount::text, 'left', room[judged.refused]::text);
+        r := ledger_limited(counters[judged.refused], not x.last, judged.lacks) || jsonb_build_object('available', amount::text, 'left', room[judged.refused]::text);
       elsif x.scopes is not null and not coalesce(places, '{}') ?& budget_scopes then
         r := budget_full(account, places, x.scopes);
       end if;
@@ -2159,7 +2352,7 @@ begin
       end if;
       r := jsonb_build_object('as', 'held', 'amount', amount::text) || judged.rate;
       one.account_id := account; one.id := x.id; one.key_id := x.key; one.process_id := process; one.job := x.job is not null; one.amount := amount;
-      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes;
+      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes; one.claims := o.claims;
       one.lots := case when o.has_lots then lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount) end;
       made := made || one;
       o.held := o.held + amount;
@@ -2233,31 +2426,31 @@ CREATE OR REPLACE FUNCTION public.ledger_settle(account text, wanted text[])
 AS $function$
 declare
   o record; r record; spent record; before record;
-  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept.
+  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept. The bounds of the ids say in which months it is looked for.
   known text[];
   moment timestamptz; n int := 0; at int; freed bigint; charge bigint; has_holds boolean := false; is_late boolean; answers jsonb := '[]';
-  -- The leases of these rows, what is left of each (null of one that has expired), and when it was made.
-  cover record; leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
+  -- The leases of these rows, what is left of each (null of one that has expired), when it was made, and the account's claims then.
+  cover record; leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_claims int[] := '{}';
   -- Of each row that is posted now, in the order of ids: 1, or 2 (beside the transfer of its expired hold); what became of it; and its transfer.
   kinds int[]; outcomes text[]; ids text[]; paid bigint[]; lost bigint[]; held bigint[]; moved timestamptz[]; balances bigint[]; hashes bytea[]; lots jsonb[];
   -- Where there are limits: what counts for them.
   is_limited boolean; is_sliced boolean := false; covers text[]; keys text[]; at_second bigint[]; made timestamptz[]; scopes jsonb[]; given bigint[]; requests bigint[]; tokens bigint[];
 begin
-  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.claims into o from account a where a.id = account for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
   moment := clock_timestamp(); is_limited := exists (select 1 from counter c where c.account_id = account);
-  known := array(select t.id from transfer t where t.account_id = account and t.id = any(wanted));
+  known := array(select t.id from transfer t where t.account_id = account and t.id = any(wanted) and t.id >= (select min(w collate "C") from unnest(wanted) w) and t.id <= (select max(w collate "C") from unnest(wanted) w));
   for r in
-    select j.id, j.outcome, j.charged, case when j.lease_id is null then coalesce(h.amount, 0) else j.held end as held, j.lease_id, j.stays_leased, j.waived, j.product, j.key_id, j.tokens, h.lots, h.created_at as made,
+    select j.id, j.outcome, j.charged, case when j.lease_id is null then coalesce(h.amount, 0) else j.held end as held, j.lease_id, j.stays_leased, j.waived, j.product, j.key_id, j.tokens, h.lots, h.claims, h.created_at as made,
       -- A job's hold says its budgets. One that has expired is known only to the process that made it.
       coalesce(h.scopes, j.scopes) as scopes, case when j.lease_id is null then floor(extract(epoch from coalesce(h.created_at, moment)))::bigint else j.second end as second,
       -- One that expired or was given up (it has no endpoint) was no request.
       case when h.amount is not null and j.endpoint = '' then -1 else 0 end as requests, j.input_tokens + j.output_tokens as used,
       case when j.lease_id is null then coalesce(h.tokens, 0) else j.tokens end as counted, 1 as kind
     from journal j
-      left join lateral (select x.amount, x.lots, x.scopes, x.created_at, x.tokens from hold x where x.account_id = account and x.id = j.id and j.lease_id is null limit 1) h on true
+      left join lateral (select x.amount, x.lots, x.scopes, x.created_at, x.tokens, x.claims from hold x where x.account_id = account and x.id = j.id and j.lease_id is null limit 1) h on true
     where j.account_id = account and j.id = any(wanted) order by j.id
   loop
     if r.id = any(known) then
@@ -2275,9 +2468,10 @@ begin
     if r.lease_id is not null then
       at := array_position(leases, r.lease_id);
       if at is null then
-        select x.amount, x.created_at, x.slices <> '{}' as is_sliced into cover from lease x where x.account_id = account and x.id = r.lease_id;
-        leases := leases || r.lease_id; at := cardinality(leases); lease_left[at] := cover.amount; lease_made[at] := cover.created_at; is_sliced := is_sliced or coalesce(cover.is_sliced, false);
+        select x.amount, x.created_at, x.claims, x.slices <> '{}' as is_sliced into cover from lease x where x.account_id = account and x.id = r.lease_id;
+        leases := leases || r.lease_id; at := cardinality(leases); lease_left[at] := cover.amount; lease_made[at] := cover.created_at; lease_claims[at] := cover.claims; is_sliced := is_sliced or coalesce(cover.is_sliced, false);
       end if;
+      r.claims := lease_claims[at];
     end if;
     is_late := r.kind = 2 or r.lease_id is not null and lease_left[at] is null;
     if is_late then
@@ -2303,6 +2497,9 @@ begin
     lost[n] := r.charged - paid[n]; o.posted := o.posted - paid[n]; balances[n] := o.posted;
     o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); moved[n] := o.moved_at;
     o.chain := transfer_hash(o.chain, account, case r.kind when 1 then r.id else r.id || '+late' end, r.outcome, paid[n], lost[n], held[n], o.posted, null, null, lots[n]); hashes[n] := o.chain;
+    if freed > charge and r.claims < o.claims then
+      select k.* into o.posted, o.moved_at, o.chain from claim_take(account, r.claims, coalesce(r.lots, jsonb_build_array(jsonb_build_array('', freed))), charge, o.posted, o.moved_at, o.chain) k;
+    end if;
   end loop;
   if n > 0 then
     insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash, lots)
@@ -2310,7 +2507,7 @@ begin
     from unnest(ids, kinds, outcomes, paid, lost, held, moved, balances, hashes, lots) as t(id, n, kind, paid, lost, held, moved_at, balance, hash, lots);
     if o.has_lots then
       -- What went back to a lot that has ended meanwhile expires at once.
-      select e.posted, o.held as held, e.moved_at, e.chain, e.has_lots into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) e;
+      select e.posted, o.held as held, e.moved_at, e.chain, e.has_lots, o.claims into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) e;
     end if;
     if is_limited then
       perform counter_settle(account, keys, paid, requests, tokens, at_second, made, scopes);
@@ -2319,9 +2516,7 @@ begin
       perform slices_use(account, covers, at_second, given);
     end if;
     update lease e set amount = l.amount from unnest(leases, lease_left) as l(id, amount) where e.account_id = account and e.id = l.id and e.amount <> l.amount;
-    if has_holds then
-      delete from hold h where h.account_id = account and h.id = any(ids);
-    end if;
+    delete from hold h where has_holds and h.account_id = account and h.id = any(ids);
     update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain, has_lots = o.has_lots where a.id = account;
     perform ledger_use(account, ids, kinds, paid, lost, held);
   end if;
@@ -2435,6 +2630,15 @@ AS $function$
   ) x where x.amount > 0 order by x.priority, x.ends_at, x.plain, x.id
 $function$;
 
+CREATE OR REPLACE FUNCTION public.lot_payable(account text, asked text[], posted bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select posted - coalesce(sum(l.remaining), 0)::bigint from lot l
+  where l.account_id = account and l.remaining > 0 and (l.ends_at <= now() or exists (select 1 from unnest(asked) a where not lot_serves(l.products, a)))
+$function$;
+
 CREATE OR REPLACE FUNCTION public.lot_serves(products text[], product text)
  RETURNS boolean
  LANGUAGE sql
@@ -2492,6 +2696,22 @@ begin
     end if;
   end loop;
   return lots;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.reserve_crowded(account text, process text, floor bigint, open integer, balance bigint[], products text[])
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+declare
+  back bigint := balance[1] - coalesce(claim_due(account, products), 0);
+begin
+  if floor > back or balance[2] = 0 or products is not null and floor > lot_payable(account, products, back) then
+    return '{"as": "short"}';
+  end if;
+  -- Other processes may lease what the waiting call needs.
+  perform ledger_recall(account, null, false);
+  return jsonb_build_object('as', 'crowded', 'held', balance[2]::text, 'calls', open + (select count(*) from hold h where h.account_id = account)
+    + (select count(*) from lease e where e.account_id = account and e.process_id <> process and e.in_use > 0));
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.reserve_known(has bigint, is_gone boolean, becomes_job boolean, is_frozen boolean, status text, reason text)
@@ -2586,4 +2806,8 @@ AS $function$select pg_current_xact_id()::text::bigint + usage_offset()$function
 
 CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 
+CREATE TRIGGER byok_key_changed AFTER INSERT OR DELETE OR UPDATE ON byok_key FOR EACH ROW EXECUTE FUNCTION account_changed('byok-keys');
+
 CREATE TRIGGER job_forward BEFORE UPDATE ON job FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.verdict IS DISTINCT FROM new.verdict OR old.task_id IS DISTINCT FROM new.task_id) EXECUTE FUNCTION job_forward();
+
+CREATE TRIGGER tool_connection_changed AFTER INSERT OR DELETE ON tool_connection FOR EACH ROW EXECUTE FUNCTION account_changed('tool-connections');

@@ -1,28 +1,21 @@
 // Operators change things while calls go on: what their changes wait for, calls do not.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
+import { test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
 import { runSwarm } from '../../test/ledger-swarm.ts'
+import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import { createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
-import { type Database, openDatabase, PATIENT } from '../database/database.ts'
+import { openDatabase, PATIENT } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld as world } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { storeLimits } from '../ledger/limits.ts'
 import { createAccounts } from './accounts.ts'
 
-let fresh: FreshDatabase
-let database: Database
-before(async () => {
-  fresh = await freshDatabase()
-  database = openDatabase({ connection: fresh.connection, connectionsMax: 8 })
-})
-after(async () => {
-  await database.close()
-  await fresh.drop()
-})
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const database = started(() => openDatabase({ connection: fresh.connection, connectionsMax: 8 }))
 
 const BY = { actor: 'test', ip: null, requestId: null }
 /** Of database/audit.ts. */
@@ -135,7 +128,10 @@ test('what is taken back while two processes call is found, also what they have 
   const calling = runSwarm(2, { of, want: '10000', charge: '1', isEnough: () => isTaken })
   const leasing = 'select process_id from lease where account_id = $1 and amount > 0 group by process_id'
   // Both have leased of it.
-  while ((await rows(leasing)).length < 2) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(
+    () => rows(leasing),
+    ({ length }) => length >= 2,
+  )
   // Together nearly all that there is: more than is to be had without what is leased. Calls under way hold 3 % at most.
   const each = GIVEN / 9n
   const taken = await Promise.all(

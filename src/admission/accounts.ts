@@ -1,6 +1,7 @@
 // Accounts as an operator sees them: made, named, given credits, limited, suspended, closed and reopened. Every change is one transaction with its audit row.
 
 import type { Audit, By } from '../database/audit.ts'
+import type { AuditedRow } from '../database/audited-rows.ts'
 import type { Changes } from '../database/changes.ts'
 import { beforeCommit, type Database, type Queryable, statement } from '../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../kernel/credits.ts'
@@ -179,7 +180,8 @@ export function createAccounts(options: {
       ...(key === undefined ? {} : { key }),
     }
     const after = { name, credits: formatCredits(credits), limits: showLimits(limits) }
-    await audit.write(tx, by, { action: 'account.create', object: id, detail, before: {}, after })
+    const rows = [['account', id]] as const
+    await audit.write(tx, by, { action: 'account.create', object: id, detail, before: {}, after, rows })
     return true
   }
 
@@ -375,6 +377,7 @@ export function createAccounts(options: {
           ...{ action: 'account.change', object: id, detail },
           before: { name: row.name, limits: showLimits(row.limits) },
           after: { name, limits: showLimits(limits) },
+          rows: limitedRows(id),
         })
       })
       // They apply in all processes before the answer is sent.
@@ -488,6 +491,11 @@ const inUse = () =>
   new Fault('conflict', {
     message: 'All credits of the account are held by running calls. Try again when they have ended.',
   })
+
+/** The limits of an account are also those of its test account. */
+export function limitedRows(id: string): AuditedRow[] {
+  return [id, testAccountOf(id)].map((one) => ['account', one])
+}
 
 export function accountUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no account with this id.' })

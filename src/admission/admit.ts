@@ -1,17 +1,18 @@
 // The last gate before a vendor: the durable hold, with every limit checked by the same statement.
 import type { Catalog, Product } from '../catalog/store.ts'
-import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { singleFlight } from '../kernel/timers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import type { Limited, Reservation } from '../ledger/operation.ts'
-import { chargeOf, rateFor } from '../meter/charge.ts'
-import { LIMITS, type LimitName, spanWords } from '../meter/limits.ts'
+import type { Limited, Reservation, Reserved, Short } from '../ledger/operation.ts'
+import { type Bound, mostOf, rateMost } from '../meter/bounds.ts'
+import type { Unit } from '../meter/kind.ts'
+import { isLimit, LIMITS, spanWords } from '../meter/limits.ts'
 import type { Pricing } from '../meter/price.ts'
-import { tokensOf } from '../meter/usage.ts'
+import { tokensOf, type Usage } from '../meter/usage.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
+import type { ByokKeys, OwnUse } from '../upstream/credentials/byok-keys.ts'
 import { accountInactive, type Principal } from './api-key.ts'
 import type { Labels } from './labels.ts'
 
@@ -27,6 +28,8 @@ export interface Offered {
 
 export interface Application extends Offered {
   readonly requestId: string
+  /** Its caller, who may leave while the call waits for credits. */
+  readonly out?: { readonly signal: AbortSignal } | undefined
   readonly principal: Principal
   readonly catalog: Catalog
   /** The caller's own bound on what the call may cost. */
@@ -49,8 +52,10 @@ export interface Admitted {
   readonly rate: { max: number; left: number } | null
   /** Set if the caller gave no output limit: the output tokens that the hold covers, for each choice. The vendor gets it as the cap. */
   readonly outputTokensCap?: number
-  /** The cap is below what the model could write, because the balance or a limit allows no more. */
+  /** The cap is below what the model could write: the balance or a limit allows no more, or earlier calls of the key wrote much less. */
   readonly isCut?: boolean
+  /** Set if tools run at the vendor: how often the hold covers them. The vendor gets it as the limit. */
+  readonly usesCap?: number
 }
 
 interface Estimate {
@@ -84,26 +89,57 @@ function withRoom({ want, floor, most }: Estimate, { room = 0n, costMax = want +
 const pricesOf = ({ product, own }: Pick<Offered, 'product' | 'own'>) => own?.prices ?? [product.pricing]
 
 function estimateAt(paidRequest: PaidRequestFacts, pricing: Pricing): Estimate {
-  const want = chargeOf(pricing, paidRequest.worst, paidRequest.price).amount
-  if (!paidRequest.outputOpen) return { want, floor: want, most: want }
-  const { floorTokens, mostTokens, unit = 'output' } = paidRequest.outputOpen
-  const reserve = paidRequest.worst[unit] ?? 0
-  const withOutput = (output: number) =>
-    chargeOf(pricing, { ...paidRequest.worst, [unit]: output }, paidRequest.price).amount
-  return { want, floor: withOutput(Math.min(floorTokens, reserve)), most: withOutput(Math.max(mostTokens, reserve)) }
+  const want = mostOf(pricing, paidRequest).amount
+  const { worst, outputOpen, usesOpen } = paidRequest
+  if (!outputOpen && !usesOpen) return { want, floor: want, most: want }
+  const most = mostOf(pricing, { ...paidRequest, worst: worstAtMost(paidRequest) }).amount
+  if (!outputOpen) return { want, floor: want, most }
+  const { floorTokens, unit = 'output' } = outputOpen
+  const least = Math.min(floorTokens + beyondLimit(paidRequest), worst[unit] ?? 0)
+  return { want, floor: mostOf(pricing, withWorst(paidRequest, unit, least)).amount, most }
 }
+
+/** What of the worst case's output is billed beyond the limit that the vendor is told: a prediction. */
+function beyondLimit({ worst, outputOpen }: PaidRequestFacts): number {
+  const { reserveTokens, unit = 'output' } = outputOpen ?? {}
+  return reserveTokens === undefined ? 0 : (worst[unit] ?? 0) - reserveTokens
+}
+
+/** What the call could use with any balance. */
+export function worstAtMost(paidRequest: PaidRequestFacts): Usage {
+  const { outputOpen, usesOpen } = paidRequest
+  const worst = worstAt(paidRequest, usesOpen?.most)
+  if (!outputOpen) return worst
+  const { mostTokens, unit = 'output' } = outputOpen
+  return { ...worst, [unit]: Math.max(mostTokens + beyondLimit(paidRequest), worst[unit] ?? 0) }
+}
+
+/** What the call can use if its vendor is told this many uses of its tools. */
+export function worstAt({ worst, usesOpen }: PaidRequestFacts, usesCap = 1): Usage {
+  if (!usesOpen || usesCap === 1) return worst
+  const more: Record<string, number> = { ...worst }
+  for (const [unit, each] of Object.entries(usesOpen.each)) more[unit] = (more[unit] ?? 0) + each * (usesCap - 1)
+  return more
+}
+
+const withWorst = (bound: Bound, unit: Unit, quantity: number): Bound => ({
+  ...bound,
+  worst: { ...bound.worst, [unit]: quantity },
+})
 
 /** `req_<id>` outside, `<id>` in the ledger, whose ids all sort by time. */
 function callId(requestId: string): string {
   return requestId.slice('req_'.length)
 }
 
-/** Answers `replay` when an earlier call with the same idempotency key has its answer stored. */
-export async function admit(
-  application: Application,
-  ledger: Ledger,
-  job?: Reservation['job'],
-): Promise<Admitted | 'replay'> {
+interface Asking {
+  readonly job: Reservation['job']
+  /** Until this signal it waits for credits that running calls hold. */
+  readonly waits: AbortSignal | undefined
+}
+
+/** The hold of a call, and of what it would be. */
+async function reserve(application: Application, ledger: Ledger, { job, waits }: Asking) {
   const { paidRequest, principal, requestId, catalog, fallbacks = NONE } = application
   const { costMax, isApart } = application
   const { want, floor, most } = withRoom(estimate(application), application)
@@ -118,7 +154,8 @@ export async function admit(
     catalogVersion: catalog.version,
     want,
     floor,
-    most: paidRequest.outputOpen && (costMax !== undefined && costMax < most ? costMax : most),
+    most:
+      (paidRequest.outputOpen ?? paidRequest.usesOpen) && (costMax !== undefined && costMax < most ? costMax : most),
     tokens: fallbacks.reduce(
       (sum, { paidRequest: { worst } }) => Math.max(sum, tokensOf(worst)),
       tokensOf(paidRequest.worst),
@@ -129,22 +166,53 @@ export async function admit(
   }
   const repeatable = idempotency ? { ...plain, idempotency } : plain
   const reservation = job ? { ...repeatable, job } : repeatable
-  const reserved = await (job && isApart ? ledger.makeJob(reservation) : ledger.reserve(reservation))
+  const reserved = await (job && isApart ? ledger.makeJob(reservation) : ledger.reserve(reservation, waits))
+  return { application, id, floor, reserved }
+}
+
+/** With the tokens of its texts instead of their bytes; undefined if they cannot be counted. */
+async function counted<T extends Offered>(offered: T): Promise<T | undefined> {
+  const { paidRequest } = offered
+  const less = await paidRequest.exact?.()
+  if (!less) return undefined
+  const fallbacks = await Promise.all((offered.fallbacks ?? []).map(async (one) => (await counted(one)) ?? one))
+  const others = fallbacks.length > 0 ? { fallbacks } : {}
+  return { ...offered, ...others, paidRequest: { ...paidRequest, worst: { ...paidRequest.worst, ...less } } }
+}
+
+/** Whether less input would fit: into the balance, or into a limit of credits or tokens. */
+function isUnfit(reserved: Reserved): boolean {
+  if (reserved.outcome !== 'limited') return reserved.outcome === 'short'
+  const { limit, budget } = reserved
+  const unit = limit === BUDGET ? budget?.unit : isLimit(limit) ? LIMITS[limit].unit : undefined
+  return unit === 'credits' || unit === 'tokens'
+}
+
+/** Answers `replay` when an earlier call with the same idempotency key has its answer stored. */
+export async function admit(
+  asked: Application,
+  ledger: Ledger,
+  job?: Reservation['job'],
+): Promise<Admitted | 'replay'> {
+  const waits = asked.out?.signal
+  // What can be counted waits for credits only when it is counted.
+  const bounded = await reserve(asked, ledger, { job, waits: asked.paidRequest.exact ? undefined : waits })
+  const isAgain = asked.paidRequest.exact && isUnfit(bounded.reserved)
+  const { application, id, floor, reserved } = isAgain
+    ? await reserve((await counted(asked)) ?? asked, ledger, { job, waits })
+    : bounded
+  const { paidRequest } = application
   switch (reserved.outcome) {
     case 'held': {
       const { amount: held, rate } = reserved
-      if (!paidRequest.outputOpen) return { id, held, rate }
-      return { id, held, rate, ...capOf(application, held), isCut: held < most }
+      const { outputOpen, choices = 1 } = paidRequest
+      const caps = capsOf(application, held)
+      if (!outputOpen) return { id, held, rate, ...caps }
+      const { modelTokens, mostTokens } = outputOpen
+      return { id, held, rate, ...caps, isCut: (caps.outputTokensCap ?? 0) * choices < (modelTokens ?? mostTokens) }
     }
     case 'short':
-      throw new Fault('credits_short', {
-        message: `Insufficient credit: this call needs ${formatCredits(floor)} credits, ${formatCredits(reserved.available)} are available.`,
-        // For programs, which must not read messages.
-        headers: {
-          'x-tollgate-required': formatCredits(floor),
-          'x-tollgate-available': formatCredits(reserved.available),
-        },
-      })
+      throw shortFault(floor, reserved)
     case 'limited':
       throw reserved.limit === BUDGET
         ? budgetFault(reserved)
@@ -169,15 +237,51 @@ export async function admit(
   }
 }
 
+function shortFault(floor: Credits, { available, running }: Short): Fault {
+  const needs = `this call needs ${formatCredits(floor)} credits, ${formatCredits(available)} are available`
+  // For programs, which must not read messages.
+  const headers = { 'x-tollgate-required': formatCredits(floor), 'x-tollgate-available': formatCredits(available) }
+  if (!running) return new Fault('credits_short', { message: `Insufficient credit: ${needs}.`, headers })
+  const [held, calls] = [formatCredits(running.held), running.calls === 1 ? '1 call' : `${running.calls} calls`]
+  return new Fault('rate_limited', {
+    message: `Credits are in use: ${needs}, and ${held} are held by ${calls} in progress. Try again in ${CROWDED_SECONDS} s.`,
+    retryAfterSeconds: CROWDED_SECONDS,
+    headers: { ...headers, 'x-tollgate-held': held },
+  })
+}
+
+/** A call that waited in vain has waited for long already. */
+const CROWDED_SECONDS = 1
 const NONE: readonly Offered[] = []
 
 /** What the hold covers of another model's answer. */
-export function admittedFor(fallback: Offered, { outputTokensCap: _, ...admitted }: Admitted): Admitted {
-  return fallback.paidRequest.outputOpen ? { ...admitted, ...capOf(fallback, admitted.held) } : admitted
+export function admittedFor(fallback: Offered, { outputTokensCap: _, usesCap: __, ...admitted }: Admitted): Admitted {
+  return { ...admitted, ...capsOf(fallback, admitted.held) }
 }
 
-function capOf(offered: Offered, held: Credits): { readonly outputTokensCap: number } {
-  return { outputTokensCap: coveredOutput(offered.paidRequest, pricesOf(offered), held) }
+/** What the vendor is told. Uses come first, beside the reserve of output; what they leave is for more output. */
+function capsOf(offered: Offered, held: Credits): Pick<Admitted, 'outputTokensCap' | 'usesCap'> {
+  const { paidRequest } = offered
+  const { outputOpen, usesOpen } = paidRequest
+  if (!outputOpen && !usesOpen) return NO_CAPS
+  const prices = pricesOf(offered)
+  if (!usesOpen) return { outputTokensCap: coveredOutput(paidRequest, prices, held) }
+  const usesCap = coveredUses(paidRequest, prices, held)
+  if (!outputOpen) return { usesCap }
+  const used = { ...paidRequest, worst: worstAt(paidRequest, usesCap) }
+  return { usesCap, outputTokensCap: coveredOutput(used, prices, held) }
+}
+
+const NO_CAPS = {}
+
+/** How many uses of the vendor's tools the held amount covers. */
+function coveredUses(paidRequest: PaidRequestFacts, prices: readonly Pricing[], held: Credits): number {
+  const most = paidRequest.usesOpen?.most ?? 1
+  const isCovered = (uses: number) =>
+    prices.every((pricing) => mostOf(pricing, { ...paidRequest, worst: worstAt(paidRequest, uses) }).amount <= held)
+  let uses = 1
+  while (uses < most && isCovered(uses + 1)) uses++
+  return uses
 }
 
 const HAS_CREDITS = statement('account_has_credits', 'select posted > 0 as has from account where id = $1', SHORT_MS)
@@ -202,11 +306,12 @@ export function createCreditCheck(
 /** How many output tokens of each choice the held amount covers besides the rest of the worst case, at the price that applies. */
 function coveredOutput(paidRequest: PaidRequestFacts, prices: readonly Pricing[], held: Credits): number {
   const { mostTokens = 0, unit = 'output' } = paidRequest.outputOpen ?? {}
-  const most = Math.max(mostTokens, paidRequest.worst[unit] ?? 0)
+  const beyond = beyondLimit(paidRequest)
+  const most = Math.max(mostTokens, (paidRequest.worst[unit] ?? 0) - beyond)
   const tokens = prices.map((pricing) => {
-    const rate = rateFor(unit, pricing, paidRequest.worst, paidRequest.price)
+    const rate = rateMost(unit, pricing, paidRequest)
     if (!rate) return most
-    const rest = chargeOf(pricing, { ...paidRequest.worst, [unit]: 0 }, paidRequest.price).amount
+    const rest = mostOf(pricing, withWorst(paidRequest, unit, beyond)).amount
     return Number(((held - rest) * 1_000_000n) / rate)
   })
   return Math.max(1, Math.floor(Math.min(most, ...tokens) / (paidRequest.choices ?? 1)))
@@ -247,7 +352,8 @@ function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget 
 const UNKNOWN = { name: '', value: null, unit: 'requests', span: 'day', windowSeconds: null } as const
 
 function limitFault(limit: string, max: string, waitSeconds: number): Fault {
-  const { unit, words } = LIMITS[limit as LimitName] // as the database was told
+  // One that another version has set has no words here, but holds.
+  const { unit, words } = isLimit(limit) ? LIMITS[limit] : { unit: 'requests', words: `(${limit})` }
   const spend = unit === 'credits'
   const shown = spend ? `${formatCredits(BigInt(max))} credits` : max
   const headers: Record<string, string> = { 'x-tollgate-limit': limit }

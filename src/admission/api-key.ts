@@ -9,7 +9,7 @@ import type { Changes } from '../database/changes.ts'
 import { type Database, SHORT_MS, type Statement, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
-import { isTestAccount } from '../kernel/test-account.ts'
+import { isTestAccount, ownAccountOf } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import type { Blocked } from '../ledger/operation.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
@@ -51,6 +51,9 @@ interface KeyHeader {
   readonly xApiKey: string | undefined
 }
 
+/** What a person allowed a program: `api` to call like a key, `mcp` to use the tools. */
+export type TokenScope = 'api' | 'mcp'
+
 /** The last key header of a connection and its hash, so that the same header is not hashed again. */
 export interface KeyMemory {
   header?: KeyHeader
@@ -63,13 +66,17 @@ export interface ApiKeys {
     header: KeyHeader,
     /** Asked for its address only when the key is bound to some: that costs a system call. */
     from: { readonly ip: string },
-    /** Whether OAuth access tokens are accepted as well as keys. */
-    options?: { readonly tokens: boolean },
+    /** What an OAuth access token must be for; by default every endpoint but the tools. */
+    scope?: TokenScope,
   ): Promise<Principal> | Principal
   /** The principal of a cached key without an address restriction; undefined: `authenticate` must be called. */
   known(header: KeyHeader, memory: KeyMemory): Principal | undefined
-  /** The principal of a key that is still valid, for background work in its name. */
-  holder(keyId: string, account: string): Promise<Principal | undefined>
+  /** The principal of a key that is still valid, for work in its name; for work from the console, while the person of its labels is a member. */
+  holder(keyId: string, account: string, labels?: Readonly<Record<string, string>>): Promise<Principal | undefined>
+  /** The principal of the key behind a client secret; throws key_unknown or account_inactive when it, or its account, has ended. */
+  behind(keyId: string): Promise<Principal>
+  /** Called after every change of keys or accounts, until the returned function is called. */
+  whenChanged(listener: () => void): () => void
   /** Writes who was used lately. */
   flushLastUsed(): Promise<void>
 }
@@ -174,6 +181,8 @@ interface KeyRow {
   status: string
   reason: string | null
   contact: string | null
+  /** Of a token. */
+  scope?: string | null
 }
 
 /** The key's own policy takes precedence over the account's. */
@@ -193,10 +202,15 @@ const FIND_BY_ID = statement('key_find_by_id', FIND.text.replace('where k.digest
 /** An access token of OAuth stands for the key of its grant, while both live. */
 const FIND_BY_TOKEN = statement(
   'key_find_by_token',
-  `select k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
+  `select o.payload ->> 'scope' as scope, k.id, k.first_id, ${PLACE}, k.account_id, k.models, k.endpoints, k.required_labels, k.ip_ranges, k.response_cache, k.routing, k.expires_at, ${CONTENT} as content, ${ACCOUNT},
      (extract(epoch from least(k.expires_at, k.revoked_at, o.expires_at) - now()) * 1000)::float8 as left_ms
    from oauth_object o join api_key k on k.grant_id = o.grant_id join account a on a.id = k.account_id where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
+)
+/** While their role lets them call: viewers and the billing role do not (`playground:write`). */
+const MEMBER = statement(
+  'key_console_member',
+  `select 1 from membership where account_id = $1 and person_id = $2 and role in ('owner', 'admin', 'member')`,
 )
 const TOKEN = /^[\w-]{43}$/
 const USED = statement('key_used', 'update api_key set last_used_at = now() where id = any($1)')
@@ -208,8 +222,12 @@ const KNOWN_MAX = 100_000
 const UNKNOWN_MAX = 10_000
 const UNKNOWN_MS = 10_000
 
+type Query = readonly [find: Statement, digest: Buffer]
+
 interface Known {
   readonly principal: Principal
+  /** Of a token; undefined: a key, which is for everything. */
+  readonly scopes: readonly string[] | undefined
   /** Its account is suspended or closed. */
   readonly blocked: Blocked | undefined
   /** On the monotonic clock. */
@@ -235,17 +253,25 @@ export function createApiKeys(options: {
   const used = new Set<string>()
   /** An answer that was in flight when keys changed may be outdated: it is neither cached nor shared. */
   let changesSeen = 0
+  const listeners = new Set<() => void>()
   changes.watch('keys', () => {
     changesSeen += 1
     known.clear()
     unknown.clear()
     underWay.clear()
+    for (const listener of listeners) listener()
   })
 
-  async function lookUp(find: Statement, digest: Buffer, name: string): Promise<Known | undefined> {
+  async function lookUp(queries: readonly Query[], name: string): Promise<Known | undefined> {
     const askedMs = world.elapsedMs()
     const changed = changesSeen
-    const [row] = await database.query<KeyRow>(find, [digest])
+    let row: KeyRow | undefined
+    let isToken = false
+    for (const [find, digest] of queries) {
+      isToken = find === FIND_BY_TOKEN
+      ;[row] = await database.query<KeyRow>(find, [digest])
+      if (row) break
+    }
     if (!row) {
       if (changed !== changesSeen) return undefined
       if (unknown.size >= UNKNOWN_MAX) unknown.clear()
@@ -254,6 +280,7 @@ export function createApiKeys(options: {
     }
     const entry: Known = {
       principal: principalOf(row),
+      scopes: isToken ? (row.scope ?? '').split(' ') : undefined,
       blocked: row.status === 'open' ? undefined : row,
       endsMs: askedMs + (row.left_ms ?? Number.POSITIVE_INFINITY),
       readMs: askedMs,
@@ -266,22 +293,28 @@ export function createApiKeys(options: {
 
   // A plain hash identifies the entry in memory. The keyed digest, four times as expensive, is computed only for a database lookup.
   const nameOf = (key: string) => hash('sha256', key, 'base64')
-  const queryFor = (key: string, isToken: boolean): [Statement, Buffer] => {
-    if (isToken) return [FIND_BY_TOKEN, tokenDigest(key)]
-    return [FIND, IMPORTED.test(key) ? importedDigest(pepper, hash('sha256', key, 'hex')) : digestOf(pepper, key)]
+  /** Few tokens look like imported keys, and few imported keys like tokens: they are looked up as both. */
+  const queriesFor = (key: string): Query[] => [
+    ...(IMPORTED.test(key) ? [[FIND, importedDigest(pepper, hash('sha256', key, 'hex'))] as const] : []),
+    ...(TOKEN.test(key) ? [[FIND_BY_TOKEN, tokenDigest(key)] as const] : []),
+    ...(looksLikeKey(key) ? [[FIND, digestOf(pepper, key)] as const] : []),
+  ]
+  async function isAmong(queries: readonly Query[]): Promise<boolean> {
+    for (const [, digest] of queries) if (await filter.has(digest)) return true
+    return false
   }
   const isBehind = () => changes.ageMs() > BEHIND_MS
   const isFresh = (entry: Known, nowMs: number) => nowMs - entry.readMs < FRESH_MS && !isBehind()
 
   /** An unknown key uses up part of its address's budget; beyond the budget only existing keys are looked up. */
-  async function lookUpFor(ip: string, query: [Statement, Buffer], name: string): Promise<Known | undefined> {
+  async function lookUpFor(ip: string, queries: readonly Query[], name: string): Promise<Known | undefined> {
     const address = networkOf(ip)
     const waitSeconds = guesses.spend(address, 1)
     // Others may share an address with an attacker: their valid keys keep working.
-    if (waitSeconds !== undefined && !(await filter.has(query[1]))) throw tooManyGuesses(waitSeconds)
+    if (waitSeconds !== undefined && !(await isAmong(queries))) throw tooManyGuesses(waitSeconds)
     let isGuess = false
     try {
-      const found = await lookUp(...query, name)
+      const found = await lookUp(queries, name)
       isGuess = found === undefined
       return found
     } finally {
@@ -289,26 +322,20 @@ export function createApiKeys(options: {
     }
   }
 
-  function find(
-    key: string,
-    tokens: boolean,
-    from: { readonly ip: string },
-  ): Known | undefined | Promise<Known | undefined> {
-    const isToken = tokens && TOKEN.test(key)
-    // Where only keys are accepted, OAuth tokens are not looked up.
-    const name = isToken ? `token ${nameOf(key)}` : nameOf(key)
+  function find(key: string, from: { readonly ip: string }): Known | undefined | Promise<Known | undefined> {
+    const name = nameOf(key)
     const nowMs = world.elapsedMs()
     const entry = known.get(name)
     if (entry && isFresh(entry, nowMs)) return entry
     const behind = isBehind()
-    if (!isToken && !looksLikeKey(key) && !IMPORTED.test(key)) throw new Fault('key_unknown')
+    const queries = queriesFor(key)
+    if (queries.length === 0) throw new Fault('key_unknown')
     const missedMs = unknown.get(name)
     if (missedMs !== undefined && !behind && nowMs - missedMs < UNKNOWN_MS) return undefined
     // Concurrent calls with the same uncached key share one lookup.
     let asking = underWay.get(name)
     if (!asking) {
-      const query = queryFor(key, isToken)
-      asking = (entry ? lookUp(...query, name) : lookUpFor(from.ip, query, name))
+      asking = (entry ? lookUp(queries, name) : lookUpFor(from.ip, queries, name))
         .catch((error: unknown) => {
           // The database is not available: a recently cached key is good enough for reading; paid calls need the database anyway.
           if (entry && nowMs - entry.readMs < STALE_MS) return entry
@@ -322,8 +349,8 @@ export function createApiKeys(options: {
     return asking
   }
 
-  function admit(entry: Known | undefined, from: { readonly ip: string }): Principal {
-    if (!entry) throw new Fault('key_unknown')
+  function admit(entry: Known | undefined, from: { readonly ip: string }, scope: TokenScope): Principal {
+    if (!entry || entry.scopes?.includes(scope) === false) throw new Fault('key_unknown')
     const whose = entry.principal
     if (world.elapsedMs() >= entry.endsMs) throw new Fault('key_unknown', { whose })
     if (entry.blocked) throw accountInactive(entry.blocked, whose)
@@ -348,21 +375,35 @@ export function createApiKeys(options: {
       const entry = memory.name === undefined ? undefined : known.get(memory.name)
       const nowMs = world.elapsedMs()
       if (!entry || !isFresh(entry, nowMs) || nowMs >= entry.endsMs) return undefined
-      if (entry.principal.addresses || entry.blocked) return undefined
+      if (entry.principal.addresses || entry.blocked || entry.scopes) return undefined
       used.add(entry.principal.keyId)
       return entry.principal
     },
-    authenticate(header, from, { tokens } = { tokens: false }) {
+    authenticate(header, from, scope = 'api') {
       const { authorization } = header
       const key = keyIn(header)
       if (key === undefined || key === '') throw new Fault(authorization ? 'key_unknown' : 'key_missing')
-      const found = find(key, tokens, from)
-      return found instanceof Promise ? found.then((entry) => admit(entry, from)) : admit(found, from)
+      const found = find(key, from)
+      return found instanceof Promise ? found.then((entry) => admit(entry, from, scope)) : admit(found, from, scope)
     },
-    async holder(keyId, account) {
-      if (keyId === CONSOLE) return playerOf(account)
+    async behind(keyId) {
+      const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
+      if (!row || (row.left_ms !== null && row.left_ms <= 0)) throw new Fault('key_unknown')
+      if (row.status !== 'open') throw accountInactive(row)
+      return principalOf(row)
+    },
+    async holder(keyId, account, labels = {}) {
+      const { ':member': member } = labels
+      if (keyId === CONSOLE) {
+        const hasLeft = member !== undefined && !(await database.query(MEMBER, [ownAccountOf(account), member]))[0]
+        return hasLeft ? undefined : playerOf(account)
+      }
       const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
       return row && (row.left_ms === null || row.left_ms > 0) ? principalOf(row) : undefined
+    },
+    whenChanged(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
     },
     async flushLastUsed() {
       if (used.size === 0) return
@@ -501,8 +542,8 @@ function createKeyFilter(database: Database, world: World): KeyFilter {
   }
 }
 
-// What a key's restriction lets it use and see. One that is not restricted sees everything of its account; a restricted one what it may
-// use, and what it made: applications that share an account do not read each other's files and prompts.
+// What a key's restriction lets it use and see. One that is not restricted sees everything of its account; a restricted one what it
+// made: applications that share an account do not read each other's files and prompts.
 
 export type Viewer = Pick<Principal, 'keyId' | 'models' | 'endpoints'>
 
@@ -524,19 +565,14 @@ export function requireEndpoint(principal: Pick<Principal, 'endpoints'>, spec: E
     throw new Fault('access_denied', { message: `This key may not use the endpoint ${accessNameOf(spec)}.` })
 }
 
-/** What has no product of its own, such as a file, is only for the key that made it, and for those without a restriction. */
-export function maySee(viewer: Viewer, made: { readonly key_id: string | null; readonly product?: string }): boolean {
-  const { product } = made
-  // A list of endpoints says nothing about whose work of a model the key may read.
-  const isListed = viewer.models !== null && product !== undefined && mayUse(viewer, product)
-  return !isRestricted(viewer) || made.key_id === viewer.keyId || isListed
+/** Files, batches, jobs, stored responses and conversations are for the key that made them, and for keys without a restriction. */
+export function maySee(viewer: Viewer, made: { readonly key_id: string | null }): boolean {
+  return !isRestricted(viewer) || made.key_id === viewer.keyId
 }
 
-/** The same for a statement that lists: the key, and the products; nulls where there is no restriction. */
-export function visibilityOf(viewer: Viewer): readonly [key: string | null, products: readonly string[] | null] {
-  return isRestricted(viewer) ? [viewer.keyId, [...(viewer.models ?? [])]] : [null, null]
-}
+/** The same for a statement that lists: the key; null: without a restriction. */
+export const keySeenBy = (viewer: Viewer): string | null => (isRestricted(viewer) ? viewer.keyId : null)
 
-function isRestricted({ models, endpoints }: Viewer): boolean {
+export function isRestricted({ models, endpoints }: Viewer): boolean {
   return models !== null || endpoints !== null
 }

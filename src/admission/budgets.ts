@@ -133,6 +133,7 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         const after = told(view)
         await audit.write(tx, by, {
           ...{ action: 'budget.create', object: id, detail: { account, ...after }, before: {}, after },
+          rows: [['budget', account, id]],
         })
         return view
       })
@@ -150,6 +151,7 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
           ...{ action: 'budget.change', object: id, detail: { account, ...told(view) } },
           before: told(was),
           after: told(view),
+          rows: [['budget', account, id]],
         })
         return view
       })
@@ -162,6 +164,7 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         await tx.query(CHANGED, [account])
         await audit.write(tx, by, {
           ...{ action: 'budget.end', object: id, detail: { account, ...told(was) }, before: told(was), after: {} },
+          rows: [['budget', account, id]],
         })
         return was
       })

@@ -9,7 +9,7 @@ export interface ClientSecret {
   readonly keyId: string
   readonly account: string
   readonly model: string
-  /** The sites whose pages may use it; absent: any. */
+  /** The sites whose pages may use it; absent: no page, only programs outside of browsers. */
   readonly origins?: readonly string[] | undefined
   /** The session that it opens. */
   readonly session: Readonly<Record<string, unknown>>
@@ -40,8 +40,11 @@ export function createClientSecrets(key: Buffer, world: World): ClientSecrets {
         throw new Fault('key_unknown', {
           message: 'This client secret has expired: client secrets are valid for a minute.',
         })
-      if (secret.origins && !secret.origins.includes(origin ?? ''))
-        throw new Fault('access_denied', { message: 'This client secret may not be used by pages of this site.' })
+      // Every browser names the site; programs do not.
+      if (origin === undefined ? secret.origins : !secret.origins?.includes(origin))
+        throw new Fault('access_denied', {
+          message: 'This client secret may not be used by pages of this site: "origins" does not name it.',
+        })
       return secret
     },
   }

@@ -71,11 +71,28 @@ export interface Keys {
   revoke(id: string, by: By): Promise<KeyView>
   /** Ends the key of a grant, if there is one that lives. */
   revokeGrant(grant: string, by: By): Promise<void>
-  /** Ends the OAuth connections of a person to an account, as part of another transaction; call `noticed` after the commit. */
-  endConnections(tx: Queryable, of: { account: string; person: string }, by: By): Promise<void>
+  /**
+   * Ends what lets a person call in an account, as part of another transaction: keys that are theirs, keys of nobody that they made, and their
+   * OAuth connections. With an heir, the keys become that member's instead. Call `noticed` after the commit.
+   */
+  endOf(tx: Queryable, of: KeyLeaver, by: By): Promise<KeysEnded>
+  /** Ends the person's OAuth connections, or only those to accounts of which they are not a member. */
+  endPrograms(tx: Queryable, of: { person: string; isOutside: boolean }, by: By): Promise<number>
   noticed(): Promise<void>
   /** A new key with the settings of the old one, except those given. The old key keeps working for the overlap. */
   rotate(id: string, input: KeyPatch & { readonly overlapSeconds: number }, by: By): Promise<NewKey>
+}
+
+interface KeyLeaver {
+  readonly account: string
+  readonly person: string
+  readonly heir?: string | undefined
+}
+
+interface KeysEnded {
+  readonly keys: number
+  readonly programs: number
+  readonly handedOver: number
 }
 
 /** What a key may be restricted to besides the models. */
@@ -185,6 +202,14 @@ export function createKeys(options: {
     return view
   }
 
+  /** Others may know its value, so it does not count as created by the heir. */
+  async function handOver(tx: Queryable, id: string, heir: string, by: By): Promise<void> {
+    const { name, last4, member_id: memberId } = await locked(tx, id)
+    await tx.query(HAND_OVER, [id, heir])
+    const change = { before: { memberId }, after: { memberId: heir } }
+    await audit.write(tx, by, { action: 'key.change', object: id, detail: { name, last4 }, ...change })
+  }
+
   /** One key per consent. The new key continues the spending of the earlier one, like a rotated key. */
   async function replaceConsent(tx: Queryable, made: { account: string; grant: string; key: string }, by: By) {
     for (const { id } of await tx.query<{ id: string }>(OF_CONSENT, [made.account, made.grant])) {
@@ -216,7 +241,7 @@ export function createKeys(options: {
       const account = input.test ? testAccountOf(owner) : owner
       return changing(async (tx) => {
         await lockAccount(tx, owner, 'new key')
-        await checkPlace(tx, owner, input)
+        await checkPlace(tx, owner, input, by.person)
         if (input.test) await accounts.openTest(tx, owner, by)
         const limits = mergeLimits({}, input.limits)
         const made = await insert(tx, account, {
@@ -240,6 +265,7 @@ export function createKeys(options: {
           ...{ action: 'key.create', object: made.id, detail: { account, ...told(made) } },
           before: {},
           after: told(made),
+          rows: [['api_key', made.id]],
         })
         return made
       })
@@ -292,6 +318,7 @@ export function createKeys(options: {
           ...{ action: 'key.import', object: made.id, detail: { account, ...told(view) } },
           before: {},
           after: told(view),
+          rows: [['api_key', made.id]],
         })
         return view
       })
@@ -317,6 +344,7 @@ export function createKeys(options: {
           ...{ action: 'key.change', object: id, detail: told(view) },
           before: told(keyView(row)),
           after: told(view),
+          rows: [['api_key', id]],
         })
         return { view, account: row.account_id }
       })
@@ -327,10 +355,26 @@ export function createKeys(options: {
 
     revoke: (id, by) => changing((tx) => revoke(tx, id, by)),
 
-    async endConnections(tx, { account, person }, by) {
-      const rows = await tx.query<{ id: string }>(OF_PERSON, [[account, testAccountOf(account)], person])
-      if (rows.length > 0) await changes.bump(tx, 'keys')
+    async endOf(tx, { account, person, heir }, by) {
+      // The bump comes first, as in `changing`: a key that is being created is either among these, or finds that its maker has left.
+      await changes.bump(tx, 'keys')
+      await lockAccount(tx, account)
+      const both = [account, testAccountOf(account)]
+      const rows = await tx.query<{ id: string; program: boolean }>(OF_PERSON, [both, person])
+      const counts = { keys: 0, programs: 0, handedOver: 0 }
+      for (const { id, program } of rows) {
+        counts[program ? 'programs' : heir === undefined ? 'keys' : 'handedOver'] += 1
+        if (program || heir === undefined) await revoke(tx, id, by)
+        else await handOver(tx, id, heir, by)
+      }
+      return counts
+    },
+
+    async endPrograms(tx, { person, isOutside }, by) {
+      await changes.bump(tx, 'keys')
+      const rows = await tx.query<{ id: string }>(PROGRAMS, [person, isOutside])
       for (const { id } of rows) await revoke(tx, id, by)
+      return rows.length
     },
 
     noticed: () => changes.notice('keys'),
@@ -345,7 +389,7 @@ export function createKeys(options: {
       return changing(async (tx) => {
         const row = await locked(tx, id)
         mustLive(row)
-        await checkPlace(tx, row.account_id, patch)
+        await checkPlace(tx, row.account_id, patch, by.person)
         if (row.client !== null)
           throw new Fault('conflict', {
             message: 'The tokens of a connection renew themselves. Revoke it, and connect again.',
@@ -360,6 +404,7 @@ export function createKeys(options: {
           ...{ action: 'key.rotate', object: id, detail },
           before: told(keyView(row)),
           after: told(made),
+          rows: [['api_key', made.id]],
         })
         return made
       })
@@ -517,11 +562,22 @@ const KEEP_CONTENT_RULE = statement(
   'insert into recording_policy (account_id, scope, days, bytes) select account_id, $2, days, bytes from recording_policy where scope = $1',
 )
 const OF_GRANT = statement('key_of_grant', 'select id from api_key where grant_id = $1 and revoked_at is null')
+/** Keys that were replaced count until their overlap ends. */
+const LIVE = '(k.revoked_at is null or k.revoked_at > now())'
 const OF_PERSON = statement(
   'key_of_person',
-  `select k.id from api_key k join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
-   where k.account_id = any($1) and k.revoked_at is null and o.payload ->> 'accountId' = $2 order by k.id`,
+  `select k.id, k.client is not null as program from api_key k
+     left join oauth_object o on o.model = 'Grant' and o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
+   where k.account_id = any($1) and ${LIVE}
+     and (k.member_id = $2 or (k.member_id is null and k.maker_id = $2) or o.payload ->> 'accountId' = $2) order by k.id`,
 )
+const PROGRAMS = statement(
+  'key_programs',
+  `select k.id from oauth_object o join api_key k on o.digest = sha256(convert_to(k.grant_id, 'UTF8'))
+   where o.model = 'Grant' and o.payload ->> 'accountId' = $1 and ${LIVE}
+     and not ($2 and exists (select 1 from membership m where m.person_id = $1 and m.account_id = regexp_replace(k.account_id, '_test$', ''))) order by k.id`,
+)
+const HAND_OVER = statement('key_hand_over', 'update api_key set member_id = $2, maker_id = null where id = $1')
 // Earlier connections of the same person and program to the account.
 const OF_CONSENT = statement(
   'key_of_consent',

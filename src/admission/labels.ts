@@ -28,6 +28,14 @@ const NAMES_MAX = 64
 const TAGS = 'x-tollgate-tags'
 const SESSION = 'x-tollgate-session'
 /** What agents call their session, the more exact name first: Claude Code, Codex, opencode, and programs that follow them. */
+/** What agents call a part of their run: our own header, then Claude Code's. */
+const AGENT_HEADERS = ['x-tollgate-agent', 'x-claude-code-agent-id']
+const PARENT_HEADERS = ['x-tollgate-parent', 'x-claude-code-parent-agent-id']
+/** Codex gives a sub-agent a session of its own, and names the one that it belongs to. */
+const PARENT_SESSION = 'x-codex-parent-thread-id'
+/** The parts of a run, as stored. No caller can send labels of these names in other ways. */
+const AGENT = ':agent'
+const PARENT = ':parent'
 const SESSION_HEADERS = ['x-claude-code-session-id', 'session-id', 'session_id', 'x-opencode-session', 'x-session-id']
 const RESERVED: ReadonlySet<string> = new Set(['user', 'session', 'client'])
 /** Formats whose `metadata` is an object of the caller's own. */
@@ -47,8 +55,28 @@ export function readLabels({ headers, body, format }: LabelSource): Labels | und
   if (Object.keys(labels).length > TAGS_MAX)
     throw invalid(`At most ${TAGS_MAX} labels are allowed on a call.`, tags ? TAGS : 'metadata')
   if (user !== undefined) labels.user = fitted(user)
-  if (session) labels.session = session
+  if (headers && session) addRun(labels, headers, session)
   return labels
+}
+
+/** A run is a session. Sub-agents are parts of it, each with the part that started it; the first part has no name. */
+function addRun(labels: Record<string, string>, headers: RequestHeaders, session: string): void {
+  const root = headers[SESSION] ? undefined : firstOf(headers, [PARENT_SESSION])
+  labels.session = root ?? session
+  const agent = firstOf(headers, AGENT_HEADERS) ?? (root === undefined || root === session ? undefined : session)
+  if (agent === undefined) return
+  labels[AGENT] = agent
+  const parent = firstOf(headers, PARENT_HEADERS)
+  if (parent !== undefined && parent !== agent) labels[PARENT] = parent
+}
+
+/** Other programs may use the same headers differently, so an invalid value is not an error. */
+function firstOf(headers: RequestHeaders, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = headers[name]
+    if (value && problemOf(value) === undefined) return value
+  }
+  return undefined
 }
 
 /** `team=a,feature=chat`. */
@@ -92,12 +120,7 @@ function sessionOf(headers: RequestHeaders, fromBody: string | undefined): strin
     if (problem) throw invalid(`"${SESSION}" ${problem}.`, SESSION)
     return own
   }
-  for (const name of SESSION_HEADERS) {
-    const value = headers[name]
-    // Other programs may use the same headers differently, so an invalid value is not an error.
-    if (value && problemOf(value) === undefined) return value
-  }
-  return fromBody
+  return firstOf(headers, SESSION_HEADERS) ?? fromBody
 }
 
 interface Agent {
@@ -159,6 +182,7 @@ export interface LabelNames {
   check(account: string, labels: Labels): Promise<void> | undefined
 }
 
+// A name that another call adds at the same moment is not listed yet, so it is returned as if it were added here.
 const LEARN = statement(
   'label_name_learn',
   `with listed as (
@@ -168,7 +192,7 @@ const LEARN = statement(
      select $1, x.name from unnest($2::text[]) as x(name)
      where not exists (select 1 from listed l where l.name = x.name)
        and (select count(*) from listed) + (select count(*) from unnest($2::text[]) as y(name) where not exists (select 1 from listed l where l.name = y.name)) <= $3
-     on conflict do nothing returning name
+     on conflict (account_id, name) do update set name = excluded.name returning name
    )
    select name from listed union select name from added`,
   SHORT_MS,

@@ -161,18 +161,22 @@ export function createTeams(options: { database: Database; world: World; audit: 
   }
 }
 
-/** A key's team and member must be the account's. */
+/** A key's team and member must be the account's. Its maker may have left since the request was authenticated. */
 export async function checkPlace(
   on: Queryable,
   account: string,
   { teamId, memberId }: { readonly teamId?: string | null | undefined; readonly memberId?: string | null | undefined },
+  maker?: string,
 ): Promise<void> {
-  if (!teamId && !memberId) return
-  const [found] = await on.query<{ team: boolean; member: boolean }>(PLACE, [
+  if (!teamId && !memberId && maker === undefined) return
+  const [found] = await on.query<{ team: boolean; member: boolean; maker: boolean }>(PLACE, [
     ownAccountOf(account),
     teamId ?? '',
     memberId ?? '',
+    maker ?? '',
   ])
+  if (maker !== undefined && !found?.maker)
+    throw new Fault('access_denied', { message: 'You do not belong to this account any more.' })
   if (teamId && !found?.team) throw invalid('teamId: this account has no team or project with this id.', 'teamId')
   if (memberId && !found?.member) throw invalid('memberId: nobody with this id belongs to this account.', 'memberId')
 }
@@ -243,5 +247,6 @@ const PLACE_OF = statement(
 )
 const PLACE = statement(
   'team_place',
-  `select exists (select 1 from team where account_id = $1 and id = $2) as team, exists (select 1 from membership where account_id = $1 and person_id = $3) as member`,
+  `select exists (select 1 from team where account_id = $1 and id = $2) as team, exists (select 1 from membership where account_id = $1 and person_id = $3) as member,
+     exists (select 1 from membership where account_id = $1 and person_id = $4) or exists (select 1 from person where id = $4 and operator_role is not null) as maker`,
 )

@@ -8,7 +8,7 @@ import type { Fault } from '../kernel/fault.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { ProtocolName } from '../meter/kind.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
-import { mayUse, type Principal } from './api-key.ts'
+import { isRestricted, maySee, mayUse, type Principal, type Viewer } from './api-key.ts'
 
 /** The vendor that stores it and, if that has several credentials, the credential that created it. */
 export interface ObjectOwner {
@@ -19,6 +19,13 @@ export interface ObjectOwner {
 interface VendorObject extends ObjectOwner {
   readonly product: string
 }
+
+interface FoundRow extends VendorObject {
+  readonly key_id: string
+}
+
+/** Who asks: objects of another account, of a model that the key may not use, and for a restricted key those of other keys, do not exist. */
+type Asking = Viewer & Pick<Principal, 'accountId'>
 
 /** Vendors store responses for at least thirty days, and conversations until they are deleted. Whether one still exists, only the vendor knows. */
 const PRUNE = statement(
@@ -32,7 +39,7 @@ const PRUNE = statement(
 )
 const KEEP = statement(
   'vendor_object_keep',
-  `insert into vendor_object (account_id, id, vendor, product, credential) select $1, unnest($2::text[]), $3, $4, $5
+  `insert into vendor_object (account_id, id, vendor, product, credential, key_id) select $1, unnest($2::text[]), $3, $4, $5, $6
    on conflict (account_id, id) do update set vendor = excluded.vendor, product = excluded.product, credential = excluded.credential,
      created_at = now()
    where vendor_object.created_at < now() - interval '1 day'
@@ -40,38 +47,39 @@ const KEEP = statement(
 )
 const FIND = statement(
   'vendor_object_find',
-  'select vendor, product, credential from vendor_object where account_id = $1 and id = $2',
+  'select vendor, product, credential, key_id from vendor_object where account_id = $1 and id = $2',
 )
 const FIND_ALL = statement(
   'vendor_object_find_all',
-  'select id, vendor, product, credential from vendor_object where account_id = $1 and id = any($2::text[])',
+  'select id, vendor, product, credential, key_id from vendor_object where account_id = $1 and id = any($2::text[])',
 )
 const DROP = statement('vendor_object_drop', 'delete from vendor_object where account_id = $1 and id = $2')
 
 export async function recordVendorObjects(
   database: Database,
-  account: string,
+  { accountId, keyId }: Pick<Principal, 'accountId' | 'keyId'>,
   ids: readonly string[],
   kept: VendorObject,
 ): Promise<void> {
   const right = [...new Set(ids)].filter((id) => isId(id))
   if (right.length === 0) return
-  await database.query(KEEP, [account, right, kept.vendor, kept.product, kept.credential ?? null])
+  await database.query(KEEP, [accountId, right, kept.vendor, kept.product, kept.credential ?? null, keyId])
 }
 
-/** Undefined too where the key may not use what it was made with. */
 export async function findVendorObject(
   database: Database,
-  principal: Pick<Principal, 'accountId' | 'models'>,
+  principal: Asking,
   id: string,
 ): Promise<VendorObject | undefined> {
   if (!isId(id)) return undefined
-  const [row] = await database.query<VendorObject>(FIND, [principal.accountId, id])
-  return row && mayUse(principal, row.product) ? row : undefined
+  const [row] = await database.query<FoundRow>(FIND, [principal.accountId, id])
+  return row && isFor(principal, row) ? row : undefined
 }
 
+const isFor = (principal: Asking, row: FoundRow) => mayUse(principal, row.product) && maySee(principal, row)
+
 interface Referring extends Pick<PaidRequestFacts, 'continues' | 'clientFormat'> {
-  readonly principal: Pick<Principal, 'accountId' | 'models'>
+  readonly principal: Asking
   readonly routes: Product['routes']
   /** The BYOK keys of the account that it may use. */
   readonly own: { readonly fallback: boolean } | undefined
@@ -86,15 +94,14 @@ export async function findObjectOwner(
   const wanted = continues.filter(({ native }) => !native || isSpoken)
   if (wanted.length === 0) return undefined
   const ids = [...new Set(wanted.map(({ id }) => id))].filter((id) => isId(id))
-  const rows = await database.query<VendorObject & { id: string }>(FIND_ALL, [principal.accountId, ids])
-  // Objects of a model that the key may not use do not exist for it.
-  const byId = new Map(rows.filter(({ product }) => mayUse(principal, product)).map((row) => [row.id, row]))
+  const rows = await database.query<FoundRow & { id: string }>(FIND_ALL, [principal.accountId, ids])
+  const byId = new Map(rows.filter((row) => isFor(principal, row)).map((row) => [row.id, row]))
   let objectOwner: ObjectOwner | undefined
   let elsewhere: Fault | undefined
   for (const { id, unknown } of wanted) {
     const kept = byId.get(id)
-    if (!kept && own?.fallback === false) {
-      // Looked up with the account's BYOK key, if the call uses one.
+    if (!kept && own?.fallback === false && !isRestricted(principal)) {
+      // Looked up with the account's BYOK key, if the call uses one. It finds what any key has made, so a restricted key may not.
       elsewhere ??= unknown
       continue
     }

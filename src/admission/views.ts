@@ -16,12 +16,23 @@ const amount = z.union([z.string(), z.number()]).transform((value, context) => {
 
 /** Where the calls of a key may go. */
 export const keyRouting = z.strictObject({
-  vendors: names.exactOptional(),
-  regions: z.array(region).min(1, 'must name at least one').max(50).exactOptional(),
+  vendors: names.exactOptional().describe('Only these vendors. This option and the next three replace all four'),
+  regions: z
+    .array(region)
+    .min(1, 'must name at least one')
+    .max(50)
+    .exactOptional()
+    .describe('Only vendors in these regions, such as eu,us-east-1'),
   /** Credits by unit, as in prices of the catalog: per million tokens, or per one of any other unit. */
-  maxPrice: z.partialRecord(z.enum(UNIT_NAMES), amount).exactOptional(),
+  maxPrice: z
+    .partialRecord(z.enum(UNIT_NAMES), amount)
+    .exactOptional()
+    .meta({ description: 'The highest prices, such as input=300,output=1500', value: 'unit=credits' }),
   /** False: its calls cannot choose vendors or fallback models. A key cannot allow what the catalog forbids. */
-  callerChoice: z.literal(false).exactOptional(),
+  callerChoice: z
+    .literal(false)
+    .exactOptional()
+    .meta({ description: 'Its calls may choose neither vendors nor fallback models', option: 'no-caller-choice' }),
 })
 export type KeyRouting = z.output<typeof keyRouting>
 

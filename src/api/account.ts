@@ -1,6 +1,6 @@
 // What a key can ask about itself, free of charge: its models, its account, the size of a prompt, the price of a call.
 
-import { estimate } from '../admission/admit.ts'
+import { estimate, worstAtMost } from '../admission/admit.ts'
 import { mayCall, type Principal } from '../admission/api-key.ts'
 import { inBatch } from '../background/call.ts'
 import { endpointAt } from '../background/lines.ts'
@@ -16,20 +16,20 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
-import { chargeOf } from '../meter/charge.ts'
+import { mostOf } from '../meter/bounds.ts'
 import { readPictures } from '../pipeline/arrive.ts'
-import { type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
+import { broughtBy, type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
 import { permitAt } from '../pipeline/readers.ts'
 import { countGeminiTokens, countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
 import { HELD } from '../reports/figures.ts'
 import { accountFacts, readBalance } from '../reports/statement.ts'
 import { balanceSentence } from '../reports/statement-lines.ts'
-import { jsonBody } from '../server/body.ts'
-import type { Caller } from '../server/caller.ts'
-import { rawQuery } from '../server/server.ts'
 import { type ByteBudget, type ByteLease, SMALL_BODY_BYTES } from '../upstream/budget.ts'
 import type { HandlersOf, RequestContext } from './api.ts'
 import { createModelLists, type ListShape } from './models.ts'
+import { jsonBody } from './server/body.ts'
+import type { Caller } from './server/caller.ts'
+import { rawQuery } from './server/server.ts'
 import type { OwnAccount, QuoteView } from './views.ts'
 
 export interface AccountDeps {
@@ -129,10 +129,8 @@ export async function quoteCall(question: Question, deps: AccountDeps): Promise<
   const { want, floor, most } = estimate(asked)
   const [row] = await deps.database.query<AccountRow>(ACCOUNT, [principal.accountId, principal.keyId])
   const available = row ? row.posted - row.held : 0n
-  const worst = paidRequest.outputOpen
-    ? { ...paidRequest.worst, [paidRequest.outputOpen.unit ?? 'output']: paidRequest.outputOpen.mostTokens }
-    : paidRequest.worst
-  const charges = (own?.prices ?? [product.pricing]).map((pricing) => chargeOf(pricing, worst, paidRequest.price))
+  const worst = worstAtMost(paidRequest)
+  const charges = (own?.prices ?? [product.pricing]).map((pricing) => mostOf(pricing, { ...paidRequest, worst }))
   const lines = charges.find(({ amount }) => amount === most)?.lines ?? []
   return {
     endpoint,
@@ -209,22 +207,28 @@ async function readQuoted(
   const named = given ? [given] : paid.filter(({ id }) => id === endpoint)
   const specs = endpoint === null ? likely(json, catalog, principal) : named
   let first: Fault | undefined
+  let best: Quoted | undefined
   for (const spec of specs)
     try {
       const room = lease ?? deps.budget.open(principal.accountId)
       const asked = spec.sells === 'image' ? await withPictures(body, room) : { json }
+      const brought = await broughtBy(principal, spec, deps.read)
       const parts = isDataEndpoint(spec) ? asParts(json, spec) : { params: {}, query: '', body: asked }
-      const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, ...parts }, deps.read) }
-      if (!batch) return quoted
-      if (!endpointAt(spec.path))
+      const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, brought, ...parts }, deps.read) }
+      if (batch && !endpointAt(spec.path))
         throw invalid(`"batch" must be false: ${spec.path} is not offered in batches.`, 'batch')
-      return inBatch(quoted)
+      // A body that several endpoints can read is meant for the one that knows most of its members.
+      if (!best || strangers(quoted) < strangers(best)) best = quoted
+      if (strangers(best) === 0) break
     } catch (error) {
       if (!(error instanceof Fault) || error.kind !== 'request_invalid') throw error
       first ??= endpoint === null && specs.length > 1 ? elsewhere(error, spec) : error
     }
+  if (best) return batch ? inBatch(best) : best
   throw first ?? invalid(`"endpoint" must be one of ${paid.map(({ id }) => id).join(', ')}.`, 'endpoint')
 }
+
+const strangers = ({ paidRequest }: Quoted) => paidRequest.unknown?.length ?? 0
 
 /** The endpoints that sell the model, of which the key may use some; those first whose required fields are all there, and of these the one with the most. */
 function likely(json: JsonText, catalog: Catalog, principal: Principal): PaidSpec[] {

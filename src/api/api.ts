@@ -3,8 +3,7 @@
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
-import { type ApiKeys, type Principal, requireEndpoint } from '../admission/api-key.ts'
+import { type ApiKeys, type Principal, requireEndpoint, type TokenScope } from '../admission/api-key.ts'
 import { type ClientSecret, type ClientSecrets, isClientSecret } from '../admission/client-secrets.ts'
 import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
@@ -17,20 +16,24 @@ import type { RequestHeaders } from '../catalog/query.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
+import { every } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
+import type { RecordedCall, Recorder, Recording } from '../pipeline/hooks.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
 import { openaiError } from '../protocols/vendor-fault.ts'
-import type { Call, Recording, Recordings } from '../recordings/recordings.ts'
-import { type BodyRules, holdBack, linkOf, mayBeLong, takeWhole } from '../server/body.ts'
-import { Caller, RecordingCaller } from '../server/caller.ts'
-import { faultBody, faultHeaders, hasSdkMark, surfaceOf } from '../server/envelope.ts'
-import { Router } from '../server/router.ts'
-import { type ApiRoute, BODY_BYTES_MAX, logFault, rawQuery } from '../server/server.ts'
-import { type CallerSocket, CLOSE, type SocketListener, type Sockets } from '../server/sockets.ts'
 import type { Monitor } from '../telemetry/monitor.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
+import { type BodyRules, holdBack, linkOf, mayBeLong, takeWhole } from './server/body.ts'
+import { Caller, RecordingCaller } from './server/caller.ts'
+import { faultBody, faultHeaders, hasSdkMark, logFault, surfaceOf } from './server/envelope.ts'
+import { Router } from './server/router.ts'
+import { BODY_BYTES_MAX, endLink, rawQuery, type Route as ServerRoute, type WebServer } from './server/server.ts'
+import { type CallerSocket, CLOSE, type SocketListener, type Sockets } from './server/sockets.ts'
+
+/** How often the key of an open socket is checked without a change: it may expire. */
+const RECHECK_MS = 15_000
 
 /** Answers by `out`, and throws what it refuses. */
 export type Handle = (request: RequestContext, out: Caller) => void | Promise<void>
@@ -52,8 +55,8 @@ interface Route {
   readonly before?: (request: RequestContext) => void
   /** What an answer says to whom it does not let in. */
   readonly challenge?: () => Record<string, string>
-  /** Tokens of OAuth stand for a key too. */
-  readonly tokens?: true
+  /** What a token of OAuth must be for. Absent: `api`. */
+  readonly scope?: TokenScope
   /** Whether what is asked and answered may be kept. */
   readonly isRecorded: boolean
   readonly handle: Handle
@@ -96,7 +99,7 @@ interface ApiOptions {
   /** Absent: no WebSockets are taken. */
   readonly sockets?: Sockets
   /** Where the bytes of calls may be kept. */
-  readonly contents?: Pick<Recordings, 'begin'>
+  readonly contents?: Recorder
   /** Hears of what is refused at the client format. */
   readonly refused?: Refused
 }
@@ -268,7 +271,7 @@ export interface Api extends Mounts {
   follow<List>(current: () => List, mount: (place: Mounts, list: List) => void): void
 }
 
-export function createApi(app: FastifyInstance, options: ApiOptions): Api {
+export function createApi(app: WebServer, options: ApiOptions): Api {
   const { world, keys } = options
 
   /** A key that is known is let in at once; a promise would cost every call turns of the queue. */
@@ -284,7 +287,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
         return app.addressOf(raw)
       },
     }
-    return keys.authenticate(header, from, { tokens: route.tokens === true })
+    return keys.authenticate(header, from, route.scope)
   }
 
   function enter(request: RequestContext, response: ServerResponse, principal: Principal): undefined | Promise<void> {
@@ -376,7 +379,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     const response = new ServerResponse(request.raw)
     response.shouldKeepAlive = false
     response.assignSocket(request.raw.socket)
-    response.on('finish', () => link.end())
+    response.on('finish', () => endLink(link.resume(), world))
     refuse(request, callerOf(request, response), error)
   }
 
@@ -418,18 +421,31 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     const { raw, route, params } = request
     if (hasKeyInAddress(raw.url ?? '')) return refuseAddress(request, link, head)
     const secret = secretOf(request)
-    const enter = async (call: RequestContext) => {
-      const whose = secret ? keys.holder(secret.keyId, secret.account) : authenticate(call)
-      call.known = (await whose) ?? keyUnknown()
+    const check = async (call: RequestContext) => {
+      call.known = await (secret ? keys.behind(secret.keyId) : authenticate(call))
       route.check?.(call.known, params)
+    }
+    const enter = async (call: RequestContext) => {
+      await check(call)
       await options.admit()
     }
     await enter(request)
     const { accountId: account } = request.principal
     await options.sockets?.accept({ request: raw, link, head, account }, (socket) => {
+      const call = () => new RequestContext(raw, `req_${newId(world)}`, route, params)
+      // A key that ends closes its sockets, also those on which nothing happens.
+      const recheck = () =>
+        check(call()).catch((error: unknown) => {
+          const { status, message } = asFault(error)
+          if (status === 401 || status === 403) socket.close(CLOSE.policy, message)
+        })
+      const unwatch = [keys.whenChanged(() => void recheck()), every(world, RECHECK_MS, recheck, options.log)]
+      const stopWatching = () => {
+        for (const stop of unwatch) stop()
+      }
+      socket.signal.addEventListener('abort', stopWatching, { once: true })
       const session: SocketSession = {
-        ...{ socket, request, secret, enter, record },
-        call: () => new RequestContext(raw, `req_${newId(world)}`, route, params),
+        ...{ socket, request, secret, enter, record, call },
         refused(call, fault) {
           logFault(fault, call.id, options.log)
           options.refused?.(fault, call)
@@ -439,7 +455,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     })
   }
 
-  function open(route: Route): ApiRoute {
+  function open(route: Route): ServerRoute {
     const { socket } = route
     return {
       ...(options.sockets &&
@@ -469,7 +485,7 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     }
   }
 
-  const mountsOf = (router: Router<ApiRoute>): Mounts => ({
+  const mountsOf = (router: Router<ServerRoute>): Mounts => ({
     add: (method, path, route) =>
       router.add(path, method === 'GET' ? ['GET', 'HEAD'] : [method], open(route), route.surface),
     crossSite: (path) => router.add(path, ['OPTIONS']),
@@ -479,13 +495,13 @@ export function createApi(app: FastifyInstance, options: ApiOptions): Api {
     ...mountsOf(app.router),
     follow(current, mount) {
       let known = current()
-      let router = new Router<ApiRoute>()
+      let router = new Router<ServerRoute>()
       mount(mountsOf(router), known)
       app.router.further = () => {
         const list = current()
         if (list !== known) {
           known = list
-          router = new Router<ApiRoute>()
+          router = new Router<ServerRoute>()
           mount(mountsOf(router), list)
         }
         return router
@@ -502,16 +518,12 @@ function hasKeyInAddress(url: string): boolean {
   return mark >= 0 && [...new URLSearchParams(url.slice(mark + 1)).keys()].some((name) => KEY_NAMES.test(name))
 }
 
-function keyUnknown(): never {
-  throw new Fault('key_unknown')
-}
-
 /** Where Google's SDKs, and its examples for curl, put a key. */
 function googleKey(request: RequestContext): string | undefined {
   return request.headers['x-goog-api-key'] ?? new URLSearchParams(rawQuery(request)).get('key') ?? undefined
 }
 
-function recordedCall({ id: requestId, method, raw, principal }: RequestContext, rule: RecordingPolicy): Call {
+function recordedCall({ id: requestId, method, raw, principal }: RequestContext, rule: RecordingPolicy): RecordedCall {
   const { accountId: account, keyId: key } = principal
   return { requestId, account, key, rule, method, path: withoutKey(raw.url ?? '') }
 }

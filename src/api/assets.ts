@@ -1,44 +1,30 @@
 // Files that the gateway hosts, under signed addresses.
 
 import type { Readable } from 'node:stream'
-import type { FastifyInstance } from 'fastify'
 import { ASSET_TYPES, type AssetSigner, type AssetStore, readAssetName } from '../assets/store.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-import { rawQuery } from '../server/server.ts'
+import { rawQuery, type WebServer } from './server/server.ts'
 
-export function mountAssets(
-  app: FastifyInstance,
-  deps: { store: AssetStore; signer: AssetSigner; world: World },
-): void {
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: '/assets/:name',
-    async handler(request, reply) {
-      const query = new URLSearchParams(rawQuery(request))
-      const { headers } = request
-      const answer: AssetResponse = await serveAsset(deps, {
-        method: request.method as 'GET' | 'HEAD',
-        name: (request.params as { name: string }).name,
-        exp: query.get('exp') ?? undefined,
-        sig: query.get('sig') ?? undefined,
-        range: headers.range,
-        ifRange: headers['if-range'] as string | undefined,
-        ifNoneMatch: headers['if-none-match'],
-      })
-      return reply
-        .code(answer.status)
-        .headers(answer.headers)
-        .send(answer.stream ?? null)
-    },
+export function mountAssets(app: WebServer, deps: { store: AssetStore; signer: AssetSigner; world: World }): void {
+  app.get('/assets/{name}', async (request) => {
+    const query = new URLSearchParams(rawQuery(request))
+    const { headers, method, params } = request
+    return serveAsset(deps, {
+      ...{ method, name: params.name ?? '', range: headers.range },
+      exp: query.get('exp') ?? undefined,
+      sig: query.get('sig') ?? undefined,
+      ifRange: headers['if-range']?.toString(),
+      ifNoneMatch: headers['if-none-match'],
+    })
   })
-  app.crossSite('/assets/:name')
+  app.crossSite('/assets/{name}')
 }
 
 // The response for an asset's URL, as a description that the HTTP server writes out.
 
 export interface AssetRequest {
-  readonly method: 'GET' | 'HEAD'
+  readonly method: string
   /** The last segment of the path, decoded. */
   readonly name: string
   readonly exp: string | undefined
@@ -53,7 +39,7 @@ interface AssetResponse {
   readonly status: 200 | 206 | 304 | 416
   readonly headers: Readonly<Record<string, string>>
   /** Absent: there is no body. The receiver must read or destroy the stream. */
-  readonly stream?: Readable
+  readonly body?: Readable
 }
 
 /** Throws not_found for a missing, unsigned or expired asset. The first two give the same message, so that names cannot be probed. */
@@ -103,7 +89,7 @@ export async function serveAsset(
     await asset.close()
     return { status, headers }
   }
-  return { status, headers, stream: asset.read(start, end) }
+  return { status, headers, body: asset.read(start, end) }
 }
 
 function missing(): Fault {

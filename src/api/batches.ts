@@ -1,6 +1,6 @@
 // Files and batches of a caller, in the shapes of the openai SDKs.
 import { Readable } from 'node:stream'
-import { maySee, type Principal, requireEndpoint, storedPlace, visibilityOf } from '../admission/api-key.ts'
+import { keySeenBy, maySee, type Principal, requireEndpoint, storedPlace } from '../admission/api-key.ts'
 import { readLabels } from '../admission/labels.ts'
 import { type BatchRow, viewBatch } from '../background/batch-table.ts'
 import type { Batches } from '../background/batches.ts'
@@ -10,12 +10,12 @@ import { type BATCHES, batchBody, FILE_SECONDS_MAX, fileExpiry } from '../catalo
 import { isId } from '../catalog/field.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson } from '../kernel/json.ts'
-import { FormError, FormReader, type PartHead } from '../parsers/multipart.ts'
+import { FormError, FormReader, type PartHead } from '../kernel/parsers/multipart.ts'
 import { readBody } from '../protocols/check.ts'
-import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
-import type { Caller } from '../server/caller.ts'
-import { rawQuery } from '../server/server.ts'
 import type { HandlersOf, RequestContext } from './api.ts'
+import { arriving, type BodyRules, jsonBody } from './server/body.ts'
+import type { Caller } from './server/caller.ts'
+import { rawQuery } from './server/server.ts'
 
 interface BatchDeps {
   readonly files: Files
@@ -27,8 +27,16 @@ const FIELD_BYTES_MAX = 1_024
 const FILENAME_CHARS_MAX = 255
 /** What of a form is not its file. */
 const BESIDE_BYTES_MAX = 65_536
-const WINDOW_SECONDS = 86_400
+export const WINDOW = { completion_window: '24h', windowSeconds: 86_400 }
 const JSON_TYPE = 'application/json; charset=utf-8'
+/** A caller wrote it: no browser may take it for a page of ours. */
+export const DOWNLOAD = {
+  'content-type': 'application/octet-stream',
+  'content-disposition': 'attachment',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cache-control': 'no-store',
+}
 
 export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES> {
   const { files, batches } = deps
@@ -59,33 +67,26 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
         key: keyOf(request),
       } as const
       const { rows, more } = await files.list(accountOf(request), page)
-      return send(out, pageOf(rows.map(viewFile), rows, more))
+      const shown = pageOf(rows.map(shapeOf(request)), rows, more)
+      return send(out, isAnthropic(request) ? { ...shown, next_page: more ? rows.at(-1)?.id : null } : shown)
     },
     async 'files/create'(request, out) {
       const made = await takeFile(request, deps)
-      out.send(200, { 'content-type': JSON_TYPE }, JSON.stringify(viewFile(made)))
+      out.send(200, { 'content-type': JSON_TYPE }, JSON.stringify(shapeOf(request)(made)))
     },
-    'files/{id}': async (request, out) => send(out, viewFile(await ownFile(request))),
+    'files/{id}': async (request, out) => send(out, shapeOf(request)(await ownFile(request))),
     async 'files/{id}/content'(request, out) {
       const file = await ownFile(request)
       const content = await files.read(file)
       if (!content && file.bytes > 0n) throw new Fault('not_found', { message: 'The content of this file is gone.' })
-      // A caller wrote it: no browser may take it for a page of ours.
-      const headers = {
-        'content-type': 'application/octet-stream',
-        'content-length': String(file.bytes),
-        'content-disposition': 'attachment',
-        'x-content-type-options': 'nosniff',
-        'content-security-policy': "default-src 'none'; sandbox",
-        'cache-control': 'no-store',
-      }
+      const headers = { ...DOWNLOAD, 'content-length': String(file.bytes) }
       await out.sendStream(headers, content ?? Readable.from([]))
     },
     async 'files/{id}/delete'(request, out) {
       const { id } = await ownFile(request)
       if (!(await files.remove(accountOf(request), id)))
         throw new Fault('not_found', { message: 'There is no file with this id.' })
-      return send(out, { id, object: 'file', deleted: true })
+      return send(out, isAnthropic(request) ? { id, type: 'file_deleted' } : { id, object: 'file', deleted: true })
     },
     async batches(request, out) {
       const query = new URLSearchParams(rawQuery(request))
@@ -95,11 +96,7 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
     },
     async 'batches/create'(request, out) {
       const order = readOrder(readJson(jsonBody(request)), request.principal)
-      // Its metadata describes the batch, and each line has labels of its own.
-      const own = readLabels({ headers: request.headers, body: {} })
-      const place = storedPlace(request.principal)
-      const labels = own || place ? { ...own, ...place } : null
-      return send(out, viewBatch(await batches.create({ ...order, labels }, viewerOf(request))))
+      return send(out, viewBatch(await batches.create({ ...order, labels: labelsOf(request) }, viewerOf(request))))
     },
     'batches/{id}': async (request, out) => send(out, viewBatch(await ownBatch(request))),
     async 'batches/{id}/cancel'(request, out) {
@@ -109,6 +106,13 @@ export function batchHandlers(deps: BatchDeps): HandlersOf<keyof typeof BATCHES>
       return send(out, viewBatch(cancelled))
     },
   }
+}
+
+/** Its metadata describes a batch, and each line has labels of its own. */
+export function labelsOf({ headers, principal }: RequestContext) {
+  const own = readLabels({ headers, body: {} })
+  const place = storedPlace(principal)
+  return own || place ? { ...own, ...place } : null
 }
 
 /** The parts may come in any order, so that the file is stored before it is known whether it may be. */
@@ -134,7 +138,7 @@ async function takeFile(request: RequestContext, { files, bodies }: BatchDeps): 
       }
     })
     if (!upload) throw invalid('"file" is missing: the form has no such part.', 'file')
-    const seconds = readFacts(fields)
+    const seconds = isAnthropic(request) ? FILE_SECONDS_MAX : readFacts(fields)
     const name = filename
       .toWellFormed()
       .replaceAll(/\p{Cc}/gu, '')
@@ -159,6 +163,17 @@ function fieldOf(fields: Map<string, string>, name: string): PartTaker {
   }
 }
 
+/** The anthropic SDKs have files at the same address. */
+const isAnthropic = ({ headers }: RequestContext) => headers['anthropic-version'] !== undefined
+const shapeOf = (request: RequestContext) => (isAnthropic(request) ? viewAnthropicFile : viewFile)
+
+function viewAnthropicFile({ id, bytes, created_at, expires_at, filename }: FileRow): object {
+  return {
+    ...{ id, type: 'file', filename, mime_type: 'application/octet-stream', size_bytes: Number(bytes) },
+    ...{ created_at: created_at.toISOString(), expires_at: expires_at.toISOString(), downloadable: true },
+  }
+}
+
 /** Answers how long the file is kept. */
 function readFacts(fields: ReadonlyMap<string, string>): number {
   const purpose = fields.get('purpose')
@@ -175,16 +190,16 @@ function readOrder(json: JsonText, principal: Principal) {
   const spec = endpointAt(order.endpoint)
   if (!spec) throw invalid(`"endpoint" must be one of ${ENDPOINT_URLS.join(', ')}.`, 'endpoint')
   requireEndpoint(principal, spec)
-  return { ...order, windowSeconds: WINDOW_SECONDS, output_seconds: kept?.seconds ?? FILE_SECONDS_MAX, metadata }
+  return { ...order, ...WINDOW, output_seconds: kept?.seconds ?? FILE_SECONDS_MAX, metadata }
 }
 
 const viewerOf = (request: RequestContext) => request.principal
 const accountOf = (request: RequestContext) => viewerOf(request).accountId
-const keyOf = (request: RequestContext) => visibilityOf(viewerOf(request))[0]
+const keyOf = (request: RequestContext) => keySeenBy(viewerOf(request))
 const idOf = (request: RequestContext) => request.param('id')
 
-function afterOf(query: URLSearchParams): string | undefined {
-  const after = query.get('after') ?? undefined
+export function afterOf(query: URLSearchParams): string | undefined {
+  const after = query.get('after') ?? query.get('after_id') ?? query.get('page') ?? undefined
   if (after !== undefined && !isId(after)) throw invalid('"after" must be the id of the last one seen.', 'after')
   return after
 }
@@ -195,7 +210,7 @@ function purposeOf(query: URLSearchParams): string | undefined {
   return purpose
 }
 
-function limitOf(query: URLSearchParams, most: number, initial: number): number {
+export function limitOf(query: URLSearchParams, most: number, initial: number): number {
   const limit = query.get('limit')
   if (limit === null) return initial
   if (!(/^\d{1,5}$/.test(limit) && Number(limit) >= 1 && Number(limit) <= most))
@@ -203,15 +218,15 @@ function limitOf(query: URLSearchParams, most: number, initial: number): number 
   return Number(limit)
 }
 
-function batchUnknown(): Fault {
+export function batchUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no batch with this id.' })
 }
 
-function pageOf(data: readonly object[], rows: ReadonlyArray<{ id: string }>, more: boolean): object {
+export function pageOf(data: readonly object[], rows: ReadonlyArray<{ id: string }>, more: boolean): object {
   return { object: 'list', data, first_id: rows[0]?.id ?? null, last_id: rows.at(-1)?.id ?? null, has_more: more }
 }
 
-function send(out: Caller, body: object): void {
+export function send(out: Caller, body: object): void {
   out.send(200, { 'content-type': JSON_TYPE, 'cache-control': 'no-store' }, JSON.stringify(body))
 }
 

@@ -5,11 +5,12 @@ import { invalid } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { type ArriveDeps, readFor } from '../pipeline/arrive.ts'
-import type { PaidSpec } from '../pipeline/read.ts'
-import { objectOf, text } from '../protocols/check.ts'
+import { broughtBy, type PaidSpec } from '../pipeline/read.ts'
+import { isObject, objectOf, text } from '../protocols/check.ts'
+import { isTranscribed } from '../protocols/media/openai-realtime/response.ts'
 import { RealtimeSession } from '../protocols/media/openai-realtime/session.ts'
-import { jsonBody } from '../server/body.ts'
 import type { HandlersOf } from './api.ts'
+import { jsonBody } from './server/body.ts'
 
 interface ClientSecretDeps extends ArriveDeps {
   readonly clientSecrets: ClientSecrets
@@ -23,7 +24,7 @@ const ORIGIN = /^https?:\/\/[a-z0-9.-]{1,253}(?::\d{1,5})?$/
 
 export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realtime/client_secrets'> {
   return {
-    'realtime/client_secrets'(request, out) {
+    async 'realtime/client_secrets'(request, out) {
       const { value } = readJson(jsonBody(request))
       const session = objectOf(value.session)
       const model = text(session.model) ?? ''
@@ -32,8 +33,11 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
       const body = { json: readJson(Buffer.from(JSON.stringify({ model, user, safety_identifier }))) }
       const spec = SOCKETS.realtime as PaidSpec // It sells realtime.
       // What the session would be refused for is said now.
-      const { labels } = readFor({ spec, principal, params: {}, query: '', body, headers }, deps).asked
-      new RealtimeSession(model).told(readJson(Buffer.from(JSON.stringify({ type: 'session.update', session }))))
+      const brought = await broughtBy(principal, spec, deps.read)
+      const { labels } = readFor({ spec, principal, brought, params: {}, query: '', body, headers }, deps).asked
+      const { models } = deps.catalog.current.document
+      const state = new RealtimeSession(model, isTranscribed(models[model]))
+      state.told(readJson(Buffer.from(JSON.stringify({ type: 'session.update', session }))))
       if (JSON.stringify(session).length > SESSION_CHARS_MAX)
         throw invalid(
           `"session" may have at most ${SESSION_CHARS_MAX} characters; send the rest with session.update.`,
@@ -49,7 +53,10 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
       const shown = { id: `sess_${newId(world)}`, object: 'realtime.session', type: 'realtime', ...session }
       out.send(
         200,
-        { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+        {
+          ...{ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+          ...(state.leftOut.size > 0 ? { 'x-tollgate-left-out': [...state.leftOut].join(', ') } : {}),
+        },
         JSON.stringify({ value: secret, expires_at: expiresAt, session: shown }),
       )
     },
@@ -58,6 +65,8 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
 
 /** A longer life than the longest is shortened to it: the answer says when it ends. */
 function secondsOf(given: unknown): number {
+  if (given !== undefined && given !== null && !isObject(given))
+    throw invalid('"expires_after" must be an object.', 'expires_after')
   const { seconds } = objectOf(given)
   if (seconds === undefined || seconds === null) return SECONDS_MAX
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < SECONDS_MIN)

@@ -1,13 +1,13 @@
 // Routes for what is written against `Request` and `Response`, the web's own types, such as the library of a protocol. The key
-// is checked as for every endpoint; what answers never sees the web framework.
+// is checked as for every endpoint; what answers never sees Node's request.
 import { isIP } from 'node:net'
 import type { Principal } from '../admission/api-key.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
-import { jsonBody } from '../server/body.ts'
-import type { Caller } from '../server/caller.ts'
 import { plainAddress } from '../upstream/address.ts'
 import type { Api, RequestContext } from './api.ts'
+import { jsonBody } from './server/body.ts'
+import type { Caller } from './server/caller.ts'
 
 export interface FetchCall {
   /** Its body is in `json`. */
@@ -33,7 +33,7 @@ export function mountFetch(api: Api, paths: readonly string[], options: FetchRou
       surface: 'native',
       alias: false,
       bodyBytesMax: BODY_BYTES_MAX,
-      tokens: true,
+      scope: 'mcp',
       isRecorded: false,
       challenge: () => ({ 'www-authenticate': options.challenge() }),
       before: (request) => checkHost(request, options.publicUrl()),

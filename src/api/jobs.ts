@@ -5,9 +5,9 @@ import type { JobEngine } from '../jobs/engine.ts'
 import { type JobRow, viewJob, viewListedJob, viewVideo } from '../jobs/job.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-import type { Caller } from '../server/caller.ts'
-import { rawQuery } from '../server/server.ts'
 import type { HandlersOf, RequestContext } from './api.ts'
+import type { Caller } from './server/caller.ts'
+import { rawQuery } from './server/server.ts'
 
 interface JobDeps {
   readonly world: World
@@ -33,10 +33,7 @@ export function jobHandlers(
       const viewer = request.principal
       const page = { ...readListQuery(rawQuery(request)), viewer }
       const { rows, more } = await engine.jobs.list(viewer.accountId, page)
-      return send(out, request, rows.map(view), {
-        hasMore: more,
-        ...(more ? { nextBefore: rows.at(-1)!.id } : {}),
-      })
+      return send(out, request, rows.map(view), { hasMore: more, ...(more ? { nextBefore: rows.at(-1)!.id } : {}) })
     },
 
     'jobs/{id}': async (request, out) => send(out, request, view(await ownJob(request))),
@@ -90,10 +87,7 @@ export async function listJobs(
     ...(filter.status === undefined ? {} : { status: filter.status as JobStatus }),
     ...(filter.cursor === undefined ? {} : { before: filter.cursor }),
   })
-  return {
-    items: rows.map((job) => viewListedJob(job, engine.results)),
-    next: more ? rows.at(-1)!.id : null,
-  }
+  return { items: rows.map((job) => viewListedJob(job, engine.results)), next: more ? rows.at(-1)!.id : null }
 }
 
 /** One event for the status now and for each that follows; the stream ends with the job. */

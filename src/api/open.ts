@@ -1,5 +1,4 @@
 // The API, put together: every endpoint of the catalog's list with what answers there.
-import type { FastifyInstance } from 'fastify'
 import type { ApiKeys } from '../admission/api-key.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import { accountHandlers } from './account.ts'
@@ -7,9 +6,11 @@ import { type Api, createApi, createRefused, mountApi } from './api.ts'
 import { batchHandlers } from './batches.ts'
 import { clientSecretHandlers } from './client-secrets.ts'
 import { jobHandlers } from './jobs.ts'
+import { messageBatchHandlers } from './message-batches.ts'
 import { paidHandler } from './paid.ts'
 import { realtimeSocket } from './realtime-socket.ts'
 import { responseSocket } from './response-socket.ts'
+import type { WebServer } from './server/server.ts'
 import { storedHandlers } from './stored.ts'
 
 type Parts = Omit<Parameters<typeof createApi>[1], 'keys' | 'admit' | 'refused'> &
@@ -26,7 +27,7 @@ type Parts = Omit<Parameters<typeof createApi>[1], 'keys' | 'admit' | 'refused'>
     readonly monitor: Parameters<typeof createRefused>[1]
   }
 
-export function openApi(app: FastifyInstance, parts: Parts): Api {
+export function openApi(app: WebServer, parts: Parts): Api {
   const { apiKeys: keys, overload, refusals, monitor } = parts
   const api = createApi(app, { ...parts, keys, admit: overload.admit, refused: createRefused(refusals, monitor) })
   mountApi(api, {
@@ -38,6 +39,7 @@ export function openApi(app: FastifyInstance, parts: Parts): Api {
       ...jobHandlers(parts),
       ...storedHandlers(parts),
       ...batchHandlers(parts),
+      ...messageBatchHandlers(parts),
       ...clientSecretHandlers(parts),
     },
   })

@@ -4,8 +4,9 @@ import type { Background } from '../background/responses.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { newId } from '../kernel/world.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
-import type { PaidSpec, RequestBody } from '../pipeline/read.ts'
+import { broughtBy, type PaidSpec, type RequestBody } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
 import { readAudioForm } from '../protocols/media/openai-audio.ts'
@@ -17,11 +18,13 @@ import {
 } from '../protocols/media/openai-images/body.ts'
 import { readVideoBody } from '../protocols/media/video-task/request.ts'
 import { JSON_HEADER } from '../protocols/text/json-answer.ts'
+import { chatsOf } from '../protocols/text/openai-completions.ts'
 import { routingHeaders } from '../routing/preference.ts'
-import { arriving, type BodyRules, jsonBody } from '../server/body.ts'
-import { type Caller, RecordingCaller } from '../server/caller.ts'
-import { rawQuery } from '../server/server.ts'
 import type { Handle, RequestContext } from './api.ts'
+import { CompletionSink, completeAll } from './completions.ts'
+import { arriving, type BodyRules, jsonBody } from './server/body.ts'
+import { type Caller, RecordingCaller } from './server/caller.ts'
+import { rawQuery } from './server/server.ts'
 
 export interface PaidDeps extends ArriveDeps {
   readonly background: Background
@@ -59,9 +62,23 @@ export function handleSmall(
   asked: { spec: PaidSpec; body: Taken },
   deps: PaidDeps,
 ): Promise<void> {
+  if (asked.spec.id === 'completions') return handleCompletion(request, out, asked, deps)
   const { background, previous_response_id: previous } = asked.body.json.value
   const isPlain = asked.spec.format !== 'openai-responses' || (background !== true && typeof previous !== 'string')
   return isPlain ? handle(request, out, asked, deps) : handleResponse(request, out, asked, deps)
+}
+
+function handleCompletion(
+  request: RequestContext,
+  out: ResponseSink,
+  { spec, body }: { spec: PaidSpec; body: Taken },
+  deps: PaidDeps,
+): Promise<void> {
+  const chats = chatsOf(body.json).map((json) => ({ ...body, json }))
+  const [only, ...more] = chats
+  if (only && more.length === 0) return handle(request, new CompletionSink(out), { spec, body: only }, deps)
+  const calls = chats.map((body, part) => (sink: ResponseSink) => handle(request, sink, { spec, body, part }, deps))
+  return completeAll(out, calls)
 }
 
 async function handleResponse(
@@ -83,29 +100,33 @@ async function handleResponse(
   out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)
 }
 
-function handle(
+/** `part`: which of the calls of one request it is. */
+async function handle(
   request: RequestContext,
   out: ResponseSink,
-  { spec, body }: { spec: PaidSpec; body: Taken },
+  { spec, body, part }: { spec: PaidSpec; body: Taken; part?: number },
   deps: PaidDeps,
 ): Promise<void> {
-  const { id: requestId, principal, params, headers } = request
+  const { principal, params, headers } = request
+  const requestId = part === undefined || part === 0 ? request.id : `req_${newId(deps.path.world)}`
   const cacheHeader = cacheHeaderOf(headers['x-tollgate-cache'])
+  const brought = await broughtBy(principal, spec, deps.read)
   const { asked, catalog } = readFor(
-    { spec, principal, params, query: rawQuery(request), body, headers, cacheHeader },
+    { spec, principal, brought, params, query: rawQuery(request), body, headers, cacheHeader },
     deps,
   )
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') {
     out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
-    return Promise.resolve()
+    return
   }
   const { digest } = body
   const key = digest === undefined ? undefined : idempotencyKeyOf(request)
   // Headers that name other models or vendors or what becomes of the answer are part of what was asked.
   const others = key === undefined ? [] : [...routingHeaders(headers), ...[headers[JSON_HEADER] ?? []].flat()]
   const asText = others.length === 0 ? digest : [String(digest), ...others].join('\n')
-  const idempotency = key === undefined || asText === undefined ? undefined : { key, digest: asText }
+  const ownKey = part === undefined ? key : key && `${key} ${part}`
+  const idempotency = ownKey === undefined || asText === undefined ? undefined : { key: ownKey, digest: asText }
   const arrival = { requestId, principal, endpoint: spec.id, out, headers, idempotency }
   return serve(arrive(arrival, asked, catalog, deps.path), deps.path)
 }

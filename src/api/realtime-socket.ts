@@ -8,22 +8,28 @@ import { newId } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import { type ArriveDeps, arrive, readFor } from '../pipeline/arrive.ts'
 import type { Arrived } from '../pipeline/call.ts'
-import type { PaidSpec } from '../pipeline/read.ts'
+import type { Recording } from '../pipeline/hooks.ts'
+import { broughtBy, type PaidSpec } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { candidatesOf, serve } from '../pipeline/serve.ts'
 import { isObject, text } from '../protocols/check.ts'
-import { contextOf, FRAME_END, type RealtimeLink } from '../protocols/media/openai-realtime/response.ts'
+import {
+  contextOf,
+  FRAME_END,
+  isTranscribed,
+  type RealtimeLink,
+  type TranscriptLink,
+} from '../protocols/media/openai-realtime/response.ts'
 import { RealtimeSession } from '../protocols/media/openai-realtime/session.ts'
 import type { PaidRequest, Target } from '../protocols/protocol.ts'
 import { describe, openaiError, refusal } from '../protocols/vendor-fault.ts'
 import { readErrorBody } from '../protocols/vendor-words.ts'
-import type { Recording } from '../recordings/recordings.ts'
 import { attempt } from '../routing/attempt.ts'
-import { rawQuery } from '../server/server.ts'
-import { type CallerSocket, CLOSE } from '../server/sockets.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import { openVendorSocket, type VendorListener, type VendorSocket } from '../upstream/socket.ts'
 import type { RequestContext, SocketHandle, SocketSession } from './api.ts'
+import { rawQuery } from './server/server.ts'
+import { type CallerSocket, CLOSE } from './server/sockets.ts'
 import { VendorResponse } from './vendor-response.ts'
 
 type Json = Record<string, unknown>
@@ -36,6 +42,9 @@ const SPEC = SOCKETS.realtime as PaidSpec // It sells realtime.
 const NOT_OFFERED = ['intent', 'call_id']
 /** How long a vendor may take until its session is set up. */
 const SET_UP_MS = 15_000
+/** A call for transcripts covers at least so much sound. */
+const TRANSCRIBED_SECONDS_MIN = 60
+const NEVER = new Promise<never>(() => undefined)
 
 class LiveSession {
   readonly #session: SocketSession
@@ -59,13 +68,17 @@ class LiveSession {
   #isVendorGone = false
   /** Until the vendor has been told of a response, or never will be. */
   #creating: PromiseWithResolvers<void> | undefined
+  /** The call that pays for transcripts of the caller's sound, up to these seconds. */
+  #transcript: { readonly seconds: number; end(): void } | undefined
+  /** Until there is a hold for the sound of the last frame. */
+  #covering: Promise<void> | undefined
 
   constructor(session: SocketSession, deps: ArriveDeps) {
     this.#session = session
     this.#deps = deps
     this.#socket = session.socket
     this.#uid = new URLSearchParams(rawQuery(session.request)).get('model') ?? session.secret?.model ?? ''
-    this.#state = new RealtimeSession(this.#uid)
+    this.#state = new RealtimeSession(this.#uid, isTranscribed(this.#model))
     this.#setUp.promise.catch(() => undefined) // Whoever waits for it hears of it.
     this.#ready = this.#open()
       .then(
@@ -84,7 +97,7 @@ class LiveSession {
     for (const name of NOT_OFFERED) if (query.has(name)) throw invalid(`"${name}" is not offered here.`, name)
     if (secret && secret.model !== this.#uid) throw invalid('This client secret is for another model.', 'model')
     const { world } = this.#deps.path
-    const { arrived } = this.#arrive(request, readJson(Buffer.from(JSON.stringify({ model: this.#uid }))), NOBODY)
+    const { arrived } = await this.#arrive(request, readJson(Buffer.from(JSON.stringify({ model: this.#uid }))), NOBODY)
     const { once: _, ...asked } = arrived.paidRequest as PaidRequest // A session is no job.
     const paidRequest: PaidRequest = {
       ...asked,
@@ -134,6 +147,7 @@ class LiveSession {
       gone: (code) => {
         const fault = new Fault('upstream_failed', { internal: { why: 'the vendor ended the session', code } })
         this.#isVendorGone = true
+        this.#transcript?.end()
         this.#setUp.reject(fault)
         this.#response?.fail(fault)
         if (this.#isReady && !this.#isResponding) this.#abandon(fault)
@@ -194,7 +208,8 @@ class LiveSession {
 
   /** What comes after the creation of a response reaches the vendor after it, although that waits for its hold. */
   #inTurn(data: Buffer, lease: ByteLease): Promise<void> | undefined {
-    return this.#creating?.promise.then(() => this.#inTurn(data, lease)) ?? this.#take(data, lease)
+    const before = this.#creating?.promise ?? this.#covering
+    return before?.then(() => this.#inTurn(data, lease)) ?? this.#take(data, lease)
   }
 
   #take(data: Buffer, lease: ByteLease): Promise<void> | undefined {
@@ -205,11 +220,56 @@ class LiveSession {
       const json = readJson(data)
       eventId = text(json.value.event_id)
       const told = this.#state.told(json)
-      if (json.value.type !== 'response.create') return this.#vendor?.send(told)
-      return this.#respond(json, eventId)
+      if (json.value.type === 'response.create') return this.#respond(json, eventId)
+      const seconds = this.#state.transcribedSeconds
+      if (seconds <= (this.#transcript?.seconds ?? 0)) return this.#vendor?.send(told)
+      // Twice as much as before, so that silence makes few calls.
+      this.#covering = this.#transcribe(Math.ceil(seconds * 2) + TRANSCRIBED_SECONDS_MIN).then(() => {
+        this.#covering = undefined
+        return this.#vendor?.send(told)
+      })
+      return this.#covering
     } catch (error) {
       return this.#socket.sendError(this.#errorEvent(error, eventId))
     }
+  }
+
+  /** Resolves when a hold covers the transcripts of so much sound, or the vendor makes none any more. */
+  #transcribe(seconds: number): Promise<void> {
+    const call = this.#session.call()
+    const { promise: isHeld, resolve: held } = Promise.withResolvers<void>()
+    const { promise: body, resolve: over } = Promise.withResolvers<Buffer>()
+    const end = () => over(Buffer.from(String(this.#state.transcripts.take())))
+    const reply = { status: 200, headers: {}, read: () => body, pipe: () => NEVER, letGo: () => undefined, abort: end }
+    const send = async () => {
+      if (this.#socket.signal.aborted) throw CLIENT_CLOSED
+      this.#transcript?.end()
+      this.#transcript = { seconds, end }
+      held()
+      return reply
+    }
+    this.#callFor(call, { seconds, send })
+      .catch((error: unknown) => {
+        if (error === CLIENT_CLOSED || this.#socket.signal.aborted) return
+        this.#session.refused(call, asFault(error))
+        this.#vendor?.send(this.#state.untranscribed())
+        void this.#tell(error)
+      })
+      .catch((error: unknown) => this.#broken(error))
+      .finally(held)
+    return isHeld
+  }
+
+  async #callFor(call: RequestContext, link: TranscriptLink): Promise<void> {
+    await this.#session.enter(call)
+    const json = readJson(Buffer.from(JSON.stringify({ model: this.#uid })))
+    await this.#serve(await this.#arrive(call, json, { ...NOBODY, signal: this.#socket.signal }, link))
+  }
+
+  /** At the vendor of the session, with its credential. */
+  #serve({ arrived }: { arrived: Arrived }): Promise<void> {
+    const own = this.#owner?.credential === BYOK && arrived.own ? { ...arrived.own, fallback: false } : undefined
+    return serve({ ...arrived, objectOwner: this.#owner, own }, this.#deps.path)
   }
 
   #respond(json: JsonText, eventId: string | undefined): Promise<void> | undefined {
@@ -250,9 +310,7 @@ class LiveSession {
       recording?.asked(asked.text)
       out = new FrameSink(this.#socket, recording)
       const json = readJson(Buffer.from(JSON.stringify({ ...asked.value, model: this.#uid })))
-      const { arrived } = this.#arrive(call, json, out, this.#link(asked, call))
-      const own = this.#owner?.credential === BYOK && arrived.own ? { ...arrived.own, fallback: false } : undefined
-      await serve({ ...arrived, objectOwner: this.#owner, own }, this.#deps.path)
+      await this.#serve(await this.#arrive(call, json, out, this.#link(asked, call)))
     } catch (error) {
       if (error === CLIENT_CLOSED || this.#socket.signal.aborted) return
       this.#session.refused(call, asFault(error))
@@ -263,9 +321,13 @@ class LiveSession {
     }
   }
 
-  #link(asked: JsonText, { id }: RequestContext): RealtimeLink {
+  get #model() {
     const { models } = this.#deps.catalog.current.document
-    const model = Object.hasOwn(models, this.#uid) ? models[this.#uid] : undefined
+    return Object.hasOwn(models, this.#uid) ? models[this.#uid] : undefined
+  }
+
+  #link(asked: JsonText, { id }: RequestContext): RealtimeLink {
+    const model = this.#model
     const response = isObject(asked.value.response) ? asked.value.response : {}
     const context = contextOf(model?.type === 'realtime' ? model : undefined)
     return {
@@ -295,12 +357,18 @@ class LiveSession {
     this.#vendor?.send(JSON.stringify({ type: 'response.cancel', event_id: OWN_CANCEL }))
   }
 
-  #arrive(call: RequestContext, json: JsonText, out: ResponseSink, realtime?: RealtimeLink): { arrived: Arrived } {
+  async #arrive(
+    call: RequestContext,
+    json: JsonText,
+    out: ResponseSink,
+    realtime?: RealtimeLink | TranscriptLink,
+  ): Promise<{ arrived: Arrived }> {
     const { principal, headers, id: requestId } = call
     const body = realtime ? { json, realtime } : { json }
     const { secret } = this.#session
     const known = secret && { known: { labels: secret.labels } }
-    const incoming = { spec: SPEC, principal, params: {}, query: '', body, headers, ...known }
+    const brought = await broughtBy(principal, SPEC, this.#deps.read)
+    const incoming = { spec: SPEC, principal, brought, params: {}, query: '', body, headers, ...known }
     const { asked, catalog } = readFor(incoming, this.#deps)
     const arrival = { requestId, principal, endpoint: SPEC.id, out, headers }
     return { arrived: arrive(arrival, asked, catalog, this.#deps.path) }
@@ -348,6 +416,7 @@ class LiveSession {
   }
 
   gone(): void {
+    this.#transcript?.end()
     if (!this.#isResponding) this.#vendor?.close()
   }
 }

@@ -6,18 +6,18 @@ import { asFault, CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { readFor } from '../pipeline/arrive.ts'
-import type { PaidSpec } from '../pipeline/read.ts'
+import type { Recording } from '../pipeline/hooks.ts'
+import { broughtBy, type PaidSpec } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { isObject } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/pass.ts'
 import { openaiError } from '../protocols/vendor-fault.ts'
-import type { Recording } from '../recordings/recordings.ts'
-import { faultHeaders } from '../server/envelope.ts'
-import { type CallerSocket, CLOSE } from '../server/sockets.ts'
 import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
 import { bytesOf, SseDecoder } from '../upstream/sse.ts'
 import type { RequestContext, SocketHandle, SocketSession } from './api.ts'
 import { handleSmall, type PaidDeps } from './paid.ts'
+import { faultHeaders } from './server/envelope.ts'
+import { type CallerSocket, CLOSE } from './server/sockets.ts'
 
 interface ResponseSocketDeps extends PaidDeps {
   /** For what is remembered of conversations. */
@@ -136,7 +136,9 @@ class Conversations {
   /** Nothing is generated and nothing is owed: what was sent is checked and remembered. */
   async #warmUp(call: RequestContext, json: JsonText, items: string, lane: string | undefined): Promise<void> {
     const { principal, headers } = call
-    readFor({ spec: this.#spec, principal, params: {}, query: '', body: { json }, headers }, this.#deps)
+    const spec = this.#spec
+    const brought = await broughtBy(principal, spec, this.#deps.read)
+    readFor({ spec, principal, brought, params: {}, query: '', body: { json }, headers }, this.#deps)
     const { world } = this.#deps.path
     const seconds = Math.floor(world.nowMs() / 1000)
     const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 }

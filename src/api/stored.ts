@@ -8,13 +8,12 @@ import type { Model } from '../catalog/document.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import { type Catalog, type CatalogStore, catalogFor, findProduct } from '../catalog/store.ts'
-import type { ByokKeys } from '../credentials/byok-keys.ts'
 import { asFault, Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { arrive } from '../pipeline/arrive.ts'
 import type { PathDeps } from '../pipeline/call.ts'
-import type { Read, ReadDeps } from '../pipeline/read.ts'
+import { type Read, type ReadDeps, ruleFinder } from '../pipeline/read.ts'
 import { permitAt } from '../pipeline/readers.ts'
 import { BufferedSink, type ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
@@ -24,9 +23,10 @@ import { storedRequest } from '../protocols/text/openai-responses/stored.ts'
 import { conversationUnknown, referencesIn } from '../protocols/text/references.ts'
 import { allowedRoutes, readPreference } from '../routing/preference.ts'
 import { offers, routesFor } from '../routing/route.ts'
-import { jsonBody } from '../server/body.ts'
-import { rawQuery } from '../server/server.ts'
+import type { ByokKeys } from '../upstream/credentials/byok-keys.ts'
 import type { Handle, HandlersOf, RequestContext } from './api.ts'
+import { jsonBody } from './server/body.ts'
+import { rawQuery } from './server/server.ts'
 
 interface StoredDeps extends VendorObjectDeps {
   readonly background: Background
@@ -225,7 +225,7 @@ function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: strin
 interface VendorObjectDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
-  readonly byokKeys: Pick<ByokKeys, 'use'>
+  readonly byokKeys: Pick<ByokKeys, 'of'>
   readonly read: Pick<ReadDeps, 'guardrails'>
 }
 
@@ -288,11 +288,11 @@ async function serveFree(
   const { id: requestId, principal, headers } = request
   const { accountId: account, keyId, firstKeyId } = principal
   const { document } = catalog
-  const own = byokKeys.use(account, model, catalog, model.routes)
+  const own = (await byokKeys.of(account))?.use(model, catalog, model.routes)
   const preference = readPreference({ json: NO_BODY, spec, principal, headers }, document)
   const labels = { ...readLabels({ headers, body: {}, format: undefined }), ...principal.place }
   const whose = { account, keys: [keyId, firstKeyId], products: [uid], isModel: true, labels }
-  const guard = document.guardrails && read.guardrails.find(document, whose)
+  const guard = document.guardrails && ruleFinder(read).find(document, whose)
   const reread = (json: JsonText): Read => {
     const paidRequest = ask(sent && json)
     const able = routesFor(paidRequest, model, document)

@@ -8,7 +8,8 @@ import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { Logins } from '../upstream/login.ts'
-import { createS3Store } from './s3.ts'
+import { createDiskArchive, createS3Archive } from './ledger-archive.ts'
+import { createS3Client, createS3Store, type S3Send } from './s3.ts'
 import { type AssetStore, createAssetHost, createAssetSigner, isOver, newAssetName, placeOf } from './store.ts'
 
 // Assets on a local disk: written to a temporary file, synced, and renamed into place atomically.
@@ -135,6 +136,8 @@ async function onDisk<T>(work: () => Promise<T>): Promise<T> {
 interface AssetParts {
   readonly config: {
     readonly dataDirectory: string
+    readonly DATABASE_URL?: string | undefined
+    readonly TOLLGATE_LEDGER_ARCHIVE?: string | undefined
     readonly TOLLGATE_S3_BUCKET?: string | undefined
     readonly TOLLGATE_S3_ENDPOINT?: string | undefined
     readonly TOLLGATE_S3_REGION: string
@@ -166,15 +169,27 @@ function credentialsOf({ config, logins }: Pick<AssetParts, 'config' | 'logins'>
   }
 }
 
+/** A directory that is named, the bucket, or beside the bundled database. A data directory beside another database may be gone tomorrow, so nothing that is for ever is put there. */
+function archiveOf({ config, world }: Pick<AssetParts, 'config' | 'world'>, send: S3Send | undefined) {
+  const { TOLLGATE_LEDGER_ARCHIVE: named, TOLLGATE_S3_BUCKET: bucket, DATABASE_URL, dataDirectory } = config
+  if (named !== undefined) return createDiskArchive({ world, directory: named })
+  if (send && bucket !== undefined) return createS3Archive({ send, bucket })
+  return DATABASE_URL ? undefined : createDiskArchive({ world, directory: join(dataDirectory, 'ledger-archive') })
+}
+
 export async function openAssets({ config, world, secrets, upstream, logins, publicUrl }: AssetParts) {
   // The S3 settings are all set or all absent: config.ts rejects one without the others.
-  const store = config.TOLLGATE_S3_BUCKET
-    ? createS3Store({
+  const s3 = config.TOLLGATE_S3_BUCKET
+    ? {
         ...{ world, upstream, endpoint: config.TOLLGATE_S3_ENDPOINT!, bucket: config.TOLLGATE_S3_BUCKET }, // As above.
         credentials: credentialsOf({ config, logins }),
-      })
+      }
+    : undefined
+  const send = s3 && createS3Client(s3)
+  const store = s3
+    ? createS3Store(s3, send)
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl })
   const assets = createAssetHost({ store, signer, world, lifetimeMs: config.TOLLGATE_RETENTION_ASSET_DAYS * DAY_MS })
-  return { files: store, signer, assets }
+  return { files: store, signer, assets, archiveStore: archiveOf({ config, world }, send) }
 }

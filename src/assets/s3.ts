@@ -41,7 +41,7 @@ interface S3Ask {
 }
 
 /** A signed request to a bucket. Rejects with `unavailable` when the store could not be reached. */
-type S3Send = (method: HttpCall['method'], key: string, ask?: S3Ask) => Promise<UpstreamReply>
+export type S3Send = (method: HttpCall['method'], key: string, ask?: S3Ask) => Promise<UpstreamReply>
 
 const DEADLINES: Deadlines = { connectMs: 5_000, firstByteMs: 30_000, idleMs: 30_000, totalMs: 600_000 }
 /** S3 requires parts of at least 5 MiB. */
@@ -76,9 +76,8 @@ export function createS3Client(options: S3Place): S3Send {
   }
 }
 
-export function createS3Store(options: S3Options): AssetStore {
+export function createS3Store(options: S3Options, send = createS3Client(options)): AssetStore {
   const { world } = options
-  const send = createS3Client(options)
   const prefix = (options.prefix ?? 'assets').replace(/^\/+|(?<!\/)\/+$/g, '')
 
   function keyOf(name: string): string | undefined {

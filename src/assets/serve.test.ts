@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
+import { temporary } from '../../test/started.ts'
 import { type AssetRequest, serveAsset } from '../api/assets.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { openDiskStore } from './open.ts'
@@ -18,20 +16,18 @@ import {
 const FILE = Buffer.from('0123456789')
 let nowMs = 1_800_000_000_000
 const world: World = { ...realWorld, nowMs: () => nowMs }
-let directory = ''
 let store: AssetStore
 let signer: AssetSigner
 let host: AssetHost
 let asset: HostedAsset
 
+const directory = temporary('tollgate-serve-')
 before(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-serve-'))
   store = await openDiskStore({ world, directory })
   signer = createAssetSigner({ key: Buffer.alloc(32, 7), publicUrl: () => 'https://gw.example' })
   host = createAssetHost({ store, signer, world, lifetimeMs: 3_600_000 })
   asset = await host.store([FILE.subarray(0, 4), FILE.subarray(4)], 'jpeg')
 })
-after(() => rm(directory, { recursive: true, force: true }))
 
 function requestOf(url: string, over: Partial<AssetRequest> = {}): AssetRequest {
   const { pathname, searchParams } = new URL(url)
@@ -45,7 +41,7 @@ function requestOf(url: string, over: Partial<AssetRequest> = {}): AssetRequest 
 }
 
 async function get(url: string, over: Partial<AssetRequest> = {}) {
-  const { status, headers, stream } = await serveAsset({ store, signer, world }, requestOf(url, over))
+  const { status, headers, body: stream } = await serveAsset({ store, signer, world }, requestOf(url, over))
   let body: string | undefined
   if (stream) {
     body = ''

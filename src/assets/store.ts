@@ -2,8 +2,8 @@
 // swept by their names alone.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { Readable } from 'node:stream'
+import type { ImageType } from '../kernel/parsers/image-file.ts'
 import { idAtTime, timeOfId, type World } from '../kernel/world.ts'
-import type { ImageType } from '../parsers/image-file.ts'
 
 /** The types that may be stored. The extension alone decides the content type of a file. */
 export const ASSET_TYPES = {

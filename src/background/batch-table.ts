@@ -6,7 +6,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { pruneAll } from '../database/prune.ts'
 import { createWorkTable, type WorkRow } from '../jobs/work.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
-import { CALLS_HASH } from '../verify/tables.ts'
+import { CALLS_HASH } from '../reports/verify/tables.ts'
 import { secondsOf } from './files.ts'
 import { HEAD_CHARS, type Line, type LineError } from './lines.ts'
 
@@ -70,7 +70,7 @@ const FIND = statement('batch_find', 'select * from batch where account_id = $1 
 const LIST = statement(
   'batch_list',
   `select * from batch where account_id = $1 and ($2::text is null or id < $2) and ($4::text is null or status = $4)
-     and ($5::text is null or key_id = $5)
+     and ($5::text is null or key_id = $5) and ($6::text is null or endpoint = $6)
    order by id desc limit $3`,
 )
 const CANCEL = statement(
@@ -144,6 +144,7 @@ interface ListPage {
   readonly status?: string | undefined
   /** Only batches that this key created. */
   readonly key?: string | null
+  readonly endpoint?: string
 }
 
 interface ResultLine {
@@ -186,8 +187,8 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
     },
     find: async (account: string, id: string): Promise<BatchRow | undefined> =>
       (await database.query<BatchRow>(FIND, [account, id]))[0],
-    async list(account: string, { after, limit, status, key }: ListPage) {
-      const values = [account, after ?? null, limit + 1, status ?? null, key ?? null]
+    async list(account: string, { after, limit, status, key, endpoint }: ListPage) {
+      const values = [account, after ?? null, limit + 1, status ?? null, key ?? null, endpoint ?? null]
       const rows = await database.query<BatchRow>(LIST, values)
       return { rows: rows.slice(0, limit), more: rows.length > limit }
     },

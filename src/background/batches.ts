@@ -9,6 +9,7 @@ import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId } from '../kernel/world.ts'
+import { broughtBy } from '../pipeline/read.ts'
 import { isObject, text } from '../protocols/check.ts'
 import { readCharges, readKnownCalls } from '../reports/figures.ts'
 import type { Overload } from '../telemetry/overload.ts'
@@ -133,9 +134,7 @@ async function validate(batch: ClaimedBatch, { table, files }: StepDeps): Promis
   const from = ['validating']
   const input = await files.find(batch.account_id, batch.input_file_id)
   const pieces = input && (await files.read(input))
-  const found = await readLines(pieces ?? [], batch.endpoint, {
-    take: (lines) => table.putLines(batch, lines),
-  })
+  const found = await readLines(pieces ?? [], batch.endpoint, { take: (lines) => table.putLines(batch, lines) })
   const { total, errors } = found
   if (errors.length > 0) {
     // If the caller cancelled the batch meanwhile, the next step finishes it as cancelled.
@@ -158,7 +157,6 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
     await table.move(batch, { from: ['in_progress'], to: 'finalizing' })
     return 0
   }
-  const principal = await keys.holder(batch.key_id, batch.account_id)
   const untilMs = world.elapsedMs() + STEP_MS
   let pauseMs: number | undefined
   let moved = false
@@ -172,6 +170,8 @@ async function workOff(batch: ClaimedBatch, deps: StepDeps): Promise<number> {
       batch: batch.id,
       labels: batch.labels ?? undefined,
     }
+    // For each line: the key may end between two.
+    const principal = await keys.holder(batch.key_id, batch.account_id, call.labels)
     const ending = await runBackgroundCall({ ...call, principal, spec, body: bodyOf(bytes) }, deps)
     if (isLater(ending) && !(ending.isVendors && (await table.tried(batch, line.number)) >= VENDOR_TRIES_MAX)) {
       pauseMs = Math.max(pauseMs ?? 0, Math.min(ending.afterMs, WAIT_MS_MAX))
@@ -355,9 +355,10 @@ function createBatchQueries(
       try {
         const spec = endpointAt(endpoint)
         const principal = playerOf(account)
+        const brought = spec && (await broughtBy(principal, spec, deps.read))
         const { total, errors } = await readLines((await files.read(file)) ?? [], endpoint, {
           review: (line) => {
-            if (spec) readBackgroundCall({ principal, spec, body: bodyOf(line) }, deps, false)
+            if (spec && brought) readBackgroundCall({ principal, spec, brought, body: bodyOf(line) }, deps, false)
           },
         })
         return { total, errors: [...errors] }
@@ -371,10 +372,7 @@ function createBatchQueries(
     const rows = await table.heads(batch, { ok, after, limit: limit + 1 })
     const shown = rows.slice(0, limit)
     const last = shown.at(-1)
-    return {
-      heads: shown.map(({ head }) => head),
-      next: rows.length > limit && last ? String(last.number) : null,
-    }
+    return { heads: shown.map(({ head }) => head), next: rows.length > limit && last ? String(last.number) : null }
   }
 
   /** The cursor has the number of the last line, in case the batch has ended since the previous page, and the byte where the next line begins. */

@@ -12,7 +12,7 @@ import { NEVER } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
 import { scaled } from '../meter/price.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
-import type { PaidSpec, Read } from '../pipeline/read.ts'
+import { broughtBy, type Incoming, type PaidSpec, type Read } from '../pipeline/read.ts'
 import { BufferedSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
 import { rollUpKept } from '../protocols/text/openai-responses/pass.ts'
@@ -79,11 +79,12 @@ export function readBackgroundCall(
     spec,
     body,
     labels: ordered,
-  }: Pick<BackgroundCall, 'spec' | 'body' | 'labels'> & { readonly principal: Principal },
+    brought,
+  }: Pick<BackgroundCall, 'spec' | 'body' | 'labels'> & Pick<Incoming, 'principal' | 'brought'>,
   deps: Pick<BackgroundCallDeps, 'catalog' | 'read'>,
   mayStream: boolean,
 ): ReturnType<typeof readFor> {
-  const found = readFor({ spec, principal, params: {}, query: '', body: readBody(spec, body), ordered }, deps)
+  const found = readFor({ spec, principal, brought, params: {}, query: '', body: readBody(spec, body), ordered }, deps)
   if (found.asked.paidRequest.stream && !mayStream)
     throw invalid('"stream" must be false: this request runs in the background.', 'stream')
   return found
@@ -96,7 +97,12 @@ export async function runBackgroundCall(call: BackgroundCall, deps: BackgroundCa
     const { principal, spec, body, labels, name, batch, signal = NEVER } = call
     const { out = new BufferedSink(signal, Number.POSITIVE_INFINITY) } = call
     if (!principal) throw new Fault('key_unknown')
-    const { catalog, asked } = readBackgroundCall({ principal, spec, body, labels }, deps, call.out !== undefined)
+    const brought = await broughtBy(principal, spec, deps.read)
+    const { catalog, asked } = readBackgroundCall(
+      { principal, spec, body, labels, brought },
+      deps,
+      call.out !== undefined,
+    )
     const endpoint = batch === undefined ? spec.id : `batch:${spec.id}`
     const idempotency = { key: keyOf(name), digest: body, keepsAll: true as const }
     const arrival = { requestId, principal, endpoint, out, client: batch, idempotency }

@@ -30,8 +30,12 @@ const ERRORS_MAX = 100
 const CUSTOM_ID_CHARS_MAX = 512
 const LINE_BREAK = 10
 
+/** A legacy completion may be several calls. */
 const isOffered = (spec: EndpointSpec): spec is PaidSpec =>
-  spec.sells !== undefined && kindRow(spec.sells).batchable === true && !spec.path.includes('{')
+  spec.sells !== undefined &&
+  kindRow(spec.sells).batchable === true &&
+  !spec.path.includes('{') &&
+  spec.id !== 'completions'
 
 const OFFERED = ENDPOINTS.filter(isOffered)
 

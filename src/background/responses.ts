@@ -16,7 +16,7 @@ import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { every } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
-import { type PaidSpec, read } from '../pipeline/read.ts'
+import { broughtBy, type PaidSpec, read } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { isObject, type Json, mustBe, text } from '../protocols/check.ts'
 import { echoed } from '../protocols/text/openai-responses/pass.ts'
@@ -36,7 +36,7 @@ import { endpointAt } from './lines.ts'
 import { EventTaker, follow, hasEvents, ours, pruneEvents, removeEvents } from './response-events.ts'
 
 interface BackgroundDeps extends BackgroundCallDeps {
-  readonly keys: Pick<ApiKeys, 'holder'>
+  readonly keys: Pick<ApiKeys, 'holder' | 'whenChanged'>
   readonly overload: Pick<Overload, 'spare'>
   readonly work: Pick<Work, 'begin'>
   readonly timing: Pick<JobTiming, 'leaseMs'>
@@ -68,7 +68,7 @@ interface Opened extends Omit<BackgroundRow, 'request' | 'answer' | 'sealed_requ
   readonly answer: string | null | undefined
 }
 
-interface Found extends Pick<BackgroundRow, 'account_id' | 'id' | 'vendor_id' | 'streams' | 'created_at'> {
+interface FoundResponse extends Pick<BackgroundRow, 'account_id' | 'id' | 'vendor_id' | 'streams' | 'created_at'> {
   /** The response as it is now. */
   readonly answer: string
 }
@@ -81,16 +81,16 @@ export interface Background {
     readonly json: JsonText
     readonly headers: RequestHeaders
     readonly idempotencyKey: string | undefined
-  }): Promise<Found>
+  }): Promise<FoundResponse>
   /** Streams the events after number `after`, until the response has ended. */
-  follow(found: Found, after: number, out: ResponseSink): Promise<void>
+  follow(found: FoundResponse, after: number, out: ResponseSink): Promise<void>
   /** The request with `previous_response_id` replaced by the vendor's own id of that response. */
   goingOn(json: JsonText, account: string): Promise<JsonText>
   /** Undefined: the account has no such response, or this key may not see it. */
-  find(principal: Principal, id: string): Promise<Found | undefined>
-  cancel(found: Found): Promise<string>
+  find(principal: Principal, id: string): Promise<FoundResponse | undefined>
+  cancel(found: FoundResponse): Promise<string>
   /** Deletes it and returns the answer's body. */
-  remove(found: Found): Promise<string>
+  remove(found: FoundResponse): Promise<string>
 }
 
 const PREFIX = 'resp_bg'
@@ -206,8 +206,9 @@ export function startBackground(deps: BackgroundDeps): Background {
         throw invalid('For background responses, send "models" and "provider" in the body.', beside.split(':', 1)[0])
       const request = await goingOn(readyToRun(json), accountId)
       const catalog = catalogFor(accountId, deps.catalog.current)
+      const brought = await broughtBy(principal, spec, deps.read)
       const { paidRequest, labels } = read(
-        { spec, catalog, principal, params: {}, query: '', body: { json: request }, headers },
+        { spec, catalog, principal, brought, params: {}, query: '', body: { json: request }, headers },
         deps.read,
       )
       const id = PREFIX + (idempotencyKey === undefined ? newId(world) : nameOf(accountId, idempotencyKey))
@@ -328,13 +329,29 @@ async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running })
     if (!now || now.status === 'cancelled') abort.abort(CLIENT_CLOSED)
   }
   const stopLooking = every(path.world, CANCEL_LOOK_MS, look, path.log)
+  // What a key has begun ends with it.
+  const unwatch = deps.keys.whenChanged(() => {
+    endWithKey(row, deps).catch((error: unknown) =>
+      path.log.error({ err: error }, 'a background response outlives its key'),
+    )
+  })
   try {
     return await answer(row, row.request, abort.signal, deps)
   } finally {
     stopLooking()
+    unwatch()
     deps.running.delete(row.id)
     resolve()
   }
+}
+
+async function endWithKey(
+  { key_id: key, account_id: account, id, labels }: Opened,
+  deps: BackgroundDeps & { running: Running },
+) {
+  if (await deps.keys.holder(key, account, labels ?? undefined)) return
+  await deps.path.database.query(CANCEL, [account, id])
+  deps.running.get(id)?.abort.abort(CLIENT_CLOSED)
 }
 
 /** What was paid for before its process died. */
@@ -345,7 +362,7 @@ async function paidFor({ account_id: account, id }: Opened, deps: BackgroundDeps
 async function answer(row: Opened, request: string, signal: AbortSignal, deps: BackgroundDeps) {
   const { path, keys } = deps
   const { database } = path
-  const principal = await keys.holder(row.key_id, row.account_id)
+  const principal = await keys.holder(row.key_id, row.account_id, row.labels ?? undefined)
   const isShown = row.streams && !(await hasEvents(row, database))
   const out = new EventTaker(row, { signal, isShown }, path)
   // Always as a stream, even without followers: after a cancellation the partial output is known.

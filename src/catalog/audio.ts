@@ -121,10 +121,7 @@ export const translations: EndpointEntry = {
   title: 'Translation into English',
   description: 'Translates a recording into English text. Priced like a transcription. An extension of the contract.',
   returns: '`{text, usage}`, or a text for text, srt and vtt.',
-  body: {
-    ...object(shared, ['file', 'model']),
-    examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1' }],
-  },
+  body: { ...object(shared, ['file', 'model']), examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1' }] },
   answer: transcript,
 }
 
@@ -163,7 +160,10 @@ export const clientSecrets = {
     ...loose({
       session,
       expires_after: loose({ anchor: string, seconds: { ...integer, minimum: 10, description: 'At most 60.' } }),
-      origins: { ...list(string), description: 'The sites whose pages may use it. Absent: any.' },
+      origins: {
+        ...list(string),
+        description: 'The sites whose pages may use it. Absent: none, only programs outside of browsers.',
+      },
     }),
     required: ['session'],
     examples: [{ session: { type: 'realtime', model: 'alpha-realtime-1' } }],

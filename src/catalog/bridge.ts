@@ -8,6 +8,8 @@ import { ENDPOINTS } from './index.ts'
 import { requestSchema } from './product.ts'
 
 export type Template = z.core.util.JSONType
+/** Any JSON. Not `z.json()`: the OpenAPI document would have a schema that refers to itself, which generators reject. */
+const json = z.custom<Template>((value) => value !== undefined, 'is missing')
 
 /** `$.data.visits` is below the answer, `@.visits` below the row. */
 export const PATH = /^[$@](?:\.\w+)*$/
@@ -20,7 +22,7 @@ const path = z
     'must be a path below the address of the vendor, with {names} as whole parts',
   )
   .refine((value) => !value.split('/').includes('..'), 'may not climb')
-const query = z.record(z.string().regex(/^[\w.-]{1,64}$/, 'is no name of a parameter'), z.json()).default({})
+const query = z.record(z.string().regex(/^[\w.-]{1,64}$/, 'is no name of a parameter'), json).default({})
 const names = z.array(z.string().max(64)).max(50).default([])
 
 /** A request that several endpoints may share. */
@@ -34,7 +36,7 @@ const endpoint = z.strictObject({
   /** Parameters that do not change this answer. */
   ignores: names,
   /** The template of the answer to callers. */
-  answer: z.json(),
+  answer: json,
   /** The units that the vendor bills for its answer, in CEL over `request` and `answer`. */
   metered: z.string().min(1).optional(),
   /** How the answer differs from the endpoint's description, for operators. */

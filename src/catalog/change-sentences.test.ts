@@ -60,6 +60,14 @@ const CASES: readonly [promise: string, change: (draft: Draft) => void, sentence
     ['large: 1,200 credits per million input tokens instead of 75, cost 60, margin 95 %.'],
   ],
   [
+    'a margin is rounded',
+    (draft) => {
+      draft.models.large.pricing.tiers[0].input = '72'
+      draft.models.large.routes[0].cost.tiers[0].input = '60'
+    },
+    ['large: 72 credits per million input tokens instead of 75, cost 60, margin 16.7 %.'],
+  ],
+  [
     'a cost says what becomes of the margin',
     (draft) => {
       draft.models.large.routes[0].cost.tiers[0].output = 330

@@ -1,5 +1,5 @@
-// Describes the differences between two catalogs in sentences. Previews, versions, rollbacks, the audit log, the command line and
-// the console show them. A document may be invalid, so the code assumes nothing about its form.
+// Describes the differences between two catalogs: in sentences for the audit log, the command line and programs; for the console, which bundles
+// this file, prices as rows of a table. A document may be invalid, so the code assumes nothing about its form.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { rateWords, UNIT_NAMES, type Unit } from '../meter/kind.ts'
 import { groupedCredits } from '../meter/price-words.ts'
@@ -12,15 +12,46 @@ const VALUE_CHARS_MAX = 80
 /** Sections that have sentences of their own. */
 const DESCRIBED = ['vendors', 'models', 'endpoints', 'sales', 'products', 'allClientFormats', 'guardrails']
 
+/** A rate before and after, beside what it costs. Credits; undefined: none, or not known. */
+export interface RateChange {
+  /** The tier's condition; '' if there is only one tier. */
+  readonly tier: string
+  readonly unit: Unit
+  readonly was: bigint | undefined
+  readonly now: bigint | undefined
+  readonly cost: bigint | undefined
+  readonly wasCost: bigint | undefined
+  /** The tier itself is not new. */
+  readonly isKept: boolean
+}
+
+/** What changes in the prices of one product, or in what one vendor takes for it. */
+export interface PriceChange {
+  readonly subject: string
+  readonly rates: readonly RateChange[]
+  /** Besides the rates: "It is new, served by acme." */
+  readonly more: string
+  /** All of it. */
+  readonly sentence: string
+}
+
+type Change = string | PriceChange
+
 /** "acme-large-1: 75 credits per million input tokens, cost 60, margin 20 %." One sentence for each thing that differs, none for equal documents. */
 export function describeChanges(before: unknown, after: unknown): string[] {
+  const sentences = listChanges(before, after).map((one) => (typeof one === 'string' ? one : one.sentence))
+  return firstSentences(sentences, SENTENCES_MAX)
+}
+
+/** One for each thing that differs, none for equal documents. */
+export function listChanges(before: unknown, after: unknown): Change[] {
   if (isSame(before, after)) return []
   if (!isTree(before) || !isTree(after))
     return [before === undefined ? 'This is the first catalog.' : 'The whole document is replaced.']
   const renamed = renamedVendors(treeOf(before.vendors), treeOf(after.vendors))
   const old = renamed.size === 0 ? before : withRenamed(before, renamed)
   const { allClientFormats } = after
-  const sentences = [
+  const changes = [
     ...[...renamed].map(([from, to]) => `Vendor ${from} is renamed ${to}.`),
     ...each(old.vendors, after.vendors, vendorSentences),
     ...each(old.models, after.models, productSentences),
@@ -32,9 +63,9 @@ export function describeChanges(before: unknown, after: unknown): string[] {
     ...leafSentences('Catalog', omit(old, DESCRIBED), omit(after, DESCRIBED)),
   ]
   // "75" and 75 are equal, and the order of members does not matter.
-  if (sentences.length === 0 && !isSame(sorted(before), sorted(after)))
+  if (changes.length === 0 && !isSame(sorted(before), sorted(after)))
     return ['The document is written in another way and says the same.']
-  return firstSentences(sentences, SENTENCES_MAX)
+  return changes
 }
 
 /** The last one says how many were left out. */
@@ -43,10 +74,10 @@ export function firstSentences(sentences: readonly string[], most: number): stri
   return left > 0 ? [...sentences.slice(0, most), `… and ${left} more`] : [...sentences]
 }
 
-type Describe = (name: string, before: Tree | undefined, after: Tree | undefined) => string[]
+type Describe = (name: string, before: Tree | undefined, after: Tree | undefined) => Change[]
 
 /** Each member of either that differs. */
-function each(before: unknown, after: unknown, describe: Describe): string[] {
+function each(before: unknown, after: unknown, describe: Describe): Change[] {
   const [old, now] = [treeOf(before), treeOf(after)]
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])]
   return names.flatMap((name) => {
@@ -111,7 +142,7 @@ function guardrailSentences(name: string, before: Tree | undefined, after: Tree 
 
 // Products: APIs that are defined in the catalog.
 
-function operationSentences(name: string, before: Tree | undefined, after: Tree | undefined): string[] {
+function operationSentences(name: string, before: Tree | undefined, after: Tree | undefined): Change[] {
   const [was, is] = [treeOf(before?.operations), treeOf(after?.operations)]
   const ids = Object.keys(is)
   const many = (count: number) => (count === 1 ? '1 operation' : `${count} operations`)
@@ -129,11 +160,11 @@ function operationSentences(name: string, before: Tree | undefined, after: Tree 
 
 // Models and data endpoints.
 
-function productSentences(uid: string, before: Tree | undefined, after: Tree | undefined): string[] {
+function productSentences(uid: string, before: Tree | undefined, after: Tree | undefined): Change[] {
   if (!after) return [`${uid} is no longer offered.`]
   if (!before) {
     const vendors = [...new Set(listOf(after.routes).map(({ vendor }) => String(vendor)))]
-    return [`${uid}: ${ratesInWords(undefined, after)}. It is new, served by ${vendors.join(' and ')}.`]
+    return [priceChange(uid, undefined, after, `It is new, served by ${vendors.join(' and ')}.`)]
   }
   const price = priceSentence(uid, before, after)
   const apart = ['enabled', 'pricing', 'routes']
@@ -150,49 +181,65 @@ function productSentences(uid: string, before: Tree | undefined, after: Tree | u
 const isOn = ({ enabled }: Tree) => enabled !== false
 
 /** For products whose price or cost has changed. */
-function priceSentence(uid: string, before: Tree, after: Tree): string[] {
+function priceSentence(uid: string, before: Tree, after: Tree): PriceChange[] {
   const of = (product: Tree) => [tiersOf(product.pricing), costsOf(product)]
-  const rates = isSame(of(before), of(after)) ? '' : ratesInWords(before, after)
-  return rates === '' ? [] : [`${uid}: ${rates}.`]
+  if (isSame(of(before), of(after))) return []
+  const change = priceChange(uid, before, after)
+  return change.rates.length === 0 ? [] : [change]
+}
+
+function priceChange(subject: string, before: Tree | undefined, after: Tree, more = ''): PriceChange {
+  const sentence = `${subject}: ${ratesInWords(before, after)}.${more && ` ${more}`}`
+  return { subject, rates: rateChanges(before, after), more, sentence }
+}
+
+/** The rates that differ, tier by tier; of a price that is new, all. */
+export function rateChanges(before: Tree | undefined, after: Tree): RateChange[] {
+  const [tiers, old] = [tiersOf(after.pricing), tiersOf(before?.pricing)]
+  const [costs, oldCosts] = [costsOf(after), before ? costsOf(before) : []]
+  const isAt = (tier: Tree) => (one: Tree) => isSame(conditionsOf(one), conditionsOf(tier))
+  const rowsOf = (is: number, was: number) => {
+    const [tier, wasTier] = [tiers[is], old[was]]
+    const all = tier ? tiers : old
+    const name = conditionInWords(tier ?? wasTier ?? {}) || (all.length > 1 ? 'else' : '')
+    return UNIT_NAMES.flatMap((unit): RateChange[] => {
+      const [now, wasRate] = [rateOf(tier, unit), rateOf(wasTier, unit)]
+      const [cost, wasCost] = [rateOf(costs[is], unit), rateOf(oldCosts[was], unit)]
+      if (now === wasRate && (now === undefined || (wasTier && cost === wasCost))) return []
+      return [{ tier: name, unit, was: wasRate, now, cost, wasCost, isKept: wasTier !== undefined }]
+    })
+  }
+  const gone = old.flatMap((tier, at) => (tiers.some(isAt(tier)) ? [] : [at]))
+  return [
+    ...tiers.flatMap((tier, at) => rowsOf(at, old.findIndex(isAt(tier)))),
+    ...gone.flatMap((at) => rowsOf(-1, at)),
+  ]
 }
 
 /** The changed rates of a price; if its tiers differ, both prices. */
 function ratesInWords(before: Tree | undefined, after: Tree): string {
-  const tiers = tiersOf(after.pricing)
-  const old = before && tiersOf(before.pricing)
-  const isAlike = old !== undefined && isSame(old.map(conditionsOf), tiers.map(conditionsOf))
-  if (before && !isAlike) {
+  const conditions = ({ pricing }: Tree) => tiersOf(pricing).map(conditionsOf)
+  if (before && !isSame(conditions(before), conditions(after))) {
     const was = ratesInWords(undefined, { pricing: before.pricing })
     return `${ratesInWords(undefined, after)} (until now ${was || 'no price'})`
   }
-  const [costs, oldCosts] = [costsOf(after), before && isAlike ? costsOf(before) : []]
-  const parts = tiers.flatMap((tier, index) => {
-    const was = isAlike ? old[index] : undefined
-    const rates = UNIT_NAMES.flatMap((unit) => {
-      const [rate, wasRate] = [rateOf(tier, unit), was && rateOf(was, unit)]
-      const [cost, wasCost] = [rateOf(costs[index], unit), rateOf(oldCosts[index], unit)]
-      if (rate === undefined) return wasRate === undefined ? [] : [`no rate ${rateWords(unit)} any more`]
-      if (was && rate === wasRate && cost === wasCost) return []
-      return [
-        `${groupedCredits(rate)} credits ${rateWords(unit)}${instead(was, rate, wasRate)}${costInWords(rate, cost, wasCost)}`,
-      ]
-    })
-    const condition = conditionInWords(tier) || (tiers.length > 1 ? 'else' : '')
-    return rates.length === 0 ? [] : [`${condition && `${condition}: `}${rates.join('; ')}`]
-  })
-  return parts.join('; ')
+  const tiers = Map.groupBy(rateChanges(before, after), ({ tier }) => tier)
+  return [...tiers].map(([tier, rates]) => `${tier && `${tier}: `}${rates.map(rateInWords).join('; ')}`).join('; ')
 }
 
-function instead(known: unknown, rate: bigint, was: bigint | undefined): string {
-  if (known === undefined || rate === was) return ''
-  return was === undefined ? ' (new)' : ` instead of ${groupedCredits(was)}`
+function rateInWords({ unit, was, now, cost, wasCost, isKept }: RateChange): string {
+  if (now === undefined) return `no rate ${rateWords(unit)} any more`
+  const first = was === undefined ? ' (new)' : ` instead of ${groupedCredits(was)}`
+  const price = `${groupedCredits(now)} credits ${rateWords(unit)}${isKept && now !== was ? first : ''}`
+  if (cost === undefined) return price
+  const changed = wasCost === undefined || wasCost === cost ? '' : ` instead of ${groupedCredits(wasCost)}`
+  const margin = marginPercent(now, cost)
+  return `${price}, cost ${groupedCredits(cost)}${changed}${margin === undefined ? '' : `, margin ${margin} %`}`
 }
 
-function costInWords(rate: bigint, cost: bigint | undefined, was: bigint | undefined): string {
-  if (cost === undefined) return ''
-  const changed = was === undefined || was === cost ? '' : ` instead of ${groupedCredits(was)}`
-  const margin = rate === 0n ? '' : `, margin ${Math.round(Number(((rate - cost) * 1000n) / rate)) / 10} %`
-  return `, cost ${groupedCredits(cost)}${changed}${margin}`
+/** Of the price, to one decimal. */
+export function marginPercent(price: bigint, cost: bigint): number | undefined {
+  return price === 0n ? undefined : Math.round(Number(((price - cost) * 100_000n) / price) / 100) / 10
 }
 
 const tiersOf = (pricing: unknown): Tree[] => listOf(treeOf(pricing).tiers)
@@ -230,7 +277,7 @@ function hasPrice(tier: Tree, cost: unknown, { pricing }: Tree): boolean {
 }
 
 /** The highest cost of the first routes, tier by tier. Empty if it is not known. */
-function costsOf(product: Tree): Tree[] {
+export function costsOf(product: Tree): Tree[] {
   const asked = askedFirst(product)
   return tiersOf(product.pricing).map((tier) => {
     const costs = asked.flatMap(({ cost }) => {
@@ -253,7 +300,7 @@ const orderOf = ({ order }: Tree) => (typeof order === 'number' ? order : 0)
 
 // Routes.
 
-function routeSentences(uid: string, before: Tree, after: Tree, said: Tree | undefined): string[] {
+function routeSentences(uid: string, before: Tree, after: Tree, said: Tree | undefined): Change[] {
   const [old, now] = [keyed(before), keyed(after)]
   const added = [...now].flatMap(([key, route]) => (old.has(key) ? [] : [route]))
   const gone = [...old].flatMap(([key, route]) => (now.has(key) ? [] : [route]))
@@ -281,7 +328,7 @@ function routeSentences(uid: string, before: Tree, after: Tree, said: Tree | und
   ]
 }
 
-function costSentences(subject: string, before: Tree, after: Tree, isSaid: boolean): string[] {
+function costSentences(subject: string, before: Tree, after: Tree, isSaid: boolean): Change[] {
   return [
     ...(isSaid ? [] : priceSentence(subject, { pricing: before }, { pricing: after })),
     ...leafSentences(subject, omit(before, ['tiers']), omit(after, ['tiers'])),
@@ -316,7 +363,7 @@ function formatSentences(before: unknown, after: unknown): string[] {
 
 // Sales.
 
-function salesSentences(before: Tree, after: Tree): string[] {
+function salesSentences(before: Tree, after: Tree): Change[] {
   const apart = ['packs', 'plans']
   const offers = (shelf: unknown) => Object.fromEntries(listOf(shelf).map((one) => [String(one.id), one]))
   const described =

@@ -1,6 +1,6 @@
 // Adds a vendor's entry and its models to a catalog document: a pure function from the current to the new document.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
-import { type KindName, type ProtocolName, protocolsOf, TEXT_PROTOCOLS, UNIT_NAMES } from '../meter/kind.ts'
+import { CLIENT_FORMATS, type KindName, type ProtocolName, protocolsOf, UNIT_NAMES } from '../meter/kind.ts'
 import type { PriceTier } from '../meter/price.ts'
 import { type CatalogInput, isSandbox } from './document.ts'
 import type { Preset, PresetFormat, PresetModel } from './preset.ts'
@@ -107,7 +107,9 @@ function offered(document: CatalogInput, chosen: ChosenModel, connection: Connec
     const order = kept.length === 0 ? 0 : Math.max(...kept.map((route) => route.order ?? 0)) + 1
     if (kept.length > 0) notes.push(`${uid}: other vendors serve it already, so this one is asked when they fail.`)
     const added = order === 0 ? routes : routes.map((route) => ({ ...route, order }))
-    return { uid, model: { ...existing, routes: [...kept, ...added], pricing }, notes }
+    // Another vendor's model may count otherwise.
+    const traits = kept.length === 0 && facts ? { traits: { ...facts.traits, ...existing.traits } } : {}
+    return { uid, model: { ...existing, ...traits, routes: [...kept, ...added], pricing }, notes }
   }
   return { uid, model: { ...newModel(document, chosen.model, type, connection), routes, pricing }, notes }
 }
@@ -159,7 +161,7 @@ function newModel(
     name: model.split('/').at(-1) ?? model,
     type,
     family,
-    ...(type === 'text' ? { clientFormats: [...TEXT_PROTOCOLS] } : {}),
+    ...(type === 'text' ? { clientFormats: [...CLIENT_FORMATS] } : {}),
     capabilities: [...(facts?.capabilities ?? [])],
     ...(facts && Object.keys(facts.limits).length > 0 ? { limits: facts.limits } : {}),
     ...(facts && Object.keys(facts.traits).length > 0 ? { traits: { ...facts.traits } } : {}),

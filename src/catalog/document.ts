@@ -1,8 +1,8 @@
 // The catalog document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { renamedHint } from '../kernel/renamed.ts'
-import { KIND_NAMES, type KindName, kindRow, PROTOCOLS, TEXT_PROTOCOLS } from '../meter/kind.ts'
+import { readStored } from '../kernel/stored.ts'
+import { CLIENT_FORMATS, KIND_NAMES, type KindName, kindRow, PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, positive, pricing } from '../meter/price.ts'
 import { bridgeProblems, routeProblems, vendorBridge } from './bridge.ts'
 import { guardrailProblems, guardrails } from './guardrails.ts'
@@ -27,7 +27,8 @@ export function isSandbox(baseUrl: string): boolean {
 const httpUrl = z.string().refine((value) => {
   if (isSandbox(value)) return true
   const url = URL.parse(value)
-  return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
+  const isPlain = !/[\p{C}\p{Z}]/u.test(value) // A reader sees what is called.
+  return isPlain && url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
 }, 'must be an http(s) address without query, or the simulated vendors: "sandbox", or one of them such as "sandbox/openai"')
 
 /** Plain http is allowed for tests and private networks; link-local addresses (cloud metadata) are not. */
@@ -82,74 +83,63 @@ export const credentialName = z
   .string()
   .regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'must be upper-case letters, digits and "_", beginning with a letter')
 
-const vendorCredential = z.strictObject({
-  name: credentialName,
-  weight: z.number().int().min(1).max(1000).default(1),
-})
+const vendorCredential = z.strictObject({ name: credentialName, weight: z.number().int().min(1).max(1000).default(1) })
 
 const VENDOR_CREDENTIALS_MAX = 50
-/** The error for a renamed member names the new one. */
-const named = {
-  error: ({ code, keys }: { code?: string; keys?: string[] }) =>
-    code === 'unrecognized_keys' ? renamedHint(keys ?? []) : undefined,
-}
 
 const probe = z.strictObject({ everySeconds: z.number().int().min(10).max(3600) })
 
 const OFFERS = ['conversations', 'compact', 'masks'] as const
 export type Offer = (typeof OFFERS)[number]
 
-const vendor = z.strictObject(
-  {
-    /** `sandbox` is the simulated vendor that the gateway itself starts. */
-    baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
-    /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
-    credential: credentialName.optional(),
-    /** Several instead of one: calls are shared by weight, and one that the vendor rejects or rate-limits is disabled for a while, alone. */
-    credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
-    /** How the credential is sent; absent: as usual for the format. */
-    auth: auth.optional(),
-    /** The cloud that offers another company's format: Messages at addresses of the cloud, without a list of models. */
-    cloud: z.enum(['bedrock', 'vertex']).optional(),
-    headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
-    timeouts: z
-      .strictObject({
-        connectMs: milliseconds.default(5_000),
-        firstByteMs: milliseconds.default(120_000),
-        /** From sending to the first token of a stream; then the next route is tried. Absent: no deadline of its own. */
-        firstTokenMs: milliseconds.optional(),
-        idleMs: milliseconds.default(60_000),
-        totalMs: milliseconds.default(600_000),
-        /** How long an answer is read after its caller has disconnected; see `onAbort`. */
-        drainMs: milliseconds.default(30_000),
-      })
-      .prefault({}),
-    concurrencyMax: count.default(2_000),
-    pendingMax: count.default(500),
-    /**
-     * If a caller disconnects during an answer: `drain` reads on for `drainMs`, to charge what the vendor reports; `cancel` stops the vendor, and charges
-     * what was delivered. Absent: `drain` if the vendor reports usage only at the end, otherwise `cancel`.
-     */
-    onAbort: z.enum(['cancel', 'drain']).optional(),
-    /** The vendor gets request fields that the gateway does not know. For the company that defines the format; for other vendors they are left out. */
-    passesUnknown: z.boolean().default(false),
-    /** Optional features: for the Responses format, conversations and compaction; for images, edits with a mask. */
-    offers: z.array(z.enum(OFFERS)).optional(),
-    /** How often it is probed by a free request, such as its list of models. false: never. Absent: as in `routing.probe`. */
-    probe: z.union([z.literal(false), probe]).optional(),
-    /** It charges less for a prompt prefix that it has cached, so conversations stay on its route. */
-    promptCache: z.boolean().optional(),
-    /** Its regions, such as `eu` or `us-east-1`: calls and keys can be restricted to regions. Absent: unknown. */
-    region: region.optional(),
-    /** Its policy for prompts and answers: it stores nothing, or stores them but does not use them. Absent: unknown. */
-    dataPolicy: z.enum(['zero-retention', 'no-collection']).optional(),
-    /** The fee of calls with BYOK keys, instead of the price. Absent: BYOK keys are not allowed, except for products with a fee of their own. */
-    byokFee: byokFee.optional(),
-    /** How it serves our endpoints with an API of its own. */
-    bridge: vendorBridge.optional(),
-  },
-  named,
-)
+const vendor = z.strictObject({
+  /** `sandbox` is the simulated vendor that the gateway itself starts. */
+  baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
+  /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
+  credential: credentialName.optional(),
+  /** Several instead of one: calls are shared by weight, and one that the vendor rejects or rate-limits is disabled for a while, alone. */
+  credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
+  /** How the credential is sent; absent: as usual for the format. */
+  auth: auth.optional(),
+  /** The cloud that offers another company's format: Messages at addresses of the cloud, without a list of models. */
+  cloud: z.enum(['bedrock', 'vertex']).optional(),
+  headers: z.record(z.string().regex(/^[a-z0-9-]+$/), z.string().max(1000)).default({}),
+  timeouts: z
+    .strictObject({
+      connectMs: milliseconds.default(5_000),
+      firstByteMs: milliseconds.default(120_000),
+      /** From sending to the first token of a stream; then the next route is tried. Absent: no deadline of its own. */
+      firstTokenMs: milliseconds.optional(),
+      idleMs: milliseconds.default(60_000),
+      totalMs: milliseconds.default(600_000),
+      /** How long an answer is read after its caller has disconnected; see `onAbort`. */
+      drainMs: milliseconds.default(30_000),
+    })
+    .prefault({}),
+  concurrencyMax: count.default(2_000),
+  pendingMax: count.default(500),
+  /**
+   * If a caller disconnects during an answer: `drain` reads on for `drainMs`, to charge what the vendor reports; `cancel` stops the vendor, and charges
+   * what was delivered. Absent: `drain` if the vendor reports usage only at the end, otherwise `cancel`.
+   */
+  onAbort: z.enum(['cancel', 'drain']).optional(),
+  /** The vendor gets request fields that the gateway does not know. For the company that defines the format; for other vendors they are left out. */
+  passesUnknown: z.boolean().default(false),
+  /** Optional features: for the Responses format, conversations and compaction; for images, edits with a mask. */
+  offers: z.array(z.enum(OFFERS)).optional(),
+  /** How often it is probed by a free request, such as its list of models. false: never. Absent: as in `routing.probe`. */
+  probe: z.union([z.literal(false), probe]).optional(),
+  /** It charges less for a prompt prefix that it has cached, so conversations stay on its route. */
+  promptCache: z.boolean().optional(),
+  /** Its regions, such as `eu` or `us-east-1`: calls and keys can be restricted to regions. Absent: unknown. */
+  region: region.optional(),
+  /** Its policy for prompts and answers: it stores nothing, or stores them but does not use them. Absent: unknown. */
+  dataPolicy: z.enum(['zero-retention', 'no-collection']).optional(),
+  /** The fee of calls with BYOK keys, instead of the price. Absent: BYOK keys are not allowed, except for products with a fee of their own. */
+  byokFee: byokFee.optional(),
+  /** How it serves our endpoints with an API of its own. */
+  bridge: vendorBridge.optional(),
+})
 
 const route = z.strictObject({
   vendor: catalogName,
@@ -216,7 +206,7 @@ const modelFields = {
   family: z.string().min(1).max(40),
   enabled: z.boolean().default(true),
   /** For text models: the endpoints that offer it. */
-  clientFormats: z.array(z.enum(TEXT_PROTOCOLS)).default([]),
+  clientFormats: z.array(z.enum(CLIENT_FORMATS)).default([]),
   capabilities: z.array(z.string()).default([]),
   limits: limits.prefault({}),
   /** Traits of a text model override those of its family. */
@@ -236,22 +226,19 @@ const modelFields = {
    */
   cache: cache.extend({ shared: z.boolean().default(false), keysOnly: z.boolean().default(false) }).optional(),
 }
-const model = z.strictObject(modelFields, named)
+const model = z.strictObject(modelFields)
 
-const dataEndpoint = z.strictObject(
-  {
-    enabled: z.boolean().default(true),
-    traits,
-    routes: z.array(route).min(1),
-    routing: routing.prefault({}),
-    pricing,
-    /** In place of the vendors' own. */
-    byokFee: byokFee.optional(),
-    /** The response cache, shared by all callers; absent: off. */
-    cache: cache.optional(),
-  },
-  named,
-)
+const dataEndpoint = z.strictObject({
+  enabled: z.boolean().default(true),
+  traits,
+  routes: z.array(route).min(1),
+  routing: routing.prefault({}),
+  pricing,
+  /** In place of the vendors' own. */
+  byokFee: byokFee.optional(),
+  /** The response cache, shared by all callers; absent: off. */
+  cache: cache.optional(),
+})
 
 const gatewayRouting = z.strictObject({
   /** Converts the highest price that callers give in dollars. Absent: they give it in credits. */
@@ -287,7 +274,7 @@ export const document = z
   })
   .transform((doc, context) => {
     if (doc.allClientFormats)
-      for (const one of Object.values(doc.models)) if (one.type === 'text') one.clientFormats = [...TEXT_PROTOCOLS]
+      for (const one of Object.values(doc.models)) if (one.type === 'text') one.clientFormats = [...CLIENT_FORMATS]
     for (const [name, one] of Object.entries(doc.vendors))
       for (const message of credentialProblems(one))
         context.addIssue({ code: 'custom', path: ['vendors', name, 'credentials'], message })
@@ -463,6 +450,52 @@ export function checkDocument(input: unknown): CheckedDocument {
     ok: false,
     problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${inWords(issue)}`),
     paths: result.error.issues.map(({ path }) => path),
+  }
+}
+
+/**
+ * What a stored document may lack. Not guardrails and routing rules: without one of these, calls would be sent as they must not be. A model of a
+ * family that cannot be read would have the wrong traits, and goes with it.
+ */
+const PARTS = [
+  ...[
+    'vendors.*',
+    'models.*',
+    'models.*.routes.*',
+    'endpoints.*',
+    'endpoints.*.routes.*',
+    'products.*',
+    'toolServers.*',
+  ],
+  ...['sales.packs.*', 'sales.plans.*', 'sales.packs.*.products.*', 'sales.plans.*.products.*'],
+]
+
+/** Of a version that another version of Tollgate may have written. Undefined: what is wrong is of no part that may be missing. */
+export function readDocument(input: unknown) {
+  const cleaned = withoutRetired(input)
+  const families = readStored(isRecord(cleaned) ? (cleaned.families ?? {}) : {}, {
+    schema: document.in.shape.families,
+    parts: ['*'],
+    inWords,
+  })
+  const lost = new Set(families?.setAside.map((text) => text.split(':')[0]))
+  const known = isRecord(cleaned) && lost.size > 0 ? withoutFamilies(cleaned, lost) : cleaned
+  const read = readStored(known, { schema: document, parts: PARTS, inWords })
+  return (
+    read && {
+      document: read.value as CatalogDocument, // The traits of every product have been read by the schema of its kind.
+      setAside: [...(families?.setAside.map((text) => `families.${text}`) ?? []), ...read.setAside],
+    }
+  )
+}
+
+function withoutFamilies(input: Record<string, unknown>, lost: ReadonlySet<string | undefined>): unknown {
+  const keep = (shelf: unknown, isKept: (name: string, entry: unknown) => boolean) =>
+    isRecord(shelf) ? Object.fromEntries(Object.entries(shelf).filter(([name, entry]) => isKept(name, entry))) : shelf
+  return {
+    ...input,
+    families: keep(input.families, (name) => !lost.has(name)),
+    models: keep(input.models, (_, entry) => !(isRecord(entry) && lost.has(String(entry.family)))),
   }
 }
 

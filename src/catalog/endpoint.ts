@@ -1,6 +1,6 @@
 // One entry per public endpoint. Paths, validation, OpenAPI, reference docs and contract tests derive from it.
 
-import type { DataProtocolName, KindName, TextProtocolName } from '../meter/kind.ts'
+import type { ClientFormatName, DataProtocolName, KindName } from '../meter/kind.ts'
 import type { Expression } from './expression.ts'
 import type { Field } from './field.ts'
 
@@ -37,7 +37,7 @@ export interface EndpointSpec {
   /** The kind of product that it sells. Absent: it is free of charge. */
   readonly sells?: KindName
   /** The client format of a text endpoint. */
-  readonly format?: TextProtocolName
+  readonly format?: ClientFormatName
   /** For a free endpoint about a model: the paid endpoint with the same models. A key may use it for the models that it may use there. */
   readonly modelOf?: string
   /** For a free endpoint: the endpoint to which it belongs, if its id does not begin with that name. A key that may use one may use the other. */
@@ -106,6 +106,8 @@ export interface OperationFacts {
   readonly answers: readonly string[]
   /** What a simulated vendor answers. */
   readonly example?: unknown
+  /** It changes nothing at the vendor. */
+  readonly readOnly: boolean
   /** How the body reaches the vendor: as it is, as a form, or as the only item of a list. */
   readonly bodyAs: 'json' | 'form' | 'list'
   /** The pagination parameter. Its value comes from `path` in an answer, and only the account that got it may use it. */
@@ -171,12 +173,7 @@ export function object(
   properties: Readonly<Record<string, unknown>>,
   required: readonly string[] = Object.keys(properties),
 ): { readonly type: 'object' } & JsonSchema {
-  return {
-    type: 'object',
-    properties,
-    ...(required.length > 0 ? { required } : {}),
-    additionalProperties: true,
-  }
+  return { type: 'object', properties, ...(required.length > 0 ? { required } : {}), additionalProperties: true }
 }
 
 /** All of its members may be absent. */

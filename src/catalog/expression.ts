@@ -25,6 +25,8 @@ export interface Known {
   readonly root?: JsonSchema | undefined
   /** The parent value is known and does not have this member. */
   readonly absent?: true | undefined
+  /** It comes from the vendor: a number there is not below 0 unless its schema says so. */
+  readonly answered?: true | undefined
 }
 
 type Scope = Readonly<Record<'request' | 'answer', Known>>
@@ -69,6 +71,10 @@ export function readExpression(text: string): Expression | string {
 export function boundOf({ text, root }: Expression, scope: Scope): number | string {
   try {
     const value = numberOf(walk(root, scope), root, text)
+    if (value.lo === Number.NEGATIVE_INFINITY && value.below) {
+      const { start, end } = value.below
+      return `has no lower bound: ${quoted(text, start, end)} (character ${start + 1}) may be any number below 0, and the call free; write max(…, the least), or give it a minimum in the schema`
+    }
     if (value.hi <= COUNT_MAX) return Math.max(0, Math.ceil(value.hi))
     const { start, end } = value.loose ?? root
     return `has no upper bound: ${quoted(text, start, end)} (character ${start + 1}) may be any number; write min(…, the most), or give it a maximum in the schema`
@@ -101,6 +107,8 @@ interface Range {
   readonly hi: number
   /** The part of the expression that makes the range infinite. */
   readonly loose?: Node | undefined
+  /** A number of the caller's without a minimum, which can lower it without end. */
+  readonly below?: Node | undefined
 }
 type Value = Range | { readonly known: Known } | { readonly truth: boolean | undefined }
 
@@ -108,16 +116,22 @@ const point = (value: number): Range => ({ lo: value, hi: value })
 
 function numberOf(value: Value, node: Node, text = ''): Range {
   if ('lo' in value) return value
-  const { json, schema, root } = 'known' in value ? value.known : {}
-  if (typeof json === 'number') return point(json)
+  const { json, schema, root, answered } = 'known' in value ? value.known : {}
+  const least = minimumOf(schema ? resolve(schema, root) : {}, answered)
+  if (typeof json === 'number') return point(Math.max(json, least))
   // A value from the caller that is not a number counts like a missing one: as its maximum, in the hold and in the charge.
   const found = schema ? resolve(schema, root) : undefined
   if (!found)
     throw new ExpressionError(`needs a number at ${quoted(text, node.start, node.end)} (character ${node.start + 1})`)
-  const lo = typeof found.minimum === 'number' ? found.minimum : Number.NEGATIVE_INFINITY
   const hi = typeof found.maximum === 'number' ? found.maximum : Number.POSITIVE_INFINITY
-  return { lo, hi, loose: node }
+  return { lo: least, hi, loose: node, below: answered ? undefined : node }
 }
+
+function minimumOf({ minimum }: JsonSchema, answered: true | undefined): number {
+  return typeof minimum === 'number' ? minimum : answered ? 0 : Number.NEGATIVE_INFINITY
+}
+
+const belowOf = (all: readonly Range[]) => all.find(({ below }) => below)?.below
 
 /** Follows one reference; a chain of references is treated as a schema without limits. */
 function resolve(schema: JsonSchema, root: JsonSchema | undefined): JsonSchema {
@@ -150,7 +164,7 @@ const arithmetic =
     const [left, right] = rangesOf(node, scope)
     const ends = of(left, right).flatMap((end) => (Number.isNaN(end) ? open : [end]))
     const loose = [left, right].find(({ lo, hi }) => !Number.isFinite(lo) || !Number.isFinite(hi))?.loose
-    return { lo: Math.min(...ends), hi: Math.max(...ends), loose }
+    return { lo: Math.min(...ends), hi: Math.max(...ends), loose, below: belowOf([left, right]) }
   }
 
 const comparison =
@@ -172,7 +186,7 @@ const WALKERS: Readonly<Record<string, Walker>> = {
     const name = String(node.args)
     if (name !== 'request' && name !== 'answer')
       throw new ExpressionError(`knows no "${name}" (character ${node.start + 1}); there are request and answer`)
-    return { known: scope[name] }
+    return { known: name === 'answer' ? { ...scope.answer, answered: true } : scope.request }
   },
   '.': (node, scope) => memberOf(node, scope),
   '[]': (node, scope) => memberOf(node, scope),
@@ -184,8 +198,8 @@ const WALKERS: Readonly<Record<string, Walker>> = {
   ),
   '-_': (node, scope) => {
     const inner = argsOf<Node>(node)
-    const { lo, hi, loose } = numberOf(walk(inner, scope), inner)
-    return { lo: -hi, hi: -lo, loose }
+    const { lo, hi, loose, below } = numberOf(walk(inner, scope), inner)
+    return { lo: -hi, hi: -lo, loose, below }
   },
   '<': comparison((a, b) => (a.hi < b.lo ? true : a.lo >= b.hi ? false : undefined)),
   '<=': comparison((a, b) => (a.hi <= b.lo ? true : a.lo > b.hi ? false : undefined)),
@@ -213,7 +227,8 @@ const WALKERS: Readonly<Record<string, Walker>> = {
     const truth = truthOf(asked, scope)
     if (truth !== undefined) return walk(truth ? yes : no, scope)
     const [a, b] = rangesOf({ ...node, args: [yes, no] }, scope)
-    return { lo: Math.min(a.lo, b.lo), hi: Math.max(a.hi, b.hi), loose: a.hi >= b.hi ? a.loose : b.loose }
+    const loose = a.hi >= b.hi ? a.loose : b.loose
+    return { lo: Math.min(a.lo, b.lo), hi: Math.max(a.hi, b.hi), loose, below: belowOf([a, b]) }
   },
   call: (node, scope) => callOf(node, scope),
   rcall: (node, scope) => {
@@ -252,13 +267,15 @@ function memberOf(node: Node, scope: Scope): Value {
   const name = typeof named === 'string' ? named : named.op === 'value' ? named.args : undefined
   if (typeof name !== 'string' && typeof name !== 'bigint')
     throw new ExpressionError(`may only have a constant in brackets (character ${node.start + 1})`)
-  const { json, schema, root } = value.known
+  const { json, schema, root, answered } = value.known
   const inner = schema && schemaOf(resolve(schema, root), name)
-  if (json === undefined) return { known: { schema: inner ?? ANYTHING, root } }
+  if (json === undefined) return { known: { schema: inner ?? ANYTHING, root, answered } }
   const isThere = typeof json === 'object' && json !== null && Object.hasOwn(json, String(name))
   // A missing value is bounded by its schema: by its default, otherwise by its maximum.
   const found = isThere ? Reflect.get(json, String(name)) : undefined
-  return { known: isThere ? { json: found, schema: inner, root } : { schema: inner, root, absent: true } }
+  return {
+    known: isThere ? { json: found, schema: inner, root, answered } : { schema: inner, root, absent: true, answered },
+  }
 }
 
 const ANYTHING: JsonSchema = {}
@@ -284,19 +301,21 @@ function callOf(node: Node, scope: Scope): Value {
         lo: Math.min(...all.map(({ lo }) => lo)),
         hi: Math.min(...all.map(({ hi }) => hi)),
         loose: all[0]?.loose,
+        below: belowOf(all),
       }
     }
     case 'max': {
       const all = numbers()
       const hi = Math.max(...all.map((one) => one.hi))
-      return { lo: Math.max(...all.map(({ lo }) => lo)), hi, loose: all.find((one) => one.hi === hi)?.loose }
+      const loose = all.find((one) => one.hi === hi)?.loose
+      return { lo: Math.max(...all.map(({ lo }) => lo)), hi, loose, below: belowOf(all) }
     }
     case 'int':
     case 'double':
     case 'ceil': {
-      const { lo, hi, loose } = numberOf(walk(first, scope), first)
+      const { lo, hi, loose, below } = numberOf(walk(first, scope), first)
       const round = name === 'int' ? Math.trunc : name === 'ceil' ? Math.ceil : (one: number) => one
-      return { lo: round(lo), hi: round(hi), loose }
+      return { lo: round(lo), hi: round(hi), loose, below }
     }
     case 'size':
       return sizeOf(walk(first, scope), first, place)

@@ -4,31 +4,34 @@ import { modelInPath } from './field.ts'
 
 const model = modelInPath('delta-3.8-flash')
 
+/** As with Google, a single object may stand for a list of one. */
+const oneOrMore = (items: JsonSchema): JsonSchema => ({ ...items, type: ['array', 'object'], items })
+
+const parts = oneOrMore(free)
 const contents: JsonSchema = {
-  type: 'array',
+  ...oneOrMore(object({ role: { type: 'string', enum: ['user', 'model', 'function'] }, parts }, ['parts'])),
   minItems: 1,
-  items: object({ role: { type: 'string', enum: ['user', 'model', 'function'] }, parts: list(free) }, ['parts']),
   description: 'The conversation: parts with text, inlineData, fileData, functionCall or functionResponse.',
 }
 const example = { contents: [{ role: 'user', parts: [{ text: 'Say hello in three languages.' }] }] }
 
-const maybe = (description: string, type = 'object'): JsonSchema => ({
-  type: [type, 'null'],
-  ...(type === 'object' ? { additionalProperties: true } : { items: free }),
-  description,
-})
+const maybe = (description: string): JsonSchema => ({ ...free, type: ['object', 'null'], description })
 
 const body: JsonSchema = {
   ...object(
     {
       contents,
-      systemInstruction: maybe('Instructions, as `{parts: [{text}]}`.'),
+      systemInstruction: { ...maybe('Instructions, as `{parts: [{text}]}`.'), properties: { parts } },
       generationConfig: maybe(
         'maxOutputTokens, temperature, topP, stopSequences, candidateCount, responseMimeType, responseSchema, responseJsonSchema, thinkingConfig …',
       ),
-      tools: maybe('Functions, as `[{functionDeclarations}]`. Tools that run at the vendor have no price.', 'array'),
+      tools: {
+        ...oneOrMore(free),
+        type: ['array', 'object', 'null'],
+        description: 'Functions, as `[{functionDeclarations}]`. Tools that run at the vendor have no price.',
+      },
       toolConfig: maybe('Which functions may or must be called.'),
-      safetySettings: maybe('For vendors that have such settings.', 'array'),
+      safetySettings: { type: ['array', 'null'], items: free, description: 'For vendors that have such settings.' },
     },
     ['contents'],
   ),
@@ -54,17 +57,19 @@ const answer = object(
   [],
 )
 
-const shared = {
-  tag: 'Text',
-  surface: 'gemini',
-  params: { model },
-} as const
+/** Google's SDKs in Vertex mode name a project and a place, or with a key neither. They mean nothing here. */
+const VERTEX = ['projects/{project}/locations/{location}/publishers/{publisher}', 'publishers/{publisher}'].flatMap(
+  (below) => [`/gemini/v1beta1/${below}`, `/gemini/v1/${below}`],
+)
+const othersOf = (action: string) => ['/gemini/v1', ...VERTEX].map((base) => `${base}/models/{model}:${action}`)
+
+const shared = { tag: 'Text', surface: 'gemini', params: { model } } as const
 const OPENED = 'For models whose `clientFormats` in the catalog name `gemini`. An extension of the contract.'
 
 export const generateContent: EndpointEntry = {
   ...shared,
   route: 'POST /gemini/v1beta/models/{model}:generateContent',
-  aliases: ['/gemini/v1/models/{model}:generateContent'],
+  aliases: othersOf('generateContent'),
   sells: 'text',
   format: 'gemini',
   title: 'Generate content',
@@ -77,7 +82,7 @@ export const generateContent: EndpointEntry = {
 export const streamGenerateContent: EndpointEntry = {
   ...generateContent,
   route: 'POST /gemini/v1beta/models/{model}:streamGenerateContent',
-  aliases: ['/gemini/v1/models/{model}:streamGenerateContent'],
+  aliases: othersOf('streamGenerateContent'),
   streams: true,
   params: {
     model,
@@ -97,7 +102,7 @@ export const streamGenerateContent: EndpointEntry = {
 export const countGeminiTokens: EndpointEntry = {
   ...shared,
   route: 'POST /gemini/v1beta/models/{model}:countTokens',
-  aliases: ['/gemini/v1/models/{model}:countTokens'],
+  aliases: othersOf('countTokens'),
   modelOf: 'gemini',
   title: 'Count the tokens of contents',
   description:
@@ -115,10 +120,7 @@ export const EMBED_REQUESTS_MAX = 100
 
 const embedModel = modelInPath('alpha-embed-3-small')
 const embedFields: Readonly<Record<string, JsonSchema>> = {
-  content: {
-    ...object({ parts: list(object({ text: string })) }),
-    description: 'What to embed: its texts, as one.',
-  },
+  content: { ...object({ parts: list(object({ text: string })) }), description: 'What to embed: its texts, as one.' },
   outputDimensionality: {
     type: ['integer', 'null'],
     minimum: 1,
@@ -133,11 +135,7 @@ const embedFields: Readonly<Record<string, JsonSchema>> = {
 }
 const vector = object({ values: list(number) })
 const usageMetadata = loose({ promptTokenCount: integer })
-const embedShared = {
-  ...shared,
-  params: { model: embedModel },
-  sells: 'embedding',
-} as const
+const embedShared = { ...shared, params: { model: embedModel }, sells: 'embedding' } as const
 
 export const embedContent: EndpointEntry = {
   ...embedShared,

@@ -51,10 +51,7 @@ const choice = (description: string): JsonSchema => ({ ...free, type: ['string',
 /** Members of parts of one type; which of them are needed depends on the type, so none is required here. */
 const part = (types: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
   describe({ type: string(types), ...members }, ['type'])
-const sound = object(['data', 'format'], {
-  data: string('The recording, as base64.'),
-  format: string('wav or mp3.'),
-})
+const sound = object(['data', 'format'], { data: string('The recording, as base64.'), format: string('wav or mp3.') })
 const chatPart = part('text, image_url, input_audio or file.', {
   text: string('Of text: what is said.'),
   image_url: {
@@ -62,7 +59,8 @@ const chatPart = part('text, image_url, input_audio or file.', {
       url: string('An https address, or data:image/png;base64,…'),
       detail: string('low, high or auto, where the model knows it.'),
     }),
-    description: 'Of image_url: the picture.',
+    type: ['object', 'string'],
+    description: 'Of image_url: the picture, or its address alone.',
   },
   input_audio: { ...sound, description: 'Of input_audio: the recording.' },
   file: {
@@ -97,6 +95,10 @@ const block = part('text, image, document, tool_use or tool_result.', {
 
 const stream = boolean('true answers with server-sent events.')
 const tools = objects('Functions that the model may call.', typed)
+const chatTool = describe(
+  { type: { type: ['string', 'null'], description: 'function, if absent.' }, function: free },
+  [],
+)
 const temperature = number('Commonly 0 to 2; the model has the last word.')
 const topP = number('Commonly 0 to 1; some models reject it.')
 
@@ -137,7 +139,7 @@ export const chatBody = body(
       ...describe({ include_usage: boolean('Adds a last chunk with the usage.') }, []),
       type: ['object', 'null'],
     },
-    tools,
+    tools: objects('Functions that the model may call.', chatTool),
     tool_choice: choice('none, auto, required, or one function.'),
     parallel_tool_calls: boolean('Whether several tools may be called at once.'),
     response_format: {
@@ -211,11 +213,7 @@ const messages: JsonSchema = {
 const messagesMembers = {
   model: string('An id from GET /v1/models that offers the Messages protocol.'),
   messages,
-  system: {
-    type: ['string', 'array', 'null'],
-    items: typed,
-    description: 'Instructions before the conversation.',
-  },
+  system: { type: ['string', 'array', 'null'], items: typed, description: 'Instructions before the conversation.' },
   tools: objects('Functions that the model may call, each with a `name`, and tools of the vendor, with a `type`.'),
   tool_choice: anyObject('auto, any, none, or one tool.'),
   thinking: anyObject('enabled with a budget, adaptive, or disabled.'),
@@ -312,11 +310,7 @@ export const videoBody = body(
       ...objects("The vendor's own parts, instead of the fields above: text, image_url, video_url, audio_url.", typed),
       maxItems: VIDEO_LIMITS.parts,
     },
-    ratio: {
-      type: ['string', 'null'],
-      enum: [...VIDEO_RATIOS, null],
-      description: 'Also: aspect_ratio.',
-    },
+    ratio: { type: ['string', 'null'], enum: [...VIDEO_RATIOS, null], description: 'Also: aspect_ratio.' },
     duration: {
       type: ['integer', 'string', 'null'],
       default: 5,

@@ -2,6 +2,7 @@
 // protocols and in the pipeline; only data endpoints are complete in their entries.
 import { clientSecrets, speech, transcriptions, translations } from './audio.ts'
 import { BATCHES } from './batches.ts'
+import { completions } from './completions.ts'
 import { CONVERSATIONS, STORED_RESPONSES } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
@@ -39,6 +40,7 @@ import {
   videoBody,
 } from './generation-bodies.ts'
 import { imageEdits, images } from './images.ts'
+import { MESSAGE_BATCHES } from './message-batches.ts'
 import { ocr } from './ocr.ts'
 import { withRouting } from './preference-body.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
@@ -64,6 +66,7 @@ export const PAID = define({
     body: chatBody,
     answer: chatAnswer,
   },
+  completions,
   responses: {
     route: 'POST /alpha/responses',
     aliases: ['/alpha/v1/responses', '/v1/responses'],
@@ -194,12 +197,7 @@ export const FREE = define({
         description: 'Only older jobs than this one.',
         example: '1789000000000000001',
       },
-      status: {
-        kind: 'choice',
-        allowed: JOB_STATUSES,
-        description: 'Only jobs in this status.',
-        example: 'COMPLETED',
-      },
+      status: { kind: 'choice', allowed: JOB_STATUSES, description: 'Only jobs in this status.', example: 'COMPLETED' },
     },
     answer: jobsAnswer,
   },
@@ -268,6 +266,7 @@ export const FREE = define({
   },
   ...CONVERSATIONS,
   ...BATCHES,
+  ...MESSAGE_BATCHES,
   models: {
     route: 'GET /v1/models',
     aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models', '/gemini/v1beta/models', '/gemini/v1/models'],

@@ -137,9 +137,7 @@ let compile: ((source: string) => LinearPattern) | undefined
 export function compilePattern(source: string): LinearPattern | string {
   if (repetitionsOf(source) > REPETITIONS_MAX) return `repeats something more than ${REPETITIONS_MAX} times in all`
   if (!compile) {
-    const { RE2JS } = createRequire(import.meta.url)('re2js') as {
-      RE2JS: { compile(source: string): LinearPattern }
-    } // The package's own class.
+    const { RE2JS } = createRequire(import.meta.url)('re2js') as { RE2JS: { compile(source: string): LinearPattern } } // The package's own class.
     compile = (text) => RE2JS.compile(text)
   }
   try {

@@ -74,9 +74,7 @@ export const imagesBody = z
     response_format: choice(['url', 'b64_json'], 'b64_json: the answer also contains the picture itself.'),
     stream: z.boolean().nullish().describe('true answers with server-sent events.'),
   })
-  .meta({
-    examples: [{ model: 'alpha-image-2', prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }],
-  })
+  .meta({ examples: [{ model: 'alpha-image-2', prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }] })
 
 export const images: EndpointEntry = {
   route: 'POST /alpha/v1/images/generations',

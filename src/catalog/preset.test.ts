@@ -184,6 +184,27 @@ test('connecting leaves other vendors and prices as they are, and prices by cost
   })
 })
 
+test('the text of OpenAI’s models is counted by its own tokenizer where the bound does not fit, in a new catalog and in the shipped one', () => {
+  for (const name of ['openai', 'azure'])
+    for (const before of [EMPTY, shipped]) {
+      const preset = presets.find((one) => one.name === name)!
+      const { document } = withConnection(before, {
+        ...connectionOf(preset),
+        models: [{ model: 'gpt-5.4' }],
+        markup: '1',
+      })
+      const checked = checkDocument(document)
+      assert.ok(checked.ok)
+      const uid = suggestedUid(before, 'gpt-5.4', preset.models['gpt-5.4'])
+      assert.deepEqual(checked.document.models[uid]?.traits, {
+        ...checked.document.models[uid]?.traits,
+        tokenizer: 'o200k',
+      })
+    }
+  const { document } = withConnection(EMPTY, connectionOf(presets.find(({ name }) => name === 'groq')!))
+  for (const { traits } of Object.values(document.models)) assert.equal(traits?.tokenizer, undefined)
+})
+
 test('a vendor beside real ones is asked when they fail, and connecting it twice changes nothing', () => {
   const [openai, azure] = ['openai', 'azure'].map((sought) => presets.find(({ name }) => name === sought))
   assert.ok(openai && azure)

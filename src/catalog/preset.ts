@@ -6,6 +6,7 @@ import * as z from 'zod'
 import { KIND_NAMES, type KindName, PROTOCOLS, type ProtocolName } from '../meter/kind.ts'
 import { type PriceTier, tier } from '../meter/price.ts'
 import type { CatalogInput } from './document.ts'
+import { textTraits } from './traits.ts'
 
 export interface PresetFormat {
   readonly protocol: ProtocolName
@@ -55,6 +56,8 @@ const preset = z.strictObject({
   /** The family of the shipped catalog whose traits its text models have. */
   like: z.string().optional(),
   traits: traits.optional(),
+  /** The tokenizer of its text models: see traits.ts. */
+  tokenizer: textTraits.shape.tokenizer,
   formats: z.array(format).min(1),
   prices: z.strictObject({ noted: z.iso.date(), from: z.string() }).optional(),
   /** The vendor of the shipped catalog whose routes it replaces. */
@@ -112,16 +115,22 @@ function presetOf(name: string, content: unknown, shipped: CatalogInput): Preset
     family: like ?? name,
     traits: (like === undefined ? given.traits : shipped.families?.[like]?.traits) ?? {},
     models: Object.fromEntries(
-      Object.entries(given.models).map(([model, entry]) => [model, withFacts(entry, shipped)] as const),
+      Object.entries(given.models).map(
+        ([model, entry]) => [model, withFacts(entry, shipped, given.tokenizer)] as const,
+      ),
     ),
   }
 }
 
-function withFacts(entry: z.output<typeof presetModel>, { models }: CatalogInput): PresetModel {
+function withFacts(
+  entry: z.output<typeof presetModel>,
+  { models }: CatalogInput,
+  tokenizer: z.output<typeof preset>['tokenizer'],
+): PresetModel {
   const shipped = entry.product === undefined ? undefined : models[entry.product]
-  if (!shipped) return { ...entry, traits: entry.traits ?? {} }
-  const { type, capabilities = [], limits = {}, traits: own = {} } = shipped
-  return { ...entry, type, capabilities, limits, traits: own }
+  const { type, capabilities = [], limits = {}, traits: own = {} } = shipped ?? entry
+  const counted = type === 'text' && tokenizer ? { tokenizer } : {}
+  return { ...entry, type, capabilities, limits, traits: { ...counted, ...own } }
 }
 
 /** The preset with another of its logins; undefined: it has none of this name. */

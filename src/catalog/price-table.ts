@@ -30,7 +30,7 @@ const row = z.object({
   /** The day on which its vendor stops offering it. */
   deprecated: z.iso.date().optional(),
 })
-type Row = z.output<typeof row>
+type PriceTableRow = z.output<typeof row>
 
 const table = z.object({
   format: z.literal(1),
@@ -167,7 +167,7 @@ function comparedVendor(document: CatalogInput, vendor: string, listed: Listed, 
 
 const NONE = { after: null, price: null, noted: null, from: null, byHand: false, selectable: false, preselected: false }
 type About = Pick<Compared, 'id' | 'vendor' | 'model' | 'uid' | 'before'>
-type Found = z.ZodSafeParseResult<Row> | undefined
+type ParsedPriceRow = z.ZodSafeParseResult<PriceTableRow> | undefined
 
 interface Priced {
   readonly pricing: PricingInput
@@ -175,7 +175,7 @@ interface Priced {
   readonly times: string
 }
 
-function comparedRow(about: About, found: Found, { pricing, times }: Priced): Compared[] {
+function comparedRow(about: About, found: ParsedPriceRow, { pricing, times }: Priced): Compared[] {
   if (!found) return [{ ...about, ...NONE, kind: 'gone', notes: ['The table does not list it any more.'] }]
   if (!found.success) return [unreadable(about)]
   const { usd, earlier, noted, from, deprecated } = found.data
@@ -213,7 +213,7 @@ function comparedRow(about: About, found: Found, { pricing, times }: Priced): Co
 
 function newRow(
   { vendor, model, times }: { vendor: string; model: string; times: string },
-  found: z.ZodSafeParseResult<Row>,
+  found: z.ZodSafeParseResult<PriceTableRow>,
 ): Compared {
   const about = { id: `${vendor}/${model}`, vendor, model, uid: null, before: null }
   if (!found.success) return unreadable(about)

@@ -16,7 +16,8 @@ const short = z
   .string()
   .min(1)
   .max(200)
-  .regex(/^[^<>\p{Cc}]+$/u, 'must be one line without < and >')
+  // Control characters by their numbers: the OpenAPI document has this pattern, and not every reader knows \p{Cc}.
+  .regex(/^[^<>\u0000-\u001f\u007f-\u009f]+$/, 'must be one line without < and >')
 const count = z.number().int().positive()
 const words = z.array(z.string().min(1).max(200)).min(1).max(500)
 
@@ -133,6 +134,8 @@ const operation = z.strictObject({
     .default([]),
   window: window.optional(),
   rowsMax: count.default(1),
+  /** It changes nothing at the vendor. Absent: only GET does not. Another operation is charged also if its caller leaves. */
+  readOnly: z.boolean().optional(),
   body: schema.optional(),
   bodyAs: z.enum(['json', 'form', 'list']).default('json'),
   answer: schema.optional(),
@@ -406,7 +409,7 @@ function specsOf(given: Products): DataEndpointSpec[] {
           name: tool?.name ?? uid.replaceAll(/[^a-z0-9]+/g, '_'),
           ...(tool?.advice ? { advice: tool.advice } : {}),
         },
-        ...(one.protocol === 'http-api' ? { operation: factsOf(one) } : {}),
+        ...(one.protocol === 'http-api' ? { operation: factsOf(one, method) } : {}),
       }
     }),
   )
@@ -417,12 +420,14 @@ const withoutUndefined = <T extends object>(given: T) =>
     [K in keyof T]: Exclude<T[K], undefined>
   } // Members that are not there are left out.
 
-function factsOf({ counts, bytesMax, answers, example, bodyAs, pageToken, timeoutSeconds }: Operation): OperationFacts {
+function factsOf(operation: Operation, method: string): OperationFacts {
+  const { counts, bytesMax, answers, example, bodyAs, pageToken, timeoutSeconds } = operation
+  const { readOnly = method === 'GET' } = operation
   const rules = COUNTED.flatMap((unit) => {
     const rule = counts[unit]
     const expression = rule && readExpression(rule.expression)
     // The check has read it.
     return rule && typeof expression === 'object' ? [[unit, { expression, least: rule.least }] as const] : []
   })
-  return { counts: Object.fromEntries(rules), bytesMax, answers, example, bodyAs, pageToken, timeoutSeconds }
+  return { counts: Object.fromEntries(rules), bytesMax, answers, example, bodyAs, pageToken, timeoutSeconds, readOnly }
 }

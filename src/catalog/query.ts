@@ -74,8 +74,10 @@ function readGiven(
   for (const [name, field] of Object.entries(spec.params)) {
     const value =
       field.in === 'path' ? path[name] : field.in === 'header' ? headers?.[name.toLowerCase()] : given.get(name)
-    if (value !== undefined) values.set(name, readValue(name, field, value))
-    else if (field.required) throw invalid(`${name} is required: ${allowedText(field)}.`, name)
+    if (value !== undefined) {
+      const isInAddress = field.in === 'path' || spec.vendorPath.includes(`{${name}}`)
+      values.set(name, readValue(name, field, value, isInAddress ? 'address' : field.in))
+    } else if (field.required) throw invalid(`${name} is required: ${allowedText(field)}.`, name)
   }
   return values
 }

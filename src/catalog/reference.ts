@@ -42,8 +42,7 @@ export function socialReference(specs: readonly DataEndpointSpec[]): string {
 }
 
 /** Where `client` in the examples comes from. */
-const CLIENTS =
-  'In the examples `client` is one of the clients for [TypeScript](../guides/19-typescript-client.md) and [Python](../guides/20-python-client.md).'
+const CLIENTS = 'In the examples `client` is one of the [typed clients](../guides/03-typed-clients.md).'
 
 function page(title: string, paragraphs: readonly string[], specs: readonly DataEndpointSpec[]): string {
   const contents = specs.map((spec) => `- [\`${spec.path}\`](#${anchor(spec)}) ${spec.title}`).join('\n')

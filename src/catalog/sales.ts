@@ -81,14 +81,8 @@ export const sales = z
     const both = given.plans.findIndex(({ id }) => given.packs.some((one) => one.id === id))
     if (both >= 0) problem(['plans', both, 'id'], `names "${given.plans[both]?.id}", which is a pack`)
     const amounts = amountsOf(given, minor, problem)
-    const packs = given.packs.map((one, at) => ({
-      ...one,
-      priceMinor: minor(one.price, ['packs', at, 'price'], 1n),
-    }))
-    const plans = given.plans.map((one, at) => ({
-      ...one,
-      priceMinor: minor(one.price, ['plans', at, 'price'], 0n),
-    }))
+    const packs = given.packs.map((one, at) => ({ ...one, priceMinor: minor(one.price, ['packs', at, 'price'], 1n) }))
+    const plans = given.plans.map((one, at) => ({ ...one, priceMinor: minor(one.price, ['plans', at, 'price'], 0n) }))
     // Keeps the given values beside the parsed ones, because operators edit the given ones.
     return { ...given, amounts, packs, plans }
   })

@@ -1,29 +1,22 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { started } from '../../test/started.ts'
 import { type Audit, type By, createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
-import { type Database, openDatabase } from '../database/database.ts'
+import { openDatabase } from '../database/database.ts'
 import { realWorld as world } from '../kernel/world.ts'
 import shipped from './default.json' with { type: 'json' }
 import { type CatalogStore, openCatalog } from './store.ts'
 
 const BY: By = { actor: 'tester', ip: null, requestId: null }
-let database: Database
-let drop: () => Promise<void>
 let audit: Audit
 
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const database = started(() => openDatabase({ connection: fresh.connection }))
 before(async () => {
-  const fresh = await freshDatabase()
-  drop = fresh.drop
-  database = openDatabase({ connection: fresh.connection })
   audit = createAudit({ database, world })
-})
-
-after(async () => {
-  await database.close()
-  await drop()
 })
 
 const open = (written: Pick<Audit, 'write'> = audit): Promise<CatalogStore> =>
@@ -103,23 +96,6 @@ test('the check refuses exactly what applying refuses', async () => {
     await assert.rejects(store.apply(input, BY, ''), { message: `The catalog is not valid. ${problems.join('; ')}` })
   }
   assert.deepEqual(store.check(named('Fine')).problems, [])
-})
-
-test('members under their old names are rejected with the new ones', async () => {
-  const store = await open()
-  const [uid, model] = Object.entries(shipped.models)[0]!
-  const { clientFormats, ...rest } = { clientFormats: [], ...model }
-  const [name, vendor] = Object.entries(shipped.vendors)[0]!
-  const { problems } = store.check({
-    ...shipped,
-    vendors: { [name]: { ...vendor, ownKeyFee: { call: '1' } } },
-    models: { [uid]: { ...rest, doors: clientFormats } },
-  })
-  for (const hint of ['`doors` is called `clientFormats` now', '`ownKeyFee` is called `byokFee` now'])
-    assert.ok(
-      problems.some((problem) => problem.includes(hint)),
-      problems.join('; '),
-    )
 })
 
 test('changes that several processes make at once are made one after the other, and none is lost', async () => {

@@ -15,6 +15,7 @@ import {
   type Model,
   type ModelOf,
   type Route,
+  readDocument,
   type Vendor,
 } from './document.ts'
 import type { Applied, CheckView, VersionView } from './views.ts'
@@ -22,6 +23,8 @@ import type { Applied, CheckView, VersionView } from './views.ts'
 export interface Catalog {
   readonly version: number
   readonly document: CatalogDocument
+  /** Parts of it that this version of Tollgate does not know, and that nobody can call here. */
+  readonly setAside: readonly string[]
   /** The document as it was given, for editing. */
   readonly input: CatalogInput
   /** Every vendor of it is a simulated one: simulated.ts. */
@@ -47,7 +50,7 @@ export interface CatalogStore {
   /** Makes a document from the current one, within the transaction that applies it. */
   amend(make: Amendment, by: By, note: string): Promise<Applied>
   /** Changes fields of one model or endpoint. */
-  change(uid: string, fields: Readonly<Record<string, unknown>>, by: By): Promise<Applied>
+  change(uid: string, fields: Readonly<Record<string, unknown>>, by: By, note?: string): Promise<Applied>
 }
 
 /** Makes the next document from the current one. Its writes through `tx` are committed with the document. */
@@ -172,10 +175,10 @@ export async function openCatalog(options: {
         },
         { by, note: `back to version ${version}`, action: 'catalog.rollback' },
       ),
-    change: (uid, fields, by) =>
+    change: (uid, fields, by, note) =>
       replace((current) => withFields(current!, uid, fields), {
         by,
-        note: `${uid}: ${noteOf(fields)}`,
+        note: note || `${uid}: ${noteOf(fields)}`,
         action: 'catalog.model',
       }),
   }
@@ -221,9 +224,11 @@ function withFields(input: CatalogInput, uid: string, fields: Readonly<Record<st
 
 function read(row: VersionRow): Catalog {
   const input = JSON.parse(row.document) as CatalogInput
+  const stored = readDocument(input)
+  if (stored) return { version: row.version, ...stored, input, simulated: false }
   const checked = checkDocument(input)
-  if (!checked.ok) throw new Error(`Catalog version ${row.version} cannot be read: ${checked.problems.join('; ')}`)
-  return { version: row.version, document: checked.document, input, simulated: false }
+  const problems = checked.ok ? [] : checked.problems
+  throw new Error(`Catalog version ${row.version} cannot be read: ${problems.join('; ')}`)
 }
 
 export function findProduct({ document }: Catalog, name: string): Product | undefined {

@@ -44,7 +44,11 @@ export const toolServers = z
     serverName,
     z.strictObject({
       vendor: z.string(),
-      title: z.string().max(100).optional(),
+      title: z
+        .string()
+        .max(100)
+        .refine((title) => title === visible(title), 'must be one line without invisible characters')
+        .optional(),
       /** Each person signs in at the server (OAuth), and their calls use their token. Absent: all callers share the vendor's credential. */
       auth: z.literal('person').optional(),
       resultBytesMax: z.number().int().min(1_000).max(RESULT_BYTES_MAX).default(1_048_576),

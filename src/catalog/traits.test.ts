@@ -80,3 +80,16 @@ test('the price of a cached response is checked like any other, and only text mo
   const data = problems(({ endpoints }) => Object.assign(endpoints![website]!, priced({ when: { a: 'b' }, call: '1' })))
   assert.match(data.join(), /cache\.pricing: the last tier/)
 })
+
+test('titles and addresses of tool servers are one line without invisible characters', () => {
+  const problemsOf = (title: string, baseUrl: string) => {
+    const vendors = { ...shipped.vendors, tools: { baseUrl } }
+    const checked = checkDocument({ ...shipped, vendors, toolServers: { tools: { vendor: 'tools', title } } })
+    return checked.ok ? '' : checked.problems.join('; ')
+  }
+  assert.equal(problemsOf('Tools (日本)', 'https://tools.example/mcp'), '')
+  for (const odd of ['\u202e', '\n', '\u2028', '\u200b']) {
+    assert.match(problemsOf(`a${odd}b`, 'https://tools.example/mcp'), /title.*one line/, JSON.stringify(odd))
+    assert.match(problemsOf('Tools', `https://tools.example/a${odd}b`), /baseUrl/, JSON.stringify(odd))
+  }
+})

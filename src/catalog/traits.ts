@@ -70,6 +70,13 @@ export const textTraits = z.strictObject({
    * requested in either case. An answer of the other kind is converted even without this trait.
    */
   streams: z.enum(['asked', 'never', 'always']).default('asked'),
+  /** The most tokens that the vendor counts for one image of a prompt, if that is more than 5,000. */
+  imageTokens: count.optional(),
+  /**
+   * The model's tokenizer. A prompt is held at one token a byte. Where the balance or a limit does not allow that, a text of a model with a
+   * tokenizer is counted instead.
+   */
+  tokenizer: z.enum(['o200k', 'cl100k']).optional(),
   /** What happens to an offered web search without a price (`webSearch`); some clients offer it in every request. */
   webSearch: z.enum(['drop', 'refuse']).default('drop'),
   /** Tools that run at the vendor and are allowed although only their tokens are charged: `["web_search"]`. */
@@ -80,6 +87,11 @@ export const textTraits = z.strictObject({
    * `false` rejects such requests, and tells the vendor to store nothing.
    */
   vendorState: z.boolean().default(true),
+  /**
+   * Chat: the vendor chooses among others by the caller's `provider` object, as OpenRouter does; it is passed on and not read here. The caller can
+   * then choose a dearer one than the price assumes.
+   */
+  vendorRouting: z.boolean().default(false),
   /** Ids at the vendor that every account may use, such as a vector store or prompt of the operator. All other ids are rejected unless they belong to the account. */
   sharedIds: words.default([]),
 })
@@ -87,6 +99,8 @@ export const textTraits = z.strictObject({
 const transcriptionTraits = z.strictObject({
   /** The longest audio that it accepts; the hold covers no more. */
   secondsMax: count.default(14_400),
+  /** The fewest seconds that the vendor bills for a call, such as 10. */
+  secondsMin: count.default(1),
 })
 
 /** The inputs that a video model accepts. */

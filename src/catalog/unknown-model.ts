@@ -1,4 +1,4 @@
-// The message for an unknown model: its name, and the most similar model that the caller may use.
+// The message for an unknown model: its name, and what it is offered as, or the most similar model that the caller may use.
 import { Fault } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
 import { withoutCredentials } from '../kernel/redact.ts'
@@ -30,6 +30,10 @@ export function quoteModel(asked: string): string {
 /** One sentence; empty if no model is similar. */
 export function didYouMean(asked: string, models: Models, may: May): string[] {
   const candidates = Object.entries(models).filter(([uid, model]) => model.enabled && may(uid, model))
+  // By its name at a vendor, with or without the maker in front of it.
+  const isNamed = (name: string | undefined) => name === asked || name?.endsWith(`/${asked}`)
+  const [offered] = candidates.find(([, { routes }]) => routes.some(({ model }) => isNamed(model))) ?? []
+  if (offered !== undefined) return [`It is offered here as "${offered}".`]
   const near = nearestId(
     asked,
     candidates.map(([uid, { name }]) => [uid, [uid, name]]),

@@ -4,10 +4,29 @@ import { formatDay, monthStart, parseDay } from '../kernel/calendar.ts'
 import { invalid } from '../kernel/fault.ts'
 import { allowedText, DOMAIN_CHARS_MAX, type Field, TEXT_BYTES_MAX } from './field.ts'
 
-export function readValue(name: string, field: Field, value: string): string {
+/** `place`: where the vendor gets it, if not in the query. */
+export function readValue(name: string, field: Field, value: string, place?: string): string {
   const read = normalise(field, value)
   if (read === undefined) throw invalid(`${name} must be ${allowedText(field)}.`, name)
+  if (place === 'address' && !isOnePart(field, read))
+    throw invalid(`${name} must not contain /, \\, ..; or control characters, encoded or not.`, name)
+  // HTTP knows no others.
+  if (place === 'header' && !/^[\t\x20-\x7e\x80-\xff]*$/.test(read))
+    throw invalid(`${name} must be a header: printable characters of Latin-1.`, name)
   return read
+}
+
+/** Whether no proxy or vendor reads more than one part of a path, however often it decodes it; a pattern or list may allow more. */
+function isOnePart(field: Field, value: string): boolean {
+  let text = value
+  for (let before = ''; before !== text; ) {
+    before = text
+    text = text.replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString())
+  }
+  // U+FFFD: bytes that are no UTF-8, among them long forms of the same characters.
+  if (/[\p{Cc}\uFFFD]/u.test(text)) return false
+  if (!/[/\\]|\.\.;/.test(text) || 'allowed' in field) return true
+  return field.kind === 'text' && field.pattern !== undefined && normalise(field, text) === text
 }
 
 function normalise(field: Field, value: string): string | undefined {

@@ -8,6 +8,10 @@ import { document } from './document.ts'
 export const versionView = z.object({ version: count, appliedAt: time, actor: z.string(), note: z.string() })
 export type VersionView = z.infer<typeof versionView>
 
+/** One version, as it was given. */
+export const versionDocumentView = z.object({ version: count, document: z.record(z.string(), z.unknown()) })
+export type VersionDocumentView = z.infer<typeof versionDocumentView>
+
 export const currentView = versionView.extend({
   document,
   /** Routes that are sold below cost, in sentences. */

@@ -4,9 +4,11 @@ import { dirname, join } from 'node:path'
 import { checkDocument } from '../catalog/document.ts'
 import { readDefaultCatalog } from '../compose.ts'
 import { type AgentSetup, agentSetups, CODEX_HOME, limitsFor, modelFor } from '../operator/agent-setup.ts'
-import { CliError, type Command, type Invocation, takes, text, told } from './command.ts'
+import { CliError, type Command, type Invocation, type Told, takes, text, told } from './command.ts'
 
-const PROGRAMS = agentSetups({ url: '', model: () => '', limits: () => ({}) }).map(({ name }) => name)
+export const PROGRAMS: readonly string[] = agentSetups({ url: '', model: () => '', limits: () => ({}) }).map(
+  ({ name }) => name,
+)
 
 export const AGENT_SETUP_COMMAND: Command = {
   name: 'agent-setup',
@@ -21,31 +23,43 @@ export const AGENT_SETUP_COMMAND: Command = {
       "Writes the files there; existing files are not changed. Codex's file is in its home and keeps its other settings.",
     ),
   },
-  async run(call) {
-    const setup = await find(call)
-    const directory = text(call, 'write')
-    const place = (path: string) =>
-      path.startsWith(CODEX_HOME)
-        ? join(call.settings.codexHome, path.slice(CODEX_HOME.length))
-        : join(directory ?? '.', path)
-    if (directory !== undefined) await write(setup, place)
-    return told(setup, ({ files, note }) =>
-      [...files.map((file) => (directory === undefined ? show(file) : `Wrote ${place(file.path)}`)), note, ''].join(
-        '\n',
-      ),
-    )
-  },
+  run: (call) => setUpAgent(call, { gateway: text(call, 'gateway'), directory: text(call, 'write') }),
 }
 
-async function find(call: Invocation): Promise<AgentSetup> {
+interface Setting {
+  /** A command that prints a token; absent: the key in the environment. */
+  readonly helper?: readonly string[]
+  readonly gateway?: string | undefined
+  /** Absent: the files are shown. */
+  readonly directory?: string | undefined
+}
+
+export async function setUpAgent(call: Invocation, { helper, gateway, directory }: Setting): Promise<Told> {
+  const setup = await find(call, gateway, helper)
+  const place = (path: string) =>
+    path.startsWith(CODEX_HOME)
+      ? join(call.settings.codexHome, path.slice(CODEX_HOME.length))
+      : join(directory ?? '.', path)
+  if (directory !== undefined) await write(setup, place)
+  return told(setup, ({ files, note }) =>
+    [...files.map((file) => (directory === undefined ? show(file) : `Wrote ${place(file.path)}`)), note, ''].join('\n'),
+  )
+}
+
+async function find(
+  call: Invocation,
+  gateway: string | undefined,
+  helper: readonly string[] | undefined,
+): Promise<AgentSetup> {
   const checked = checkDocument(await readDefaultCatalog())
   const models = checked.ok ? checked.document.models : {}
   const given = text(call, 'model')
   const { publicUrl, url } = call.settings
   const about = {
-    url: (text(call, 'gateway') ?? publicUrl ?? url).replace(/\/$/, ''),
+    url: (gateway ?? publicUrl ?? url).replace(/\/$/, ''),
     model: given === undefined ? modelFor(models) : () => given,
     limits: limitsFor(models),
+    helper,
   }
   const setup = agentSetups(about).find(({ name }) => name === call.args[0])
   if (!setup) throw new CliError(`There is no setup for "${call.args[0]}"; there are ${PROGRAMS.join(', ')}.`, 2)

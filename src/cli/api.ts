@@ -17,9 +17,18 @@ export interface Api {
     path: string,
     asking: Asking,
   ): Promise<{ value: unknown; headers: Readonly<Record<string, string>> }>
+  /** An endpoint of OAuth. */
+  form(path: string, fields: Record<string, string>): Promise<OpenAnswer>
+  /** JSON, without the token. */
+  post(path: string, body: object): Promise<OpenAnswer>
   /** Any path of the server, without the token: for /healthz. */
   probe(path: string): Promise<{ status: number; text: string }>
   close(): Promise<void>
+}
+
+interface OpenAnswer {
+  readonly status: number
+  readonly value: Readonly<Record<string, unknown>>
 }
 
 interface Asking {
@@ -38,6 +47,8 @@ const PREFIX = '/admin/v1'
 interface Sending {
   readonly headers: Record<string, string>
   readonly body?: unknown
+  /** Sent as it is, instead of a body of JSON. */
+  readonly text?: string
   readonly deadlines?: Deadlines
 }
 
@@ -48,7 +59,7 @@ export function createApi(settings: Settings, world: World): Api {
   async function send(
     method: Method,
     path: string,
-    { headers, body, deadlines = DEADLINES }: Sending,
+    { headers, body, text = body === undefined ? undefined : JSON.stringify(body), deadlines = DEADLINES }: Sending,
   ): Promise<UpstreamReply> {
     upstream ??= createUpstream({ world })
     try {
@@ -57,7 +68,7 @@ export function createApi(settings: Settings, world: World): Api {
           method,
           url: base + path,
           headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+          ...(text === undefined ? {} : { body: text }),
         },
         { deadlines, signal: new AbortController().signal },
       )
@@ -68,6 +79,13 @@ export function createApi(settings: Settings, world: World): Api {
         `Tollgate does not answer at ${base} (${settings.urlSource}). Start it with "npm start", or set TOLLGATE_URL.`,
       )
     }
+  }
+
+  async function openAnswer(reply: UpstreamReply): Promise<OpenAnswer> {
+    const bytes = await reply.read(ANSWER_BYTES_MAX)
+    // Of each member it is asked what it is.
+    const value = bytes.length === 0 ? {} : (readAnswer(bytes, base) as Record<string, unknown>)
+    return { status: reply.status, value: { message: messageIn(value), ...value } }
   }
 
   function authorization(): Record<string, string> {
@@ -110,6 +128,11 @@ export function createApi(settings: Settings, world: World): Api {
       const name = /filename\*=UTF-8''(\S+)/.exec(reply.headers['content-disposition'] ?? '')?.[1] ?? 'download'
       await reply.pipe((chunk) => write(chunk, decodeURIComponent(name)))
     },
+    async form(path, fields) {
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      return openAnswer(await send('POST', path, { headers, text: String(new URLSearchParams(fields)) }))
+    },
+    post: async (path, body) => openAnswer(await send('POST', path, { headers: {}, body })),
     async probe(path) {
       const reply = await send('GET', path, { headers: {}, deadlines: PROBE_DEADLINES })
       return { status: reply.status, text: (await reply.read(ANSWER_BYTES_MAX)).toString() }

@@ -103,10 +103,7 @@ const people = z.array(email).max(1_000)
 /** With `scimGroup`, the group of a directory decides who is in the team. */
 const inTeam = { members: people.optional(), scimGroup: z.string().min(1).max(254).nullable().optional() }
 const project = object({ id: id.optional(), name, ...inTeam })
-const team = object({
-  ...{ id: id.optional(), name, ...inTeam },
-  projects: z.array(project).max(500).optional(),
-})
+const team = object({ ...{ id: id.optional(), name, ...inTeam }, projects: z.array(project).max(500).optional() })
 
 const amount = z.union([z.string(), z.number()])
 const budget = object({
@@ -188,7 +185,7 @@ export interface DeclarationFile {
 export async function readDeclaration(file: string, text: string): Promise<DeclarationFile> {
   if (Buffer.byteLength(text) > BYTES_MAX) throw new CliError(`${file} has more than ${BYTES_MAX} bytes.`)
   // Loaded only here, so that other commands start faster.
-  const { LineCounter, isMap, isNode, isScalar, parseAllDocuments } = await import('yaml')
+  const { LineCounter, isMap, isNode, isScalar, parseAllDocuments, visit } = await import('yaml')
   if (nestsTooDeep(text)) throw new CliError(`${file} is nested more than ${DEPTH_MAX} levels deep.`)
   const lines = new LineCounter()
   const documents = [...parseAllDocuments(text, { lineCounter: lines, prettyErrors: false })]
@@ -201,6 +198,14 @@ export async function readDeclaration(file: string, text: string): Promise<Decla
   }
   if (document.errors.length > 0)
     throw problemsIn(document.errors.map(({ pos, message }) => `${placeAt(pos[0])}: ${message.split('\n')[0]}`))
+
+  // Objects have a member of this name already, so an entry with it would be left out without a word.
+  visit(document, {
+    Pair(_, { key }) {
+      if (isScalar(key) && key.value === '__proto__')
+        throw problemsIn([`${placeAt(key.range?.[0] ?? 0)}: nothing can have the name "__proto__"`])
+    },
+  })
 
   /** The position of a member's name, otherwise of the nearest node around it. */
   function at(path: Path): string {

@@ -3,7 +3,6 @@ import type { KeyView, NewKey } from '../admission/views.ts'
 import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf } from '../catalog/document.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
-import type { LinkView } from '../identity/views.ts'
 import { fingerprintOf } from '../kernel/secret.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
@@ -436,7 +435,8 @@ function planMembers(
       kind: 'create',
       sentences: [`${email} is invited to ${account.name} as ${role}.`],
       async run() {
-        const { link } = await api.call<LinkView>('POST', of('invites'), { email, role })
+        const { link } = await api.call<{ link: string | null }>('POST', of('invites'), { email, role })
+        if (link === null) return undefined
         return { what: `Invitation of ${email} to ${account.name}`, value: link }
       },
     })

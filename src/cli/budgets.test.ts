@@ -1,18 +1,15 @@
 // Budgets and teams on the command line, and what somebody who is in a team sees of the account's keys.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
-import { asBrowser, asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import { started } from '../../test/started.ts'
 import type { KeyView, NewKey, TeamView } from '../admission/views.ts'
 import type { LinkView, MemberView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
 
-let server: OperatorServer
-before(async () => {
-  server = await startOperatorServer()
-})
-after(() => server.close())
+const server = started(startOperatorServer)
 
 const { run, json } = commandLineOf(() => server)
 
@@ -31,14 +28,14 @@ test('budgets are made, listed, changed and ended from the command line', async 
     ['rolling', 3_600, false, 80, 'session'],
   )
   const listed = await run(['budgets', 'list', id])
-  assert.match(listed.out, /Trial users\s+each user\s+5 credits per month/)
-  assert.match(listed.out, /each session\s+20 requests in any hour\s+0 values\s+soft/)
+  assert.match(listed.out, /Trial users\s+user\s+each\s+5 credits\s+month/)
+  assert.match(listed.out, /session\s+each\s+20 requests\s+rolling\s+3600\s+0\s+0\s+no/)
   assert.equal((await json<BudgetView>(['budgets', 'change', id, each.id, '7.5'])).max, '7.5')
-  const own = await json<BudgetValueView>(['budgets', 'change', id, each.id, '50', '--value', 'alice'])
+  const own = await json<BudgetValueView>(['budgets', 'set', id, 'trial USERS', 'alice', '50'])
   assert.deepEqual([own.value, own.max, own.overridden], ['alice', '50', true])
-  assert.match((await run(['budgets', 'values', id, each.id, '--value', 'alice'])).out, /alice\s+0\s+50\s+50\s+0 %/)
-  assert.deepEqual((await json<Page<BudgetValueView>>(['budgets', 'values', id, each.id, '--value', 'bob'])).items, [])
-  const again = await json<BudgetValueView>(['budgets', 'change', id, each.id, 'default', '--value', 'alice'])
+  assert.match((await run(['budgets', 'values', id, each.id, '--value', 'alice'])).out, /alice\s+0\s+50\s+50\s+0/)
+  assert.deepEqual(await json(['budgets', 'values', id, each.id, '--value', 'bob']), [])
+  const again = await json<BudgetValueView>(['budgets', 'set', id, each.id, 'alice', 'default'])
   assert.deepEqual([again.max, again.overridden], ['7.5', false])
   const softened = await json<BudgetView>([
     'budgets',
@@ -59,7 +56,7 @@ test('budgets are made, listed, changed and ended from the command line', async 
   assert.match(wrong.err, /scope/)
   assert.match((await run(['budgets', 'end', id, each.id])).out, /The budget All has ended\./)
   assert.deepEqual(
-    (await json<Page<BudgetView>>(['budgets', 'list', id])).items.map((one) => one.id),
+    (await json<BudgetView[]>(['budgets', 'list', id])).map((one) => one.id),
     [session.id],
   )
 })
@@ -67,14 +64,14 @@ test('budgets are made, listed, changed and ended from the command line', async 
 test('teams are made from the command line, keys go into them, and a member of one team reaches the keys of no other', async () => {
   const { id } = await json<{ id: string }>(['accounts', 'create', 'Teams'])
   const red = await json<TeamView>(['teams', 'create', id, 'Red'])
-  const search = await json<TeamView>(['teams', 'create', id, 'Search', '--parent', red.id])
+  const search = await json<TeamView>(['teams', 'create', id, 'Search', '--parent', 'red'])
   const blue = await json<TeamView>(['teams', 'create', id, 'Blue'])
   const keyIn = (name: string, ...more: string[]) => json<NewKey>(['keys', 'create', id, name, ...more])
   const inRed = await keyIn('red', '--team', red.id)
   const inSearch = await keyIn('search', '--team', search.id)
   const inBlue = await keyIn('blue', '--team', blue.id)
   const inNone = await keyIn('none')
-  assert.match((await run(['teams', 'list', id])).out, new RegExp(`${search.id}\\s+Search\\s+1`))
+  assert.match((await run(['teams', 'list', id])).out, new RegExp(`${search.id}\\s+Search\\s+${red.id}\\s+1`))
   assert.equal((await json<KeyView>(['keys', 'change', inRed.id, '--team', 'none'])).teamId, null)
   assert.equal((await json<KeyView>(['keys', 'change', inRed.id, '--team', red.id])).teamId, red.id)
   assert.notEqual((await run(['teams', 'remove', id, blue.id])).code, 0, 'a key is in it')
@@ -96,7 +93,7 @@ test('teams are made from the command line, keys go into them, and a member of o
     joined.members.map(({ email }) => email),
     ['ann@teams.example'],
   )
-  assert.equal((await json<TeamView>(['teams', 'rename', id, red.id, 'Crimson'])).name, 'Crimson')
+  assert.equal((await json<TeamView>(['teams', 'change', id, 'Red', '--name', 'Crimson'])).name, 'Crimson')
   assert.deepEqual((await json<TeamView>(['teams', 'members', id, blue.id, 'none'])).members, [])
   assert.deepEqual(await seen(), new Set(['red', 'search']))
   for (const key of [inBlue, inNone])

@@ -3,24 +3,19 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { startGateway, type TestGateway } from '../../test/gateway.ts'
+import { testGateway } from '../../test/gateway.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { realWorld } from '../kernel/world.ts'
 import { chartOf, showAnswer } from './present.ts'
 import { runCli } from './run.ts'
 
-let g: TestGateway
 let key: string
+const g = testGateway()
 before(async () => {
-  g = await startGateway()
   key = (await g.account({ credits: 1_000_000_000_000n })).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 async function run(args: string[], over: { apiKey?: string; stdin?: string } = {}) {

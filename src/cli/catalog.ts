@@ -7,7 +7,7 @@ import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, flag, type Invocation, type Told, takes, text, told } from './command.ts'
 import { list } from './table.ts'
 
-export async function readDocument(call: Invocation): Promise<unknown> {
+async function readDocument(call: Invocation): Promise<unknown> {
   const file = call.args[0]!
   try {
     return file === '-' ? parseDocument(file, await call.input()) : await readDocumentFile(file)
@@ -152,7 +152,7 @@ function setEnabled(call: Invocation, enabled: boolean): Promise<Told> {
 
 // List prices: comparing with a table, and applying chosen rows.
 
-type Row = PriceComparisonView['rows'][number]
+type ComparedPrice = PriceComparisonView['rows'][number]
 
 const read = (file: string) =>
   readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -172,7 +172,7 @@ async function sourceOf(call: Invocation): Promise<object> {
   return { table: await read(file), ...signature, ...proof }
 }
 
-const shortPrice = (price: Row['before']) =>
+const shortPrice = (price: ComparedPrice['before']) =>
   price?.tiers
     .map((tier) =>
       Object.entries(tier)
@@ -182,14 +182,14 @@ const shortPrice = (price: Row['before']) =>
     )
     .join(' | ') ?? '–'
 
-const COLUMNS: Record<string, keyof Row | ((row: Row) => string)> = {
+const COLUMNS: Record<string, keyof ComparedPrice | ((row: ComparedPrice) => string)> = {
   ROW: 'id',
   WHAT: 'kind',
-  'COST NOW': ({ before }: Row) => shortPrice(before),
-  'LIST PRICE': ({ after }: Row) => shortPrice(after),
-  NOTED: ({ noted }: Row) => noted ?? '',
-  APPLY: ({ preselected, selectable }: Row) => (preselected ? 'yes' : selectable ? 'if chosen' : 'no'),
-  NOTES: ({ notes }: Row) => notes.join(' '),
+  'COST NOW': ({ before }: ComparedPrice) => shortPrice(before),
+  'LIST PRICE': ({ after }: ComparedPrice) => shortPrice(after),
+  NOTED: ({ noted }: ComparedPrice) => noted ?? '',
+  APPLY: ({ preselected, selectable }: ComparedPrice) => (preselected ? 'yes' : selectable ? 'if chosen' : 'no'),
+  NOTES: ({ notes }: ComparedPrice) => notes.join(' '),
 }
 
 export const PRICE_COMMANDS: readonly Command[] = [

@@ -18,6 +18,10 @@ export interface Settings {
   readonly trustProxy: string
   readonly host: string
   readonly codexHome: string
+  /** Where sign-ins are kept. Absent: there is no home. */
+  readonly loginFile?: string | undefined
+  /** How this program is started, for agents that run it. Absent: by npx. */
+  readonly program?: readonly string[] | undefined
   /** The state file of a running gateway. */
   readonly server: { readonly url: string; readonly pid: number } | undefined
   readonly credential: (name: string) => string | undefined

@@ -1,10 +1,10 @@
 // Checks the configuration and what can be reached, and says in sentences what to do.
 import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isAlive } from '../database/server/cluster.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
 import type { SystemView, VendorView } from '../operator/views.ts'
-import { isAlive } from '../postgres/cluster.ts'
 import { CliError, type Command, type Invocation, type Settings } from './command.ts'
 
 type Verdict = 'ok' | 'note' | 'problem'

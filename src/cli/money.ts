@@ -1,53 +1,10 @@
-import type { AuditCheck, AuditView } from '../database/audit.ts'
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
+// A call with its arithmetic, and the verification of the ledger.
 import { sleep } from '../kernel/timers.ts'
-import type { Page } from '../kernel/view.ts'
-import type {
-  ClientSum,
-  LedgerView,
-  Movement,
-  UsageDetail,
-  UsageView,
-  VerificationRun,
-  VerificationState,
-} from '../ledger/views.ts'
+import type { ArchiveState, UsageDetail, VerificationRun, VerificationState } from '../ledger/views.ts'
 import { unitRow } from '../meter/kind.ts'
-import { type LabelSum, labelSort } from '../reports/views.ts'
-import { at, CliError, type Command, flag, type Invocation, type Option, type Told, takes, text } from './command.ts'
+import { at, CliError, type Command, flag, type Invocation, takes } from './command.ts'
 import { accountNames } from './names.ts'
-import {
-  card,
-  type Filter,
-  type Listing,
-  list,
-  listPages,
-  PAGE_OPTIONS,
-  query,
-  TEST_OPTION,
-  table,
-  testOf,
-} from './table.ts'
-
-const RANGE: Readonly<Record<string, Option>> = {
-  from: takes('time', 'From this day or time on, such as 2026-11-01.'),
-  to: takes('time', 'Up to this day (included) or time.'),
-}
-const CSV: Readonly<Record<string, Option>> = {
-  csv: flag('Exports all matching rows as CSV to standard output.'),
-}
-
-/** The rows of an account that match; all of them for --csv. */
-async function rowsOf<Row extends object>(
-  call: Invocation,
-  path: string,
-  chosen: Filter,
-  listing: Omit<Listing<Row>, 'filter'>,
-): Promise<Told | undefined> {
-  const filter = { ...chosen, test: testOf(call) }
-  if (!call.values.csv) return listPages<Row>(call, path, { filter, ...listing })
-  await call.api.download(path + query(filter), 'text/csv', call.say)
-  return undefined
-}
+import { card, table } from './table.ts'
 
 const LOOK_EVERY_MS = 500
 
@@ -73,38 +30,42 @@ async function verified(call: Invocation, full: boolean): Promise<VerificationRu
   }
 }
 
-/** The words for outcomes on screen, and the API's values, which are the ledger's words. */
-const OUTCOMES: Readonly<Record<string, UsageView['outcome']>> = {
-  charged: 'settled',
-  failed: 'released',
-  expired: 'expired',
-  rejected: 'rejected',
-}
-const outcomeWord = ({ outcome, fault }: Pick<UsageView, 'outcome' | 'fault'>) =>
-  outcome === 'released' && fault === 'guardrail_blocked'
-    ? 'blocked'
-    : (Object.keys(OUTCOMES).find((word) => OUTCOMES[word] === outcome) ?? outcome)
-
-/** The same for movements of credits. */
-const MOVEMENTS: Readonly<Record<string, Movement>> = {
-  added: 'grant',
-  correction: 'correction',
-  'taken-back': 'takeback',
-  'paid-out': 'payout',
-  'written-off': 'writeoff',
-  bought: 'purchase',
-  refunded: 'refund',
-  charged: 'settled',
-  released: 'released',
-  expired: 'expired',
+/** Starts what is due, or the check of a month, and shows how far it has come. */
+async function archived(call: Invocation, check: string | undefined): Promise<ArchiveState> {
+  let state = await call.api.call<ArchiveState>('POST', '/ledger/archive', check === undefined ? {} : { check })
+  for (let shown = ''; state.running; state = await call.api.call<ArchiveState>('GET', '/ledger/archive')) {
+    const { month, accounts, transfers } = state.months.find(({ running }) => running) ?? {}
+    const line = `${month}: ${transfers} transfers of ${accounts} accounts …\n`
+    if (line !== shown) call.note(line)
+    shown = line
+    await sleep(call.world, LOOK_EVERY_MS)
+  }
+  return state
 }
 
-const total = (amounts: readonly string[]) =>
-  formatCredits(amounts.reduce((sum, amount) => sum + (parseCredits(amount) ?? 0n), 0n))
-
-function usageSum(rows: readonly UsageView[]): string {
-  const calls = rows.reduce((sum, row) => sum + row.calls, 0)
-  return `${calls} ${calls === 1 ? 'call' : 'calls'}, ${total(rows.map(({ charged }) => charged))} credits.`
+function archiveWords({ place, due, waitsFor, months }: ArchiveState): string[] {
+  if (place === null) return ['No place is set for the archive, so nothing is archived: TOLLGATE_LEDGER_ARCHIVE.']
+  const rows = months.map(({ archivedAt, checkedAt, failure, problems, bytes, ...month }) => ({
+    ...month,
+    size: `${(bytes / 1_048_576).toFixed(1)} MB`,
+    state: failure ?? (archivedAt === null ? 'not complete' : problems.length > 0 ? problems.join(' ') : 'archived'),
+    checked: checkedAt ?? '',
+  }))
+  const columns = {
+    MONTH: 'month',
+    TRANSFERS: 'transfers',
+    ACCOUNTS: 'accounts',
+    SIZE: 'size',
+    STATE: 'state',
+    CHECKED: 'checked',
+    FOLDER: 'folder',
+  } as const
+  const waits = waitsFor === null ? [] : [`${due.join(', ')} could be archived, but: ${waitsFor}`]
+  return [
+    ...(rows.length > 0 ? [table(rows, columns)] : ['No month is in the archive yet.']),
+    `It lies in ${place}.`,
+    ...waits,
+  ]
 }
 
 const seconds = (ms: number) => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`)
@@ -148,7 +109,7 @@ function showCall(answer: UsageDetail, account: string, nowMs: number): string {
   const facts: Record<string, unknown> = {
     ...{ call: id, time: `${when.slice(0, 19).replace('T', ' ')} UTC, ${ago(when, nowMs)}` },
     ...{ account, key: keyName ?? keyId, model: product, endpoint },
-    outcome: `${outcomeWord(answer)}, status ${status}`,
+    outcome: `${answer.outcome}, status ${status}`,
     ...(message === null ? {} : { cause: message }),
     credits: `${answer.charged} charged, ${answer.held} reserved before the call`,
     ...(answer.cost === undefined || answer.cost === null ? {} : { cost: `${answer.cost} credits to the vendor` }),
@@ -164,124 +125,7 @@ function showCall(answer: UsageDetail, account: string, nowMs: number): string {
   return [card(facts), ...arithmetic(answer)].join('\n\n')
 }
 
-const AUDIT_FILTERS: Readonly<Record<string, Option>> = {
-  actor: takes('name', 'Who did it: an e-mail address or the name of a token’s holder.'),
-  action: takes('action', 'An action such as key.revoke, or only its noun: key.'),
-  object: takes('id', 'What it was done to.'),
-  token: takes('name', 'By which token.'),
-  ...RANGE,
-}
-
 export const MONEY_COMMANDS: readonly Command[] = [
-  {
-    name: 'usage list',
-    summary: 'Lists the calls of an account, newest first.',
-    args: ['account'],
-    options: {
-      ...PAGE_OPTIONS,
-      ...RANGE,
-      from: takes(
-        'time',
-        'From this day or time on, such as 2026-11-01. With filters, a range has at most 92 days; without --from it has these.',
-      ),
-      product: takes('uid', 'Only this model or endpoint.'),
-      key: takes('key', 'Only calls with this key.', { refersTo: 'key' }),
-      outcome: takes('outcome', `One of ${Object.keys(OUTCOMES).join(', ')}.`, { allowed: Object.keys(OUTCOMES) }),
-      client: takes('name', 'Only calls of this agent: see usage clients.'),
-      status: takes('status', 'Only this HTTP status, such as 429, or 5xx.'),
-      endpoint: takes('name', 'Only this endpoint.'),
-      labels: takes('a=b,…', 'Only calls with these labels, such as feature=chat,user=alice.'),
-      vendor: takes('name', 'Only calls that this vendor answered, or was tried last for.'),
-      'min-ms': takes('milliseconds', 'Only calls that took at least as long.'),
-      search: takes('text', 'Only calls with this in their error message, or this request id.'),
-      sort: takes('order', 'Newest, slowest or most expensive first: time, duration or charged.', {
-        allowed: ['time', 'duration', 'charged'],
-      }),
-      ...TEST_OPTION,
-      ...CSV,
-    },
-    run(call) {
-      const filter = {
-        ...{ status: text(call, 'status'), endpoint: text(call, 'endpoint'), vendor: text(call, 'vendor') },
-        ...{ minMs: text(call, 'min-ms'), q: text(call, 'search'), sort: text(call, 'sort') },
-        ...{ from: text(call, 'from'), to: text(call, 'to'), product: text(call, 'product'), key: text(call, 'key') },
-        ...{
-          outcome: OUTCOMES[text(call, 'outcome') ?? ''],
-          client: text(call, 'client'),
-          labels: text(call, 'labels'),
-        },
-      }
-      return rowsOf<UsageView>(call, at`/accounts/${call.args[0]}/usage`, filter, {
-        columns: {
-          TIME: 'at',
-          MODEL: 'product',
-          KEY: 'keyName',
-          STATUS: 'status',
-          OUTCOME: outcomeWord,
-          CREDITS: 'charged',
-          MS: 'durationMs',
-          CALL: 'id',
-        },
-        empty: 'No calls match. An account’s first call: tollgate call chat "Hi" --api-key <key>',
-        sum: usageSum,
-      })
-    },
-  },
-  {
-    name: 'usage labels',
-    summary: 'Spending by end user, session or value of a tag, highest first.',
-    args: ['account', 'label'],
-    about: 'The label is user, session or the name of a tag. Without --from: the last 30 days.',
-    options: {
-      ...PAGE_OPTIONS,
-      ...RANGE,
-      labels: takes('a=b,…', 'Only calls with these labels too.'),
-      sort: takes('order', 'Highest spending, most calls or newest first: charged, calls or last.', {
-        allowed: labelSort.options,
-      }),
-      ...TEST_OPTION,
-      ...CSV,
-    },
-    run(call) {
-      const filter = {
-        ...{ label: call.args[1], labels: text(call, 'labels'), sort: text(call, 'sort') },
-        ...{ from: text(call, 'from'), to: text(call, 'to') },
-      }
-      return rowsOf<LabelSum>(call, at`/accounts/${call.args[0]}/usage/labels`, filter, {
-        columns: {
-          VALUE: 'value',
-          CALLS: 'calls',
-          INPUT: 'inputTokens',
-          OUTPUT: 'outputTokens',
-          CREDITS: 'charged',
-          MODELS: ({ products }) => products.join(' '),
-          FIRST: 'firstAt',
-          LAST: 'lastAt',
-        },
-        empty: 'No calls carry this label in this time.',
-        sum: (rows) => `${rows.length} values, ${total(rows.map(({ charged }) => charged))} credits.`,
-      })
-    },
-  },
-  {
-    name: 'usage clients',
-    summary: 'Spending by agent session or name, highest first.',
-    args: ['account'],
-    options: { ...RANGE, ...TEST_OPTION },
-    async run(call) {
-      const filter = { from: text(call, 'from'), to: text(call, 'to'), test: testOf(call) }
-      const path = at`/accounts/${call.args[0]}/usage-by-client` + query(filter)
-      const { items } = await call.api.call<Page<ClientSum>>('GET', path)
-      const columns = {
-        AGENT: 'client',
-        CALLS: 'requests',
-        CREDITS: 'charged',
-        FIRST: 'firstAt',
-        LAST: 'lastAt',
-      } as const
-      return list(items, columns, 'No calls of agents yet. Set one up with: tollgate agent-setup <program>')
-    },
-  },
   {
     name: 'usage show',
     summary: 'Shows one call and how its charge was computed.',
@@ -291,38 +135,6 @@ export const MONEY_COMMANDS: readonly Command[] = [
       const names = await accountNames(call.api, [answer.account])
       const account = names.get(answer.account) ?? answer.account
       return { answer, words: showCall(answer, account, call.world.nowMs()) }
-    },
-  },
-  {
-    name: 'ledger show',
-    summary: 'All credit movements of an account, newest first, with the balance after each.',
-    args: ['account'],
-    options: {
-      ...PAGE_OPTIONS,
-      ...RANGE,
-      kind: takes('kind', `One of ${Object.keys(MOVEMENTS).join(', ')}.`, { allowed: Object.keys(MOVEMENTS) }),
-      zero: flag('Rows that moved no credits instead: released holds, calls without a charge.'),
-      ...TEST_OPTION,
-      ...CSV,
-    },
-    run(call) {
-      const filter = {
-        ...{ from: text(call, 'from'), to: text(call, 'to'), kind: MOVEMENTS[text(call, 'kind') ?? ''] },
-        zero: call.values.zero === true ? 'true' : undefined,
-      }
-      return rowsOf<LedgerView>(call, at`/accounts/${call.args[0]}/ledger`, filter, {
-        columns: {
-          TIME: 'at',
-          KIND: ({ kind }) => Object.keys(MOVEMENTS).find((word) => MOVEMENTS[word] === kind) ?? kind,
-          CREDITS: 'moved',
-          LOSS: 'loss',
-          BALANCE: 'balanceAfter',
-          MODEL: 'product',
-          NOTE: 'note',
-          ID: 'id',
-        },
-        empty: 'No movements match. Add credits with: tollgate credits add <account> 100',
-      })
     },
   },
   {
@@ -342,24 +154,16 @@ export const MONEY_COMMANDS: readonly Command[] = [
     },
   },
   {
-    name: 'audit list',
-    summary: 'Lists changes, newest first: who, from where, by which token, and what it was before.',
-    options: { ...PAGE_OPTIONS, ...AUDIT_FILTERS },
-    run: (call) =>
-      listPages<AuditView>(call, '/audit', {
-        filter: Object.fromEntries(Object.keys(AUDIT_FILTERS).map((name) => [name, text(call, name)])),
-        columns: { TIME: 'at', CHANGE: 'sentence' },
-        empty: 'No such changes.',
-      }),
-  },
-  {
-    name: 'audit verify',
-    summary: 'Verifies the hash chain of audit rows, which shows changed or removed rows.',
-    about: 'Exits with 1 if the chain is broken.',
+    name: 'ledger archive',
+    summary: 'Archives the months of the ledger that are due, or checks one again from its files.',
+    about:
+      'The gateway does the same by itself every hour. Shows its progress, then all months. Exits with 1 when a month could not be archived or is not what was archived. May run under load.',
+    options: { check: takes('month', 'Reads the files of this month again, and compares them with its checkpoints.') },
     async run(call) {
-      const answer = await call.api.call<AuditCheck>('GET', '/audit/verify')
-      const words = answer.ok ? `The chain of ${answer.checked} rows is whole.` : answer.problems.join('\n')
-      return { answer, words, failed: !answer.ok }
+      const check = typeof call.values.check === 'string' ? call.values.check : undefined
+      const answer = await archived(call, check)
+      const failed = answer.months.some(({ failure, problems }) => failure !== null || problems.length > 0)
+      return { answer, words: archiveWords(answer).join('\n'), failed }
     },
   },
 ]

@@ -1,9 +1,9 @@
 // Moves an account between two databases. Unlike the other commands it connects to the databases directly: the gateway of the
 // one does not know the other.
 import { addressProblem, withoutPassword } from '../database/address.ts'
+import { runningStore } from '../database/server/cluster.ts'
+import type { EmbeddedConnection } from '../database/server/embedded.ts'
 import { realWorld } from '../kernel/world.ts'
-import { runningStore } from '../postgres/cluster.ts'
-import type { EmbeddedConnection } from '../postgres/embedded.ts'
 import { CliError, type Command, flag, type Settings, takes, text } from './command.ts'
 import { card } from './table.ts'
 
@@ -31,7 +31,7 @@ Repeat it after a crash: it continues where it stopped. The password may be left
       throw new CliError(`--wait must be a number of seconds from 1 to ${WAIT_SECONDS_MAX}.`, 2)
     const connection = await sourceOf(call.settings)
     // Loaded here, so that other commands start faster.
-    const { cancelMove, MoveRefused, moveAccount } = await import('../account-move/move.ts')
+    const { cancelMove, MoveRefused, moveAccount } = await import('../process/account-move/move.ts')
     const { openDatabase } = await import('../database/database.ts')
     const source = openDatabase({ connection, connectionsMax: 4 })
     const target = openDatabase({ connection: { connectionString: to }, connectionsMax: 4 })

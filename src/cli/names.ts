@@ -1,7 +1,6 @@
 // Names instead of ids: people know an account as "Team A", not as acc_01jd0….
 import type { KeyView } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
-import type { MemberView } from '../identity/views.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
@@ -75,15 +74,6 @@ async function keysOf(api: Api, account: string): Promise<KeyView[]> {
   return items.filter(({ revokedAt }) => revokedAt === null)
 }
 
-async function userId(api: Api, given: string, [account]: readonly string[]): Promise<string> {
-  const { items } = await api.call<Page<MemberView>>('GET', at`/accounts/${account}/members`)
-  const named = items.map(({ userId: id, email: name }) => ({ id, name }))
-  const names = named.map(({ name }) => name)
-  const sought = oneOf('member', given, named)
-  if (sought === undefined) throw unknown('member', given, names, `members list ${account}`)
-  return sought
-}
-
 async function vendorName(api: Api, given: string): Promise<string> {
   const { items } = await api.call<Page<VendorView>>('GET', '/vendors')
   const names = items.map(({ name }) => name)
@@ -106,7 +96,35 @@ async function productUid(api: Api, given: string): Promise<string> {
   throw unknown('model or endpoint', given, names, 'catalog export')
 }
 
-const RESOLVERS = { account: accountId, key: keyId, user: userId, vendor: vendorName, uid: productUid }
+/** A list of the operator API whose rows have an id and a name. */
+export interface Collection {
+  readonly path: string
+  readonly id: string
+  readonly name: string
+  readonly isPaged: boolean
+}
+
+/** The id of the row with this id or name. An id is not looked up: a right to read the list is not needed for it. */
+export async function resolveIn(api: Api, { path, id, name, isPaged }: Collection, given: string): Promise<string> {
+  if (/^[a-z]+_\w{26}$/.test(given)) return given
+  const listed: Named[] = []
+  // All pages, as two may have the same name.
+  for (let cursor: string | undefined, isLast = false; !isLast; ) {
+    const paging = isPaged ? query({ limit: LISTED_MAX, cursor }) : ''
+    const { items, next } = await api.call<Page<Record<string, unknown>>>('GET', path + paging)
+    listed.push(...items.map((row) => ({ id: String(row[id]), name: String(row[name]) })))
+    isLast = !isPaged || next === null
+    cursor = next ?? undefined
+  }
+  const noun = path.split('/').at(-1) ?? ''
+  const one = noun.replace(/s$/, '').replaceAll('-', ' ')
+  const found = oneOf(one, given, listed)
+  if (found !== undefined) return found
+  const names = listed.map((row) => row.name)
+  throw unknown(one, given, names, `${noun} list`)
+}
+
+const RESOLVERS = { account: accountId, key: keyId, vendor: vendorName, uid: productUid }
 
 /** How names are resolved, by the name of the argument or option. */
 export type Reference = keyof typeof RESOLVERS
@@ -120,13 +138,6 @@ export function resolveName(
 ): Promise<string> | string {
   const resolve = Object.entries(RESOLVERS).find(([name]) => name === reference)?.[1]
   return resolve ? resolve(api, given, before) : given
-}
-
-/** The names of an account's keys by id; if there are very many, the oldest are shown by id. */
-export async function keyNames(api: Api, account: string): Promise<ReadonlyMap<string, string>> {
-  const path = at`/accounts/${account}/keys` + query({ limit: LISTED_MAX })
-  const { items } = await api.call<Page<KeyView>>('GET', path)
-  return new Map(items.map(({ id, name }) => [id, name]))
 }
 
 /** The names of accounts by their ids, for people. */

@@ -2,7 +2,7 @@
 import { CliError } from './command.ts'
 import { figures as linesOf, table } from './table.ts'
 
-type Row = Readonly<Record<string, unknown>>
+type JsonRecord = Readonly<Record<string, unknown>>
 type Bar = readonly [label: string, number: number]
 
 const COLUMNS_MAX = 8
@@ -10,13 +10,14 @@ const CELL_CHARS_MAX = 40
 const BAR_CHARS = 40
 const DEPTH_MAX = 6
 
-const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isRow = (value: unknown): value is JsonRecord =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 const isScalar = (value: unknown) => !isRow(value) && !Array.isArray(value)
-const isPoint = (row: Row) => 'Key' in row && 'Value' in row
+const isPoint = (row: JsonRecord) => 'Key' in row && 'Value' in row
 
 /** Every list of rows in an answer with its path, the least nested first. */
-function listsIn(answer: unknown): { at: string; rows: Row[] }[] {
-  const found: { at: string; rows: Row[]; depth: number }[] = []
+function listsIn(answer: unknown): { at: string; rows: JsonRecord[] }[] {
+  const found: { at: string; rows: JsonRecord[]; depth: number }[] = []
   const visit = (value: unknown, at: string, depth: number): void => {
     if (depth > DEPTH_MAX || isScalar(value)) return
     if (Array.isArray(value)) {
@@ -77,10 +78,10 @@ export function showAnswer(value: unknown): string {
 const cardOf = (figures: readonly [string, unknown][]) =>
   figures.length === 0 ? '' : linesOf(Object.fromEntries(figures.map(([name, one]) => [name, shown(one)])))
 
-function tableOf(rows: readonly Row[]): string {
+function tableOf(rows: readonly JsonRecord[]): string {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => isScalar(row[name]))))]
   const columns = (names.length > 0 ? names : Object.keys(rows[0] ?? {})).slice(0, COLUMNS_MAX)
-  return table(rows, Object.fromEntries(columns.map((name) => [name, (row: Row) => shown(row[name])])))
+  return table(rows, Object.fromEntries(columns.map((name) => [name, (row: JsonRecord) => shown(row[name])])))
 }
 
 function shown(value: unknown): string | number | undefined {
@@ -111,7 +112,7 @@ export function chartOf(value: unknown, by?: string): string {
     .join('\n')
 }
 
-function barsOf(rows: readonly Row[], by: string | undefined): Bar[] | undefined {
+function barsOf(rows: readonly JsonRecord[], by: string | undefined): Bar[] | undefined {
   const first = rows[0] ?? {}
   const column = by ?? Object.keys(first).find((name) => typeof first[name] === 'number')
   if (column === undefined) return undefined

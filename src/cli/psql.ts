@@ -2,7 +2,7 @@
 // what they connect to.
 import { join } from 'node:path'
 import { withoutPassword } from '../database/address.ts'
-import { PASSWORD_FILE, runningStore } from '../postgres/cluster.ts'
+import { PASSWORD_FILE, runningStore } from '../database/server/cluster.ts'
 import { CliError, type Command, type Settings, told } from './command.ts'
 
 export const PSQL_COMMAND: Command = {

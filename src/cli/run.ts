@@ -1,63 +1,53 @@
 // Finds and runs the command, shows help, and sets the exit code: 0 done, 1 rejected or failed, 2 wrong usage.
 import { parseArgs } from 'node:util'
+import { ADDED } from '../commands.ts'
 import { nearest } from '../kernel/nearest.ts'
-import { renamedHint } from '../kernel/renamed.ts'
 import type { World } from '../kernel/world.ts'
-import { ACCOUNT_COMMANDS, KEY_COMMANDS, PEOPLE_COMMANDS } from './accounts.ts'
 import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
-import { ALERT_COMMANDS, DELIVERY_COMMANDS } from './alerts.ts'
+import { ALERT_COMMANDS } from './alerts.ts'
 import { type Api, createApi } from './api.ts'
 import { APPLY_COMMAND } from './apply.ts'
-import { BATCH_COMMANDS, CONTENT_COMMANDS } from './batches.ts'
-import { BUDGET_COMMANDS } from './budgets.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS, PRICE_COMMANDS } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
+import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
-import { AUDIT_EXPORT_COMMANDS, EXPORT_COMMANDS, VENDOR_REPORT_COMMANDS } from './exports.ts'
 import { FINANCE_COMMANDS } from './finance.ts'
-import { IMPORT_COMMANDS } from './import.ts'
-import { INVOICE_COMMANDS } from './invoices.ts'
-import { LOGIN_COMMANDS, TOKEN_COMMANDS } from './login.ts'
 import { MONEY_COMMANDS } from './money.ts'
 import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
-import { PAYMENT_COMMANDS, PLAN_COMMANDS } from './payments.ts'
-import { PRODUCT_COMMANDS } from './products.ts'
 import { PSQL_COMMAND } from './psql.ts'
-import { SIGN_UP_COMMANDS } from './sign-up.ts'
-import { TOOL_SERVER_COMMANDS } from './tool-servers.ts'
-import { BYOK_COMMANDS, CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
+import { CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
+
+const groupOf = (name: string) => name.split(' ')[0] ?? ''
+
+const derived = (...nouns: readonly string[]) =>
+  nouns.flatMap((noun) => DERIVED_COMMANDS.filter(({ name }) => groupOf(name) === noun))
 
 /** The groups in `tollgate --help`. */
 export const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
-  ['Call endpoints', [CALL_COMMAND, ...BATCH_COMMANDS, AGENT_SETUP_COMMAND]],
+  ['Call endpoints', [CALL_COMMAND, ...derived('batches'), AGENT_SETUP_COMMAND, ...ADDED.calls]],
   [
     'Accounts, keys and people',
     [
-      ...ACCOUNT_COMMANDS,
+      ...derived('accounts', 'credits', 'limits'),
       MOVE_COMMAND,
-      ...KEY_COMMANDS,
-      ...BYOK_COMMANDS,
-      ...PEOPLE_COMMANDS,
-      ...TOKEN_COMMANDS,
-      ...SIGN_UP_COMMANDS,
-      ...LOGIN_COMMANDS,
-      ...AUDIT_EXPORT_COMMANDS,
+      ...derived('keys'),
+      ...derived('byok-keys', 'members', 'operators', 'setup-link', 'password-link', 'tokens', 'sign-up', 'branding'),
+      ...derived('login-providers', 'login-policy', 'login-link', 'second-factor-reset', 'audit-export'),
     ],
   ],
   [
     'Usage and money',
     [
+      ...derived('usage', 'ledger', 'audit'),
       ...MONEY_COMMANDS,
-      ...BUDGET_COMMANDS,
-      ...PLAN_COMMANDS,
-      ...PAYMENT_COMMANDS,
+      ...derived('budgets', 'teams'),
+      ...derived('balance', 'plans', 'codes', 'payments', 'payment-settings'),
+      ...ADDED.money,
       ...FINANCE_COMMANDS,
-      ...INVOICE_COMMANDS,
-      ...EXPORT_COMMANDS,
-      ...VENDOR_REPORT_COMMANDS,
-      ...CONTENT_COMMANDS,
+      ...derived('statements', 'margins', 'billing', 'invoices', 'billing-details'),
+      ...derived('exports', 'focus', 'vendor-reports', 'content'),
     ],
   ],
   ['Configuration as code', [APPLY_COMMAND]],
@@ -65,16 +55,15 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     'Vendors and catalog',
     [
       ...CONNECT_COMMANDS,
+      ...derived('vendors'),
       ...VENDOR_COMMANDS,
-      ...TOOL_SERVER_COMMANDS,
       ...CATALOG_COMMANDS,
       ...PRICE_COMMANDS,
-      ...PRODUCT_COMMANDS,
-      ...IMPORT_COMMANDS,
+      ...ADDED.catalog,
     ],
   ],
-  ['Alerts and deliveries', [...ALERT_COMMANDS, ...DELIVERY_COMMANDS]],
-  ['Diagnosis and shell', [DOCTOR_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
+  ['Alerts and deliveries', [...derived('alerts'), ...ALERT_COMMANDS, ...derived('deliveries')]],
+  ['Diagnosis and shell', [DOCTOR_COMMAND, API_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
 ]
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands)
 
@@ -134,7 +123,7 @@ function explain(words: readonly string[], args: readonly string[], options: Cli
     return asked ? 0 : 2
   }
   if (asked && (first === undefined || first === 'help')) {
-    options.terminal.out(`${generalHelp(options)}\n`)
+    options.terminal.out(`${generalHelp(options, group === 'all')}\n`)
     return first === undefined && !args.includes('--help') && !args.includes('-h') ? 2 : 0
   }
   const wanted = words.slice(0, 2).join(' ')
@@ -145,12 +134,10 @@ function explain(words: readonly string[], args: readonly string[], options: Cli
   throw new CliError(
     known.length > 0
       ? `There is no command "${wanted}".${hint} There are: ${known.join(', ')}.`
-      : `${renamedHint(words) ?? `There is no command "${first}".${hint}`} See: tollgate help`,
+      : `There is no command "${first}".${hint} See: tollgate help`,
     2,
   )
 }
-
-const groupOf = (name: string) => name.split(' ')[0] ?? ''
 
 async function runCommand(command: Command, args: readonly string[], options: CliOptions): Promise<number> {
   const { terminal, world } = options
@@ -163,8 +150,9 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
   }
   const given = positionals.slice(command.name.split(' ').length)
   const required = (command.args ?? []).filter((name) => !name.startsWith('['))
-  if (given.length < required.length || given.length > (command.args?.length ?? 0))
-    throw new CliError(`The command is: ${usageOf(command)}`, 2)
+  const missing = required[given.length]
+  if (missing !== undefined) throw new CliError(`Missing <${missing}>. Usage: ${usageOf(command)}`, 2)
+  if (given.length > (command.args?.length ?? 0)) throw new CliError(`Too many words. Usage: ${usageOf(command)}`, 2)
   checkWords(command, values)
   const settings = await options.settings()
   const api = createApi(settings, world)
@@ -231,7 +219,7 @@ function readArgs(command: Command, options: Command['options'], args: readonly 
     const message = `${(error as Error).message.split('.')[0]}.`
     const unknown = names.find((name) => !Object.hasOwn(known, name) && message.includes(`'--${name}'`))
     const meant = unknown === undefined ? undefined : nearest(unknown, Object.keys(known))
-    const hint = renamedHint(names) ?? (meant === undefined ? message : `${message} Did you mean --${meant}?`)
+    const hint = meant === undefined ? message : `${message} Did you mean --${meant}?`
     throw new CliError(`${hint} See: tollgate ${command.name} --help`, 2)
   }
 }
@@ -261,7 +249,8 @@ function groupHelp(commands: readonly Command[]): string {
   return commands.map((command) => `${usageOf(command).padEnd(width)}  ${command.summary}`).join('\n')
 }
 
-function generalHelp({ otherVerbs }: CliOptions): string {
+/** The groups and the first words of their commands; `all`: every command. */
+function generalHelp({ otherVerbs }: CliOptions, isAll: boolean): string {
   const groups = [
     ['Run the gateway', otherVerbs] as const,
     ...GROUPS.map(
@@ -269,19 +258,23 @@ function generalHelp({ otherVerbs }: CliOptions): string {
     ),
   ]
   const width = Math.max(...groups.flatMap(([, rows]) => rows.map(([name]) => name.length)))
+  const linesOf = (rows: typeof otherVerbs) =>
+    isAll
+      ? rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`)
+      : wrapped([...new Set(rows.map(([name]) => groupOf(name)))].join(', '))
   return [
     'tollgate <command> [options]',
-    ...groups.flatMap(([title, rows]) => [
-      '',
-      title,
-      ...rows.map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
-    ]),
+    ...groups.flatMap(([title, rows]) => ['', title, ...linesOf(rows)]),
     '',
+    ...(isAll ? [] : ['tollgate help keys lists the commands of "keys", tollgate help all every command.']),
     'Accounts, keys and people can be given by name or id. Every command takes --help and --json.',
     'Commands are clients of a running gateway: its address is TOLLGATE_URL, or what the gateway wrote into the data directory',
     '(TOLLGATE_DATA); its token is TOLLGATE_OPERATOR_TOKEN, or is in that directory. Only call uses an API key: TOLLGATE_KEY.',
   ].join('\n')
 }
+
+/** Lines of at most 80 characters. */
+const wrapped = (words: string) => (words.match(/.{1,78}(?: |$)/g) ?? []).map((line) => `  ${line.trimEnd()}`)
 
 // Shell completion of commands, endpoints, options and values. All words are in the script, because starting this
 // program at every key press would be too slow.

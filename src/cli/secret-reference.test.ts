@@ -1,12 +1,12 @@
 // Secrets by reference, from small servers that speak the real formats of Vault, AWS and Google Cloud and refuse what those would refuse.
 import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync, verify } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
+import { temporary } from '../../test/started.ts'
 import { realWorld } from '../kernel/world.ts'
 import { openSecretReferences, referenceProblem } from './secret-reference.ts'
 
@@ -19,13 +19,9 @@ interface Asked {
 type Answer = readonly [status: number, body: unknown]
 
 const servers: Server[] = []
-let folder: string
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'tollgate-secrets-'))
-})
+const folder = temporary('tollgate-secrets-')
 after(async () => {
   for (const server of servers) server.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 async function serve(answer: (asked: Asked) => Answer): Promise<string> {

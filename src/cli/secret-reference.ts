@@ -19,7 +19,7 @@ export interface SecretReferences {
   close(): Promise<void>
 }
 
-interface Place {
+interface SecretPlace {
   readonly kind: Kind
   /** The part between the colon and "#". */
   readonly name: string
@@ -48,7 +48,7 @@ export function referenceProblem(given: string): string | undefined {
   return undefined
 }
 
-function placeIn(given: string): Place | undefined {
+function placeIn(given: string): SecretPlace | undefined {
   const [, kind, rest = ''] = /^([a-z]+):(.*)$/s.exec(given) ?? []
   const known = (Object.keys(SHAPES) as Kind[]).find((one) => one === kind) // its own names
   if (known === undefined) return undefined
@@ -98,7 +98,7 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
 
   // HashiCorp Vault, KV version 2.
 
-  async function askVault(method: 'GET' | 'POST' | 'PATCH', { name }: Place, data?: object) {
+  async function askVault(method: 'GET' | 'POST' | 'PATCH', { name }: SecretPlace, data?: object) {
     const base = needed('VAULT_ADDR', 'the address of Vault.').replace(/(?<!\/)\/+$/, '')
     const namespace = environment('VAULT_NAMESPACE')
     const [mount = '', ...path] = name.split('/')
@@ -114,13 +114,13 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
     })
   }
 
-  async function readVault(place: Place): Promise<unknown> {
+  async function readVault(place: SecretPlace): Promise<unknown> {
     const { status, answer } = await askVault('GET', place)
     if (status !== 200) throw refused('Vault', status, undefined)
     return memberOf(memberOf(answer, 'data'), 'data')
   }
 
-  async function writeVault(place: Place, value: string): Promise<void> {
+  async function writeVault(place: SecretPlace, value: string): Promise<void> {
     const data = { [place.field ?? 'value']: value }
     // A patch keeps the other fields of the secret. A secret that does not exist is created.
     let { status } = await askVault('PATCH', place, data)
@@ -130,7 +130,7 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
 
   // AWS Secrets Manager.
 
-  async function askAws(action: string, place: Place, body: object): Promise<unknown> {
+  async function askAws(action: string, place: SecretPlace, body: object): Promise<unknown> {
     const ofArn = /^arn:aws[\w-]*:secretsmanager:([\w-]+):/.exec(place.name)?.[1]
     const region =
       ofArn ?? environment('AWS_REGION') ?? needed('AWS_DEFAULT_REGION', 'set AWS_REGION, or give the whole ARN.')
@@ -151,13 +151,13 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
     return answer
   }
 
-  async function readAws(place: Place): Promise<unknown> {
+  async function readAws(place: SecretPlace): Promise<unknown> {
     const answer = await askAws('GetSecretValue', place, { SecretId: place.name })
     const binary = memberOf(answer, 'SecretBinary')
     return typeof binary === 'string' ? Buffer.from(binary, 'base64').toString() : memberOf(answer, 'SecretString')
   }
 
-  async function writeAws(place: Place, value: string): Promise<void> {
+  async function writeAws(place: SecretPlace, value: string): Promise<void> {
     try {
       await askAws('PutSecretValue', place, { SecretId: place.name, SecretString: value })
     } catch (error) {
@@ -197,13 +197,13 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
     }
   }
 
-  async function readGcp({ name }: Place): Promise<unknown> {
+  async function readGcp({ name }: SecretPlace): Promise<unknown> {
     const version = name.includes('/versions/') ? name : `${name}/versions/latest`
     const data = memberOf(memberOf(await askGcp('GET', `${version}:access`), 'payload'), 'data')
     return typeof data === 'string' ? Buffer.from(data, 'base64').toString() : undefined
   }
 
-  const READERS: Readonly<Record<Kind, (place: Place) => Promise<unknown>>> = {
+  const READERS: Readonly<Record<Kind, (place: SecretPlace) => Promise<unknown>>> = {
     env: async ({ name }) => needed(name, 'it is referred to as a secret.'),
     file: ({ name }) => readSmall(name),
     vault: readVault,
@@ -211,7 +211,7 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
     gcp: readGcp,
   }
 
-  const WRITERS: Readonly<Record<Kind, (place: Place, value: string) => Promise<unknown>>> = {
+  const WRITERS: Readonly<Record<Kind, (place: SecretPlace, value: string) => Promise<unknown>>> = {
     env: async () => {
       throw new CliError('nothing can be written to a variable of the environment; give file:, vault:, aws: or gcp:.')
     },

@@ -1,21 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
-import { type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { startOperatorServer } from '../../test/operator-server.ts'
+import { started, temporary } from '../../test/started.ts'
 
-let server: OperatorServer
-let folder = ''
-before(async () => {
-  server = await startOperatorServer()
-  folder = await mkdtemp(join(tmpdir(), 'tollgate-cli-'))
-})
-after(async () => {
-  await server.close()
-  await rm(folder, { recursive: true })
-})
+const server = started(startOperatorServer)
+const folder = temporary('tollgate-cli-')
 
 const { run, json } = commandLineOf(() => server)
 
@@ -37,15 +29,16 @@ test('sign-up and branding are shown and changed from the command line', async (
     '5',
     ...terms,
   ])
-  assert.match(set.out, /invitation.*Blocked domains +2.*Starting credits +5.*Terms +1 https:/s, set.err)
+  assert.match(set.out, /invitation.*Blocked domains +2.*Starting credits +5.*Terms +version 1, url https:/s, set.err)
   assert.match((await run(['sign-up', 'invite', 'new@example.com'])).out, /\/console\/sign-up#token=/)
-  const [{ id }] = (await json<{ items: [{ id: string }] }>(['sign-up', 'invites'])).items
+  const [{ id }] = await json<[{ id: string }]>(['sign-up', 'invites'])
   assert.match((await run(['sign-up', 'withdraw', id])).out, /does not work any more/)
   assert.match((await run(['sign-up', 'change', '--blocked', 'none', '--mode', 'off'])).out, /Blocked domains +0/)
-  const named = await run(['branding', 'change', '--name', 'Acme', '--color', '#7a1fa2', '--sender', 'a@b.example'])
-  assert.match(named.out, /Name +Acme.*#7a1fa2.*Acme <a@b\.example>/s, named.err)
+  const sender = ['--sender', 'a@b.example', '--sender-name', 'Acme']
+  const named = await run(['branding', 'change', '--name', 'Acme', '--color', '#7a1fa2', ...sender])
+  assert.match(named.out, /Name +Acme.*#7a1fa2.*name Acme, address a@b\.example/s, named.err)
   const logo = join(folder, 'logo.png')
   await writeFile(logo, 'no picture')
-  assert.match((await run(['branding', 'change', '--logo', logo])).err, /PNG or JPEG/)
-  assert.match((await run(['branding', 'change', '--color', 'none', '--name', 'Tollgate'])).out, /Colour +–/)
+  assert.match((await run(['branding', 'logo', logo])).err, /PNG or JPEG/)
+  assert.match((await run(['branding', 'change', '--color', 'none', '--name', 'Tollgate'])).out, /Color +none/)
 })

@@ -1,7 +1,7 @@
 // Rows as a table for people; with --json the same rows are for programs.
 
 import type { Page } from '../kernel/view.ts'
-import { CliError, flag, type Invocation, type Option, type Told, takes, text } from './command.ts'
+import { CliError, type Invocation, type Option, type Told, takes, text } from './command.ts'
 
 type Cell = string | number | boolean | null | undefined
 
@@ -82,33 +82,22 @@ export const PAGE_OPTIONS: Readonly<Record<string, Option>> = {
   limit: takes('n', 'Maximum number of rows; 50 by default.'),
 }
 
-/** Rows of the account, or of its test account. */
-export const TEST_OPTION: Readonly<Record<string, Option>> = {
-  test: flag('Those of its test keys instead.'),
-}
-
-export function testOf(call: Invocation): string | undefined {
-  return call.values.test === true ? 'true' : undefined
-}
-
-export type Filter = Readonly<Record<string, string | undefined>>
+type Filter = Readonly<Record<string, string | undefined>>
 
 const PAGE_ROWS_MAX = 200
 
-export interface Listing<Row> {
+interface Listing<Row> {
   readonly filter?: Filter
   /** Or a function that makes them from the rows, if names must be requested. */
   readonly columns: Columns<Row> | ((rows: readonly Row[]) => Promise<Columns<Row>>)
   /** The text if there are no rows. */
   readonly empty: string
-  /** A summary of the rows. */
-  readonly sum?: (rows: readonly Row[]) => string
 }
 
 export async function listPages<Row extends object>(
   call: Invocation,
   path: string,
-  { filter = {}, columns, empty, sum }: Listing<Row>,
+  { filter = {}, columns, empty }: Listing<Row>,
 ): Promise<Told> {
   const most = Number(text(call, 'limit') ?? '50')
   if (!Number.isInteger(most) || most < 1) throw new CliError('--limit takes a whole number of 1 or more.', 2)
@@ -121,8 +110,7 @@ export async function listPages<Row extends object>(
     if (page.next === null) break
     cursor = page.next
   }
-  const told = list(rows, typeof columns === 'function' ? await columns(rows) : columns, empty)
-  return sum && rows.length > 0 ? { ...told, words: `${told.words}\n\n${sum(rows)}` } : told
+  return list(rows, typeof columns === 'function' ? await columns(rows) : columns, empty)
 }
 
 export function query(values: Filter): string {

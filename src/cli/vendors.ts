@@ -11,7 +11,7 @@ import { parseCredits } from '../kernel/credits.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { Page } from '../kernel/view.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
-import type { ByokKeyStored, ByokKeyView, CredentialView, VendorCredentialView, VendorView } from '../operator/views.ts'
+import type { VendorCredentialView } from '../operator/views.ts'
 import type { VendorTest } from '../routing/views.ts'
 import {
   at,
@@ -35,8 +35,6 @@ function testInWords({ steps, message, ok }: VendorTest): string {
   )
   return ok ? lines.join('\n') : [...lines, `Not working: ${message}`].join('\n')
 }
-
-const NO_VENDORS = 'No vendors yet. Connect one with: tollgate connect <preset>; tollgate presets lists them.'
 
 const CREDENTIAL_COLUMNS: Columns<VendorCredentialView> = {
   CREDENTIAL: 'name',
@@ -73,54 +71,12 @@ const SHARED_OPTION: Readonly<Record<string, Option>> = {
 
 export const VENDOR_COMMANDS: readonly Command[] = [
   {
-    name: 'vendors list',
-    summary: 'Lists vendors with their credentials and health.',
-    async run(call) {
-      const { items } = await call.api.call<Page<VendorView>>('GET', '/vendors')
-      const columns: Columns<VendorView> = {
-        VENDOR: 'name',
-        ADDRESS: (row) => (row.simulated ? 'simulated' : row.baseUrl),
-        CREDENTIAL: ({ credential: { name, source } }) => (name === null ? 'none needed' : `${name}: ${source}`),
-        BREAKER: 'breaker',
-        PROBE: ({ probe }) =>
-          probe === null ? 'off' : probe.state === 'rejected' ? 'credential rejected' : probe.state,
-        SINCE: ({ since, probe }) => since ?? probe?.since ?? '',
-        WHY: ({ reason, probe }) => reason ?? (probe && probe.state !== 'answering' ? probe.message : ''),
-        CALLS: 'requests',
-        ERRORS: 'errors',
-        'P50 MS': 'latencyMsP50',
-        'LAST ERROR': 'lastError',
-      }
-      return list(items, columns, NO_VENDORS)
-    },
-  },
-  {
     name: 'vendors test',
     summary: 'Tests a vendor: lists its models and makes the smallest real call.',
     args: ['vendor'],
     async run(call) {
       const answer = await call.api.call<VendorTest>('POST', at`/vendors/${call.args[0]}/test`)
       return { answer, words: testInWords(answer), failed: !answer.ok }
-    },
-  },
-  {
-    name: 'vendors credential',
-    summary: 'Stores a vendor’s credential, encrypted. Reads it from standard input.',
-    args: ['vendor'],
-    about: 'It cannot be an argument, because arguments end up in the shell history.',
-    options: SHARED_OPTION,
-    async run(call) {
-      const value = (await call.input()).trim()
-      if (!value)
-        throw new CliError(
-          'Give the credential on standard input, for example: tollgate vendors credential NAME < file',
-          2,
-        )
-      const stored = call.api.call<CredentialView>('PUT', at`/vendors/${call.args[0]}/credential`, {
-        value,
-        ...(call.values.shared ? { shared: true } : {}),
-      })
-      return told(stored, ({ name }) => `Stored as ${name}.`)
     },
   },
   {
@@ -176,16 +132,6 @@ export const VENDOR_COMMANDS: readonly Command[] = [
       const force = call.values.force ? '?force=true' : ''
       return told(call.api.call<Applied>('DELETE', path + force), isInForce)
     },
-  },
-  {
-    name: 'vendors forget',
-    summary: 'Removes a stored credential.',
-    args: ['vendor'],
-    run: (call) =>
-      told(
-        call.api.call<CredentialView>('DELETE', at`/vendors/${call.args[0]}/credential`),
-        ({ name }) => `${name} is no longer stored.`,
-      ),
   },
 ]
 
@@ -433,75 +379,3 @@ function given(call: Invocation, option: string, as: string): Record<string, str
   const value = text(call, option)
   return value === undefined ? {} : { [as]: value }
 }
-
-function feeInWords(fee: ByokKeyView['fee']): string {
-  if (fee === null) return 'by model'
-  const share = fee.share === undefined ? undefined : `${fee.share} of the price`
-  const call = fee.call === undefined ? undefined : `${fee.call} a call`
-  return [call, share].filter((part) => part !== undefined).join(' + ')
-}
-
-function inWords(items: readonly ByokKeyView[]): string {
-  if (items.length === 0)
-    return 'No vendor of the catalog accepts BYOK keys. A vendor or model does with "byokFee" in its entry.'
-  return table([...items], {
-    VENDOR: 'vendor',
-    KEY: ({ stored, last4 }) => (stored ? `stored${last4 === null ? '' : ` …${last4}`}` : 'none'),
-    FALLBACK: ({ stored, fallback }) => (stored ? (fallback ? 'yes' : 'no') : ''),
-    FEE: ({ fee, allowed }) => (allowed ? feeInWords(fee) : 'no longer accepted'),
-    MODELS: ({ products }) => products.map(({ uid }) => uid).join(', '),
-  })
-}
-
-export const BYOK_COMMANDS: readonly Command[] = [
-  {
-    name: 'byok-keys list',
-    summary: 'Lists the vendors for which an account may bring a key (BYOK), and its keys.',
-    args: ['account'],
-    async run(call) {
-      const { items } = await call.api.call<Page<ByokKeyView>>('GET', at`/accounts/${call.args[0]}/byok-keys`)
-      return { answer: items, words: inWords(items) }
-    },
-  },
-  {
-    name: 'byok-keys set',
-    summary: 'Tests an account’s BYOK key at a vendor and stores it, encrypted; or changes the fallback.',
-    args: ['account', 'vendor'],
-    about:
-      'Calls of the account then use it and cost the fee of the catalog instead of the price. The key is read from standard input with --key-stdin, because arguments end up in the history of the shell.',
-    options: {
-      'key-stdin': flag('Reads the key from standard input'),
-      fallback: takes(
-        'yes|no',
-        'Whether calls may use the gateway’s credential, at the full price, if the key fails; no by default',
-      ),
-    },
-    async run(call) {
-      const value = call.values['key-stdin'] ? (await call.input()).trim() : undefined
-      const fallback = text(call, 'fallback')
-      if (fallback !== undefined && fallback !== 'yes' && fallback !== 'no')
-        throw new CliError('--fallback is yes or no.', 2)
-      if (!value && fallback === undefined) throw new CliError('Give --key-stdin, --fallback or both.', 2)
-      const stored = await call.api.call<ByokKeyStored>(
-        'PUT',
-        at`/accounts/${call.args[0]}/byok-keys/${call.args[1]}`,
-        {
-          ...(value ? { value } : {}),
-          ...(fallback === undefined ? {} : { fallback: fallback === 'yes' }),
-        },
-      )
-      const said = stored.test ? `${stored.test.message}\n` : ''
-      return { answer: stored, words: `${said}${inWords(stored.items.filter((one) => one.stored))}` }
-    },
-  },
-  {
-    name: 'byok-keys remove',
-    summary: 'Removes an account’s BYOK key at a vendor: its calls cost the price again.',
-    args: ['account', 'vendor'],
-    run: (call) =>
-      told(
-        call.api.call<Page<ByokKeyView>>('DELETE', at`/accounts/${call.args[0]}/byok-keys/${call.args[1]}`),
-        () => 'It is no longer stored.',
-      ),
-  },
-]

@@ -1,11 +1,15 @@
-// The audit trail: who did what, from where. Rows are append-only, and each has a hash over the one before it.
+// The audit trail: who did what, from where. Rows are append-only, and each has a hash over the one before it. The head of the chain (how many rows, the last
+// hash) is sealed outside the table with a key that is not in the database, so that a cut or recomputed chain shows.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { withoutCredentials } from '../kernel/redact.ts'
+import { sign } from '../kernel/secret.ts'
 import { count, type Page, type Paging, time } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
 import { type AuditAction, auditSentence, changeSentences, type EVENTS } from './audit-sentence.ts'
+import { type AuditedRow, type KeptRows, keepRows } from './audited-rows.ts'
 import { beforeCommit, type Database, type Queryable, statement } from './database.ts'
+import { putSetting, readSetting } from './setting.ts'
 
 /** The actor of an audited action. */
 export interface By {
@@ -23,6 +27,8 @@ interface AuditedAction {
   readonly object: string
   /** Details for operators. Secrets never go in here. */
   readonly detail?: Readonly<Record<string, unknown>> | undefined
+  /** The rows that the action changed and that decide money. The lot of `detail.transfer` is one of them by itself. */
+  readonly rows?: readonly AuditedRow[] | undefined
 }
 
 /** The fields that the action may have changed, as they were and as they are; only those that differ are stored. Secrets never go in here. */
@@ -35,8 +41,10 @@ interface AuditChange {
 type AuditEntry = AuditedAction &
   (
     | ({ readonly action: keyof typeof EVENTS } & Partial<AuditChange>)
-    | ({ readonly action: Exclude<AuditAction, keyof typeof EVENTS> } & AuditChange)
+    | ({ readonly action: ChangeAction } & AuditChange)
   )
+
+export type ChangeAction = Exclude<AuditAction, keyof typeof EVENTS>
 
 interface AuditFilter {
   readonly actor?: string | undefined
@@ -54,8 +62,10 @@ export interface Audit {
   list(paging: Paging & AuditFilter): Promise<Page<AuditView>>
   /** The rows after one, in the order of the chain, as they are exported. */
   lines(after: string, limit: number): Promise<AuditLine[]>
-  /** Verifies the whole chain, and passes its rows to `seen` on the way. */
+  /** Verifies the whole chain and its sealed head, and passes its rows to `seen` on the way. */
   verify(seen?: (rows: readonly AuditRow[]) => Promise<void>): Promise<AuditCheck>
+  /** The same, only from the row on at which the last whole verification ended. */
+  verifyNew(): Promise<AuditCheck>
 }
 
 /** An exported row: its detail as it is hashed, and the hashes by which a receiver verifies the chain. */
@@ -83,6 +93,24 @@ const WALK = statement('audit_walk', `select ${COLUMNS} from audit where id > $1
 const AFTER = statement('audit_after', `select ${COLUMNS} from audit where id > $1 order by id limit $2`)
 const BEFORE = statement('audit_before', 'select hash from audit where id <= $1 order by id desc limit 1')
 
+/** Rows that a tool without the gateway's secret has written: the move of an account to another database. */
+const UNSEALED = ['account.move', 'account.arrive']
+const SINCE = statement(
+  'audit_since',
+  'select count(*)::int as count, coalesce(bool_and(action = any($3)), true) as unsealed from audit where id > $1 and id < $2',
+)
+const ACCOUNTS = statement('audit_accounts', 'select 1 from account limit 1')
+
+type SealName = 'audit_head' | 'audit_checkpoint'
+
+/** The place of a row in the chain. */
+interface ChainPlace {
+  readonly count: number
+  readonly id: string
+  /** Hexadecimal. */
+  readonly hash: string
+}
+
 interface StoredRow {
   id: string
   at: Date
@@ -97,8 +125,84 @@ interface StoredRow {
 
 const START = Buffer.alloc(32)
 
-export function createAudit(options: { database: Database; world: World }): Audit {
-  const { database, world } = options
+/** Without a key (tools beside the gateway), the head is neither sealed nor checked. */
+export function createAudit(options: { database: Database; world: World; key?: Buffer }): Audit {
+  const { database, world, key } = options
+  /** The newest row that this process verified. The sealed head does not tell of an older state of both that was put back. */
+  let verified: ChainPlace | undefined
+
+  const isThere = async ({ id, hash }: ChainPlace) =>
+    (await database.query<{ hash: Buffer }>(BEFORE, [id]))[0]?.hash.toString('hex') === hash
+
+  const textOf = (name: SealName, { count, id, hash }: ChainPlace) => `${name} ${count} ${id} ${hash}`
+
+  /** Undefined: there is none; null: it was not made with our key. */
+  async function readSeal(on: Queryable, name: SealName): Promise<ChainPlace | null | undefined> {
+    const sealed = await readSetting(on, name)
+    if (sealed === undefined || !key) return undefined
+    const [count = '', id = '', hash = '', mac = ''] = sealed.split(' ')
+    const place = { count: Number(count), id, hash }
+    return sign(key, textOf(name, place)).toString('hex') === mac ? place : null
+  }
+
+  async function seal(on: Queryable, name: SealName, place: ChainPlace): Promise<void> {
+    if (!key) return
+    const mac = sign(key, textOf(name, place)).toString('hex')
+    await putSetting(on, name, `${place.count} ${place.id} ${place.hash} ${mac}`)
+  }
+
+  /** With the lock of the chain. A head that does not fit the rows stays as it is, so that verifying finds it. */
+  async function advance(tx: Queryable, row: { id: string; hash: Buffer }): Promise<void> {
+    const head = key && (await readSeal(tx, 'audit_head'))
+    if (!key || head === null) return
+    const values = [head?.id ?? '', row.id, UNSEALED]
+    const [since] = await tx.query<{ count: number; unsealed: boolean }>(SINCE, values)
+    if (!since?.unsealed) return
+    const count = (head?.count ?? 0) + since.count + 1
+    await seal(tx, 'audit_head', { count, id: row.id, hash: row.hash.toString('hex') })
+  }
+
+  async function walk(from: ChainPlace | undefined, seen?: (rows: readonly AuditRow[]) => Promise<void>) {
+    const problems: string[] = []
+    const head = await readSeal(database, 'audit_head')
+    let place = from ?? { count: 0, id: '', hash: START.toString('hex') }
+    const isHead = () => head?.id === place.id && head.hash === place.hash && head.count === place.count
+    let isHeadFound = head === undefined || isHead()
+    let checked = 0
+    for (const one of [from, verified])
+      if (one && !(await isThere(one)))
+        problems.push(`Audit row ${one.id} was changed or removed since it was verified.`)
+    const beyond: StoredRow[] = []
+    for (;;) {
+      const rows = await database.query<StoredRow>(WALK, [place.id])
+      for (const row of rows) {
+        const hash = hashOf(Buffer.from(place.hash, 'hex'), row)
+        if (!hash.equals(row.hash) || row.at.getTime() !== timeOfId(row.id))
+          problems.push(`Audit row ${row.id} was changed, or one before it was changed or removed.`)
+        place = { count: place.count + 1, id: row.id, hash: row.hash.toString('hex') }
+        isHeadFound ||= isHead()
+        if (key && row.id > (head?.id ?? '') && !UNSEALED.includes(row.action)) beyond.push(row)
+      }
+      checked += rows.length
+      await seen?.(rows)
+      if (rows.length === 0 || problems.length > 0) break
+    }
+    if (problems.length === 0) {
+      // Rows that were written meanwhile are sealed by now.
+      const sealed = (await readSeal(database, 'audit_head'))?.id ?? ''
+      if (!isHeadFound)
+        problems.push(
+          'The audit log does not end as its sealed head says: rows were removed, all hashes were computed anew, or TOLLGATE_SECRET is another one.',
+        )
+      else if (beyond.some(({ id }) => id > sealed))
+        problems.push('The last audit rows were not written by this gateway.')
+      if (key && checked === 0 && !from && (await database.query(ACCOUNTS)).length > 0)
+        problems.push('The audit log is empty, although there are accounts.')
+    }
+    if (problems.length === 0 && place.count > 0) verified = place
+    return { place, result: { ok: problems.length === 0, checked, problems } }
+  }
+
   return {
     async write(tx, by, entry) {
       beforeCommit(tx, async () => {
@@ -111,7 +215,7 @@ export function createAudit(options: { database: Database; world: World }): Audi
           object: entry.object,
           ip: by.ip,
           request_id: by.requestId,
-          detail: detailOf(by, entry),
+          detail: { ...detailOf(by, entry), ...(await rowsOf(tx, entry)) },
         }
         const hash = hashOf(last?.hash ?? START, row)
         await tx.query(INSERT, [
@@ -125,6 +229,7 @@ export function createAudit(options: { database: Database; world: World }): Audi
           JSON.stringify(row.detail),
           hash,
         ])
+        await advance(tx, { id: row.id, hash })
       })
     },
     async list({ cursor, limit, actor, action, object, token, from, to }) {
@@ -151,26 +256,22 @@ export function createAudit(options: { database: Database; world: World }): Audi
       })
     },
     async verify(seen) {
-      const problems: string[] = []
-      let checked = 0
-      let previous: Buffer = START
-      let cursor = ''
-      for (;;) {
-        const rows = await database.query<StoredRow>(WALK, [cursor])
-        for (const row of rows) {
-          if (!hashOf(previous, row).equals(row.hash))
-            problems.push(`Audit row ${row.id} was changed, or one before it was changed or removed.`)
-          previous = row.hash
-        }
-        checked += rows.length
-        await seen?.(rows)
-        const last = rows.at(-1)
-        if (!last || problems.length > 0) break
-        cursor = last.id
-      }
-      return { ok: problems.length === 0, checked, problems }
+      const { place, result } = await walk(undefined, seen)
+      if (result.ok && place.count > 0) await seal(database, 'audit_checkpoint', place)
+      return result
+    },
+    async verifyNew() {
+      const { result } = await walk((await readSeal(database, 'audit_checkpoint')) ?? undefined)
+      return result
     },
   }
+}
+
+async function rowsOf(tx: Queryable, { object, detail, rows = [] }: AuditEntry): Promise<{ rows?: KeptRows }> {
+  const kept = await keepRows(tx, rows)
+  const lot = typeof detail?.transfer === 'string' ? await keepRows(tx, [['lot', object, detail.transfer]]) : {}
+  const all = { ...kept, ...Object.fromEntries(Object.entries(lot).filter(([, row]) => row !== null)) }
+  return Object.keys(all).length === 0 ? {} : { rows: all }
 }
 
 /** What is stored and hashed beside the columns. */
@@ -280,4 +381,4 @@ export const auditView = z.object({
 export type AuditView = z.infer<typeof auditView>
 
 export const auditCheck = z.object({ ok: z.boolean(), checked: count, problems: z.array(z.string()) })
-export type AuditCheck = z.infer<typeof auditCheck>
+type AuditCheck = z.infer<typeof auditCheck>

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../test/database.ts'
-import { realWorld } from '../kernel/world.ts'
+import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
+import { maintainUsage } from '../ledger/retention.ts'
 import { readBackup, writeBackup } from './backup.ts'
 import { openDatabase } from './database.ts'
 
@@ -47,5 +51,55 @@ test('a backup restores every row, and refuses what is damaged, incomplete or in
     await target.close()
     await from.drop()
     await to.drop()
+  }
+})
+
+test('a restore keeps partitions and references, and brings an older backup to this version', async (t) => {
+  const from = await freshDatabase()
+  const to = await emptyDatabase()
+  const source = openDatabase({ connection: from.connection })
+  const target = openDatabase({ connection: to.connection })
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-migrations-'))
+  t.after(async () => {
+    await source.close()
+    await target.close()
+    await from.drop()
+    await to.drop()
+    await rm(folder, { recursive: true })
+  })
+  const run = (on: typeof source, text: string) => on.query<Record<string, unknown>>({ text })
+  await maintainUsage(source, realWorld, { usageMonths: 24, tries: 5 })
+  await run(source, `insert into account (id, name) values ('acc', 'acc')`)
+  await run(source, `insert into person (id, email) values ('usr', 'a@example.com')`)
+  await run(source, `insert into membership (account_id, person_id, role) values ('acc', 'usr', 'owner')`)
+  await run(
+    source,
+    `insert into access_token (id, digest, account_id, name, last4, scopes, made_by) values ('t', '\\x00', 'acc', 't', 'last', '{*}', 'usr')`,
+  )
+  await run(
+    source,
+    `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
+     values ('acc', '${newId(realWorld)}', 'k', 'm', 'chat', 'settled', 200, 0, 0, 1, '[]')`,
+  )
+  const file = await collect((out) => writeBackup(source, out))
+  await cp(join(import.meta.dirname, 'migrations'), folder, { recursive: true })
+  await writeFile(join(folder, '0002_zone.sql'), `alter table usage add column zone text not null default 'here';`)
+  await readBackup(target, Readable.from([file]), folder)
+  const places = 'select tableoid::regclass::text as place, count(*)::int as rows from usage group by 1'
+  assert.deepEqual(await run(target, places), await run(source, places))
+  assert.notEqual((await run(target, places))[0]?.place, 'usage_rest')
+  assert.deepEqual(await run(target, 'select zone from usage'), [{ zone: 'here' }])
+  const references = `select count(*)::int as some from pg_constraint where contype = 'f'`
+  assert.deepEqual(await run(target, references), await run(source, references))
+  await assert.rejects(run(target, `delete from account where id = 'acc'`), /foreign key/)
+  // Of a version that this one does not know.
+  const newer = await collect((out) => writeBackup(target, out))
+  const other = await emptyDatabase()
+  const third = openDatabase({ connection: other.connection })
+  try {
+    await assert.rejects(readBackup(third, Readable.from([newer])), /of migration 2, and this version knows only 1/)
+  } finally {
+    await third.close()
+    await other.drop()
   }
 })

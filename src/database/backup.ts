@@ -5,15 +5,12 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
 import { type Database, PATIENT, type Queryable } from './database.ts'
-import { listMigrations, migrate } from './migrate.ts'
+import { listMigrations, migrate, migrateTo } from './migrate.ts'
+import { CHANGE_MS_MAX } from './prune.ts'
+import { TABLES } from './tables.ts'
 
-const FORMAT = 1
+const FORMAT = 2
 const ROWS_PER_LINE = 500
-/**
- * Not backed up: tables that describe this installation at this moment, and recordings of callers' content, which must be gone once they are
- * deleted.
- */
-const LEFT_OUT = new Set(['migration', 'gateway_instance', 'recording'])
 
 interface BackupFacts {
   readonly at: string
@@ -21,15 +18,34 @@ interface BackupFacts {
   readonly rows: Readonly<Record<string, number>>
 }
 
+interface Partition {
+  readonly name: string
+  readonly parent: string
+  readonly bound: string
+}
+
+interface Head {
+  readonly at: string
+  readonly migration: number
+  readonly partitions: readonly Partition[]
+}
+
+/** Those that the schema does not make: of months. */
+const PARTITIONS = {
+  text: `select c.relname as name, p.relname as parent, pg_get_expr(c.relpartbound, c.oid) as bound from pg_class c
+    join pg_inherits i on i.inhrelid = c.oid join pg_class p on p.oid = i.inhparent
+    where c.relispartition and c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT' order by 1`,
+}
+
 // A partitioned table is read and written through its parent.
-const TABLES = {
+const STORED = {
   text: `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = current_schema() and c.relkind in ('r', 'p') and not c.relispartition order by c.relname`,
 }
 
 async function listTables(tx: Queryable): Promise<string[]> {
-  const rows = await tx.query<{ name: string }>(TABLES)
-  return rows.map(({ name }) => name).filter((name) => !LEFT_OUT.has(name))
+  const rows = await tx.query<{ name: string }>(STORED)
+  return rows.map(({ name }) => name).filter((name) => name !== 'migration' && !TABLES[name]?.notBackedUp)
 }
 
 export async function writeBackup(database: Database, out: Writable): Promise<BackupFacts> {
@@ -41,7 +57,8 @@ export async function writeBackup(database: Database, out: Writable): Promise<Ba
         const [now] = await tx.query<{ at: Date; migration: number }>({
           text: 'select now() as at, max(number) as migration from migration',
         })
-        const head = { tollgate: FORMAT, at: now!.at.toISOString(), migration: now!.migration }
+        const partitions = await tx.query<Partition>(PARTITIONS)
+        const head = { tollgate: FORMAT, at: now!.at.toISOString(), migration: now!.migration, partitions }
         yield `${JSON.stringify(head)}\n`
         const rows: Record<string, number> = {}
         for (const table of await listTables(tx)) {
@@ -69,58 +86,91 @@ export async function writeBackup(database: Database, out: Writable): Promise<Ba
   return facts.value!
 }
 
-/** All or nothing: an incomplete file, another version or a database in use changes nothing. */
-export async function readBackup(database: Database, source: Readable): Promise<BackupFacts> {
-  await migrate(database)
-  const latest = (await listMigrations()).at(-1)?.number ?? 0
-  return database.transaction(async (tx) => {
-    const tables = new Set(await listTables(tx))
-    for (const table of tables) {
-      const [used] = await tx.query<{ some: boolean }>({
-        text: `select exists (select 1 from ${pg.escapeIdentifier(table)}) as some`,
-      })
-      if (used?.some)
-        throw new Error(`This database is in use: its table "${table}" has rows. Restore into an empty one.`)
-    }
-    const rows: Record<string, number> = {}
-    let head: { at: string; migration: number } | undefined
-    let end: { rows: Record<string, number> } | undefined
-    for await (const line of linesOf(unpacked(source))) {
-      if (!head) {
-        head = readHead(line, latest)
-        continue
-      }
-      if (line.startsWith('{"end"')) {
-        end = JSON.parse(line) as typeof end
-        continue
-      }
-      const table = /^\{"table":"([a-z_]+)"/.exec(line)?.[1] ?? ''
-      if (!tables.has(table)) throw new Error(`The backup has a table "${table}" that this version does not know.`)
-      const name = pg.escapeIdentifier(table)
-      const columns = await columnsOf(tx, table)
-      const put = `insert into ${name} (${columns}) select ${columns} from jsonb_populate_recordset(null::${name}, ($1::jsonb) -> 'rows') returning 1`
-      const [written] = await tx.query<{ count: bigint }>(
-        { text: `with put as (${put}) select count(*) as count from put` },
-        [line],
-      )
-      rows[table] = (rows[table] ?? 0) + Number(written!.count)
-    }
-    if (!head || !end) throw new Error('The backup is incomplete: its end is missing.')
-    for (const [table, count] of Object.entries(end.rows))
-      if ((rows[table] ?? 0) !== count)
-        throw new Error(`The backup is damaged: ${table} has ${rows[table] ?? 0} rows instead of ${count}.`)
-    return { ...head, rows: end.rows }
+/**
+ * All or nothing: an incomplete file, a newer version or a database in use changes nothing. The rows go into tables of their own time, in the partitions in which
+ * they were; then the migrations since then are applied.
+ */
+export async function readBackup(database: Database, source: Readable, folder?: string): Promise<BackupFacts> {
+  await requireEmpty(database)
+  const latest = (await listMigrations(folder)).at(-1)?.number ?? 0
+  const lines = linesOf(unpacked(source))
+  const first = await lines.next()
+  if (first.done) throw new Error('The backup is incomplete: its end is missing.')
+  const { partitions, ...head } = readHead(first.value, latest)
+  await migrateTo(database, { until: head.migration, ...(folder === undefined ? {} : { folder }) })
+  const rows = await database.transaction(async (tx) => {
+    for (const { name, parent, bound } of partitions) await makePartition(tx, { name, parent, bound })
+    return withoutReferences(tx, () => readRows(tx, lines))
   }, PATIENT)
+  await migrate(database, folder)
+  return { ...head, rows }
 }
 
-function readHead(line: string, latest: number): { at: string; migration: number } {
-  const head = JSON.parse(line) as { tollgate?: number; at: string; migration: number }
-  if (head.tollgate !== FORMAT) throw new Error('This is not a backup of Tollgate, or one of a newer format.')
-  if (head.migration !== latest)
-    throw new Error(
-      `The backup is of migration ${head.migration}, this version is at ${latest}. Restore with the version that wrote it, then upgrade.`,
+async function requireEmpty(on: Queryable): Promise<void> {
+  for (const table of await listTables(on)) {
+    const [used] = await on.query<{ some: boolean }>({
+      text: `select exists (select 1 from ${pg.escapeIdentifier(table)}) as some`,
+    })
+    if (used?.some)
+      throw new Error(`This database is in use: its table "${table}" has rows. Restore into an empty one.`)
+  }
+}
+
+/** A row may come before the one that it refers to, so references are checked when all rows are there. */
+async function withoutReferences<T>(tx: Queryable, run: () => Promise<T>): Promise<T> {
+  const references = await tx.query<{ table: string; name: string; definition: string }>({
+    text: `select conrelid::regclass::text as table, quote_ident(conname) as name, pg_get_constraintdef(oid) as definition from pg_constraint
+      where contype = 'f' and conparentid = 0 and connamespace = current_schema()::regnamespace`,
+  })
+  for (const { table, name } of references) await tx.query({ text: `alter table ${table} drop constraint ${name}` })
+  const result = await run()
+  for (const { table, name, definition } of references)
+    await tx.query({ text: `alter table ${table} add constraint ${name} ${definition}`, withinMs: CHANGE_MS_MAX })
+  return result
+}
+
+async function makePartition(tx: Queryable, { name, parent, bound }: Partition): Promise<void> {
+  const bounds = /^FOR VALUES FROM \((?:'[^'\\]*'|M(?:IN|AX)VALUE)\) TO \((?:'[^'\\]*'|M(?:IN|AX)VALUE)\)$/
+  if (!/^[a-z0-9_]+$/.test(name + parent) || !bounds.test(bound))
+    throw new Error(`The backup is damaged: it has a partition ${name} of ${parent} ${bound}.`)
+  await tx.query({ text: `create table if not exists ${name} partition of ${parent} ${bound}` })
+}
+
+async function readRows(tx: Queryable, lines: AsyncGenerator<string>): Promise<Record<string, number>> {
+  const tables = new Set(await listTables(tx))
+  const rows: Record<string, number> = {}
+  let end: { rows: Record<string, number> } | undefined
+  for await (const line of lines) {
+    if (line.startsWith('{"end"')) {
+      end = JSON.parse(line) as typeof end
+      continue
+    }
+    const table = /^\{"table":"([a-z_]+)"/.exec(line)?.[1] ?? ''
+    if (!tables.has(table)) throw new Error(`The backup has a table "${table}" that this version does not know.`)
+    const name = pg.escapeIdentifier(table)
+    const columns = await columnsOf(tx, table)
+    const put = `insert into ${name} (${columns}) select ${columns} from jsonb_populate_recordset(null::${name}, ($1::jsonb) -> 'rows') returning 1`
+    const [written] = await tx.query<{ count: bigint }>(
+      { text: `with put as (${put}) select count(*) as count from put` },
+      [line],
     )
-  return { at: head.at, migration: head.migration }
+    rows[table] = (rows[table] ?? 0) + Number(written!.count)
+  }
+  if (!end) throw new Error('The backup is incomplete: its end is missing.')
+  for (const [table, count] of Object.entries(end.rows))
+    if ((rows[table] ?? 0) !== count)
+      throw new Error(`The backup is damaged: ${table} has ${rows[table] ?? 0} rows instead of ${count}.`)
+  return end.rows
+}
+
+function readHead(line: string, latest: number): Head {
+  const head = JSON.parse(line) as Head & { tollgate?: number }
+  if (head.tollgate !== FORMAT) throw new Error('This is not a backup of Tollgate, or one of another format.')
+  if (head.migration > latest)
+    throw new Error(
+      `The backup is of migration ${head.migration}, and this version knows only ${latest}. Restore it with the version that wrote it, or a newer one.`,
+    )
+  return { at: head.at, migration: head.migration, partitions: head.partitions }
 }
 
 /** The table's columns, without generated ones. */

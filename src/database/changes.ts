@@ -1,5 +1,6 @@
 // How a process learns what another one changed: it polls a few counters once a second. Unlike notifications this works through every pooler,
 // and a process that could not poll knows that it may be behind.
+import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
 
@@ -21,35 +22,64 @@ export interface Changes {
   notice(topic: Topic): Promise<void>
   /** Milliseconds since the counters were last known to be current. */
   ageMs(): number
+  /** Changes that could not be read, by topic; each is tried again with every poll, and does not keep the other topics waiting. */
+  failures(): ReadonlyMap<string, number>
+  /** Whether some change could not be read for a minute: what this process knows is too old to serve with. */
+  isStuck(): boolean
   start(): Promise<void>
   stop(): void
 }
 
 const ASK_EVERY_MS = 1_000
+const STUCK_MS = 60_000
 const ASK = statement('changes', 'select topic, version from cache_version', SHORT_MS)
 const BUMP = statement(
   'bump',
   'insert into cache_version (topic) values ($1) on conflict (topic) do update set version = cache_version.version + 1',
 )
 
-export function createChanges(database: Database, world: World): Changes {
+export function createChanges(database: Database, world: World, log?: Log): Changes {
   const watchers = new Map<Topic, Array<() => Promise<void> | void>>()
   const seen = new Map<string, bigint>()
+  const failures = new Map<string, number>()
+  /** Since when a topic could not be read. */
+  const failingSinceMs = new Map<string, number>()
   let lastMs = Number.NEGATIVE_INFINITY
   let cancel: (() => void) | undefined
   let stopped = false
 
+  /** All watchers are told, also when one fails. */
   async function tell(topic: Topic): Promise<void> {
-    for (const changed of watchers.get(topic) ?? []) await changed()
+    const failed: unknown[] = []
+    for (const changed of watchers.get(topic) ?? []) {
+      try {
+        await changed()
+      } catch (error) {
+        failed.push(error)
+      }
+    }
+    if (failed.length > 0) throw failed[0]
+  }
+
+  async function read(topic: Topic, version: bigint): Promise<void> {
+    try {
+      await tell(topic)
+      seen.set(topic, version)
+      if (failingSinceMs.delete(topic)) log?.info({ topic }, 'a change is read that could not be read before')
+    } catch (error) {
+      failures.set(topic, (failures.get(topic) ?? 0) + 1)
+      // Said once, and then counted: it is tried again every second.
+      if (!failingSinceMs.has(topic)) log?.error({ topic, error }, 'a change could not be read')
+      failingSinceMs.set(topic, failingSinceMs.get(topic) ?? world.elapsedMs())
+    }
   }
 
   async function ask(first: boolean): Promise<void> {
     const askedMs = world.elapsedMs()
     const rows = await database.query<{ topic: Topic; version: bigint }>(ASK)
     for (const { topic, version } of rows) {
-      const news = seen.get(topic) !== version
-      if (news && !first) await tell(topic)
-      seen.set(topic, version)
+      if (first) seen.set(topic, version)
+      else if (seen.get(topic) !== version) await read(topic, version)
     }
     lastMs = askedMs
   }
@@ -71,6 +101,8 @@ export function createChanges(database: Database, world: World): Changes {
     },
     notice: tell,
     ageMs: () => world.elapsedMs() - lastMs,
+    failures: () => failures,
+    isStuck: () => [...failingSinceMs.values()].some((sinceMs) => world.elapsedMs() - sinceMs > STUCK_MS),
     async start() {
       await ask(true)
       schedule()

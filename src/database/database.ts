@@ -2,6 +2,7 @@
 // server is away or busy becomes the fault `unavailable`, and no other.
 import pg from 'pg'
 import { Fault } from '../kernel/fault.ts'
+import { realWorld } from '../kernel/world.ts'
 import { openPool, type TimedQuery } from './pool.ts'
 
 const INT8 = 20
@@ -9,7 +10,7 @@ const POOL_WAITING_MAX = 1_000
 /** Timeout for repeatable statements that calls wait for: a server that vanished silently delays a call by no more than this. */
 export const SHORT_MS = 3_000
 
-type Row = Record<string, unknown>
+type DatabaseRow = Record<string, unknown>
 export type Value =
   | string
   | number
@@ -24,7 +25,7 @@ export type Value =
 
 export interface Queryable {
   /** With a `name` it is a prepared statement; its text must then always be the same. */
-  query<R = Row>(statement: Statement, values?: readonly Value[]): Promise<R[]>
+  query<R = DatabaseRow>(statement: Statement, values?: readonly Value[]): Promise<R[]>
 }
 
 export interface Statement {
@@ -49,8 +50,12 @@ export const PATIENT: Patience = { locksMs: 0, idleMs: 0 }
 
 export interface Database extends Queryable {
   transaction<T>(run: (tx: Queryable) => Promise<T>, patience?: Patience): Promise<T>
+  /** For a statement that no transaction may contain and that waits for others as long as it takes. Its connection is not used again. */
+  outside(text: string): Promise<void>
   /** The number of queries that wait for a connection. */
   waiting(): number
+  /** Has every statement timed from now on, by kind: those of the ledger each by its name, the others together. */
+  measure(observe: (kind: string, seconds: number) => void): void
   close(): Promise<void>
 }
 
@@ -81,6 +86,8 @@ interface DatabaseOptions {
   readonly connectionsMax?: number
   /** False behind a pooler that does not support prepared statements. */
   readonly prepare?: boolean
+  /** How many times as long as usual it waits for the server: for a machine that is busy with tests. */
+  readonly waitFactor?: number
 }
 
 pg.types.setTypeParser(INT8, (text) => BigInt(text))
@@ -90,17 +97,22 @@ export function statement(name: string, text: string, withinMs?: number): Statem
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const pool = openPool({ connection: options.connection, connectionsMax: options.connectionsMax ?? 16 })
+  const { connection, connectionsMax = 16, waitFactor = 1 } = options
+  const pool = openPool({ connection, connectionsMax, waitFactor })
   const prepare = options.prepare ?? true
+  let observe: Parameters<Database['measure']>[0] | undefined
   const run =
     (send: (query: pg.QueryConfig, withinMs?: number) => Promise<pg.QueryResult>) =>
     async ({ name, text, withinMs }: Statement, values: readonly Value[] = []) => {
       const query: pg.QueryConfig = { text, values: values as unknown[] }
       if (prepare && name) query.name = name
+      const startedMs = realWorld.elapsedMs()
       try {
-        return (await send(query, withinMs)).rows
+        return (await send(query, withinMs === undefined ? undefined : waitFactor * withinMs)).rows
       } catch (error) {
         throw asDatabaseFault(error)
+      } finally {
+        observe?.(name?.startsWith('ledger_') ? name : 'other', (realWorld.elapsedMs() - startedMs) / 1000)
       }
     }
   const query = run(pool.query)
@@ -141,7 +153,25 @@ export function openDatabase(options: DatabaseOptions): Database {
         throw error
       }
     },
+    async outside(text) {
+      const client = await pool.take().catch((error: unknown) => {
+        throw asDatabaseFault(error)
+      })
+      client.on('error', ignore)
+      const query: TimedQuery = { text, query_timeout: 0 }
+      try {
+        await client.query('set lock_timeout = 0')
+        await client.query(query)
+      } catch (error) {
+        throw asDatabaseFault(error)
+      } finally {
+        client.release(true)
+      }
+    },
     waiting: () => pool.waiting,
+    measure(by) {
+      observe = by
+    },
     close: pool.close,
   }
 }
@@ -174,8 +204,23 @@ function asDatabaseFault(error: unknown): unknown {
   const code = sqlStateOf(error)
   if (code !== undefined && !AWAY.test(code)) return error
   if (error instanceof Fault) return error
-  const told = code ?? (error as { code?: unknown }).code
-  return new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'database', code: told }, cause: error })
+  return new Fault('unavailable', {
+    ...{ retryAfterSeconds: 1, internal: { why: 'database', ...serverErrorOf(error) }, cause: error },
+  })
+}
+
+/**
+ * The SQL state and the server's message, for the log. Messages of temporary failures name files, roles and limits; those about data may repeat a value,
+ * so of these only the state is told.
+ */
+export function serverErrorOf(error: unknown): { readonly code: string; readonly message: string } {
+  const state = sqlStateOf(error)
+  const cause = (error instanceof Fault ? error.cause : error) as { code?: unknown; message?: unknown } | undefined
+  const isAboutData = state !== undefined && !AWAY.test(state)
+  return {
+    code: state ?? (typeof cause?.code === 'string' ? cause.code : 'none'),
+    message: isAboutData ? '' : String(cause?.message ?? error),
+  }
 }
 
 function sqlStateOf(error: unknown): string | undefined {
@@ -186,6 +231,14 @@ function sqlStateOf(error: unknown): string | undefined {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && severity !== undefined ? code : undefined
 }
 
+/** Whether it answers a query soon. */
+export function databaseAnswers(database: Queryable): Promise<boolean> {
+  return database.query({ text: 'select 1', withinMs: SHORT_MS }).then(
+    () => true,
+    () => false,
+  )
+}
+
 /** Whether a unique index has the value already: two came at once. */
 export function isTaken(error: unknown): boolean {
   return sqlStateOf(error) === '23505'
@@ -194,6 +247,11 @@ export function isTaken(error: unknown): boolean {
 /** Whether the server does not know the address's user, password or database. */
 export function isUnknownThere(error: unknown): boolean {
   return /^(28|3D)/.test(sqlStateOf(error) ?? '')
+}
+
+/** Whether a pooler gave the statement to a connection that does not know it. */
+export function isUnprepared(error: unknown): boolean {
+  return /^(26000|42P05)$/.test(sqlStateOf(error) ?? '')
 }
 
 /** Whether the same values would be rejected again. */

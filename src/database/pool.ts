@@ -29,7 +29,6 @@ const BEGIN_SESSION = {
   text: `select ${Object.entries(SESSION)
     .map(([NAME, VALUE]) => `set_config('${NAME}', '${VALUE}', false)`)
     .join(', ')}, pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only`,
-  query_timeout: CONNECT_MS_MAX,
 }
 
 /** The driver supports a timeout for a single query, but its types do not have it. */
@@ -41,6 +40,8 @@ interface PoolOptions {
   readonly connection: pg.PoolConfig
   readonly connectionsMax: number
   readonly name?: string
+  /** How many times as long as usual it waits for the server. */
+  readonly waitFactor?: number
 }
 
 interface Pool {
@@ -56,8 +57,9 @@ interface Pool {
   close(): Promise<void>
 }
 
-export function openPool({ connection, connectionsMax, name = 'tollgate' }: PoolOptions): Pool {
-  const settings: pg.PoolConfig = { application_name: name, ...connection }
+export function openPool({ connection, connectionsMax, name = 'tollgate', waitFactor = 1 }: PoolOptions): Pool {
+  const connectMs = waitFactor * CONNECT_MS_MAX
+  const settings: pg.PoolConfig = { application_name: name, ...connection, connectionTimeoutMillis: connectMs }
   const queryMs = Number(connection.query_timeout ?? QUERY_MS_MAX)
   const hosts = hostsOf(connection)
   /** The primary, once it is found; a single host is used without a search. */
@@ -76,9 +78,9 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
 
   const pool = new pg.Pool({
     ...settings,
-    ...{ max: connectionsMax, connectionTimeoutMillis: CHECKOUT_MS_MAX, idleTimeoutMillis: 300_000 },
+    ...{ max: connectionsMax, connectionTimeoutMillis: waitFactor * CHECKOUT_MS_MAX, idleTimeoutMillis: 300_000 },
     Client: PooledClient,
-    onConnect: beginSession,
+    onConnect: (client) => beginSession(client, connectMs),
   })
   // Without an error listener, an idle connection that the server closes would crash the process.
   pool.on('error', (_, client) => setIdle(client, false))
@@ -106,7 +108,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate' }: Pool
     client.on('error', ignore)
     try {
       await client.connect()
-      await beginSession(client)
+      await beginSession(client, connectMs)
       return at
     } finally {
       client.cut()
@@ -196,12 +198,7 @@ class HostClient extends pg.Client {
     super({
       ...settings,
       ...at,
-      ...{
-        query_timeout: 0,
-        connectionTimeoutMillis: CONNECT_MS_MAX,
-        keepAlive: true,
-        keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-      },
+      ...{ query_timeout: 0, keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS },
       stream: () => socket,
     })
     this.at = at
@@ -270,8 +267,9 @@ function hostsOf(connection: pg.PoolConfig): pg.ClientConfig[] {
   return splitAddress(url).map((connectionString) => ({ ...connection, connectionString }))
 }
 
-async function beginSession(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ read_only: boolean }>(BEGIN_SESSION)
+async function beginSession(client: pg.ClientBase, withinMs: number): Promise<void> {
+  const query: TimedQuery = { ...BEGIN_SESSION, query_timeout: withinMs }
+  const { rows } = await client.query<{ read_only: boolean }>(query)
   if (rows[0]?.read_only) throw Object.assign(new Error('The server takes no writes.'), { code: READ_ONLY })
 }
 

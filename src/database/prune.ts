@@ -8,13 +8,15 @@ import { type Database, PATIENT, type Queryable, type Statement, type Value } fr
 interface TableChange {
   /** The advisory lock of this kind of change, so that two processes do it one after the other. */
   readonly lock: bigint
-  /** How long it may wait for locks, and so block others. */
+  /** How long it may wait for locks at most, and so block others. The first tries wait for less: most statements are short. */
   readonly locksMs: number
   readonly tries: number
   readonly world?: World
 }
 
+const FIRST_LOCKS_MS = 100
 const RETRY_MS = 1_000
+const TURN_MS = 100
 /** A running change may take this long, e.g. to build an index. */
 export const CHANGE_MS_MAX = 3_600_000
 
@@ -24,16 +26,25 @@ export async function changeTables<T>(
   { lock, locksMs, tries, world = realWorld }: TableChange,
   change: (tx: Queryable) => Promise<T>,
 ): Promise<T> {
+  let waitMs = Math.min(FIRST_LOCKS_MS, locksMs)
   for (let left = tries; ; left--) {
     try {
-      return await database.transaction(async (tx) => {
-        // The transaction holds no other lock yet, so it may wait here for as long as it takes.
-        await tx.query({ text: 'select pg_advisory_xact_lock($1)', withinMs: CHANGE_MS_MAX }, [lock])
-        await tx.query({ text: `select set_config('lock_timeout', $1, true)` }, [`${locksMs}ms`])
-        return await change(tx)
-      }, PATIENT)
+      for (;;) {
+        const done = await database.transaction(async (tx) => {
+          // Not waited for in the database: an index that is built concurrently waits for every statement that began before it.
+          const [its] = await tx.query<{ turn: boolean }>({ text: 'select pg_try_advisory_xact_lock($1) as turn' }, [
+            lock,
+          ])
+          if (!its?.turn) return undefined
+          await tx.query({ text: `select set_config('lock_timeout', $1, true)` }, [`${waitMs}ms`])
+          return { result: await change(tx) }
+        }, PATIENT)
+        if (done) return done.result
+        await sleep(world, TURN_MS)
+      }
     } catch (error) {
       if (!isLocked(error) || left <= 1) throw error
+      waitMs = Math.min(waitMs * 2, locksMs)
       await sleep(world, RETRY_MS)
     }
   }

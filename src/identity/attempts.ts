@@ -1,7 +1,7 @@
 // Throttles password guessing. The counters are in the database, so they hold for all processes together. No login is ever locked for good:
 // after five failed attempts an e-mail address waits one second, then two, then four, up to a minute.
 import { createHash } from 'node:crypto'
-import { type Database, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { networkOf } from '../upstream/address.ts'
 
@@ -11,8 +11,8 @@ export interface Attempts {
    * known browser, by that browser. Throws rate_limited while the caller must wait.
    */
   begin(by: { ip: string; email?: string; browser?: string | undefined }): Promise<Attempt>
-  /** Counts an action against several limits; throws rate_limited if one is reached. */
-  brake(brakes: readonly Brake[]): Promise<void>
+  /** Counts an action against several limits; throws rate_limited if one is reached. In a transaction it counts if that commits. */
+  brake(brakes: readonly Brake[], on?: Queryable): Promise<void>
 }
 
 interface Brake {
@@ -21,6 +21,9 @@ interface Brake {
   readonly max: number
   readonly perSeconds: number
 }
+
+/** Without a window: the growing wait of a name. */
+type Count = Omit<Brake, 'perSeconds'> & { readonly perSeconds?: number }
 
 export interface Attempt {
   /** The login was right: the attempt does not count, and earlier failures for the same name or browser are cleared. */
@@ -82,12 +85,12 @@ export const PRUNE_ATTEMPTS = statement(
 
 export function createAttempts(database: Database): Attempts {
   /** Returns a function that undoes the count. */
-  async function count(subject: string, most: number, perSeconds?: number): Promise<() => Promise<unknown>> {
+  async function count({ subject, max, perSeconds }: Count, on: Queryable): Promise<() => Promise<unknown>> {
     const [row] = await (perSeconds === undefined
-      ? database.query<{ until: string }>(TRY_NAME, [subject, most])
-      : database.query<{ until: string }>(TRY_WINDOW, [subject, most, perSeconds]))
-    if (row) return () => database.query(TAKE_BACK, [subject, row.until])
-    const [wait] = await database.query<{ seconds: number }>(WAIT, [subject])
+      ? on.query<{ until: string }>(TRY_NAME, [subject, max])
+      : on.query<{ until: string }>(TRY_WINDOW, [subject, max, perSeconds]))
+    if (row) return () => on.query(TAKE_BACK, [subject, row.until])
+    const [wait] = await on.query<{ seconds: number }>(WAIT, [subject])
     const seconds = Math.max(1, Math.ceil(wait?.seconds ?? 1))
     throw new Fault('rate_limited', {
       message: `There were too many tries. Try again in ${spanOf(seconds)}.`,
@@ -98,8 +101,8 @@ export function createAttempts(database: Database): Attempts {
   return {
     async begin({ ip, email, browser }) {
       const subject = browser === undefined ? email && nameOf(email) : `browser:${browser}`
-      const address = await count(`address:${networkOf(ip)}`, PER_ADDRESS, 60)
-      const name = subject && (await count(subject, FREE_TRIES))
+      const address = await count({ subject: `address:${networkOf(ip)}`, max: PER_ADDRESS, perSeconds: 60 }, database)
+      const name = subject && (await count({ subject, max: FREE_TRIES }, database))
       return {
         async succeeded() {
           if (subject) await database.query(CLEAR, [subject])
@@ -112,12 +115,12 @@ export function createAttempts(database: Database): Attempts {
       }
     },
 
-    async brake(brakes) {
+    async brake(brakes, on = database) {
       const counted: Array<() => Promise<unknown>> = []
       try {
-        for (const { subject, max, perSeconds } of brakes) counted.push(await count(subject, max, perSeconds))
+        for (const one of brakes) counted.push(await count(one, on))
       } catch (error) {
-        // A rejected action counts against no limit. Otherwise one address could use up the limit of its domain.
+        // A rejected action counts against no limit.
         for (const takeBack of counted) await takeBack()
         throw error
       }

@@ -15,7 +15,7 @@ export interface Flows {
   /** Returns the token that finishes it. */
   begin(kind: FlowKind, data: object, options: { person?: string | undefined; minutes: number }): Promise<string>
   /** Finishes a flow; undefined if it is unknown, finished or expired. */
-  finish<T>(kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined>
+  finish<T>(kind: FlowKind, token: string | undefined, on?: Queryable): Promise<Flow<T> | undefined>
   /** Reads a flow without finishing it. */
   look<T>(kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined>
   /** False if this id was seen before: prevents the replay of tokens from others. */
@@ -43,12 +43,12 @@ const TOKEN_BYTES = 32
 const TOKEN = /^[\w-]{43}$/
 
 export function createFlows({ database, world }: { database: Database; world: World }): Flows {
-  async function read<T>(text: typeof LOOK, kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined> {
+  async function read<T>(
+    text: typeof LOOK,
+    { kind, token, on = database }: { kind: FlowKind; token: string | undefined; on?: Queryable | undefined },
+  ): Promise<Flow<T> | undefined> {
     if (token === undefined || !TOKEN.test(token)) return undefined
-    const found = await database.query<{ person_id: string | null; data: T; alive: boolean }>(text, [
-      digestOf(token),
-      kind,
-    ])
+    const found = await on.query<{ person_id: string | null; data: T; alive: boolean }>(text, [digestOf(token), kind])
     const [row] = found
     return row?.alive ? { person: row.person_id, data: row.data } : undefined
   }
@@ -59,8 +59,8 @@ export function createFlows({ database, world }: { database: Database; world: Wo
       await database.query(BEGIN, [digestOf(token), kind, person ?? null, JSON.stringify(data), minutes])
       return token
     },
-    finish: (kind, token) => read(FINISH, kind, token),
-    look: (kind, token) => read(LOOK, kind, token),
+    finish: (kind, token, on) => read(FINISH, { kind, token, on }),
+    look: (kind, token) => read(LOOK, { kind, token }),
     async firstSeen(on, id, minutes) {
       const [row] = await on.query(SEEN, [digestOf(id), minutes])
       return row !== undefined

@@ -1,6 +1,7 @@
 // Composes the login methods besides passwords.
 
 import type { GuardedFetch } from '../upstream/guard.ts'
+import type { LeavingDeps } from './leaving.ts'
 import type { Members } from './members.ts'
 import { createOidc, type Oidc } from './oidc.ts'
 import { createPasskeys, type Passkeys } from './passkeys.ts'
@@ -16,7 +17,7 @@ export interface Login {
   readonly sso: Sso
 }
 
-interface LoginParts extends SecondFactorDeps, Pick<ProviderDeps, 'credentials'> {
+interface LoginParts extends SecondFactorDeps, LeavingDeps, Pick<ProviderDeps, 'credentials'> {
   readonly guard: Pick<GuardedFetch, 'request' | 'check'>
   readonly members: Members
   readonly publicUrl: () => string

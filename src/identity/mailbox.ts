@@ -48,10 +48,12 @@ const SECOND_LEVELS = new Set('ac co com ed edu go gob gov gv id ltd mil ne net 
 const MULTI_TENANT = words(
   'onmicrosoft.com github.io gitlab.io herokuapp.com vercel.app netlify.app pages.dev workers.dev web.app firebaseapp.com appspot.com run.app azurewebsites.net cloudfront.net amazonaws.com myshopify.com duckdns.org no-ip.org dyndns.org uk.com us.com eu.com de.com',
 )
-/** Public mail services. */
+/** Large public mail services, where a mailbox belongs to one person. */
 const MAIL_HOSTS = words(
-  'gmail.com googlemail.com outlook.com hotmail.com live.com msn.com yahoo.com ymail.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.de gmx.net web.de mail.com email.com t-online.de freenet.de zoho.com yandex.com yandex.ru mail.ru qq.com 163.com 126.com sina.com naver.com orange.fr free.fr laposte.net wanadoo.fr libero.it comcast.net verizon.net att.net btinternet.com hey.com fastmail.com tutanota.com tuta.io mailinator.com',
+  'gmail.com googlemail.com outlook.com hotmail.com hotmail.co.uk hotmail.de hotmail.fr outlook.de outlook.fr live.com msn.com yahoo.com yahoo.co.uk yahoo.co.jp yahoo.co.in yahoo.de yahoo.fr ymail.com aol.com icloud.com me.com mac.com proton.me protonmail.com pm.me gmx.com gmx.de gmx.net gmx.at web.de mail.com email.com t-online.de freenet.de zoho.com yandex.com yandex.ru mail.ru qq.com 163.com 126.com sina.com naver.com orange.fr free.fr laposte.net wanadoo.fr libero.it comcast.net verizon.net att.net btinternet.com hey.com fastmail.com tutanota.com tuta.io',
 )
+/** Whoever knows a mailbox here can read it. */
+const DISPOSABLE = words('mailinator.com')
 
 function words(text: string): ReadonlySet<string> {
   return new Set(text.split(' '))
@@ -60,9 +62,11 @@ function words(text: string): ReadonlySet<string> {
 const isSecondLevel = ([second = '', top = '', ...below]: readonly string[]) =>
   below.length === 0 && top.length === 2 && SECOND_LEVELS.has(second)
 
+export const isMailHost = (domain: string): boolean => MAIL_HOSTS.has(domain)
+
 /** Whether people of this domain do not belong together, according to a short list. */
 export function isShared(domain: string): boolean {
-  return MAIL_HOSTS.has(domain) || MULTI_TENANT.has(domain) || isSecondLevel(domain.split('.'))
+  return isMailHost(domain) || DISPOSABLE.has(domain) || MULTI_TENANT.has(domain) || isSecondLevel(domain.split('.'))
 }
 
 /**

@@ -1,11 +1,10 @@
 // Members of accounts, operators of the gateway, and invitation and password-reset links.
 
 import { accountUnknown } from '../admission/accounts.ts'
-import type { Keys } from '../admission/keys.ts'
-import type { ToolConnections } from '../credentials/tool-connections.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
+import { endLinks, type LeavingDeps, leaveAccount, leaveOperators, signOutIfNowhere } from './leaving.ts'
 import {
   checkLogin,
   digestOfToken,
@@ -13,6 +12,7 @@ import {
   findWithin,
   hashCounted,
   insertPerson,
+  inviteLink,
   type MayGive,
   newToken,
   type PeopleDeps,
@@ -21,36 +21,56 @@ import {
   requireCovered,
   requireGood,
 } from './people.ts'
+import { END_LOGINS, proveAddress } from './proving.ts'
 import { type AccountRole, type AnyRole, coversRole, type OperatorRole, roleMay } from './roles.ts'
 import type { Person, SessionUse } from './sessions.ts'
-import type { InviteView, MemberView, OperatorView, PendingInvite } from './views.ts'
+import type { EndedView, InviteView, MemberView, OperatorView, PendingInvite } from './views.ts'
 
 export interface Members {
   list(account: string): Promise<MemberView[]>
-  /** Returns the token of a link that is valid for a week. */
-  invite(account: string, input: { email: string; role: AccountRole }, mayGive: MayGive, by: By): Promise<string>
-  /** Also revokes the OAuth programs that the person authorized and the links that they made or were sent, so that none of these lead back in. */
-  remove(account: string, person: string, options: Leave, by: By): Promise<void>
-  changeRole(account: string, person: string, input: Leave & { role: AccountRole }, by: By): Promise<void>
+  /** Sends a link that is valid for a week, if there is a mail server. Returns its token, except to account roles if it was sent: who can open it could be taken for the mailbox's owner. */
+  invite(account: string, input: { email: string; role: AccountRole }, inviter: Inviter, by: By): Promise<string | null>
+  /** Ends everything that leaving.ts lists. `keysTo`: the member who gets the person's keys instead. */
+  remove(account: string, person: string, options: Leave & { keysTo?: string | undefined }, by: By): Promise<EndedView>
+  /** A role that may not make keys ends the person's keys as leaving does. */
+  changeRole(account: string, person: string, input: Leave & { role: AccountRole }, by: By): Promise<EndedView | null>
   /** Links that have not been used yet: those of an account, or with null those for new operators. */
   pending(account: string | null): Promise<PendingInvite[]>
   withdraw(account: string | null, invite: string, mayGive: MayGive, by: By): Promise<void>
   operators(): Promise<OperatorView[]>
   inviteOperator(input: { email: string; role: OperatorRole }, mayGive: MayGive, by: By): Promise<string>
   /** Null removes the gateway role; the person keeps their account memberships. The last operator cannot be removed. */
-  changeOperator(person: string, role: OperatorRole | null, mayGive: MayGive, by: By): Promise<void>
+  changeOperator(
+    person: string,
+    change: Pick<Leave, 'mayGive' | 'also'> & { role: OperatorRole | null },
+    by: By,
+  ): Promise<EndedView | null>
   /** Returns the token of a password-reset link that is valid for a day. */
   resetPassword(email: string, mayGive: MayGive, by: By): Promise<string>
   look(token: string): Promise<InviteView>
   /** Returns the value of the session cookie and the person's e-mail address. */
-  accept(token: string, password: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
+  accept(token: string, chosen: Chosen, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
   /** The same for a person who is signed in with the invited address. They need no password, which people with single sign-on do not have. */
   acceptAs(person: Pick<Person, 'id' | 'email'>, token: string, by: By): Promise<void>
+}
+
+interface Inviter {
+  readonly mayGive: MayGive
+  /** A person or token of the gateway that could make a password link too: whom they give a link to counts as the mailbox's owner. */
+  readonly vouches: boolean
+}
+
+interface Chosen {
+  readonly password: string
+  /** Of a reset: also ends logins at providers, programs and tokens. */
+  readonly endOthers?: boolean | undefined
 }
 
 interface Leave {
   readonly mayRemoveLastOwner: boolean
   readonly mayGive: MayGive
+  /** In the same transaction. */
+  readonly also?: ((tx: Queryable) => Promise<unknown>) | undefined
 }
 
 interface InviteRow {
@@ -59,6 +79,7 @@ interface InviteRow {
   account: string | null
   email: string
   role: AnyRole | null
+  proves: boolean
 }
 
 const LIST = statement(
@@ -69,12 +90,12 @@ const LIST = statement(
 const ACCOUNT = statement('member_account', 'select 1 from account where id = $1')
 export const INVITE = statement(
   'invite_insert',
-  `insert into invite (digest, kind, account_id, email, role, made_by, expires_at)
-   values ($1, $2, $3, $4, $5, $6, now() + make_interval(hours => $7))`,
+  `insert into invite (digest, kind, account_id, email, role, made_by, expires_at, proves)
+   values ($1, $2, $3, $4, $5, $6, now() + make_interval(hours => $7), $8)`,
 )
 const LOOK = statement(
   'invite_find',
-  `select i.kind, i.account_id, a.name as account, i.email, i.role from invite i left join account a on a.id = i.account_id
+  `select i.kind, i.account_id, a.name as account, i.email, i.role, i.proves from invite i left join account a on a.id = i.account_id
    where i.digest = $1 and i.expires_at > now() and i.kind <> 'sign-up'`,
 )
 const LOCK_LINKS = statement('invite_lock', 'select 1 from invite where email = $1 order by digest for update')
@@ -102,15 +123,6 @@ const WITHDRAW = statement(
   'invite_withdraw',
   `delete from invite where kind = $1 and account_id is not distinct from $2 and encode(digest, 'hex') = $3 returning email, role`,
 )
-const MINE = (column: string) => `${column} = (select email from person where id = $1)`
-const REMOVE_INVITES = statement(
-  'invite_remove_member',
-  `delete from invite where account_id = $2 and (${MINE('email')} or ${MINE('made_by')})`,
-)
-const REMOVE_OPERATOR_INVITES = statement(
-  'invite_remove_operator',
-  `delete from invite where ${MINE('made_by')} or (kind <> 'member' and ${MINE('email')})`,
-)
 const OPERATORS = statement(
   'operator_list',
   `select p.id, p.email, p.operator_role as role, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
@@ -120,21 +132,38 @@ export const LOCK_OPERATORS = statement(
   'operator_lock',
   'select id, email, operator_role as role from person where operator_role is not null order by id for update',
 )
-const LOCK_PERSON = statement('person_lock', 'select operator_role as role from person where id = $1 for update')
+const LOCK_PERSON = statement(
+  'person_lock',
+  'select operator_role as role, email_verified_at is not null as verified from person where id = $1 for update',
+)
+const OTHER_WAYS = statement(
+  'person_other_ways',
+  `select coalesce(l.name, i.issuer) as name, i.email from identity i left join login_provider l on l.id = i.provider_id where i.person_id = $1
+   union all select case f.kind when 'passkey' then 'Passkey' else 'Authenticator app' end, f.name from second_factor f where f.person_id = $1 and f.confirmed`,
+)
 const SET_OPERATOR = statement('operator_set', 'update person set operator_role = $2 where id = $1')
 const SET_ROLE = statement('member_role', 'update membership set role = $3 where account_id = $1 and person_id = $2')
 const REMOVE = statement('member_remove', 'delete from membership where account_id = $1 and person_id = $2')
 
 export const INVITE_HOURS = 7 * 24
 const RESET_HOURS = 24
+const INVITES_PER_DAY = 200
+/** From all accounts. */
+const INVITES_PER_MAILBOX = 5
 
-interface MemberDeps extends PeopleDeps {
-  readonly keys: Pick<Keys, 'endConnections' | 'noticed'>
-  readonly toolConnections: Pick<ToolConnections, 'leave'>
+export interface LinkMails {
+  add(tx: Queryable, to: string, name: 'member' | 'operator', link: string): Promise<void>
+  wake(): void
+}
+
+interface MemberDeps extends PeopleDeps, LeavingDeps {
+  /** Undefined: no mail server is configured. */
+  readonly linkMails: LinkMails | undefined
+  readonly publicUrl: () => string
 }
 
 export function createMembers(deps: MemberDeps): Members {
-  const { database, world, audit, sessions, keys, toolConnections } = deps
+  const { database, world, audit, sessions } = deps
 
   async function find(token: string): Promise<InviteRow> {
     const [row] = await database.query<InviteRow>(LOOK, [digestOfToken(token)])
@@ -148,56 +177,61 @@ export function createMembers(deps: MemberDeps): Members {
       return rows.map((row) => ({ ...personView(row), role: row.role }))
     },
 
-    async invite(account, { email, role }, mayGive, by) {
+    async invite(account, { email, role }, { mayGive, vouches }, by) {
       requireCovered(mayGive, role, account)
       const token = newToken(world)
+      const isMailed = deps.linkMails !== undefined
+      if (isMailed && !vouches) await brakeMails(deps, account, email)
+      const proves = vouches || isMailed
       await database.transaction(async (tx) => {
         const [found] = await tx.query(ACCOUNT, [account])
         if (!found) throw accountUnknown()
-        await tx.query(INVITE, [digestOfToken(token), 'member', account, email, role, by.actor, INVITE_HOURS])
+        await tx.query(INVITE, [digestOfToken(token), 'member', account, email, role, by.actor, INVITE_HOURS, proves])
+        await deps.linkMails?.add(tx, email, 'member', inviteLink(deps.publicUrl(), token))
         await audit.write(tx, by, {
           ...{ action: 'member.invite', object: account, detail: { email, role } },
           before: {},
           after: { email, role },
         })
       })
-      return token
+      deps.linkMails?.wake()
+      return isMailed && !vouches ? null : token
     },
 
-    async remove(account, person, options, by) {
-      const signedOut = await database.transaction(async (tx) => {
-        // Before the members are locked, as when a link is accepted: the same order of locks prevents deadlocks.
-        await tx.query(REMOVE_INVITES, [person, account])
+    async remove(account, person, { keysTo: heir, ...options }, by) {
+      const left = await database.transaction(async (tx) => {
+        const { ended, told } = await leaveAccount(tx, deps, { account, person, heir }, by)
         const before = await lockMember(tx, account, person, options)
-        const left = await toolConnections.leave(tx, { account, person }, by)
         await tx.query(REMOVE, [account, person])
-        await keys.endConnections(tx, { account, person }, by)
-        await audit.write(tx, by, {
-          action: 'member.remove',
-          object: account,
-          detail: { person, email: before.email },
-          before,
-          after: {},
-        })
-        return left
+        await options.also?.(tx)
+        await signOutIfNowhere(tx, person)
+        const detail = { person, email: before.email, ...ended, ...(heir === undefined ? {} : { keysTo: heir }) }
+        await audit.write(tx, by, { action: 'member.remove', object: account, detail, before, after: {} })
+        return { ended, told }
       })
-      await keys.noticed()
-      await signedOut()
+      await left.told()
+      return left.ended
     },
 
-    async changeRole(account, person, { role, mayRemoveLastOwner, mayGive }, by) {
+    async changeRole(account, person, { role, mayRemoveLastOwner, mayGive, also }, by) {
       requireCovered(mayGive, role, account)
-      await database.transaction(async (tx) => {
-        if (role !== 'owner') await tx.query(REMOVE_INVITES, [person, account])
+      const left = await database.transaction(async (tx) => {
+        const isCaller = roleMay(role, 'keys:write')
+        const ending = isCaller ? undefined : await leaveAccount(tx, deps, { account, person, stays: true }, by)
+        if (isCaller && role !== 'owner') await endLinks(tx, { account, person })
         const isKept = mayRemoveLastOwner || role === 'owner'
         const before = await lockMember(tx, account, person, { mayGive, mayRemoveLastOwner: isKept })
         await tx.query(SET_ROLE, [account, person, role])
+        await also?.(tx)
         await audit.write(tx, by, {
-          ...{ action: 'member.role', object: account, detail: { person, email: before.email, role } },
-          before,
-          after: { ...before, role },
+          ...{ action: 'member.role', object: account },
+          detail: { person, email: before.email, role, ...ending?.ended },
+          ...{ before, after: { ...before, role } },
         })
+        return ending
       })
+      await left?.told()
+      return left?.ended ?? null
     },
 
     ...operatorsOf(deps),
@@ -206,7 +240,7 @@ export function createMembers(deps: MemberDeps): Members {
       const token = newToken(world)
       await database.transaction(async (tx) => {
         const person = await findWithin(tx, email, mayGive)
-        await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_HOURS])
+        await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_HOURS, true])
         await audit.write(tx, by, { action: 'person.reset', object: person.id, detail: { name: email } })
       })
       return token
@@ -214,7 +248,9 @@ export function createMembers(deps: MemberDeps): Members {
 
     async look(token) {
       const { kind, account, email, role } = await find(token)
-      return { kind, account: account ?? '', email, role }
+      const [known] = kind === 'password' ? await database.query<PersonRow>(FIND_PERSON, [email]) : []
+      const others = known?.verified ? await database.query<OtherWay>(OTHER_WAYS, [known.id]) : []
+      return { kind, account: account ?? '', email, role, others: others.map(wayText) }
     },
 
     async acceptAs(person, token, by) {
@@ -227,7 +263,7 @@ export function createMembers(deps: MemberDeps): Members {
       })
     },
 
-    async accept(token, password, visit, by) {
+    async accept(token, { password, endOthers }, visit, by) {
       const invite = await find(token)
       const [known] = await database.query<PersonRow>(FIND_PERSON, [invite.email])
       const { email } = invite
@@ -236,26 +272,61 @@ export function createMembers(deps: MemberDeps): Members {
         if (!known) throw linkUnknown()
         requireGood(password, invite.email)
         const hash = await hashCounted(deps, password, visit)
-        return database.transaction(async (tx) => {
+        const done = await database.transaction(async (tx) => {
           await useLink(tx, token, email)
+          const told = [invite.proves ? await proveAddress(tx, deps, known.id, mine) : undefined]
+          if (endOthers) told.push(await endOtherWays(tx, deps, known.id, mine))
           const session = await replacePassword(tx, sessions, { id: known.id, hash }, visit)
+          // The person is locked: whoever was connecting a login has done so, or finds their session ended.
+          if (endOthers) for (const end of END_LOGINS) await tx.query(end, [known.id])
           await audit.write(tx, mine, { action: 'person.password', object: known.id, detail: { name: email } })
-          return { session, email }
+          return { session, told }
         })
+        for (const told of done.told) await told?.()
+        return { session: done.session, email }
       }
-      // The link names the invited e-mail address but does not prove who opened it, so an existing person must also log in.
-      if (known) await checkLogin(deps, { email: invite.email, password }, visit, by)
-      else requireGood(password, invite.email)
-      const hash = known ? undefined : await hashCounted(deps, password, visit)
-      return database.transaction(async (tx) => {
+      // Checked for everybody, so that the answer to a bad password does not say whether the address has a login.
+      requireGood(password, email)
+      const isFirst = !known || (invite.proves && !known.verified)
+      // A person whose address is proved must log in too: the link does not prove that it was they who opened it.
+      if (!isFirst) await checkLogin(deps, { email, password }, visit, by)
+      const hash = isFirst ? await hashCounted(deps, password, visit) : undefined
+      const done = await database.transaction(async (tx) => {
         await useLink(tx, token, email)
+        const told = known && isFirst ? await proveAddress(tx, deps, known.id, mine) : undefined
         const person =
-          known?.id ?? (await insertPerson(tx, world, { email: invite.email, role: null, password: hash! }))
+          known?.id ??
+          (await insertPerson(tx, world, { email, role: null, password: hash ?? null, verified: invite.proves }))
+        const first = known && hash ? await replacePassword(tx, sessions, { id: person, hash }, visit) : undefined
         await join(tx, { person, invite }, audit, mine)
-        return { session: await sessions.start(tx, person, visit), email }
+        return { session: first ?? (await sessions.start(tx, person, visit)), told }
       })
+      await done.told?.()
+      return { session: done.session, email }
     },
   }
+}
+
+interface OtherWay {
+  readonly name: string
+  readonly email: string | null
+}
+
+const wayText = ({ name, email }: OtherWay) => (email ? `${name} (${email})` : name)
+
+/** Programs, and their tokens. Second factors stay: a thief of the mailbox must not get rid of them. */
+async function endOtherWays(tx: Queryable, deps: MemberDeps, person: string, by: By): Promise<() => Promise<void>> {
+  const programs = await deps.keys.endPrograms(tx, { person, isOutside: false }, by)
+  await deps.audit.write(tx, by, { action: 'person.others', object: person, detail: { programs } })
+  return deps.keys.noticed
+}
+
+/** Mails that members of an account cause: to strangers, and to one mailbox. */
+async function brakeMails({ attempts }: MemberDeps, account: string, email: string): Promise<void> {
+  await attempts.brake([
+    { subject: `invites:${account}`, max: INVITES_PER_DAY, perSeconds: 86_400 },
+    { subject: `invited:${digestOfToken(email).toString('base64url')}`, max: INVITES_PER_MAILBOX, perSeconds: 86_400 },
+  ])
 }
 
 /** Locks all links of the mailbox first, in one order: using a link ends others, and two links used at once would wait for each other. */
@@ -276,8 +347,12 @@ async function join(
   if (role === null) return
   const [held] =
     account === null
-      ? await tx.query<{ role: AnyRole | null }>(LOCK_PERSON, [person])
-      : await tx.query<{ role: AnyRole | null }>(LOCK_MEMBER, [account, person])
+      ? await tx.query<{ role: AnyRole | null; verified?: boolean }>(LOCK_PERSON, [person])
+      : await tx.query<{ role: AnyRole | null; verified?: boolean }>(LOCK_MEMBER, [account, person])
+  if (account === null && !held?.verified)
+    throw new Fault('access_denied', {
+      message: 'Your e-mail address is not proved yet. Sign out, open the link again and choose a new password.',
+    })
   const before = held?.role ?? null
   const isMore = before === null || coversRole((permission) => roleMay(role, permission), before)
   if (account === null) {
@@ -336,11 +411,10 @@ function personView(row: PersonSeen): Omit<OperatorView, 'role'> {
 const kindOf = (account: string | null): InviteView['kind'] => (account === null ? 'operator' : 'member')
 
 /** Pending links and the operators. */
-function operatorsOf({
-  database,
-  world,
-  audit,
-}: PeopleDeps): Pick<Members, 'pending' | 'withdraw' | 'operators' | 'inviteOperator' | 'changeOperator'> {
+function operatorsOf(
+  deps: MemberDeps,
+): Pick<Members, 'pending' | 'withdraw' | 'operators' | 'inviteOperator' | 'changeOperator'> {
+  const { database, world, audit } = deps
   return {
     async pending(account) {
       const rows = await database.query<{
@@ -376,19 +450,22 @@ function operatorsOf({
       requireCovered(mayGive, role)
       const token = newToken(world)
       await database.transaction(async (tx) => {
-        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, role, by.actor, INVITE_HOURS])
+        await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, role, by.actor, INVITE_HOURS, true])
+        await deps.linkMails?.add(tx, email, 'operator', inviteLink(deps.publicUrl(), token))
         await audit.write(tx, by, {
           ...{ action: 'operator.invite', object: 'operators', detail: { email, role } },
           ...{ before: {}, after: { email, role } },
         })
       })
+      deps.linkMails?.wake()
       return token
     },
 
-    async changeOperator(person, role, mayGive, by) {
+    async changeOperator(person, { role, mayGive, also }, by) {
       if (role !== null) requireCovered(mayGive, role)
-      await database.transaction(async (tx) => {
-        if (role !== 'operator') await tx.query(REMOVE_OPERATOR_INVITES, [person])
+      const left = await database.transaction(async (tx) => {
+        const ending =
+          role === 'operator' ? undefined : await leaveOperators(tx, deps, { person, stays: role !== null }, by)
         const all = await tx.query<{ id: string; email: string; role: OperatorRole }>(LOCK_OPERATORS)
         const held = all.find(({ id }) => id === person)
         if (!held) throw new Fault('not_found', { message: 'There is no such operator.' })
@@ -397,13 +474,18 @@ function operatorsOf({
         if (held.role === 'operator' && role !== 'operator' && operators === 1)
           throw new Fault('conflict', { message: 'This is the last operator. Invite another one first.' })
         await tx.query(SET_OPERATOR, [person, role])
-        const detail = { name: held.email, ...(role === null ? {} : { role }) }
+        await also?.(tx)
+        await signOutIfNowhere(tx, person)
+        const detail = { name: held.email, ...(role === null ? {} : { role }), ...ending?.ended }
         await audit.write(tx, by, {
           ...{ action: role === null ? 'operator.remove' : 'operator.role', object: person, detail },
           before: { role: held.role },
           after: { role },
         })
+        return ending
       })
+      await left?.told()
+      return left?.ended ?? null
     },
   }
 }

@@ -107,6 +107,10 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
         execute: [client.enableNonRepudiationChecks, ...(plain ? [client.allowInsecureRequests] : [])],
       },
     )
+    // People are sent there; the library checks only the addresses that it fetches itself.
+    const { protocol, hostname } = new URL(configuration.serverMetadata().authorization_endpoint ?? '')
+    if (protocol !== 'https:' && !(plain && protocol === 'http:' && hostname === new URL(issuer).hostname))
+      throw new Error('Its authorization address is not https.')
     return configuration
   }
 

@@ -1,30 +1,28 @@
 // A person deletes their own login. Personal data are deleted: address, password, sessions, memberships, links, saved views and mails. Money stays: the
 // accounts of which they were the only member are closed and keep their transfers, usage and statements, without the person's name.
 import type { Accounts } from '../admission/accounts.ts'
-import type { Keys } from '../admission/keys.ts'
-import type { Branding } from '../branding/branding.ts'
-import { renderMail } from '../branding/mail.ts'
-import type { ToolConnections } from '../credentials/tool-connections.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
+import type { Branding } from './branding/branding.ts'
+import { renderMail } from './branding/mail.ts'
+import { type LeavingDeps, type Left, leaveAccount, leaveOperators } from './leaving.ts'
 import { LOCK_OPERATORS } from './members.ts'
 import type { PeopleDeps } from './people.ts'
 import { PERSON_MAILS } from './person-mails.ts'
 import type { OperatorRole } from './roles.ts'
 import type { Person } from './sessions.ts'
 import type { PersonMails } from './sign-up.ts'
+import type { EndedView } from './views.ts'
 
 export interface OwnDeletion {
   /** `forfeit`: the person accepts that credits on their accounts are lost. */
-  delete(person: Person, forfeit: boolean, by: By): Promise<void>
+  delete(person: Person, forfeit: boolean, by: By): Promise<EndedView>
 }
 
-interface DeletionDeps extends Pick<PeopleDeps, 'database' | 'audit'> {
+interface DeletionDeps extends LeavingDeps, Pick<PeopleDeps, 'database' | 'audit'> {
   readonly accounts: Pick<Accounts, 'close' | 'change'>
-  readonly keys: Pick<Keys, 'endConnections' | 'noticed'>
-  readonly toolConnections: Pick<ToolConnections, 'leave'>
   readonly branding: Pick<Branding, 'get'>
   readonly publicUrl: () => string
   readonly mails: (PersonMails & { forget(tx: Queryable, to: string): Promise<void> }) | undefined
@@ -60,7 +58,7 @@ const CLOSED_NAME = 'Deleted by its owner'
 const REASON = 'Its owner deleted their login.'
 
 export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
-  const { database, audit, accounts, keys, toolConnections, mails, branding, publicUrl } = deps
+  const { database, audit, accounts, mails, branding, publicUrl } = deps
 
   /** The accounts to close; throws a conflict that says what must be done first. */
   async function look(on: Queryable, person: Person, forfeit: boolean): Promise<Membership[]> {
@@ -91,29 +89,33 @@ export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
         await accounts.close(id, { reason: REASON, balance: 'writeoff' }, mine)
         await accounts.change(id, { name: CLOSED_NAME }, mine)
       }
-      const signedOut = await database.transaction(async (tx) => {
+      const left = await database.transaction(async (tx) => {
         await tx.query(END_LINKS, [person.email])
-        await tx.query(LOCK_MINE, [person.id])
-        // Somebody may have made this person the last owner of another account meanwhile.
-        if ((await look(tx, person, forfeit)).length > 0)
-          throw new Fault('conflict', { message: 'You became the last owner of an account meanwhile. Try again.' })
         const all = await tx.query<Membership>(ACCOUNTS, [person.id])
+        const left = [await leaveOperators(tx, deps, { person: person.id }, mine)]
+        for (const { id } of all) left.push(await leaveAccount(tx, deps, { account: id, person: person.id }, mine))
+        await tx.query(LOCK_MINE, [person.id])
+        // Somebody may have given this person another account meanwhile, or made them the last owner of one.
+        const now = await look(tx, person, forfeit)
+        if (now.length > 0 || (await tx.query<Membership>(ACCOUNTS, [person.id])).length !== all.length)
+          throw new Fault('conflict', { message: 'Your accounts changed meanwhile. Try again.' })
         await mails?.forget(tx, person.email)
-        const now = branding.get()
-        const mail = renderMail(PERSON_MAILS.deleted.make({ name: now.name, url: '' }), now, publicUrl())
+        const brand = branding.get()
+        const mail = renderMail(PERSON_MAILS.deleted.make({ name: brand.name, url: '' }), brand, publicUrl())
         await mails?.add(tx, { ...mail, to: person.email, event: 'person.deleted', about: person.id })
-        const left: (() => Promise<void>)[] = []
-        for (const { id } of all) {
-          await keys.endConnections(tx, { account: id, person: person.id }, mine)
-          left.push(await toolConnections.leave(tx, { account: id, person: person.id }, mine))
-        }
         await tx.query(DELETE, [person.id])
-        await audit.write(tx, mine, { action: 'person.delete', object: person.id, detail: { closed: closing.length } })
+        const detail = { closed: closing.length, ...sumOf(left) }
+        await audit.write(tx, mine, { action: 'person.delete', object: person.id, detail })
         return left
       })
-      await keys.noticed()
-      for (const tell of signedOut) await tell()
+      for (const { told } of left) await told()
       mails?.wake()
+      return sumOf(left)
     },
   }
+}
+
+function sumOf(all: readonly Left[]): EndedView {
+  const sum = (name: keyof EndedView) => all.reduce((total, { ended }) => total + ended[name], 0)
+  return { keys: sum('keys'), handedOver: 0, programs: sum('programs'), tokens: sum('tokens'), links: sum('links') }
 }

@@ -11,6 +11,7 @@ test('a password is kept as argon2id with its cost, and is told from every other
   const passwords = createPasswords({ world })
   const stored = await passwords.hash('seven tired otters juggle')
   assert.match(stored, /^\$argon2id\$v=19\$m=32768,t=3,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+  assert.notEqual(await passwords.hash('seven tired otters juggle'), stored, 'each has a salt of its own')
   assert.ok(COST.memoryKiB >= 19_456 && COST.passes >= 2)
   assert.equal(await passwords.verify('seven tired otters juggle', stored), 'right')
   assert.equal(await passwords.verify('seven tired otters juggl', stored), 'wrong')

@@ -54,6 +54,8 @@ export interface PersonRow {
   readonly id: string
   /** Null: the person signs in by single sign-on. */
   readonly password: string | null
+  /** Whether the mailbox is proved. */
+  readonly verified: boolean
 }
 
 /** Whether the caller may grant and remove this role, of the gateway or in the account; see `coversRole`. */
@@ -63,7 +65,10 @@ const OPERATOR_EXISTS = statement(
   'person_operator',
   `select exists (select 1 from person where operator_role = 'operator') as some`,
 )
-export const FIND_PERSON = statement('person_find', 'select id, password from person where email = $1')
+export const FIND_PERSON = statement(
+  'person_find',
+  'select id, password, email_verified_at is not null as verified from person where email = $1',
+)
 const ROLES = statement(
   'person_roles',
   `select operator_role as role, null as account from person where id = $1 and operator_role is not null
@@ -71,7 +76,8 @@ const ROLES = statement(
 )
 const INSERT_PERSON = statement(
   'person_insert',
-  `insert into person (id, email, operator_role, password) values ($1, $2, $3, $4) on conflict (email) do nothing returning id`,
+  `insert into person (id, email, operator_role, password, email_verified_at) values ($1, $2, $3, $4, case when $5 then now() end)
+   on conflict (email) do nothing returning id`,
 )
 const SET_PASSWORD = statement('person_password', 'update person set password = $2 where id = $1')
 const END_LINKS = statement(
@@ -161,7 +167,7 @@ export function createPeople(deps: PeopleDeps): People {
       return database.transaction(async (tx) => {
         const [used] = await tx.query(USE_TOKEN, [stored(token)])
         if (!used || (await operatorExists(tx))) throw setupClosed()
-        const person = await insertPerson(tx, world, { email, role: 'operator', password: hash })
+        const person = await insertPerson(tx, world, { email, role: 'operator', password: hash, verified: true })
         const cookie = await sessions.start(tx, person, visit)
         await audit.write(tx, { ...by, actor: email }, { action: 'setup.finish', object: person })
         return cookie
@@ -340,13 +346,14 @@ export function requireGood(password: string, email: string): void {
 export async function insertPerson(
   tx: Queryable,
   world: World,
-  person: { email: string; role: OperatorRole | null; password: string | null },
+  person: { email: string; role: OperatorRole | null; password: string | null; verified: boolean },
 ): Promise<string> {
   const [row] = await tx.query<{ id: string }>(INSERT_PERSON, [
     `usr_${newId(world)}`,
     person.email,
     person.role,
     person.password,
+    person.verified,
   ])
   if (!row) throw new Fault('conflict', { message: 'Somebody has this e-mail address already.' })
   return row.id

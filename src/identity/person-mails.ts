@@ -1,5 +1,5 @@
 // The mails about somebody's own login and account.
-import type { MailContent } from '../branding/mail.ts'
+import type { MailContent } from './branding/mail.ts'
 
 interface Facts {
   /** Of the product. */
@@ -32,6 +32,24 @@ export const PERSON_MAILS = {
       ],
       action: { label: 'Choose a new password', url },
       notes: ['The link works once, for one hour.', NOT_YOU],
+    }),
+  },
+  member: {
+    about: 'A member of an account invites somebody to it.',
+    make: ({ name, url }) => ({
+      subject: `You are invited to an account at ${name}`,
+      paragraphs: [`Somebody invites you to an account at ${name}. Nothing happens unless you open the link.`],
+      action: { label: 'See the invitation', url },
+      notes: ['The link works once, for seven days. Do not pass it on.', NOT_YOU],
+    }),
+  },
+  operator: {
+    about: 'An operator invites somebody to run the gateway.',
+    make: ({ name, url }) => ({
+      subject: `You are invited to run ${name}`,
+      paragraphs: [`You are invited to join the people who run ${name}.`],
+      action: { label: 'See the invitation', url },
+      notes: ['The link works once, for seven days. Do not pass it on.', NOT_YOU],
     }),
   },
   invitation: {

@@ -1,10 +1,11 @@
 // The OpenID Connect providers for logins, as data: the address of each, the e-mail domains for which it alone is responsible, and the accounts and
 // roles that its groups and domains give. A client secret is a sealed credential named `login-<id>`.
 import { accountUnknown } from '../admission/accounts.ts'
-import type { Credentials } from '../credentials/credentials.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
+import { defineSetting } from '../database/setting.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
+import type { Credentials } from '../upstream/credentials/credentials.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { OidcClient } from './oidc.ts'
 import { type MayGive, requireCovered } from './people.ts'
@@ -69,16 +70,20 @@ const PUT_GROUP = statement(
 )
 const ACCOUNT = statement('provider_account', 'select 1 from account where id = $1')
 const REMOVE = statement('provider_remove', 'delete from login_provider where id = $1 returning id')
-const READ_POLICY = statement('login_policy', `select value from setting where name = 'login'`)
-const PUT_POLICY = statement(
-  'login_policy_put',
-  `insert into setting (name, value) values ('login', $1) on conflict (name) do update set value = excluded.value`,
-)
+const POLICY = defineSetting({
+  ...{ name: 'login', schema: loginPolicy, defaults: { secondFactorRoles: [] } },
+  ...{ action: 'login.policy', object: 'login' },
+})
 
 const CHECK_MS = 10_000
+/**
+ * Whoever decides about a login provider can sign in as anybody of its domains, now and later: a directory may make any of them an operator. So adding, changing and
+ * removing one needs all rights.
+ */
+const REACH: AnyRole = 'operator'
 const credentialOf = (id: string) => `login-${id}`
 
-interface Row {
+interface ProviderRow {
   id: string
   name: string
   issuer: string
@@ -94,7 +99,7 @@ interface Row {
 
 export function createProviders({ database, audit, credentials, guard }: ProviderDeps): Providers {
   async function read(on: Queryable, id: string | null): Promise<StoredProvider[]> {
-    return (await on.query<Row>(LIST, [id])).map((row) => ({
+    return (await on.query<ProviderRow>(LIST, [id])).map((row) => ({
       ...{ id: row.id, name: row.name, issuer: row.issuer, clientId: row.client_id, scopes: row.scopes },
       ...{ groupsClaim: row.groups_claim, provesSecondFactor: row.proves_second_factor, enabled: row.enabled },
       ...{ domains: row.domains, groups: row.groups, updatedAt: row.updated_at.toISOString() },
@@ -124,22 +129,16 @@ export function createProviders({ database, audit, credentials, guard }: Provide
     return provider
   }
 
-  async function readPolicy(on: Queryable): Promise<LoginPolicy> {
-    const [row] = await on.query<{ value: string }>(READ_POLICY)
-    return loginPolicy.parse(JSON.parse(row?.value ?? '{}'))
-  }
-
   return {
     list: () => read(database, null),
     get,
 
     async put(id, input, mayGive, by) {
       checkIssuer(input.issuer)
-      requireMappings(input, mayGive)
+      requireCovered(mayGive, REACH)
       await guard.check(input.issuer, { signal: AbortSignal.timeout(CHECK_MS) })
       await database.transaction(async (tx) => {
         const [before] = await read(tx, id)
-        if (before) requireMappings(before, mayGive)
         const { name, issuer, clientId, scopes, groupsClaim, provesSecondFactor, enabled } = input
         await tx.query(PUT, [id, name, issuer, clientId, scopes, groupsClaim, provesSecondFactor, enabled])
         await writeMappings(tx, id, input)
@@ -155,7 +154,7 @@ export function createProviders({ database, audit, credentials, guard }: Provide
       await database.transaction(async (tx) => {
         const [before] = await read(tx, id)
         if (!before) throw new Fault('not_found', { message: 'There is no login provider with this id.' })
-        requireMappings(before, mayGive)
+        requireCovered(mayGive, REACH)
         await tx.query(REMOVE, [id])
         await audit.write(tx, by, { action: 'provider.remove', object: id, before: { ...before }, after: {} })
       })
@@ -176,26 +175,16 @@ export function createProviders({ database, audit, credentials, guard }: Provide
     },
     hasSecret: (id) => credentials.get(credentialOf(id)) !== undefined,
 
-    policy: () => readPolicy(database),
+    policy: () => POLICY.read(database),
 
-    async changePolicy(policy, mayGive, by) {
-      await database.transaction(async (tx) => {
-        const before = await readPolicy(tx)
+    changePolicy: (policy, mayGive, by) =>
+      POLICY.change({ database, audit }, by, (before) => {
         for (const role of [...before.secondFactorRoles, ...policy.secondFactorRoles])
           if (before.secondFactorRoles.includes(role) !== policy.secondFactorRoles.includes(role))
             requireCovered(mayGive, role)
-        await tx.query(PUT_POLICY, [JSON.stringify(policy)])
-        await audit.write(tx, by, { action: 'login.policy', object: 'login', before, after: policy })
-      })
-      return policy
-    },
+        return policy
+      }),
   }
-}
-
-/** A login provider gives every role of its domains and groups, so changing it needs the right to give those roles. */
-function requireMappings({ domains, groups }: Pick<LoginProvider, 'domains' | 'groups'>, mayGive: MayGive): void {
-  for (const { role, account } of [...domains, ...groups])
-    if (role !== null) requireCovered(mayGive, role as AnyRole, account ?? undefined) // The body's schema and the table take no other.
 }
 
 /** Codes and secrets must not be sent unencrypted, except on this machine. */

@@ -7,9 +7,11 @@ import { type Database, isTaken, type Queryable, statement } from '../database/d
 import { Fault } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Json } from '../protocols/check.ts'
+import type { LeavingDeps } from './leaving.ts'
 import { domainOf } from './mailbox.ts'
 import { JOIN, type Members } from './members.ts'
-import { insertPerson } from './people.ts'
+import { FIND_PERSON, insertPerson, type PersonRow } from './people.ts'
+import { END_WAYS_IN, proveAddress } from './proving.ts'
 import { ACCOUNT_ROLES, type AccountRole, type AnyRole, OPERATOR_ROLES, type OperatorRole } from './roles.ts'
 import { type GivenGroup, type GivenUser, readGroup, readUser } from './scim-given.ts'
 import { ScimError } from './scim-query.ts'
@@ -39,11 +41,13 @@ export interface Scim {
   deleteGroup(scope: ScimScope, id: string): Promise<void>
 }
 
-interface ScimDeps {
+interface ScimDeps extends LeavingDeps {
   readonly database: Database
   readonly world: World
   readonly audit: Audit
-  readonly members: Pick<Members, 'remove' | 'changeRole' | 'changeOperator'>
+  readonly members: Pick<Members, 'invite' | 'remove' | 'changeRole' | 'changeOperator'>
+  /** Whether invitations can be sent. */
+  readonly mails: boolean
   readonly sessions: Pick<Sessions, 'endAll'>
 }
 
@@ -71,24 +75,26 @@ interface UserRow {
   created_at: Date
   updated_at: Date | null
   groups: Array<{ value: string; display: string }> | null
-  /** It has a role elsewhere too. */
-  shared: boolean
 }
 
 const USER = `select p.id, p.email, s.user_name, s.external_id, s.attributes, s.active, s.managed, s.by_group, coalesce(s.created_at, p.created_at) as created_at, s.updated_at,
      case when $1 = '' then p.operator_role else m.role end as role,
      (select json_agg(json_build_object('value', g.id, 'display', g.display_name) order by g.display_name)
-      from scim_group_member n join scim_group g on g.scope = n.scope and g.id = n.group_id where n.scope = $1 and n.person_id = p.id) as groups,
-     exists (select 1 from membership o where o.person_id = p.id and o.account_id <> $1) or ($1 <> '' and p.operator_role is not null) as shared
+      from scim_group_member n join scim_group g on g.scope = n.scope and g.id = n.group_id where n.scope = $1 and n.person_id = p.id) as groups
    from person p left join membership m on m.person_id = p.id and m.account_id = $1 left join scim_user s on s.person_id = p.id and s.scope = $1
    where (s.person_id is not null or m.person_id is not null or ($1 = '' and p.operator_role is not null))`
 const LIST = statement('scim_users', `${USER} order by p.id limit ${PEOPLE_MAX}`)
 const FIND = statement('scim_user', `${USER} and p.id = $2`)
 const PERSON = statement('scim_person', 'select id from person where email = $1')
-/** A login provider maps this domain to this account. */
+/** The domain is this account's or, with null, the gateway's: a login provider maps it there, or nowhere and the account has proved it by DNS. */
 const DOMAIN = statement(
   'scim_domain',
-  'select 1 from login_domain where domain = $1 and account_id is not distinct from $2',
+  `select 1 from login_domain where domain = $1 and account_id is not distinct from $2
+   union all select 1 from account_domain where domain = $1 and account_id = $2 and not exists (select 1 from login_domain where domain = $1)`,
+)
+const PENDING = statement(
+  'scim_pending',
+  `select 1 from invite where kind = 'member' and account_id = $1 and email = $2 and expires_at > now()`,
 )
 /** A login provider maps this domain to another account. */
 const OTHERS_DOMAIN = statement(
@@ -100,6 +106,10 @@ const PUT_USER = statement(
   `insert into scim_user (scope, person_id, user_name, external_id, attributes, active, managed, by_group) values ($1, $2, $3, $4, $5, $6, $7, $8)
    on conflict (scope, person_id) do update set user_name = excluded.user_name, external_id = excluded.external_id, attributes = excluded.attributes,
      active = excluded.active, managed = scim_user.managed or excluded.managed, by_group = excluded.by_group, updated_at = now()`,
+)
+const SET_BY_GROUP = statement(
+  'scim_user_by_group',
+  'update scim_user set by_group = $3 where scope = $1 and person_id = $2',
 )
 const TAKEN = statement(
   'scim_user_taken',
@@ -114,11 +124,6 @@ const LOCK_OWN = statement(
 )
 // Logins with the old address must not give access to the new one, so password, identities and factors are removed.
 const SET_EMAIL = statement('scim_email', 'update person set email = $2, password = null where id = $1')
-const END_WAYS_IN = [
-  statement('scim_end_identities', 'delete from identity where person_id = $1'),
-  statement('scim_end_factors', 'delete from second_factor where person_id = $1'),
-  statement('scim_end_codes', 'delete from recovery_code where person_id = $1'),
-]
 const COUNT = statement('scim_user_count', 'select count(*)::int as count from scim_user where scope = $1')
 const SET_OPERATOR = statement(
   'scim_operator',
@@ -163,6 +168,9 @@ const LEAVE_GROUP = statement(
 const NAMED = statement('scim_users_named', `${USER} and p.id = any($2::text[])`)
 const FOLLOWING = statement('scim_users_following', `${USER} and (p.id = any($2::text[]) or s.by_group)`)
 
+/** Stores what the directory has sent. `byGroup`: whether a group gives the role. */
+type Keep = (tx: Queryable, byGroup: boolean) => Promise<void>
+
 interface GroupRow {
   id: string
   display_name: string
@@ -191,29 +199,38 @@ export function createScim(deps: ScimDeps): Scim {
     return { role: row.by_group ? least : (row.role ?? least), byGroup: false }
   }
 
-  /** Applies the directory's state to the membership. It runs before anything is stored, so that a rejected change leaves no trace. */
-  async function place(scope: ScimScope, row: UserRow, active: boolean): Promise<boolean> {
+  const isPlaced = (scope: ScimScope, row: UserRow) => {
     const { role, byGroup } = roleOf(scope, row)
-    if (active ? row.role === role : row.role === null) return byGroup
+    return row.role === role && row.by_group === byGroup
+  }
+
+  /** Applies the directory's state to the membership, and stores it in the same transaction: a rejected change leaves no trace, and no login in between finds a person active who is not. */
+  async function place(scope: ScimScope, row: UserRow, active: boolean, keep: Keep): Promise<void> {
+    const { role, byGroup } = roleOf(scope, row)
+    const also = (tx: Queryable) => keep(tx, byGroup)
+    if (active ? row.role === role : row.role === null) return database.transaction(also)
     if (!scope.mayGive(active ? role : (row.role ?? role)))
       throw new ScimError(403, `This token may not give or take the role ${active ? role : row.role}.`)
     const { account, by, mayGive } = scope
-    const options = { mayGive, mayRemoveLastOwner: false }
-    if (account === null) {
-      if (row.role === null) await join(scope, row.id, role)
-      else await members.changeOperator(row.id, active ? (role as OperatorRole) : null, mayGive, by) // One of the gateway's.
+    const options = { mayGive, mayRemoveLastOwner: false, also }
+    if (row.role === null) await join(scope, row.id, role, also)
+    else if (account === null) {
+      const next = active ? (role as OperatorRole) : null // One of the gateway's.
+      await members.changeOperator(row.id, { ...options, role: next }, by)
     } else if (!active) await members.remove(account, row.id, options, by)
-    else if (row.role === null) await join(scope, row.id, role)
     else await members.changeRole(account, row.id, { ...options, role: role as AccountRole }, by) // One of the account's.
-    // A person without any other membership is signed out. For others, the next request finds that this membership is gone.
-    if (!active && !row.shared) await sessions.endAll(database, row.id)
-    return byGroup
   }
 
-  async function join({ account, by }: ScimScope, person: string, role: AnyRole): Promise<void> {
+  async function join(
+    { account, by }: ScimScope,
+    person: string,
+    role: AnyRole,
+    also: (tx: Queryable) => Promise<void>,
+  ): Promise<void> {
     await database.transaction(async (tx) => {
       if (account === null) await tx.query(SET_OPERATOR, [person, role])
       else await tx.query(JOIN, [account, person, role])
+      await also(tx)
       const action = account === null ? 'operator.join' : 'member.join'
       await audit.write(tx, by, {
         ...{ action, object: account ?? person, detail: { person, role } },
@@ -225,58 +242,73 @@ export function createScim(deps: ScimDeps): Scim {
   async function store(scope: ScimScope, row: UserRow, given: GivenUser, managed: boolean): Promise<Json> {
     const [taken] = await database.query(TAKEN, [nameOf(scope), given.userName, row.id])
     if (taken) throw new ScimError(409, 'Another user has this userName.', 'uniqueness')
-    if (given.email !== row.email) await changeEmail(scope, row, given.email)
-    const byGroup = await place(scope, row, given.active)
-    await database.query(PUT_USER, [
-      ...[nameOf(scope), row.id, given.userName, given.externalId, JSON.stringify(given.attributes)],
-      ...[given.active, managed, byGroup],
-    ])
+    const isMoved = given.email !== row.email
+    if (isMoved && !row.managed) throw notOurs()
+    if (isMoved) await requireDomain(scope, given.email)
+    await place(scope, row, given.active, async (tx, byGroup) => {
+      if (isMoved) await changeEmail(tx, scope, row, given.email)
+      await tx.query(PUT_USER, [
+        ...[nameOf(scope), row.id, given.userName, given.externalId, JSON.stringify(given.attributes)],
+        ...[given.active, managed, byGroup],
+      ])
+    })
     return userView(await find(scope, row.id))
   }
 
   /** Only for people whom this directory created and who belong nowhere else, because whoever controls the address can set a new password. */
-  async function changeEmail(scope: ScimScope, row: UserRow, email: string): Promise<void> {
-    const own = (on: Queryable) => on.query(LOCK_OWN, [nameOf(scope), row.id])
-    const notOurs = () =>
-      new ScimError(
-        403,
-        'This person was not created by SCIM or belongs to another account too; only they can change their e-mail address.',
-        'mutability',
-      )
-    if (!row.managed) throw notOurs()
-    await database.transaction(async (tx) => {
-      if (!(await own(tx))[0]) throw notOurs()
-      const [other] = await tx.query(PERSON, [email])
-      if (other) throw new ScimError(409, 'Somebody has this e-mail address already.', 'uniqueness')
-      await tx.query(SET_EMAIL, [row.id, email])
-      for (const end of END_WAYS_IN) await tx.query(end, [row.id])
-      await sessions.endAll(tx, row.id)
-      await audit.write(tx, scope.by, {
-        ...{ action: 'person.email', object: row.id },
-        before: { email: row.email },
-        after: { email },
-      })
+  async function changeEmail(tx: Queryable, scope: ScimScope, row: UserRow, email: string): Promise<void> {
+    if (!(await tx.query(LOCK_OWN, [nameOf(scope), row.id]))[0]) throw notOurs()
+    const [other] = await tx.query(PERSON, [email])
+    if (other) throw new ScimError(409, 'Somebody has this e-mail address already.', 'uniqueness')
+    await tx.query(SET_EMAIL, [row.id, email])
+    for (const end of END_WAYS_IN) await tx.query(end, [row.id])
+    await sessions.endAll(tx, row.id)
+    await audit.write(tx, scope.by, {
+      ...{ action: 'person.email', object: row.id },
+      before: { email: row.email },
+      after: { email },
     })
+  }
+
+  /** A directory of an account decides about addresses of proved domains only. The answer does not say whether an address has a login. */
+  async function requireDomain({ account }: ScimScope, email: string): Promise<void> {
+    const domain = domainOf(email)
+    const [own] = await database.query(DOMAIN, [domain, account])
+    if (own) return
+    if (account !== null) throw foreign(domain)
+    if ((await database.query(OTHERS_DOMAIN, [domain, account]))[0])
+      throw new ScimError(409, 'This e-mail domain belongs to an account.', 'uniqueness')
+  }
+
+  /** Of a foreign domain, the mailbox has to accept: at most one open invitation. */
+  async function inviteForeign({ account, mayGive, by }: ScimScope, email: string): Promise<void> {
+    if (account === null || !deps.mails || (await database.query(PENDING, [account, email]))[0]) return
+    await members.invite(account, { email, role: 'member' }, { mayGive, vouches: false }, by)
   }
 
   /** Creates a person, or finds an existing one who is a member here or whose domain belongs to this account. */
   async function personFor(scope: ScimScope, email: string): Promise<{ id: string; managed: boolean }> {
-    const [known] = await database.query<{ id: string }>(PERSON, [email])
-    const domain = domainOf(email)
-    if (!known) {
-      if ((await database.query(OTHERS_DOMAIN, [domain, scope.account]))[0])
-        throw new ScimError(409, 'This e-mail domain belongs to another account.', 'uniqueness')
-      const id = await database.transaction((tx) => insertPerson(tx, world, { email, role: null, password: null }))
-      return { id, managed: true }
-    }
-    const [member] = await database.query<UserRow>(FIND, [nameOf(scope), known.id])
+    const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
+    const [member] = known ? await database.query<UserRow>(FIND, [nameOf(scope), known.id]) : []
     if (member?.user_name) throw new ScimError(409, 'There is a user with this e-mail address.', 'uniqueness')
-    if (!member && !(await database.query(DOMAIN, [domain, scope.account]))[0])
+    if (known && member) return { id: known.id, managed: false }
+    await requireDomain(scope, email).catch(async (error: unknown) => {
+      await inviteForeign(scope, email)
+      throw error
+    })
+    if (!known) {
+      const person = { email, role: null, password: null, verified: true }
+      return { id: await database.transaction((tx) => insertPerson(tx, world, person)), managed: true }
+    }
+    if (!(await database.query(DOMAIN, [domainOf(email), scope.account]))[0])
       throw new ScimError(
         409,
         'This person has a login already and does not belong here. Invite them: joining needs their consent.',
         'uniqueness',
       )
+    // The domain's owner vouches for the mailbox.
+    const told = await database.transaction((tx) => proveAddress(tx, deps, known.id, scope.by))
+    await told?.()
     return { id: known.id, managed: false }
   }
 
@@ -291,16 +323,17 @@ export function createScim(deps: ScimDeps): Scim {
     for (const id of new Set(people)) {
       const [row] = await database.query<UserRow>(FIND, [nameOf(scope), id])
       if (!row?.user_name || row.active === false) continue
-      const byGroup = await place(scope, row, true)
-      if (byGroup !== row.by_group) await database.query(PUT_USER, userValues(scope, row, byGroup))
+      if (isPlaced(scope, row)) continue
+      await place(scope, row, true, async (tx, byGroup) => {
+        await tx.query(SET_BY_GROUP, [nameOf(scope), id, byGroup])
+      })
     }
   }
 
   /** Repairs roles that an interrupted change left behind. Roles that this token may not give or remove are skipped. */
   async function catchUp(scope: ScimScope, people: readonly string[]): Promise<void> {
     for (const row of await database.query<UserRow>(FOLLOWING, [nameOf(scope), people])) {
-      const { role, byGroup } = roleOf(scope, row)
-      if (row.role === role && row.by_group === byGroup) continue
+      if (isPlaced(scope, row)) continue
       await follow(scope, [row.id]).catch((error) => {
         if ((scimErrorOf(error)?.status ?? 500) >= 500) throw error
       })
@@ -409,8 +442,7 @@ export function createScim(deps: ScimDeps): Scim {
 
     async deleteUser(scope, id) {
       const row = await find(scope, id)
-      await place(scope, row, false)
-      await database.transaction(async (tx) => {
+      await place(scope, row, false, async (tx) => {
         // A person whom this directory created and who belongs nowhere else is deleted.
         const [own] = row.managed ? await tx.query(LOCK_OWN, [nameOf(scope), id]) : []
         await tx.query(DROP_USER, [nameOf(scope), id])
@@ -469,6 +501,19 @@ function difference(one?: GivenGroup, other?: GivenGroup): string[] {
   const there = new Set(other?.members)
   return one?.members.filter((id) => !there.has(id)) ?? []
 }
+
+const foreign = (domain: string) =>
+  new ScimError(
+    403,
+    `The domain ${domain} is not proved to be this account's: map it by a login provider, or prove it by a DNS record. People of other domains join by invitation; if a mail server is set up, one is sent.`,
+  )
+
+const notOurs = () =>
+  new ScimError(
+    403,
+    'This person was not created by SCIM or belongs to another account too; only they can change their e-mail address.',
+    'mutability',
+  )
 
 const groupUnknown = () => new ScimError(404, 'There is no such group here.')
 

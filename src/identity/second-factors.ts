@@ -121,13 +121,10 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
   const factors: SecondFactors = {
     async list(person) {
       const [rows, [codes]] = await Promise.all([
-        database.query<{
-          id: string
-          kind: FactorView['kind']
-          name: string
-          created_at: Date
-          used_at: Date | null
-        }>(LIST, [person]),
+        database.query<{ id: string; kind: FactorView['kind']; name: string; created_at: Date; used_at: Date | null }>(
+          LIST,
+          [person],
+        ),
         database.query<{ count: number }>(COUNT_CODES, [person]),
       ])
       const views = rows.map(({ id, kind, name, ...at }) => ({
@@ -158,7 +155,7 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
 
     async added(tx, session, factor, by) {
       const person = session.person.id
-      await tx.query(LOCK_PERSON, [person])
+      await sessions.hold(tx, session.id)
       const [others] = await tx.query<{ count: number }>(OTHERS, [person, factor])
       const isFirst = others?.count === 0
       await sessions.prove(tx, session.id, { strong: true })

@@ -61,6 +61,8 @@ export interface Sessions {
   awaiting(token: string): Promise<Awaiting | undefined>
   /** The second factor was given. Returns the value of a new cookie, because somebody else may know the old one (session fixation). */
   complete(on: Queryable, session: string): Promise<string>
+  /** Locks the person, and throws if the session has ended. What ends a person's ways in locks them too, so a new way in is made before or not at all. */
+  hold(on: Queryable, session: string): Promise<void>
   /** The person has just confirmed their identity. */
   prove(on: Queryable, session: string, how: { strong: boolean }): Promise<void>
   list(person: string, current: string): Promise<SessionView[]>
@@ -116,6 +118,13 @@ const PROVE = statement(
   'session_prove',
   'update session set proved_at = now(), strong = strong or $2 where id = $1 and not awaits_factor',
 )
+const HOLD = [
+  statement(
+    'session_hold',
+    'select 1 from person where id = (select person_id from session where id = $1) for no key update',
+  ),
+  statement('session_held', 'select 1 from session where id = $1'),
+]
 const SEEN = statement('session_seen', 'update session set seen_at = now() where id = $1')
 const LIST = statement(
   'session_list',
@@ -189,6 +198,12 @@ export function createSessions({ database, world }: { database: Database; world:
       const [row] = await on.query(COMPLETE, [session, digestOf(token)])
       if (!row) throw new Fault('key_missing', { message: 'This login has ended. Sign in again.' })
       return token
+    },
+    async hold(on, session) {
+      // A second statement, which sees what was waited for.
+      for (const text of HOLD)
+        if (!(await on.query(text, [session]))[0])
+          throw new Fault('key_unknown', { message: 'Your session has ended. Sign in again.' })
     },
     async prove(on, session, { strong }) {
       await on.query(PROVE, [session, strong])

@@ -3,16 +3,17 @@
 // account for an address that is not theirs. Neither the answer nor its time depends on whether an address is known here.
 import { createHash } from 'node:crypto'
 import type { Accounts } from '../admission/accounts.ts'
-import type { Branding } from '../branding/branding.ts'
-import { type Mail, renderMail } from '../branding/mail.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
+import { defineSetting } from '../database/setting.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { sign } from '../kernel/secret.ts'
 import { networkOf } from '../upstream/address.ts'
-import { isListed, type Mailbox, readDomain, readMailbox } from './mailbox.ts'
+import type { Branding } from './branding/branding.ts'
+import { type Mail, renderMail } from './branding/mail.ts'
+import { isListed, isMailHost, type Mailbox, readDomain, readMailbox } from './mailbox.ts'
 import { INVITE, INVITE_HOURS, JOIN, linkUnknown, useLink } from './members.ts'
 import {
   digestOfToken,
@@ -28,18 +29,25 @@ import {
 } from './people.ts'
 import { PERSON_MAILS, type PersonMailName } from './person-mails.ts'
 import type { SessionUse } from './sessions.ts'
-import type { MailPreview, SignUpInvite, SignUpLink, SignUpSettings, SignUpView } from './views.ts'
+import {
+  type MailPreview,
+  type SignUpInvite,
+  type SignUpLink,
+  type SignUpSettings,
+  type SignUpView,
+  signUpSettings,
+} from './views.ts'
 
 export interface SignUp {
   settings(): Promise<SignUpSettings>
   change(settings: SignUpSettings, by: By): Promise<SignUpSettings>
   /** For visitors without a session. */
   view(): Promise<SignUpView>
-  /** Sends a mail with a link; if the address already has a login, a mail that says so. */
-  request(email: string, visit: SessionUse): Promise<void>
+  /** Sends a mail with a link; if the address already has a login, a mail that says so. `challenge` is for the operator's hook. */
+  request(email: string, visit: SessionUse, challenge?: string): Promise<void>
   /** Sends a mail with a link to choose a new password, if a person has this address. */
   requestPassword(email: string, visit: SessionUse): Promise<void>
-  /** Returns the link, which is also sent if there is a mail server. */
+  /** Returns the link, which is also sent if there is a mail server. Only operators may, so it proves the mailbox. */
   invite(email: string, by: By): Promise<string>
   pending(): Promise<SignUpInvite[]>
   withdraw(invite: string, by: By): Promise<void>
@@ -73,11 +81,23 @@ export interface PersonMails {
   wake(): void
 }
 
+/** The operator's hook, which says whether a request for a sign-up is accepted. */
+export interface Challenge {
+  /** Rejects with access_denied if the hook says no, with unavailable if it does not say yes or no. */
+  ask(
+    url: string,
+    about: { readonly email: string; readonly ip: string; readonly challenge?: string | undefined },
+  ): Promise<void>
+  /** Rejects an address that cannot be asked. */
+  check(url: string): Promise<void>
+}
+
 interface SignUpDeps extends PeopleDeps {
   readonly accounts: Pick<Accounts, 'createIn'>
   readonly branding: Pick<Branding, 'get'>
   readonly publicUrl: () => string
   readonly log: Log
+  readonly challenge: Challenge
   /** The key for digests of mailboxes. */
   readonly mailboxKey: Buffer
   /** Undefined: no mail server is configured. */
@@ -93,6 +113,7 @@ export const DEFAULTS: SignUpSettings = {
   terms: null,
   perNetworkPerHour: 10,
   perDomainPerDay: 100,
+  challengeUrl: null,
 }
 
 const HOUR_SECONDS = 3_600
@@ -106,11 +127,10 @@ const WRITING_MAX = 100
 /** The creator of links that visitors requested. */
 const BY_VISITOR = 'sign-up'
 
-const READ = statement('sign_up_read', `select value from setting where name = 'sign-up'`)
-const PUT = statement(
-  'sign_up_put',
-  `insert into setting (name, value) values ('sign-up', $1) on conflict (name) do update set value = excluded.value`,
-)
+const SETTINGS = defineSetting({
+  ...{ name: 'sign-up', schema: signUpSettings, defaults: DEFAULTS },
+  ...{ action: 'system.sign-up', object: 'system', noted: summaryOf },
+})
 const LOOK = statement(
   'sign_up_look',
   `select email, made_by from invite where digest = $1 and kind = 'sign-up' and expires_at > now()`,
@@ -135,10 +155,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
   const { database, world, audit, sessions, branding, log, publicUrl } = deps
   const writing = new Set<Promise<void>>()
 
-  async function settings(on: Queryable = database): Promise<SignUpSettings> {
-    const [row] = await on.query<{ value: string }>(READ)
-    return row ? { ...DEFAULTS, ...(JSON.parse(row.value) as SignUpSettings) } : DEFAULTS // Written below.
-  }
+  const settings = () => SETTINGS.read(database)
 
   function mail(name: PersonMailName, url: string): Mail {
     const now = branding.get()
@@ -151,7 +168,7 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     const kind = name === 'confirm' || name === 'invitation' ? 'sign-up' : 'password'
     const link = (kind === 'sign-up' ? signUpLinkOf : inviteLink)(publicUrl(), token)
     await database.transaction(async (tx) => {
-      await tx.query(INVITE, [digestOfToken(token), kind, null, to, null, made.by, made.hours])
+      await tx.query(INVITE, [digestOfToken(token), kind, null, to, null, made.by, made.hours, true])
       await deps.mails?.add(tx, { ...mail(name, link), to, event: `person.${name}`, about: BY_VISITOR })
       if (audited)
         await audit.write(tx, audited, {
@@ -174,17 +191,23 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     void work.finally(() => writing.delete(work))
   }
 
-  /** Limits apply to known and unknown addresses alike. The limit per domain counts sign-ups only, so that sign-ups by strangers cannot block password resets for people of that domain. */
-  async function brake(box: Mailbox, { ip }: SessionUse, now: SignUpSettings, isSignUp: boolean) {
-    const { perNetworkPerHour, perDomainPerDay } = now
+  /** Limits apply to known and unknown addresses alike. */
+  async function brakeNetwork({ ip }: SessionUse, { perNetworkPerHour }: SignUpSettings) {
     if (!deps.mails) throw noMails()
-    await deps.attempts.brake([
-      { subject: `mails:${networkOf(ip)}`, max: perNetworkPerHour, perSeconds: HOUR_SECONDS },
-      { subject: `mailbox:${digestOf(box.key)}`, max: PER_MAILBOX_PER_HOUR, perSeconds: HOUR_SECONDS },
-      ...(isSignUp
-        ? [{ subject: `domain:${digestOf(box.registered)}`, max: perDomainPerDay, perSeconds: DAY_SECONDS }]
-        : []),
-    ])
+    const subject = `mails:${networkOf(ip)}`
+    await deps.attempts.brake([{ subject, max: perNetworkPerHour, perSeconds: HOUR_SECONDS }])
+  }
+
+  function brakeMailbox({ key }: Mailbox) {
+    const subject = `mailbox:${digestOf(key)}`
+    return deps.attempts.brake([{ subject, max: PER_MAILBOX_PER_HOUR, perSeconds: HOUR_SECONDS }])
+  }
+
+  /** Counts finished sign-ups, because anybody can request one with an invented mailbox. At a large mail host strangers would block each other. */
+  async function brakeDomain(tx: Queryable, { domain, registered }: Mailbox, { perDomainPerDay }: SignUpSettings) {
+    if (isMailHost(domain)) return
+    const subject = `domain:${digestOf(registered)}`
+    await deps.attempts.brake([{ subject, max: perDomainPerDay, perSeconds: DAY_SECONDS }], tx)
   }
 
   return {
@@ -192,12 +215,8 @@ export function createSignUp(deps: SignUpDeps): SignUp {
 
     async change(next, by) {
       const checked = checkSettings(next, deps.mails !== undefined)
-      await database.transaction(async (tx) => {
-        const [before, after] = [summaryOf(await settings(tx)), summaryOf(checked)]
-        await tx.query(PUT, [JSON.stringify(checked)])
-        await audit.write(tx, by, { action: 'system.sign-up', object: 'system', before, after })
-      })
-      return checked
+      if (checked.challengeUrl !== null) await deps.challenge.check(checked.challengeUrl)
+      return SETTINGS.change({ database, audit }, by, () => checked)
     },
 
     async view() {
@@ -205,11 +224,14 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       return { mode, domains: mode === 'domain' ? domains : [], terms, passwordByMail: deps.mails !== undefined }
     },
 
-    async request(email, visit) {
+    async request(email, visit, challenge) {
       const now = await settings()
       const box = requireMailbox(email)
       requireOpen(now, box)
-      await brake(box, visit, now, true)
+      await brakeNetwork(visit, now)
+      // Before the mailbox is counted: it may belong to somebody else than whoever fails the challenge.
+      if (now.challengeUrl !== null) await deps.challenge.ask(now.challengeUrl, { email, ip: visit.ip, challenge })
+      await brakeMailbox(box)
       later(async () => {
         const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
         return known
@@ -219,7 +241,9 @@ export function createSignUp(deps: SignUpDeps): SignUp {
     },
 
     async requestPassword(email, visit) {
-      await brake(requireMailbox(email), visit, await settings(), false)
+      const box = requireMailbox(email)
+      await brakeNetwork(visit, await settings())
+      await brakeMailbox(box)
       later(async () => {
         const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
         if (known) await sendLink(email, 'reset', { by: BY_VISITOR, hours: PASSWORD_HOURS })
@@ -277,7 +301,8 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       return database.transaction(async (tx) => {
         await useLink(tx, token, email)
         await tx.query(END_OTHERS, [email])
-        const person = await insertPerson(tx, world, { email, role: null, password: hash })
+        if (invite.made_by === BY_VISITOR) await brakeDomain(tx, box, now)
+        const person = await insertPerson(tx, world, { email, role: null, password: hash, verified: true })
         if (now.terms) await tx.query(ACCEPT_TERMS, [person, now.terms.version])
         const account = await openAccount(tx, box, { name: name ?? email, settings: now, by: mine })
         await tx.query(JOIN, [account, person, 'owner'])
@@ -352,6 +377,7 @@ function requireDomain(given: string, field: string): string {
 }
 
 /** Lists may have thousands of entries. */
-function summaryOf({ domains, blockedDomains, ...rest }: SignUpSettings) {
-  return { ...rest, domains: domains.slice(0, 20), blockedDomains: blockedDomains.length }
+function summaryOf({ domains, blockedDomains, challengeUrl, ...rest }: SignUpSettings) {
+  const challenge = challengeUrl === null ? null : new URL(challengeUrl).host // Its path may hold a secret.
+  return { ...rest, challenge, domains: domains.slice(0, 20), blockedDomains: blockedDomains.length }
 }

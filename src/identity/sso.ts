@@ -6,11 +6,13 @@ import { type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId } from '../kernel/world.ts'
 import type { Flows } from './flows.ts'
+import type { LeavingDeps } from './leaving.ts'
 import { domainOf, readMailbox } from './mailbox.ts'
 import type { Members } from './members.ts'
 import { type Claims, type Journey, LOGOUT_MINUTES_MAX, type Oidc } from './oidc.ts'
 import { checkLogin, FIND_PERSON, insertPerson, type PeopleDeps, type PersonRow } from './people.ts'
 import type { Providers, StoredProvider } from './providers.ts'
+import { proveAddress } from './proving.ts'
 import { ACCOUNT_ROLES, type AccountRole, OPERATOR_ROLES, type OperatorRole } from './roles.ts'
 import type { SecondFactors } from './second-factors.ts'
 import type { Session, SessionUse } from './sessions.ts'
@@ -54,7 +56,7 @@ type Finished =
   | { readonly kind: 'password'; readonly token: string; readonly needs: LoginStep['needs'] }
   | { readonly kind: 'connected' | 'proved' }
 
-interface SsoDeps extends PeopleDeps {
+interface SsoDeps extends PeopleDeps, LeavingDeps {
   readonly flows: Flows
   readonly oidc: Oidc
   readonly providers: Providers
@@ -110,7 +112,8 @@ const JOIN = statement(
   'sso_join',
   // A login does not restore a membership that a directory has deactivated.
   `insert into membership (account_id, person_id, role, provider_id) select $1, $2, $3, $4
-   where not exists (select 1 from scim_user s where s.scope = $1 and s.person_id = $2 and not s.active) on conflict do nothing returning role`,
+   where not exists (select 1 from scim_user s where s.scope = $1 and s.person_id = $2 and not s.active)
+     and exists (select 1 from person p where p.id = $2 and p.email_verified_at is not null) on conflict do nothing returning role`,
 )
 const OTHERS_DOMAIN = statement(
   'sso_others_domain',
@@ -126,9 +129,10 @@ const OPERATOR = statement(
 )
 const OPERATOR_JOIN = statement(
   'sso_operator_join',
-  `update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null
+  `update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null and email_verified_at is not null
      and not exists (select 1 from scim_user s where s.scope = '' and s.person_id = $1 and not s.active) returning id`,
 )
+const LOCK_PERSON = statement('sso_lock_person', 'select 1 from person where id = $1 for no key update')
 const END_BY_SID = statement(
   'sso_end_sid',
   'delete from session where provider_id = $1 and sid = $2 returning person_id',
@@ -186,10 +190,11 @@ export function createSso(deps: SsoDeps): Sso {
     return factors.some(({ kind }) => kind === 'totp') ? ['totp', 'recovery'] : ['recovery']
   }
 
-  /** The person has no login yet, and the provider is responsible for their domain. */
-  async function isExpected(person: string, provider: StoredProvider, domain: string): Promise<boolean> {
+  /** The provider is responsible for their domain, and the person has no login yet, or one that somebody else may have prepared. */
+  async function isExpected(person: PersonRow, provider: StoredProvider, domain: string): Promise<boolean> {
     if (!provider.domains.some((one) => one.domain === domain)) return false
-    const [way] = await database.query(WAY_IN, [person])
+    if (!person.verified) return true
+    const [way] = person.password === null ? await database.query(WAY_IN, [person.id]) : [true]
     return way === undefined
   }
 
@@ -213,10 +218,15 @@ export function createSso(deps: SsoDeps): Sso {
       })
     const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
     if (known) {
-      // A person whom a directory created, and who has no login yet, may use the provider of their domain.
-      if (known.password === null && (await isExpected(known.id, provider, domain))) {
+      // A person whom a directory created and who has no login yet, or whose address nobody has proved, may use the provider of their domain.
+      if (await isExpected(known, provider, domain)) {
         const { visit, by } = about
-        await database.transaction((tx) => insertIdentity(tx, known.id, provider.id, claims))
+        const told = await database.transaction(async (tx) => {
+          const proved = await proveAddress(tx, deps, known.id, { ...by, actor: email })
+          await insertIdentity(tx, known.id, provider.id, claims)
+          return proved
+        })
+        await told?.()
         return { kind: 'signed-in', ...(await signIn(provider, { id: known.id, email }, claims, { visit, by })) }
       }
       if (known.password === null)
@@ -236,16 +246,13 @@ export function createSso(deps: SsoDeps): Sso {
       })
     const { visit, by } = about
     const id = await database.transaction(async (tx) => {
-      const person = await insertPerson(tx, world, { email, role: null, password: null })
+      const person = await insertPerson(tx, world, { email, role: null, password: null, verified: true })
       await insertIdentity(tx, person, provider.id, claims)
       const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
       await audit.write(
         tx,
         { ...by, actor: email },
-        {
-          ...{ action: 'person.create', object: person, detail },
-          ...{ before: {}, after: { email, ...detail } },
-        },
+        { ...{ action: 'person.create', object: person, detail }, ...{ before: {}, after: { email, ...detail } } },
       )
       return person
     })
@@ -279,6 +286,7 @@ export function createSso(deps: SsoDeps): Sso {
       return { kind: 'proved' }
     }
     await database.transaction(async (tx) => {
+      await sessions.hold(tx, session.id)
       await insertIdentity(tx, session.person.id, provider.id, claims)
       const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
       const change = { before: {}, after: detail }
@@ -327,8 +335,10 @@ export function createSso(deps: SsoDeps): Sso {
       // Without the second factor, a thief of the password could connect their own login permanently.
       const isProtected = (await factorsOf(id)).length > 0
       if (isProtected) await deps.factors.check(id, code ?? '', visit, { ...by, actor: email })
-      if (id !== waiting.person || !(await flows.finish('link-identity', token))) throw notBegun('another person')
+      if (id !== waiting.person) throw notBegun('another person')
       await database.transaction(async (tx) => {
+        await tx.query(LOCK_PERSON, [id])
+        if (!(await flows.finish('link-identity', token, tx))) throw notBegun('ended')
         await insertIdentity(tx, id, provider.id, claims)
         const detail = { provider: provider.id, issuer: claims.issuer, subject: claims.subject }
         const change = { before: {}, after: detail }
@@ -439,11 +449,11 @@ async function followOperator(
       const change = { before: { role: null }, after: { role } }
       if (joined) await audit.write(tx, by, { action: 'operator.join', object: person, detail: { role }, ...change })
     })
-  if (row?.from === provider.id) await unlessLast(members.changeOperator(person, role, () => true, by))
+  if (row?.from === provider.id) await unlessLast(members.changeOperator(person, { role, mayGive: () => true }, by))
 }
 
 /** The last owner or operator keeps the role. Otherwise nobody could invite others. */
-async function unlessLast(change: Promise<void>): Promise<void> {
+async function unlessLast(change: Promise<unknown>): Promise<void> {
   await change.catch((error: unknown) => {
     if (!(error instanceof Fault) || error.kind !== 'conflict') throw error
   })

@@ -9,7 +9,7 @@ import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sameBytes, sign } from '../kernel/secret.ts'
 import { newId, type World } from '../kernel/world.ts'
-import { type AccountRole, type OperatorRole, type Permission, rightsIn } from './roles.ts'
+import { type AccountRole, type OperatorRole, type Permission, rightsIn, roleMay } from './roles.ts'
 import type { NewToken, TokenView } from './views.ts'
 
 /** A token in use: for whom it acts, and its limits. */
@@ -53,15 +53,15 @@ interface TokenInput {
 export interface Tokens {
   list(account: string | null): Promise<TokenView[]>
   create(account: string | null, input: TokenInput, maker: Maker, by: By): Promise<NewToken>
-  /** Also revokes all tokens that descend from it, except for tokens created with the first token. */
-  revoke(account: string | null, id: string, by: By): Promise<TokenView>
+  /** Needs the rights that the token has. Also revokes all tokens that descend from it, except for tokens created with the first token. */
+  revoke(account: string | null, id: string, may: Maker['may'], by: By): Promise<TokenView>
   /** Throws if it may not be used, or not from this address. */
   use(token: string, ip: string): Promise<TokenUse>
   /** Registers the token with which this process was started. */
   adopt(token: string): Promise<void>
 }
 
-interface Row {
+interface TokenRow {
   id: string
   name: string
   last4: string
@@ -76,7 +76,7 @@ interface Row {
   is_first: boolean
 }
 
-interface UsedRow extends Pick<Row, 'id' | 'name' | 'scopes' | 'ip_ranges' | 'expires_at' | 'is_first'> {
+interface UsedRow extends Pick<TokenRow, 'id' | 'name' | 'scopes' | 'ip_ranges' | 'expires_at' | 'is_first'> {
   account_id: string | null
   person_id: string | null
   email: string | null
@@ -86,6 +86,8 @@ interface UsedRow extends Pick<Row, 'id' | 'name' | 'scopes' | 'ip_ranges' | 'ex
   revoked: boolean
   resting: boolean
 }
+
+type FoundRow = Pick<TokenRow, 'revoked_at' | 'scopes'> & Pick<UsedRow, 'person_id' | 'role' | 'account_role'>
 
 /** Per account, and for the gateway. */
 const LIVE_MAX = 200
@@ -110,7 +112,13 @@ const INSERT = statement(
   `insert into access_token (id, digest, account_id, name, last4, scopes, ip_ranges, expires_at, person_id, made_by, parent_id)
    values ($1, $2, $3, $4, $5, $6, $7, to_timestamp($8::double precision / 1000), $9, $10, $11) returning ${COLUMNS}`,
 )
-const REVOKED = statement('token_revoked', 'select revoked_at from access_token where id = $1')
+const FIND = statement(
+  'token_find',
+  `select t.revoked_at, t.scopes, t.person_id, p.operator_role as role, m.role as account_role
+   from access_token t left join person p on p.id = t.person_id
+     left join membership m on m.person_id = t.person_id and m.account_id = t.account_id
+   where t.id = $2 and t.account_id is not distinct from $1 for update of t`,
+)
 const REVOKE = statement(
   'token_revoke',
   `update access_token set revoked_at = coalesce(revoked_at, now()) where id = $2 and account_id is not distinct from $1 returning ${COLUMNS}`,
@@ -146,7 +154,7 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
   let own: Buffer | undefined
 
   return {
-    list: async (account) => (await database.query<Row>(LIST, [account])).map(viewOf),
+    list: async (account) => (await database.query<TokenRow>(LIST, [account])).map(viewOf),
 
     async create(account, { name, scopes, ...given }, maker, by) {
       checkScopes(scopes, account, maker)
@@ -163,7 +171,7 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
         const parent = maker.token && !maker.token.isFirst ? maker.token.id : null
         if (parent !== null && !(await tx.query(LOCK_PARENT, [parent]))[0])
           throw new Fault('key_unknown', { message: 'This token was revoked.' })
-        const [made] = await tx.query<Row>(INSERT, [...values, by.token ?? by.actor, parent])
+        const [made] = await tx.query<TokenRow>(INSERT, [...values, by.token ?? by.actor, parent])
         const detail = { name, scopes, ...(account === null ? {} : { account }) }
         const until = made?.expires_at?.toISOString() ?? null
         await audit.write(tx, by, {
@@ -175,18 +183,20 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
       return { ...viewOf(row), token }
     },
 
-    async revoke(account, id, by) {
+    async revoke(account, id, may, by) {
       return database.transaction(async (tx) => {
-        const [was] = await tx.query<Pick<Row, 'revoked_at'>>(REVOKED, [id])
-        const [row] = await tx.query<Row>(REVOKE, [account, id])
+        const [was] = await tx.query<FoundRow>(FIND, [account, id])
+        if (!was) throw new Fault('not_found', { message: 'There is no such token here.' })
+        requireRights(was, account, may)
+        const [row] = await tx.query<TokenRow>(REVOKE, [account, id])
         if (!row) throw new Fault('not_found', { message: 'There is no such token here.' })
         await audit.write(tx, by, {
           ...{ action: 'token.revoke', object: id, detail: { name: row.name } },
-          ...{ before: { revokedAt: was?.revoked_at ?? null }, after: { revokedAt: row.revoked_at } },
+          ...{ before: { revokedAt: was.revoked_at }, after: { revokedAt: row.revoked_at } },
         })
         // One level at a time: each statement waits for tokens that are being created, and then sees them.
         for (let parents = [id]; parents.length > 0; ) {
-          const made = await tx.query<Row>(REVOKE_MADE, [parents])
+          const made = await tx.query<TokenRow>(REVOKE_MADE, [parents])
           for (const { id: child, name, revoked_at: revokedAt } of made)
             await audit.write(tx, by, {
               ...{ action: 'token.revoke', object: child, detail: { name, madeWith: id } },
@@ -226,6 +236,16 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
   }
 }
 
+/** Otherwise a token that may do little could lock out everybody else. */
+function requireRights({ scopes, ...of }: FoundRow, account: string | null, may: Maker['may']): void {
+  const isNobodys = of.person_id === null
+  const roles = isNobodys ? [account === null ? ('operator' as const) : ('owner' as const)] : [of.role, of.account_role]
+  const held = roles.flatMap((role) => (role === null ? [] : rightsIn(scopes, role)))
+  const beyond = held.find((right) => (account === null || roleMay('owner', right)) && !may(right))
+  if (beyond === undefined) return
+  throw new Fault('access_denied', { message: `This token has a right that you do not have: ${beyond}.` })
+}
+
 /** Every scope must exist here and be among the rights of the token's maker. */
 function checkScopes(scopes: readonly string[], account: string | null, { may }: Maker): void {
   const most = account === null ? 'operator' : 'owner'
@@ -260,7 +280,7 @@ function boundsOf(given: Pick<TokenInput, 'expiresAtMs' | 'ipRanges'>, { token }
   return { expiresAtMs: expiresAtMs ?? until, ipRanges: ipRanges ?? from }
 }
 
-function viewOf(row: Row): TokenView {
+function viewOf(row: TokenRow): TokenView {
   return {
     ...{ id: row.id, name: row.name, last4: row.last4, scopes: row.scopes, ipRanges: row.ip_ranges },
     expiresAt: row.expires_at?.toISOString() ?? null,

@@ -17,9 +17,34 @@ export const memberView = z.object({
 })
 export type MemberView = z.infer<typeof memberView>
 
+/** A mail domain of an account; proved once the TXT record has the value. */
+export const domainView = z.object({
+  domain: z.string(),
+  record: z.string(),
+  value: z.string(),
+  provedAt: time.nullable(),
+})
+export type DomainView = z.infer<typeof domainView>
+
+/** How much of a person's ended when they left. */
+export const endedView = z.object({
+  keys: z.int(),
+  /** Keys that another member has now. */
+  handedOver: z.int(),
+  /** Programs that acted for the person (OAuth). */
+  programs: z.int(),
+  /** Tokens of the operator API. */
+  tokens: z.int(),
+  /** Unused invitations that they made or were sent. */
+  links: z.int(),
+})
+export type EndedView = z.infer<typeof endedView>
+
 /** The purpose of a link: joining an account, becoming an operator, or choosing a new password. */
 export const inviteView = z.object({
   kind: z.enum(['member', 'operator', 'password']),
+  /** Of a link to choose a new password: the person's other ways in. */
+  others: z.array(z.string()),
   /** The account's name; empty if the link is not about an account. */
   account: z.string(),
   email: z.string(),
@@ -75,6 +100,8 @@ export const whoView = z.object({
   codesEnabled: z.boolean(),
 })
 export type WhoView = z.infer<typeof whoView>
+/** What the console shows only if it is there. */
+export type Offered = Pick<WhoView, 'salesEnabled' | 'codesEnabled'>
 
 export const sessionView = z.object({
   id: z.string(),
@@ -237,8 +264,10 @@ export const signUpSettings = z.object({
   terms: terms.nullable(),
   /** Mails per hour that can be requested from one network. */
   perNetworkPerHour: z.number().int(),
-  /** Mails per day that can be requested for mailboxes of one domain. */
+  /** Finished sign-ups per day with mailboxes of one domain. Large public mail hosts are exempt. */
   perDomainPerDay: z.number().int(),
+  /** This address is asked whether a request for a sign-up is accepted. Null: nobody is asked. */
+  challengeUrl: z.string().nullable(),
 })
 export type SignUpSettings = z.infer<typeof signUpSettings>
 
@@ -263,10 +292,5 @@ export const signUpInvite = z.object({ id: z.string(), email: z.string(), create
 export type SignUpInvite = z.infer<typeof signUpInvite>
 
 /** A mail with example values. */
-export const mailPreview = z.object({
-  name: z.string(),
-  about: z.string(),
-  subject: z.string(),
-  text: z.string(),
-})
+export const mailPreview = z.object({ name: z.string(), about: z.string(), subject: z.string(), text: z.string() })
 export type MailPreview = z.infer<typeof mailPreview>

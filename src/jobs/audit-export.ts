@@ -45,7 +45,7 @@ type Target =
       readonly virtualHost: boolean
     }
 
-interface Row extends WorkRow {
+interface AuditExportRow extends WorkRow {
   readonly sealed: Buffer
   readonly wait_seconds: number
   readonly sent_until: string
@@ -100,13 +100,13 @@ export function createAuditExport(options: Options): AuditExport {
   const key = secrets.key('audit-export')
   const lookMs = timing.fetchEveryMs * LOOKS_APART
 
-  function targetOf({ sealed }: Pick<Row, 'sealed'>): Target | undefined {
+  function targetOf({ sealed }: Pick<AuditExportRow, 'sealed'>): Target | undefined {
     const text = unseal(key, PLACE, sealed)
     // Only what `set` has sealed can be unsealed.
     return text === undefined ? undefined : (JSON.parse(text) as Target)
   }
 
-  const { wake } = options.work.begin<Row, Sent>({
+  const { wake } = options.work.begin<AuditExportRow, Sent>({
     table: createWorkTable(database, 'audit_export', { leaseMs: timing.leaseMs, ENDED, COLUMNS }),
     atOnceMax: 1,
     shareMax: 1,
@@ -114,13 +114,13 @@ export function createAuditExport(options: Options): AuditExport {
     failed: failure,
   })
 
-  function failure(row: Row, error: unknown): Sent {
+  function failure(row: AuditExportRow, error: unknown): Sent {
     const why = whyOf(error)
     log.warn({ error: why, failures: row.failures + 1 }, 'the audit log could not be exported; it will be tried again')
     return { afterMs: Math.min(PAUSE_MS_MAX, timing.retryMs * 2 ** Math.min(row.failures, 20)), error: why }
   }
 
-  async function step(row: Row, askedMs: number, stopping: AbortSignal): Promise<Sent | undefined> {
+  async function step(row: AuditExportRow, askedMs: number, stopping: AbortSignal): Promise<Sent | undefined> {
     const target = targetOf(row)
     if (!target)
       return failure(row, new Fault('conflict', { message: 'Its settings were sealed with another TOLLGATE_SECRET.' }))
@@ -182,7 +182,7 @@ export function createAuditExport(options: Options): AuditExport {
   }
 
   async function view(): Promise<AuditExportView> {
-    const [row] = await database.query<Row>(FIND)
+    const [row] = await database.query<AuditExportRow>(FIND)
     if (!row) return NONE
     const target = targetOf(row)
     const [waiting] = await database.query<{ count: number }>(WAITING, [row.sent_until])
@@ -201,7 +201,7 @@ export function createAuditExport(options: Options): AuditExport {
     await options.guard.check(url, { signal: AbortSignal.timeout(CHECK_MS) })
     if (input.kind === 'webhook') return { kind: 'webhook', url: input.url }
     const { waitSeconds: _, from: __, secretAccessKey, ...rest } = input
-    const [row] = await database.query<Row>(FIND)
+    const [row] = await database.query<AuditExportRow>(FIND)
     const known = row && targetOf(row)
     // A stored secret goes nowhere else than where it was given for.
     const isSame = known?.kind === 's3' && known.endpoint === rest.endpoint && known.accessKeyId === rest.accessKeyId
@@ -216,7 +216,7 @@ export function createAuditExport(options: Options): AuditExport {
     async set(input, by) {
       const target = await targetFrom(input)
       await database.transaction(async (tx) => {
-        const [row] = await tx.query<Row>(LOCK)
+        const [row] = await tx.query<AuditExportRow>(LOCK)
         const [newest] = await tx.query<{ id: string }>(NEWEST)
         const until = input.from === 'now' ? (newest?.id ?? '') : input.from === 'start' ? '' : (row?.sent_until ?? '')
         await tx.query(SET, [seal(key, PLACE, JSON.stringify(target), world), input.waitSeconds, until])
@@ -232,7 +232,7 @@ export function createAuditExport(options: Options): AuditExport {
     },
     async remove(by) {
       return database.transaction(async (tx) => {
-        const [row] = await tx.query<Row>(REMOVE)
+        const [row] = await tx.query<AuditExportRow>(REMOVE)
         if (!row) return false
         const was = targetOf(row)
         await audit.write(tx, by, {

@@ -30,6 +30,8 @@ interface DeliveryFilter extends Paging {
 export interface Deliveries {
   /** Stores the messages, each id once. The workers send them even without a call of `wake`. */
   add(on: Queryable, messages: readonly Message[]): Promise<void>
+  /** One attempt at each, at once and without the database, for what cannot be stored. */
+  sendUnstored(messages: readonly Message[]): Promise<void>
   /** New messages are stored: send them now. */
   wake(): void
   /** Newest first. `account` '' means the gateway's own deliveries, undefined means all. */
@@ -46,6 +48,8 @@ export interface Deliveries {
     why: string,
     unwanted: (message: Pick<Message, 'kind' | 'to'>) => boolean,
   ): Promise<void>
+  /** Forgets what the alert mails of an account to this address say: those that wait are given up, and none can be repeated. */
+  forgetAlertMails(on: Queryable, account: string, to: string): Promise<void>
   /** Removes the mails to somebody about themselves, sent or not. */
   forgetMails(on: Queryable, to: string): Promise<void>
   prune(): Promise<void>
@@ -81,6 +85,10 @@ interface AttemptEnding extends Ending {
   readonly state: 'delivered' | 'given_up' | 'waiting'
   readonly told: Required<Pick<Attempt, 'ms' | 'status' | 'error' | 'response'>>
 }
+
+const UNSTORED_MS = 10_000
+/** The event of the mail that asks a mailbox whether it wants alerts. */
+export const CONFIRMATION = 'alert.confirmation'
 
 export function createDeliveries(options: DeliveryOptions): Deliveries {
   const { database, audit, world, log, timing } = options
@@ -143,14 +151,20 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
         await on.query(ADD, [id, account, kind, event, subject, shownTarget(message), sealed])
       }
     },
+    async sendUnstored(messages) {
+      const signal = AbortSignal.timeout(UNSTORED_MS)
+      await Promise.allSettled(
+        messages.map(async (message) => {
+          const outcome = await attemptDelivery({ ...message, sealed: sealMessage(message, options) }, options, signal)
+          options.meter?.(message.kind, outcome.delivered ? 'delivered' : 'given_up')
+        }),
+      )
+    },
     wake,
     async list({ account, status, kind, cursor, limit }) {
       const values = [account ?? null, status ?? null, kind ?? null, cursor ?? null, limit + 1]
       const rows = await database.query<DeliveryRow>(LIST, values)
-      return {
-        items: rows.slice(0, limit).map(view),
-        next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
-      }
+      return { items: rows.slice(0, limit).map(view), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null }
     },
     async about(subjects) {
       const rows = subjects.length === 0 ? [] : await database.query<DeliveryRow>(ABOUT, [[...subjects]])
@@ -177,9 +191,9 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
             retryAfterSeconds: Math.ceil(timing.deliveryLeaseMs / 1000),
           })
         if (!found.sealed)
-          throw new Fault('conflict', {
-            message: 'This delivery cannot be repeated: the version that sent it did not store the message.',
-          })
+          throw new Fault('conflict', { message: 'This delivery cannot be repeated: its message is not stored.' })
+        if (found.event === CONFIRMATION)
+          throw new Fault('conflict', { message: 'A stranger is asked once whether alerts are wanted.' })
         const detail = { account: found.account_id || 'gateway', event: found.event, status: found.status }
         await audit.write(tx, by, { action: 'delivery.repeat', object: id, detail })
         const [again] = await tx.query<DeliveryRow>(REPEAT, [id])
@@ -199,6 +213,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
       })
       if (gone.length > 0) await database.query(WITHDRAW, [gone.map(({ id }) => id), why])
     },
+    forgetAlertMails: async (on, account, to) => void (await on.query(FORGET_ALERT_MAILS, [account, to])),
     forgetMails: async (on, to) => void (await on.query(FORGET_MAILS, [to])),
     prune: async () => void (await pruneAll(database, PRUNE)),
   }
@@ -319,6 +334,10 @@ const WITHDRAW = statement(
   `update delivery set given_up_at = now(), open = false, attempts = case when lease_until > now() then attempts
      else attempts || jsonb_build_object('number', version, 'at', to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'ms', 0, 'error', $2::text) end
    where id = any($1) and open`,
+)
+const FORGET_ALERT_MAILS = statement(
+  'delivery_forget_alert_mails',
+  `update delivery set sealed = null where account_id = $1 and kind = 'email' and event like 'alert.%' and lower(shown) = $2`,
 )
 const FORGET_MAILS = statement(
   'delivery_forget_mails',

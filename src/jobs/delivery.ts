@@ -1,7 +1,7 @@
 // One attempt at one delivery: a signed webhook, a message to Slack or a service that reads the same JSON, or a mail. Also what may be shown of it.
 // The receiver sees the same id and the same body in every attempt.
 
-import type { Branding } from '../branding/branding.ts'
+import type { Branding } from '../identity/branding/branding.ts'
 import { Fault } from '../kernel/fault.ts'
 import { redact, withoutCredentials, withoutFiles } from '../kernel/redact.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
@@ -29,6 +29,8 @@ export interface Message {
   readonly title?: string
   /** A mail's body once more, for programs that show HTML. */
   readonly html?: string
+  /** A mail's address for those who want no more of them. */
+  readonly unsubscribe?: string | undefined
 }
 
 /** The result of an attempt. */
@@ -50,12 +52,13 @@ export interface SendDeps {
   readonly world: World
 }
 
-type Sealed = Pick<Message, 'to' | 'body' | 'title' | 'html'>
+type Sealed = Pick<Message, 'to' | 'body' | 'title' | 'html' | 'unsubscribe'>
 
 const placeOf = (id: string) => `delivery:${id}`
 
-export function sealMessage({ id, to, body, title, html }: Message, { secrets, world }: SendDeps): Buffer {
-  const text = JSON.stringify({ to, body, title, html })
+export function sealMessage(message: Message, { secrets, world }: SendDeps): Buffer {
+  const { id, to, body, title, html, unsubscribe } = message
+  const text = JSON.stringify({ to, body, title, html, unsubscribe })
   return seal(secrets.key('delivery'), placeOf(id), text, world)
 }
 
@@ -130,8 +133,8 @@ async function send(message: Sent, deps: SendDeps, signal: AbortSignal) {
   const { kind, id, account, to, body } = message
   if (kind === 'email') {
     if (!deps.mailer) throw new Fault('conflict', { message: 'No mail server is set up.' })
-    const { title = '', html } = message
-    const mail = deps.mailer.send({ account, id, to, subject: title, text: body, html })
+    const { title = '', html, unsubscribe } = message
+    const mail = deps.mailer.send({ account, id, to, subject: title, text: body, html, unsubscribe })
     // The mail library takes no signal.
     await unlessAborted(mail, signal)
     return { status: null, excerpt: '' }
@@ -169,6 +172,7 @@ interface OutgoingMail {
   readonly subject: string
   readonly text: string
   readonly html: string | undefined
+  readonly unsubscribe: string | undefined
 }
 
 export interface Mailer {
@@ -177,7 +181,7 @@ export interface Mailer {
 }
 
 const MAIL_MS = 15_000
-/** Mailboxes are not verified, and the mail server is the operator's: the limit for each account is low. */
+/** The mail server is the operator's: the limit for each account is low. */
 const MAILS_PER_MINUTE = 5
 
 /** Opens a connection for each mail, since mails are few. The library is imported only here: it costs 65 ms and 12 MB, and most setups send no mail. */
@@ -188,15 +192,21 @@ export function createMailer(url: string, from: string, world: World, branding: 
   // A fixed message id lets mailboxes drop duplicates.
   const domain = /@([\w.-]+)/.exec(from)?.[1] ?? 'tollgate'
   return {
-    async send({ account, id, to, subject, text, html }) {
+    async send({ account, id, to, subject, text, html, unsubscribe }) {
       if (account !== '') spend(budget, account, 1, (max) => `${max} mails sent`)
       const messageId = `<${id}@${domain}>`
       // As an object, an address is one mailbox, whatever characters it has.
       await (await transport).sendMail({
         ...{ from: branding.get().sender ?? from, to: { name: '', address: to }, subject, text, messageId },
         ...(html === undefined ? {} : { html }),
+        ...(unsubscribe === undefined ? {} : { headers: unsubscribeHeaders(unsubscribe) }),
         ...{ disableFileAccess: true, disableUrlAccess: true },
       })
     },
   }
+}
+
+/** RFC 8058: mail programs send a POST there when the reader says so, without opening a page. */
+function unsubscribeHeaders(url: string): Record<string, string> {
+  return { 'List-Unsubscribe': `<${url}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' }
 }

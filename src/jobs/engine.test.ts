@@ -2,8 +2,9 @@
 // does.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
-import { startReceiver, startTestEngine, type TestEngine } from '../../test/job-engine.ts'
+import { test } from 'node:test'
+import { startReceiver, startTestEngine } from '../../test/job-engine.ts'
+import { started } from '../../test/started.ts'
 import type { Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
@@ -13,26 +14,20 @@ import type { VendorTasks } from './vendor-tasks.ts'
 import { stepJob } from './video.ts'
 import { webhookSecret } from './webhook.ts'
 
-let on: TestEngine
 /** The vendor's clock goes forward by this. */
 let skippedMs = 0
 const HOUR_MS = 3_600_000
-let receiver: Awaited<ReturnType<typeof startReceiver>>
-before(async () => {
-  receiver = await startReceiver((count) => (count === 1 ? 500 : 204))
-  on = await startTestEngine({
+const receiver = started(() => startReceiver((count) => (count === 1 ? 500 : 204)))
+const on = started(() =>
+  startTestEngine({
     allow: [receiver.host],
     vendorWorld: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
     timing: { searchForMs: 1_500, submitForMs: 8_000 },
     catalog(document) {
       document.vendors.videogen!.timeouts = { firstByteMs: 2_000, totalMs: 4_000 }
     },
-  })
-})
-after(async () => {
-  await on.close()
-  await receiver.close()
-})
+  }),
+)
 
 const GRANTED = 1_000_000_000n
 /** Five seconds at 7 credits. */

@@ -2,7 +2,6 @@
 
 import type { JobStatus } from '../catalog/generation-answers.ts'
 import type { CatalogStore } from '../catalog/store.ts'
-import type { ByokKeys } from '../credentials/byok-keys.ts'
 import type { Database } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
@@ -16,6 +15,7 @@ import type { RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import { createByteBudget } from '../upstream/budget.ts'
 import type { Upstream } from '../upstream/call.ts'
+import type { ByokKeys } from '../upstream/credentials/byok-keys.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { Logins } from '../upstream/login.ts'
 import { createDeliveries, type Deliveries, type DeliveryOptions } from './deliveries.ts'
@@ -49,7 +49,7 @@ export interface EngineOptions extends Pick<DeliveryOptions, 'mailer' | 'audit' 
   readonly logins: Logins
   readonly vendors: Vendors
   readonly routes: RouteSources
-  readonly byokKeys: Pick<ByokKeys, 'use'>
+  readonly byokKeys: Pick<ByokKeys, 'of'>
   readonly results: ResultStore
   readonly guard: Pick<GuardedFetch, 'check' | 'post'>
   readonly secrets: Secrets

@@ -1,17 +1,14 @@
 // What the database itself guarantees about jobs, however many workers there are and whatever they believe.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { startTestEngine, type TestEngine } from '../../test/job-engine.ts'
+import { test } from 'node:test'
+import { startTestEngine } from '../../test/job-engine.ts'
+import { started } from '../../test/started.ts'
 import { JOB_STATUSES } from '../catalog/generation-answers.ts'
 import type { ClaimedJob } from './job.ts'
 import { stepJob } from './video.ts'
 
 /** The engine's own worker sleeps, so that the tests can be the workers. */
-let on: TestEngine
-before(async () => {
-  on = await startTestEngine({ timing: { fetchEveryMs: 3_600_000, leaseMs: 600_000 } })
-})
-after(() => on.close())
+const on = started(() => startTestEngine({ timing: { fetchEveryMs: 3_600_000, leaseMs: 600_000 } }))
 
 const GRANTED = 100_000_000n
 const PRICE = 35_000_000n

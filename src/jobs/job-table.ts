@@ -1,6 +1,6 @@
 // The rows of jobs: one statement for each change, fenced by the version that the worker raised when it took the job. A worker that lost its lease
 // finds another version, and its writes have no effect.
-import { visibilityOf } from '../admission/api-key.ts'
+import { keySeenBy } from '../admission/api-key.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
 import { createBatch } from '../kernel/batch.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -23,7 +23,7 @@ const LIST = statement(
   `with page as (
      select ${SEEN} from job
      where account_id = $1 and ($2::text is null or status = $2)
-       and ($5::text is null or key_id = $5 or $6::text[] is null or product = any($6))
+       and ($5::text is null or key_id = $5)
        and ($3::text is null or hold_id < (select b.hold_id from job b where b.id = $3 and b.account_id = $1))
      order by hold_id desc limit $4 + 1
    ), measured as (
@@ -204,7 +204,7 @@ export function createJobs(database: Database, { leaseMs }: { leaseMs: number })
         status ?? null,
         before ?? null,
         limit,
-        ...(viewer ? visibilityOf(viewer) : [null, null]),
+        viewer ? keySeenBy(viewer) : null,
       ])
       return { rows, more: rows.length > 0 && rows[0]!.found > rows.length }
     },

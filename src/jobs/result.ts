@@ -3,9 +3,9 @@
 
 import type { AssetExtension, AssetHost, AssetSigner, AssetUpload } from '../assets/store.ts'
 import { Fault } from '../kernel/fault.ts'
+import { imageTypeOf } from '../kernel/parsers/image-file.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import { imageTypeOf } from '../parsers/image-file.ts'
 import { createGuardedFetch, type GuardedFetch } from '../upstream/guard.ts'
 
 export interface ResultStore {

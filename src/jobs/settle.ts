@@ -2,7 +2,6 @@
 // it can be retried until it is known to be durable.
 
 import { type Catalog, findProduct } from '../catalog/store.ts'
-import { byokFeeOf } from '../credentials/byok-keys.ts'
 import { FAULTS, Fault } from '../kernel/fault.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import { BYOK, type Resolution } from '../ledger/operation.ts'
@@ -11,6 +10,7 @@ import { type Charge, chargeOf, costOf, decidingOf } from '../meter/charge.ts'
 import { feePricing, type Pricing } from '../meter/price.ts'
 import type { Usage } from '../meter/usage.ts'
 import { worstTokens } from '../protocols/media/video-task/request.ts'
+import { byokFeeOf } from '../upstream/credentials/byok-keys.ts'
 import { type ClaimedJob, type Delivered, readStoredRequest, type StoredRequest, type Verdict } from './job.ts'
 
 /** Cancelled by the caller, so no error of gateway or vendor. */

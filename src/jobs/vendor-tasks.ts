@@ -2,7 +2,6 @@
 // a vendor some dozen requests a second and not a thousand.
 
 import { type CatalogStore, catalogFor, findProduct } from '../catalog/store.ts'
-import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
 import { type Batch, createBatch } from '../kernel/batch.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'
@@ -31,6 +30,7 @@ import { withCredential } from '../routing/credential-state.ts'
 import { byByokKey, type Candidate, type RouteSources, routeRequest, routesFor } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { HttpCall, Upstream } from '../upstream/call.ts'
+import type { ByokKeys, OwnUse } from '../upstream/credentials/byok-keys.ts'
 import type { Logins } from '../upstream/login.ts'
 import { type ClaimedJob, readStoredRequest } from './job.ts'
 
@@ -288,7 +288,7 @@ function okBody({ status, body, refused }: Reply, { vendorName }: TaskPlace): Bu
 interface PlaceDeps {
   readonly catalog: CatalogStore
   readonly routes: RouteSources
-  readonly byokKeys: Pick<ByokKeys, 'use'>
+  readonly byokKeys: Pick<ByokKeys, 'of'>
 }
 
 /**
@@ -315,7 +315,8 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   const pool = allowed ? able.filter((route) => allowed.includes(routes.indexOf(route) + 1)) : able
   const candidates = routeRequest({ product: job.product }, { routes, routing, pool }, catalog.document, deps.routes)
   if (!byok) return candidates
-  const own = ownUseOf(() => deps.byokKeys.use(job.account_id, product, catalog, product.routes))
+  const keys = await deps.byokKeys.of(job.account_id)
+  const own = ownUseOf(() => keys?.use(product, catalog, product.routes))
   if (own) return byByokKey(candidates, { ...own, fallback: byok.fallback })
   // The account's key was removed. A task that it may have made can be polled only with the gateway's credentials. They may make a new task only if
   // the account allows the fallback, because otherwise the hold covers just the fee. A refused submission has made no task.

@@ -2,7 +2,6 @@
 // process: the stored row says where to continue, and nothing that costs money is done twice.
 
 import type { CatalogStore } from '../catalog/store.ts'
-import type { ByokKeys } from '../credentials/byok-keys.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { NEVER } from '../kernel/timers.ts'
@@ -13,6 +12,7 @@ import type { Task, TaskMark } from '../protocols/media/video-task/task.ts'
 import type { Candidate, RouteSources } from '../routing/route.ts'
 import type { Vendors } from '../routing/vendor.ts'
 import type { ByteBudget } from '../upstream/budget.ts'
+import type { ByokKeys } from '../upstream/credentials/byok-keys.ts'
 import {
   ATTEMPTS_MAX,
   backoffMs,
@@ -38,7 +38,7 @@ export interface StepDeps {
   readonly catalog: CatalogStore
   readonly vendors: Vendors
   readonly routes: RouteSources
-  readonly byokKeys: Pick<ByokKeys, 'use'>
+  readonly byokKeys: Pick<ByokKeys, 'of'>
   readonly results: ResultStore
   readonly world: World
   readonly log: Log

@@ -84,7 +84,15 @@ export const auditExportView = z.object({
 })
 export type AuditExportView = z.infer<typeof auditExportView>
 
-const wait = z.number().int().min(0).max(86_400)
+const wait = z
+  .number()
+  .int()
+  .min(0)
+  .max(86_400)
+  .meta({
+    description: 'How long a row may wait for others to be sent with it: 0 for a webhook, 3600 for S3 by default',
+    ...{ option: 'wait', value: 'seconds' },
+  })
 const from = z
   .enum(['start', 'now'])
   .optional()
@@ -104,15 +112,17 @@ export const auditExportInput = z.discriminatedUnion('kind', [
     kind: z.literal('s3'),
     endpoint: z.url({ protocol: /^https?$/ }).max(500),
     bucket: z.string().regex(/^[a-z0-9][a-z0-9.-]{1,62}$/, 'must be the name of a bucket'),
-    region: line(50).default('us-east-1'),
+    region: line(50).default('us-east-1').describe('us-east-1 by default'),
     prefix: z
       .string()
       .regex(/^[\w./-]{1,200}$/, 'must have letters, digits and . _ - / only')
-      .default('audit'),
-    accessKeyId: line(200),
-    /** Absent: as it is stored. */
-    secretAccessKey: line(400).optional(),
-    virtualHost: z.boolean().default(false),
+      .default('audit')
+      .describe('The prefix of object names; audit by default'),
+    accessKeyId: line(200).meta({ option: 'access-key', value: 'id' }),
+    secretAccessKey: line(400)
+      .optional()
+      .meta({ description: 'The secret access key. Absent: as it is stored', read: 'sealed', option: 'secret-env' }),
+    virtualHost: z.boolean().default(false).describe('Puts the bucket into the host name instead of the path'),
     waitSeconds: wait.default(3_600),
     from,
   }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { civilDate, dayNumber, dayOfMs, formatDay, monthStart, parseDay } from './calendar.ts'
+import { civilDate, dayNumber, dayOfMs, formatDay, monthStart, monthsAfter, parseDay } from './calendar.ts'
 
 const DAY_MS = 86_400_000
 
@@ -39,4 +39,12 @@ test('months are counted across years, and a moment belongs to its UTC day', () 
   assert.equal(formatDay(monthStart(day, 12)), '2027-01-01')
   assert.equal(formatDay(dayOfMs(Date.UTC(2026, 11, 31, 23, 59, 59, 999))), '2026-12-31')
   assert.equal(formatDay(dayOfMs(Date.UTC(2027, 0, 1))), '2027-01-01')
+})
+
+test('a month has the same day, or the last where there is none', () => {
+  const at = (text: string) => new Date(`${text}T10:00:00Z`)
+  assert.deepEqual(
+    [1, 2, 12].map((months) => monthsAfter(at('2027-01-31'), months).toISOString().slice(0, 10)),
+    ['2027-02-28', '2027-03-31', '2028-01-31'],
+  )
 })

@@ -37,18 +37,8 @@ export const FAULTS = {
     text: 'This API key is not valid. It may be mistyped, revoked or expired; create a new one in the console.',
   },
   access_denied: { code: 20001, status: 403, blame: 'caller', text: 'This key may not do that.' },
-  proof_required: {
-    code: 20001,
-    status: 403,
-    blame: 'caller',
-    text: 'Confirm that it is you before you do this.',
-  },
-  account_inactive: {
-    code: 20001,
-    status: 403,
-    blame: 'caller',
-    text: 'This account is suspended or closed.',
-  },
+  proof_required: { code: 20001, status: 403, blame: 'caller', text: 'Confirm that it is you before you do this.' },
+  account_inactive: { code: 20001, status: 403, blame: 'caller', text: 'This account is suspended or closed.' },
   model_restricted: { code: 20001, status: 403, blame: 'caller', text: 'This key may not use that model.' },
   byok_key_rejected: {
     code: 20001,
@@ -145,6 +135,8 @@ export interface FaultDetails {
   errorDetails?: { readonly error_code: string; readonly unsupported?: readonly string[] }
   /** A vendor's code that SDKs and frameworks know, for the bodies that have a place for it. */
   vendorCode?: string
+  /** The model's words that were no valid tool call, for the bodies that have a place for them. */
+  failedGeneration?: string
   /** When trying again makes sense, in seconds. */
   retryAfterSeconds?: number
   /** Calls in the background do not wait for it either: it may take a month, and only this caller has reached it. */

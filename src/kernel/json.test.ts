@@ -110,6 +110,7 @@ test('edits touch only what they name', () => {
   assert.deepEqual(JSON.parse(splice(json, { remove: ['stop', 'absent'] })), { model: 'a', n: 1, o: { model: 2 } })
   assert.deepEqual(JSON.parse(splice(json, { remove: ['model', 'stop', 'n', 'o'], add: { q: '1' } })), { q: 1 })
   assert.equal(splice(read('{}'), { add: { a: '1' } }), '{"a":1}')
+  assert.equal(splice(read('{"a":1}'), { add: { b: '2' } }), '{"a":1,"b":2}')
 })
 
 // A name that ends with a quote or a backslash is refused, anywhere.

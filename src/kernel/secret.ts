@@ -13,16 +13,20 @@ import type { World } from './world.ts'
 type Purpose =
   | 'access-token'
   | 'alert'
+  | 'alert-mail'
   | 'api-key'
   | 'asset-url'
+  | 'audit'
   | 'audit-export'
   | 'browser'
   | 'client-secret'
   | 'mailbox'
+  | 'account-domain'
   | 'content'
   | 'credential'
   | 'delivery'
   | 'guardrail'
+  | 'ledger'
   | 'oauth'
   | 'own-key'
   | 'page-token'
@@ -83,7 +87,7 @@ function unsealBytes(key: Buffer, place: string, sealed: Buffer): Buffer | undef
 const bytesOf = (content: string | Buffer) => (typeof content === 'string' ? Buffer.from(content) : content)
 
 /** Where a content is stored: a sealed value that was moved elsewhere does not open. */
-interface Place {
+interface ContentPlace {
   readonly table: string
   readonly row: string
   readonly column: string
@@ -91,15 +95,15 @@ interface Place {
 
 /** Encrypts what callers sent and were sent, wherever it is stored. */
 export interface ContentSealer {
-  seal(place: Place, content: string | Buffer): Buffer
+  seal(place: ContentPlace, content: string | Buffer): Buffer
   /** Undefined: it was sealed under another secret, or elsewhere. */
-  open(place: Place, sealed: Buffer): Buffer | undefined
+  open(place: ContentPlace, sealed: Buffer): Buffer | undefined
 }
 
 export function createContentSealer(secrets: Secrets, world: World): ContentSealer {
   const key = secrets.key('content')
   // The last is the form of what is sealed.
-  const nameOf = ({ table, row, column }: Place) => `${table}|${row}|${column}|1`
+  const nameOf = ({ table, row, column }: ContentPlace) => `${table}|${row}|${column}|1`
   return {
     seal: (place, content) => seal(key, nameOf(place), content, world),
     open: (place, sealed) => unsealBytes(key, nameOf(place), sealed),

@@ -1,7 +1,6 @@
 // Several processes that serve the same accounts: their flushes and bookings meet, and take what they can have.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { account, call, count, database, fresh, processOf, rows } from '../../test/ledger-part.ts'
 import { openDatabase } from '../database/database.ts'
 import { storeLimits } from './limits.ts'
@@ -37,7 +36,7 @@ test('processes that call the same accounts, lease of them and give back at the 
       }
     }
     const recaller = async (at: number) => {
-      for (; performance.now() < endMs; await sleep(2)) ledgers[at]!.recall(any())
+      for (; performance.now() < endMs; await new Promise(setImmediate)) ledgers[at]!.recall(any())
     }
     const all = stores.flatMap((_, at) => [recaller(at), ...Array.from({ length: CALLERS }, () => caller(at))])
     await Promise.all(all)

@@ -7,6 +7,7 @@ import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { AccountLocked, type Cover, type Op, type OpOf, type Posted, type Resolution } from './operation.ts'
 import { JOURNAL_COLUMNS, journalRow, journalValues, toJson } from './statements.ts'
+import type { WriteWatch } from './write-watch.ts'
 
 interface Journal {
   /** Durable when this resolves; it fails when that is not certain. */
@@ -27,6 +28,7 @@ type Journaled = OpOf<'resolve'> & { readonly cover: Cover }
 
 interface JournalOptions {
   readonly database: Database
+  readonly watch: WriteWatch
   readonly world: World
   readonly log?: Log | undefined
   readonly observe?: ((size: number) => void) | undefined
@@ -66,7 +68,7 @@ export function isCovered({ charge }: Resolution, cover: Cover, unposted: number
   return cover.staysLeased && charge <= cover.amount && unposted < UNPOSTED_MAX
 }
 
-export function createJournal({ database, world, run, posted, log, observe }: JournalOptions): Journal {
+export function createJournal({ database, watch, world, run, posted, log, observe }: JournalOptions): Journal {
   /** By account, in the order in which they are due. */
   const waiting = new Map<string, Waiting>()
   let unposted = 0
@@ -86,9 +88,11 @@ export function createJournal({ database, world, run, posted, log, observe }: Jo
     const [only] = rows
     const accounts = [...new Set(ops.map(({ value }) => value.account))]
     const leases = [...new Set(ops.map(({ cover }) => cover.lease))]
-    const done = await (only && rows.length === 1
-      ? database.query<{ id: string }>(WRITE_ONE, journalValues(only))
-      : database.query<{ id: string }>(WRITE, [toJson(rows), accounts, leases]))
+    const done = await watch(
+      only && rows.length === 1
+        ? database.query<{ id: string }>(WRITE_ONE, journalValues(only))
+        : database.query<{ id: string }>(WRITE, [toJson(rows), accounts, leases]),
+    )
     if (done.length === ops.length) return ops.map(() => true)
     const written = new Set(done.map(({ id }) => id))
     return ops.map((op) => written.has(op.value.id) || new Error('its lease has ended'))

@@ -222,11 +222,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     covers.set(id, { lease: lease.id, amount, staysLeased: true, tokens, second: window?.second ?? 0, scopes, reports })
     if (freeOf(lease) < targetOf(lease.pace) / 2n || isWorn(window, WORN)) grow(lease, reservation)
     const rate = window?.rate
-    return {
-      outcome: 'held',
-      amount,
-      rate: rate ? { max: rate.max, left: rate.left + (window.requests ?? 0) } : null,
-    }
+    return { outcome: 'held', amount, rate: rate ? { max: rate.max, left: rate.left + (window.requests ?? 0) } : null }
   }
 
   /** Reports what is in use, again and again while calls are under way. A call counts from the second report on: most have ended by then, and cost no write. */

@@ -1,30 +1,24 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { started } from '../../test/started.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type Limits, storeLimits } from './limits.ts'
 import type { Reservation, Resolution } from './operation.ts'
 
-let database: Database
-let drop: () => Promise<void>
 let ledger: Ledger
 
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const database = started(() => openDatabase({ connection: fresh.connection }))
 before(async () => {
-  const fresh = await freshDatabase()
-  drop = fresh.drop
-  database = openDatabase({ connection: fresh.connection })
   // Thousands wait at once, also on a busy machine.
   const reserveWaitMs = 60_000
   ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0, reserveWaitMs })
   await ledger.sweep()
 })
-after(async () => {
-  await ledger.idle()
-  await database.close()
-  await drop()
-})
+after(() => ledger.idle())
 
 async function account(credits: bigint): Promise<string> {
   const id = `acc_${newId(realWorld)}`

@@ -6,11 +6,12 @@ import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { SlotSet } from '../kernel/slot-set.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { singleFlight, sleep } from '../kernel/timers.ts'
+import { NEVER, singleFlight, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { createBudgets } from './budgets.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
+import { createLines, isCrowded } from './line.ts'
 import { createLiveness, type Forgotten, HEARD_SECONDS, SILENT_SECONDS } from './liveness.ts'
 import { endLots, isSpecial, type Lot } from './lots.ts'
 import {
@@ -31,9 +32,11 @@ import { createQueue } from './queue.ts'
 import { createRetry, isFinal, within } from './retry.ts'
 import { createSystem } from './system.ts'
 import type { Given } from './views.ts'
+import { createWriteWatch, type WriteTrouble } from './write-watch.ts'
 
 export interface Ledger {
-  reserve(reservation: Reservation): Promise<Reserved>
+  /** `waits`: a call that does not fit because running calls of its account hold credits waits for them in line, until this signal, with CLIENT_CLOSED. Without it, it is told so at once. */
+  reserve(reservation: Reservation, waits?: AbortSignal): Promise<Reserved>
   /** Turns a separately reserved call into a job: the job gets its hold, and nothing is counted again. */
   makeJob(reservation: Reservation): Promise<Reserved>
   resolve(resolution: Resolution): Promise<Resolved>
@@ -60,6 +63,10 @@ export interface Ledger {
   readonly pending: number
   /** Operations of accounts that another transaction has locked. They delay no other account. */
   readonly isolated: number
+  /** Settlements that are decided and not posted yet, and how long the oldest has waited. */
+  readonly waiting: { readonly settlements: number; readonly oldestMs: number }
+  /** Undefined: the last write succeeded. */
+  trouble(): WriteTrouble | undefined
 }
 
 interface Grant {
@@ -77,6 +84,8 @@ interface Grant {
   readonly from?: string | undefined
   /** Nothing is taken back from elsewhere. */
   readonly onlyFrom?: boolean | undefined
+  /** Of a refund: its payment. What running calls hold of it is claimed: taken from what they release. */
+  readonly payment?: string | undefined
 }
 
 /** Metrics, counted where the credits move. */
@@ -85,6 +94,8 @@ export interface LedgerMeters {
   moved(kind: 'held' | 'settled' | 'released' | 'expired', amount: Credits): void
   /** A call was settled, whoever's it is. */
   earned?(resolution: Resolution, paid: Credits): void
+  /** A charge is above its hold, which should have been the most that the call can cost. */
+  aboveHold?(resolution: Resolution, resolved: Pick<Resolved, 'hold' | 'loss'>): void
 }
 
 interface LedgerOptions {
@@ -98,6 +109,10 @@ interface LedgerOptions {
   /** How long a reservation is tried again, and how long its caller waits in all. */
   readonly reserveForMs?: number
   readonly reserveWaitMs?: number
+  /** How many times as long as usual both take: for a machine that is busy with tests. */
+  readonly waitFactor?: number
+  /** How long a call waits for credits that running calls of its account hold. */
+  readonly creditWaitMs?: number | undefined
   /** The database must have answered for this long before processes without a heartbeat count as dead. */
   readonly graceMs?: number
   /** Off: every call takes a hold of its own. */
@@ -125,13 +140,12 @@ const ABANDONED_SECONDS = 5
 const BOOKED_WAIT_MS = 500
 
 export function createLedger(options: LedgerOptions): Ledger {
-  const { database, world, processId, meters } = options
-  const resolveForMs = options.resolveForMs ?? 120_000
-  const reserveForMs = options.reserveForMs ?? 2_000
-  const reserveWaitMs = options.reserveWaitMs ?? 5_000
-  const budgets = createBudgets({ database })
-  const system = createSystem({ database, world, processId })
-  const queue = createQueue({ database, world, processId, observe: meters?.batch, system: () => system.version })
+  const { database, world, processId, meters, waitFactor = 1, creditWaitMs: waitMs = 0 } = options
+  const { resolveForMs = 120_000, reserveForMs = waitFactor * 2_000, reserveWaitMs = waitFactor * 5_000 } = options
+  const around = { database, watch: createWriteWatch(world), world, processId }
+  const [budgets, system] = [createBudgets({ database }), createSystem(around)]
+  const lines = createLines({ world, waitMs, look: (accounts) => database.query(AVAILABLE, [accounts]) })
+  const queue = createQueue({ ...around, observe: meters?.batch, system: () => system.version, freed: lines.freed })
   /** Work that goes on after its call has ended; `idle` waits for it. */
   const background = new SlotSet<Promise<unknown>>()
   /** Calls that have a hold of their own, from the moment they ask for it, with their budgets. */
@@ -162,7 +176,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   const liveness = createLiveness({
-    ...{ database, world, processId, graceMs: options.graceMs ?? 10_000 },
+    ...{ ...around, graceMs: options.graceMs ?? 10_000 },
     async expire(account) {
       // Settlements of its leases are in the journal, and must be posted before the leases end.
       await journal.post(account)
@@ -189,7 +203,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
   })
   const journal = createJournal({
-    ...{ database, world, log: options.log, observe: meters?.batch },
+    ...{ ...around, log: options.log, observe: meters?.batch },
     run: (op) => queue.run<Posted>(op),
     posted({ id, cover }) {
       owed.delete(id)
@@ -226,7 +240,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (amount > 0n && !isTestAccount(account)) meters?.moved(kind, amount)
   }
 
-  function count(resolution: Resolution, { outcome, paid, hold }: Pick<Resolved, 'outcome' | 'paid' | 'hold'>): void {
+  function count(resolution: Resolution, { outcome, paid, hold, loss }: Resolved): void {
     // A release after a settlement gets the amount of that settlement, which is already counted.
     const isCounted = resolution.kind === 'released' && paid > 0n
     // Counted also when the answer to an earlier try was lost: counting twice is better than never.
@@ -236,6 +250,8 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (outcome === 'already' || isCounted) return
     const { account } = resolution
     if (resolution.kind === 'settled') meters?.earned?.(resolution, paid)
+    // Every way to settle a call passes here. The hold of a late one had expired, so there is nothing to compare with.
+    if (outcome !== 'late' && resolution.charge > hold) meters?.aboveHold?.(resolution, { hold, loss })
     moved(account, 'settled', paid)
     moved(account, 'released', hold - paid)
   }
@@ -269,8 +285,8 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (account === undefined && liveness.hasOthers()) await journal.recover(0)
   }
 
-  /** Settlements that go on: they are decided, and no release may come before them. */
-  const owed = new Set<string>()
+  /** Settlements that go on, with the moment of each: they are decided, and no release may come before them. */
+  const owed = new Map<string, number>()
 
   /** Posts it at once, without the journal. */
   function resolveDirectly(resolution: Resolution, cover?: Cover): Promise<Resolved> {
@@ -283,11 +299,13 @@ export function createLedger(options: LedgerOptions): Ledger {
     reservation: Reservation,
     version: string | null,
     lost: () => void,
+    turn: Turn,
   ): Promise<Reserved | Undecided> {
     const cameMs = world.elapsedMs()
-    for (let last = false; ; last = true) {
+    for (let last = turn === 'waits' || turn === 'due'; ; last = true) {
       const open = leases.openCalls(reservation.account)
-      const op: Op = { kind: 'reserve', value: reservation, last, open, cameMs, system: version }
+      const due = turn === 'now' || turn === 'due'
+      const op: Op = { kind: 'reserve', value: reservation, last, due, open, cameMs, system: version }
       const reserved = await retryUntilKnown<Reserved | Undecided>(op, reserveForMs, lost)
       if (reserved.outcome !== 'tight') return reserved
       await returned(reservation.account)
@@ -322,7 +340,11 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** For no longer than its caller waits. */
-  async function holdInTime(reservation: Reservation, version: string | null): Promise<Reserved | Undecided> {
+  async function holdInTime(
+    reservation: Reservation,
+    version: string | null,
+    turn: Turn = 'now',
+  ): Promise<Reserved | Undecided> {
     const { account } = reservation
     if (queue.pending + queue.isolated > PENDING_MAX)
       throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'ledger queue is full' } })
@@ -346,13 +368,14 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
     open.set(reservation.id, reservation.scopes)
     try {
-      const reserved = await within(hold(reservation, version, lost), reserveWaitMs, world)
-      if (reserved.outcome === 'held') unsure = false
+      const reserved = await within(hold(reservation, version, lost, turn), reserveWaitMs, world)
+      const isHeld = reserved.outcome === 'held'
+      if (isHeld) unsure = false
       // An id that is released below must not be used again: a lease might cover it, and its settlement would find it released.
-      else if (unsure && (reserved.outcome === 'no_slice' || reserved.outcome === 'stale'))
+      else if (unsure && isTriedAgain(reserved))
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'an answer was lost' } })
-      // A call that was to become a job keeps its hold until it is released.
-      else if (!unsure && !(reservation.isApart && reservation.job)) open.delete(reservation.id)
+      // A job's hold outlives this process, and any process settles it. A call that could not become a job keeps its hold until it is released.
+      if (isHeld ? reservation.job : !unsure && !(reservation.isApart && reservation.job)) open.delete(reservation.id)
       return reserved
     } catch (error) {
       unsure = true
@@ -364,12 +387,16 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   /** By a lease, or by a hold of its own. */
-  async function reserveHere(reservation: Reservation, version: string | null): Promise<Reserved | Undecided> {
-    return leases.admit(reservation) ?? (await holdInTime(reservation, version))
+  async function reserveHere(
+    reservation: Reservation,
+    version: string | null,
+    turn: Turn,
+  ): Promise<Reserved | Undecided> {
+    return leases.admit(reservation) ?? (await holdInTime(reservation, version, turn))
   }
 
   /** The gateway's limits are checked first. The database rejects a call whose process knows an older version of them. */
-  async function reserveWithin(given: Reservation, isUncovered: boolean): Promise<Reserved> {
+  async function reserveWithin(given: Reservation, isUncovered: boolean, turn: Turn): Promise<Reserved> {
     let reservation = given
     for (let asked = 0; asked < LEARNED_MAX; asked++) {
       const before = system.version
@@ -383,7 +410,9 @@ export function createLedger(options: LedgerOptions): Ledger {
       try {
         const here = most === null ? reservation : capped(reservation, most)
         // A call tries the leases only once, because each try counts as a call of its key.
-        reserved = await (isUncovered && asked === 0 ? holdInTime(here, version) : reserveHere(here, version))
+        reserved = await (isUncovered && asked === 0
+          ? holdInTime(here, version, turn)
+          : reserveHere(here, version, turn))
       } finally {
         if (admitted) system.decided(reservation, reserved?.outcome === 'held' ? reserved.amount : undefined)
       }
@@ -396,12 +425,24 @@ export function createLedger(options: LedgerOptions): Ledger {
     throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'limits or budgets change' } })
   }
 
+  function waitInLine(asked: Reservation, told: Reserved | undefined, signal: AbortSignal): Promise<Reserved> {
+    // Its own leases go back to the account.
+    leases.rest(asked.account)
+    const attempt = (isDue: boolean) => reserveWithin(budgets.placed(asked), true, isDue ? 'due' : 'waits')
+    return lines.wait(asked.account, { attempt, signal }, told && isCrowded(told) ? told : undefined)
+  }
+
   const ledger: Ledger = {
-    async reserve(asked) {
+    async reserve(asked, signal) {
+      const waits = waitMs > 0 ? signal : undefined
       const reservation = budgets.placed(asked)
       const isFree = system.version === null
-      const covered = isFree ? leases.admit(reservation) : undefined
-      const reserved = covered ?? (await reserveWithin(reservation, isFree))
+      const isBehind = waits !== undefined && lines.has(reservation.account)
+      const covered = isFree && !isBehind ? leases.admit(reservation) : undefined
+      const first =
+        covered ?? (isBehind ? undefined : await reserveWithin(reservation, isFree, waits ? 'first' : 'now'))
+      const isOver = first !== undefined && (waits === undefined || !isCrowded(first))
+      const reserved = isOver ? first : await waitInLine(asked, first, waits ?? NEVER)
       if (reserved.outcome === 'held') moved(reservation.account, 'held', reserved.amount)
       else leases.refused(reservation)
       return budgets.named(reservation.account, reserved)
@@ -423,7 +464,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     async resolve(asked) {
       const { id, charge, kind } = asked
       if (owed.has(id)) return { outcome: 'already', paid: 0n, loss: 0n, hold: 0n }
-      owed.add(id)
+      owed.set(id, world.elapsedMs())
       const cover = leases.coverOf(id)
       const scopes = open.get(id)
       const resolution = scopes === undefined ? asked : { ...asked, scopes }
@@ -436,18 +477,20 @@ export function createLedger(options: LedgerOptions): Ledger {
         return resolveDirectly(resolution, cover)
       }
       leases.spent(resolution, cover)
-      count(resolution, { outcome: kind, paid: charge, hold: cover.amount })
-      return { outcome: kind, paid: charge, loss: 0n, hold: cover.amount }
+      const resolved: Resolved = { outcome: kind, paid: charge, loss: 0n, hold: cover.amount }
+      count(resolution, resolved)
+      return resolved
     },
-    async grant({ account, amount, note, actor, kind, recovered = 0n, lot, from, onlyFrom }, within) {
+    async grant({ account, amount, note, actor, lot, ...given }, within) {
       // Leased credits must not block an operator who takes credits back, and earlier acknowledged settlements must be posted before.
       if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
-      const id = newId(world)
+      const made = newId(world)
       const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint }>(GRANT, [
-        ...[id, account, amount, note, actor, kind ?? null, recovered],
-        lot && isSpecial(lot) ? lot : from === undefined ? null : { id: from, ...(onlyFrom ? { only: true } : {}) },
+        ...[made, account, amount, note, actor, given.kind ?? null, given.recovered ?? 0n],
+        lot && isSpecial(lot) ? lot : { id: given.from, only: given.onlyFrom || undefined, payment: given.payment },
       ])
-      return row && { id, ...row }
+      if (!within) lines.freed(account)
+      return row && { id: made, ...row }
     },
     recall(account) {
       leases.recall((lease) => account === undefined || lease.account === account)
@@ -477,6 +520,11 @@ export function createLedger(options: LedgerOptions): Ledger {
     get isolated() {
       return queue.isolated
     },
+    get waiting() {
+      const [sinceMs] = owed.values()
+      return { settlements: owed.size, oldestMs: sinceMs === undefined ? 0 : world.elapsedMs() - sinceMs }
+    },
+    trouble: around.watch.trouble,
   }
 
   function giveUp(row: Forgotten): void {
@@ -484,12 +532,8 @@ export function createLedger(options: LedgerOptions): Ledger {
     if (open.has(id) || leases.knows(id)) return
     if (product === null) {
       const change = { give: 0n, add: 0n, least: 0n, requests: 0, tokens: 0, close: true, fresh: false }
-      track(
-        retryUntilKnown(
-          { kind: 'lease', value: { id, account, key, scopes: scopes ?? undefined, ...change } },
-          BACKGROUND_MS,
-        ),
-      )
+      const value = { id, account, key, scopes: scopes ?? undefined, ...change }
+      track(retryUntilKnown({ kind: 'lease', value }, BACKGROUND_MS))
     } else {
       const none = { want: 0n, floor: 0n, tokens: 0 }
       const release = releaseOf({ id, account, key, product, catalogVersion, ...none })
@@ -498,6 +542,14 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
   return ledger
+}
+
+/** How a call asks for its hold: once, if it does not wait; else when it comes, while it waits in line, and after that. */
+type Turn = 'now' | 'first' | 'waits' | 'due'
+
+function isTriedAgain(reserved: Reserved | Undecided): boolean {
+  const { outcome } = reserved
+  return outcome === 'short' ? reserved.running !== undefined : outcome === 'no_slice' || outcome === 'stale'
 }
 
 /** A reservation that costs no more than this. */
@@ -525,12 +577,17 @@ const ADMITTING = statement(
   `select 1 from lease e join gateway_instance p on p.id = e.process_id and p.heartbeat_at > now() - make_interval(secs => ${HEARD_SECONDS})
    where e.account_id = $1 and e.recalled_at is not null and not e.retired limit 1`,
 )
+const AVAILABLE = statement(
+  'account_available',
+  'select id as account, posted - held as available from account where id = any($1::text[])',
+)
+/** What calls use of a lease comes back when they end: nobody waits for it here. */
 const RECALL = statement(
   'lease_recall',
   `with recalled as (
-     update lease set recalled_at = least(recalled_at, now()) where account_id = $1 and amount > 0 returning recalled_at
+     update lease set recalled_at = least(recalled_at, now()) where account_id = $1 and amount > 0 returning recalled_at, amount > in_use or slices <> '{}' and not retired as has_more
    )
-   select 1 from recalled where recalled_at > now() - interval '2 seconds'`,
+   select 1 from recalled where has_more and recalled_at > now() - interval '2 seconds'`,
 )
 const IN_USE = statement(
   'lease_in_use',

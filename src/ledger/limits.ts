@@ -1,7 +1,7 @@
 // The limits that an operator can set: one table, from which the counters in the database (functions/counters.sql) and all descriptions are derived.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import { LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
+import { isLimit, LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
 
 /** As the rows hold them; a name that is absent is not limited. */
 export type Limits = Readonly<LimitsView>
@@ -20,10 +20,9 @@ function withoutUndefined(patch: LimitsPatch): LimitsPatch {
 
 /** Spends are shown as decimal strings of credits. */
 export function showLimits(limits: Limits): LimitsView {
-  const shown = Object.entries(limits).map(([name, value]) => [
-    name,
-    typeof value === 'string' ? formatCredits(BigInt(value)) : value,
-  ])
+  const shown = Object.entries(limits)
+    .filter(([name]) => isLimit(name))
+    .map(([name, value]) => [name, typeof value === 'string' ? formatCredits(BigInt(value)) : value])
   return Object.fromEntries(shown) as LimitsView
 }
 
@@ -42,11 +41,12 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
   await (scope.kind === 'system' ? tx.query(LOCK_SYSTEM) : tx.query(LOCK, [account]))
   const name = scope.kind === 'key' ? scope.key : scope.kind
   const spenders = scope.kind === 'key' ? [scope.key, ...scope.earlier] : null
-  const rows = Object.entries(limits).map(([limit, max]) => {
-    const { unit, span } = LIMITS[limit as LimitName] // the names of a view
-    return { name: limit, unit, span, max: String(max) }
+  // A limit that another version has set keeps its counter, which is enforced by its unit and span whatever its name.
+  const rows = Object.entries(limits).flatMap(([limit, max]) => {
+    const known = isLimit(limit) ? LIMITS[limit] : undefined
+    return known ? [{ name: limit, unit: known.unit, span: known.span, max: String(max) }] : []
   })
-  await tx.query(REMOVE_LIMITS, [account, name, rows.map((row) => row.name)])
+  await tx.query(REMOVE_LIMITS, [account, name, Object.keys(limits)])
   if (rows.length > 0) await tx.query(KEEP, [account, name, JSON.stringify(rows), spenders])
   if (scope.kind === 'system') await tx.query(rows.length > 0 ? KEEP_VERSION : PRUNE_VERSION)
   // Existing leases were made under other limits.
@@ -54,13 +54,13 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
 }
 
 export async function readSystemLimits(on: Queryable): Promise<Limits> {
-  const rows = await on.query<{ name: LimitName; max: bigint }>(SYSTEM)
+  const rows = await on.query<{ name: string; max: bigint }>(SYSTEM)
   return Object.fromEntries(rows.map(({ name, max }) => [name, storedLimit(name, max)])) as Limits // by its names
 }
 
 /** As an account's row has it: spends as whole micro-credits in text. */
-function storedLimit(name: LimitName, max: bigint): number | string {
-  return LIMITS[name].unit === 'credits' ? String(max) : Number(max)
+function storedLimit(name: string, max: bigint): number | string {
+  return isLimit(name) && LIMITS[name].unit === 'credits' ? String(max) : Number(max)
 }
 
 const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for update')

@@ -1,6 +1,7 @@
 // Liveness of processes. Each process sends a heartbeat; the holds of a process without heartbeats are released, and so are holds that this process has lost track of.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
+import type { WriteWatch } from './write-watch.ts'
 
 /** A hold or a lease of this process that it may have lost track of. */
 export interface Forgotten {
@@ -16,6 +17,7 @@ export interface Forgotten {
 
 interface LivenessOptions {
   readonly database: Database
+  readonly watch: WriteWatch
   readonly world: World
   readonly processId: string
   /** How long the database must have answered before processes without heartbeats count as dead. */
@@ -26,7 +28,7 @@ interface LivenessOptions {
   readonly unposted: () => Promise<void>
   /** Other processes may consider this process dead. */
   readonly presumedDead: () => void
-  /** Holds and leases that are older than a minute or needed by others. Unknown ones are released: their commit's answer was lost, or arrived late. */
+  /** Holds and leases that are older than a minute or needed by others, and all after the server became another. Unknown ones are released: their commit's answer was lost, or arrived late, or their end is not known to a standby that lagged. */
   readonly found: (row: Forgotten) => void
 }
 
@@ -38,14 +40,19 @@ const HEARD_MS = HEARD_SECONDS * 1_000
 const CUT_OFF_MS = 10_000
 /** If the database's clock moved by more than this relative to ours, it was changed. */
 const CLOCK_JUMP_MS = 3_000
+const FORGOTTEN_SECONDS = 60
+/** Also those of a server whose clock was ahead. */
+const EVER_SECONDS = -86_400
 
-export function createLiveness({ database, world, processId, ...options }: LivenessOptions) {
+export function createLiveness({ database, watch, world, processId, ...options }: LivenessOptions) {
   const { graceMs, expire, unposted, presumedDead, found } = options
   let heardMs = Number.NEGATIVE_INFINITY
   let judgeFromMs = Number.NEGATIVE_INFINITY
   /** By how much the database's clock is ahead of ours. */
   let aheadMs: number | undefined
   let others = false
+  /** A standby that was promoted started at another moment. */
+  let server: string | undefined
 
   return {
     /** Whether all other processes still consider this process alive. */
@@ -54,7 +61,7 @@ export function createLiveness({ database, world, processId, ...options }: Liven
     hasOthers: () => others,
     async sweep(): Promise<number> {
       const sentMs = world.elapsedMs()
-      const [beat] = await database.query<Beat>(HEARTBEAT, [processId])
+      const [beat] = await watch(database.query<Beat>(HEARTBEAT, [processId]))
       const nowMs = world.elapsedMs()
       // A process that was disconnected must not declare others dead at once: they first get time to send a heartbeat. The same applies after the database's clock was changed, because it measures the age of heartbeats.
       const ahead = (beat?.now_ms ?? 0) - nowMs
@@ -65,7 +72,13 @@ export function createLiveness({ database, world, processId, ...options }: Liven
       heardMs = sentMs
       others = beat?.others ?? false
       if (beat?.unposted) await unposted()
-      for (const row of await database.query<Forgotten>(FORGOTTEN, [processId])) found(row)
+      const isNew = beat?.server !== server
+      for (const row of await database.query<Forgotten>(FORGOTTEN, [
+        processId,
+        isNew ? EVER_SECONDS : FORGOTTEN_SECONDS,
+      ]))
+        found(row)
+      server = beat?.server
       if (nowMs < judgeFromMs) return 0
       const silent = await database.query<{ account: string }>(SILENT, [SILENT_SECONDS])
       // An account that somebody else has locked waits for the next sweep.
@@ -79,11 +92,12 @@ interface Beat {
   readonly now_ms: number
   readonly unposted: boolean
   readonly others: boolean
+  readonly server: string
 }
 const HEARTBEAT = statement(
   'heartbeat',
   `insert into gateway_instance (id) values ($1) on conflict (id) do update set heartbeat_at = now()
-   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms, exists (select 1 from journal) as unposted,
+   returning (extract(epoch from heartbeat_at) * 1000)::double precision as now_ms, exists (select 1 from journal) as unposted, pg_postmaster_start_time()::text as server,
      exists (select 1 from gateway_instance p where p.id <> $1 and p.heartbeat_at > now() - make_interval(secs => ${SILENT_SECONDS})) as others`,
   SHORT_MS,
 )
@@ -97,8 +111,8 @@ const SILENT = statement(
 const FORGOTTEN = statement(
   'ledger_forgotten',
   `select id, account_id as account, key_id as key, product, catalog_version as "catalogVersion", scopes from hold
-   where process_id = $1 and not job and created_at < now() - interval '60 seconds'
+   where process_id = $1 and not job and created_at <= now() - make_interval(secs => $2)
    union all
    select id, account_id, key_id, null, 0, scopes from lease
-   where process_id = $1 and (recalled_at is not null or created_at < now() - interval '60 seconds')`,
+   where process_id = $1 and (recalled_at is not null or created_at <= now() - make_interval(secs => $2))`,
 )

@@ -1,6 +1,7 @@
 // Lots: credits of an account that end, that only some products may use, or that are spent before or after others. How they are held and spent is
 // written in database/functions/lot.sql.
-import { type Database, statement } from '../database/database.ts'
+import { type Database, type Queryable, statement } from '../database/database.ts'
+import type { Credits } from '../kernel/credits.ts'
 import { type LotSource, PRIORITY } from './views.ts'
 
 export interface Lot {
@@ -24,6 +25,16 @@ export async function endLots(database: Pick<Database, 'query'>): Promise<void> 
     await database.query(END, [account]).catch(() => undefined)
 }
 
+/** Ends the claims of a payment whose money came back. Returns what they took. The account is locked. */
+export async function endClaims(tx: Queryable, account: string, payment: string): Promise<Credits> {
+  const rows = await tx.query<{ taken: Credits }>(END_CLAIMS, [account, payment])
+  return rows.reduce((sum, { taken }) => sum + taken, 0n)
+}
+
+const END_CLAIMS = statement(
+  'claims_end',
+  'delete from claim where account_id = $1 and payment_id = $2 returning taken',
+)
 const ENDED = statement(
   'lots_ended',
   'select distinct account_id as account from lot where remaining > 0 and remaining > held and ends_at <= now() limit 1000',

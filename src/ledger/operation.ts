@@ -58,13 +58,21 @@ export interface Blocked {
 
 export type Reserved =
   | { outcome: 'held'; amount: Credits; rate: Rate | null }
-  | { outcome: 'short'; available: Credits; required: Credits }
+  | Short
   | Limited
   | { outcome: 'idem_conflict' | 'idem_running' | 'idem_replay' }
   /** The account is being moved to another database, or was. */
   | { outcome: 'frozen' }
   /** The account is suspended or closed. */
   | ({ outcome: 'blocked' } & Blocked)
+
+export interface Short {
+  readonly outcome: 'short'
+  readonly available: Credits
+  readonly required: Credits
+  /** With nothing held the account could pay: so many running calls hold so much. */
+  readonly running?: { readonly held: Credits; readonly calls: number } | undefined
+}
 
 export interface Limited {
   readonly outcome: 'limited'
@@ -203,6 +211,8 @@ export type Op =
       readonly kind: 'reserve'
       readonly value: Reservation
       readonly last: boolean
+      /** It has waited for running calls, and takes what is there. */
+      readonly due: boolean
       /** Calls of the account that leases of this process cover, which the database does not know of. */
       readonly open: number
       /** When the call came, by the clock that never steps. */

@@ -4,6 +4,7 @@ import { type Database, isLockWait, isOfAPart } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 import { AccountLocked, type Done, type Op } from './operation.ts'
 import { send } from './statements.ts'
+import type { WriteWatch } from './write-watch.ts'
 
 interface Queue {
   run<T extends Done>(op: Op): Promise<T>
@@ -17,10 +18,13 @@ interface Queue {
 
 interface QueueOptions {
   readonly database: Database
+  readonly watch: WriteWatch
   readonly world: World
   readonly processId: string
   readonly system: () => string | null
   readonly observe?: ((size: number) => void) | undefined
+  /** After operations that may have freed credits of the account. */
+  readonly freed: (account: string) => void
 }
 
 interface Waiting {
@@ -58,7 +62,7 @@ const ANSWERS_AT_ONCE = 16
 const kindOf = ({ locked }: Line) => (locked ? 'locked' : 'free')
 const kindAt = (at: number) => ORDER[at % ORDER.length]! // a place in it
 
-export function createQueue({ database, world, processId, system, observe }: QueueOptions): Queue {
+export function createQueue({ database, watch, world, processId, system, observe, freed }: QueueOptions): Queue {
   const lines = new Map<string, Line>()
   /** Lines that wait for a turn. */
   const ready: Record<'free' | 'locked', Line[]> = { free: [], locked: [] }
@@ -135,13 +139,14 @@ export function createQueue({ database, world, processId, system, observe }: Que
     } else queueUp(line)
     next(kind)
     answer(group, results, 0)
+    if (group[0]?.op.kind !== 'reserve') freed(line.account)
     if (isIdle()) for (const done of idlers.splice(0)) done()
   }
 
   async function runAll(line: Line, ops: readonly Op[]): Promise<ReadonlyArray<Done | Error>> {
     try {
       const nowMs = world.elapsedMs()
-      const done = await send({ database, processId, nowMs, system: system() }, ops)
+      const done = await watch(send({ database, processId, nowMs, system: system() }, ops))
       lock(line, false)
       return done
     } catch (error) {

@@ -1,23 +1,27 @@
-// The usage table is cut by time: a partition a month, made ahead, dropped when it is older than what is kept. Jobs of that
-// time that have ended go with it. Money stays. None of this waits in front of calls: docs/decisions/0004-ledger-engine.md.
+// Calls are cut by time: usage and transfer have a partition a month, made ahead. Those of usage are dropped when they are older than what is kept, and jobs of that
+// time that have ended go with them. Transfers leave for the archive (archive.ts). None of this waits in front of calls: docs/decisions/0003-ledger-engine.md.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CHANGE_MS_MAX, changeTables, isLocked, pruneAll } from '../database/prune.ts'
+import { putSetting } from '../database/setting.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
-import { lastStoredMonth } from './usage-months.ts'
+import { foldSums } from './fold.ts'
+import { lastSummedMonth } from './usage-sums.ts'
 
 const MONTHS_AHEAD = 2
-const LOCK = 7_046_029_256n
+/** The setting that says from which day on labels are still summed up, where some are not. */
+export const LABELS_SINCE = 'labels-since'
+export const TABLES_LOCK = 7_046_029_256n
 /** Attaching waits for whoever reads the rest, and only those who read it wait behind it. */
 const ATTACH_LOCKS_MS = 1_000
 /** Detaching locks the whole table: calls wait behind it. Postgres detaches concurrently only where there is no rest. */
-const DETACH_LOCKS_MS = 100
+export const DETACH_LOCKS_MS = 100
 
 const PARTITIONS = statement(
-  'usage_partitions',
+  'partitions',
   // Those that were detached, and not dropped because the process died, have their names still.
   `select c.relname as name, c.relispartition as attached from pg_class c
-   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname ~ '^usage_[0-9]{4}_[0-9]{2}$'`,
+   where c.relnamespace = current_schema()::regnamespace and c.relkind = 'r' and c.relname ~ ('^' || $1 || '_[0-9]{4}_[0-9]{2}$')`,
 )
 
 const DROP_REST = statement(
@@ -32,6 +36,12 @@ const DROP_HOURS = statement(
      delete from usage_hour where (account_id, hour, product, key_id) in (select account_id, hour, product, key_id from usage_hour where hour < $1 limit 5000)
      returning 1
    ) select count(*)::int as count from gone`,
+  CHANGE_MS_MAX,
+)
+const DROP_LABELS = statement(
+  'label_day_drop',
+  `with gone as (delete from label_day where ctid = any(array(select ctid from label_day where day < $1 limit 5000)) returning 1)
+   select count(*)::int as count from gone`,
   CHANGE_MS_MAX,
 )
 // Nothing refers to a job: a usage row names it by its hold, which is as old. One that is open still has something to do.
@@ -51,11 +61,13 @@ const DROP_PROCESSES = statement(
    ) select count(*)::int as count from gone`,
 )
 
-/** The month of a day. Names come from dates that we compute, never from input. */
-function monthOf(day: number, months: number): { name: string; from: string; to: string } {
+type Cut = 'usage' | 'transfer'
+
+/** The partition of a day's month. Names come from dates that we compute, never from input. */
+export function partitionOf(table: Cut, day: number, months = 0) {
   const start = monthStart(day, months)
-  const name = `usage_${formatDay(start, '_').slice(0, 7)}`
-  return { name, from: idAtTime(start * DAY_MS), to: idAtTime(monthStart(start, 1) * DAY_MS) }
+  const name = `${table}_${formatDay(start, '_').slice(0, 7)}`
+  return { table, name, from: idAtTime(start * DAY_MS), to: idAtTime(monthStart(start, 1) * DAY_MS) }
 }
 
 interface Maintained {
@@ -73,34 +85,39 @@ interface Retention {
   readonly tries: number
 }
 
+/** The first day whose calls are stored. They go when their month is summed up, and the one after it, in which some of them ended. */
+export async function oldestDayOf(database: Database, today: number, usageMonths: number): Promise<number> {
+  return Math.min(monthStart(today, -usageMonths), (await lastSummedMonth(database)) ?? 0)
+}
+
 export async function maintainUsage(
   database: Database,
   world: World,
   { usageMonths, tries }: Retention,
 ): Promise<Maintained> {
   const today = dayOfMs(world.nowMs())
-  const present = await listPartitions(database)
-  // Calls go when the sums of their month are stored, and of the one after it, in which some of them ended.
-  const stored = (await lastStoredMonth(database)) ?? 0
-  const oldestDay = Math.min(monthStart(today, -usageMonths), stored)
-  const oldest = monthOf(oldestDay, 0)
+  const oldestDay = await oldestDayOf(database, today, usageMonths)
+  const oldest = partitionOf('usage', oldestDay)
   const done: Maintained = { made: [], dropped: [], left: [], jobs: 0 }
   const attempt = async (name: string, locksMs: number, change: (tx: Queryable) => Promise<string[]>) => {
     try {
-      return await changeTables(database, { lock: LOCK, locksMs, tries, world }, change)
+      return await changeTables(database, { lock: TABLES_LOCK, locksMs, tries, world }, change)
     } catch (error) {
       if (!isLocked(error)) throw error
       done.left.push(name)
       return []
     }
   }
-  for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
-    const month = monthOf(today, ahead)
-    if (present.get(month.name) === true) continue
-    done.made.push(...(await attempt(month.name, ATTACH_LOCKS_MS, (tx) => makePartition(tx, month))))
+  for (const table of ['transfer', 'usage'] as const) {
+    const present = await listPartitions(database, table)
+    for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead++) {
+      const month = partitionOf(table, today, ahead)
+      if (present.get(month.name) === true) continue
+      done.made.push(...(await attempt(month.name, ATTACH_LOCKS_MS, (tx) => makePartition(tx, month))))
+    }
   }
   const detached: string[] = []
-  for (const name of present.keys())
+  for (const name of (await listPartitions(database, 'usage')).keys())
     if (name < oldest.name) detached.push(...(await attempt(name, DETACH_LOCKS_MS, (tx) => detachPartition(tx, name))))
   // When nobody looks at them any more; the removal of large files takes a while.
   for (const name of detached) done.dropped.push(...(await attempt(name, ATTACH_LOCKS_MS, (tx) => dropTable(tx, name))))
@@ -108,27 +125,33 @@ export async function maintainUsage(
   const oldestDate = new Date(oldestDay * DAY_MS)
   await pruneAll(database, DROP_REST, [oldest.from])
   await pruneAll(database, DROP_HOURS, [oldestDate])
+  if ((await pruneAll(database, DROP_LABELS, [oldestDate])) > 0)
+    await putSetting(database, LABELS_SINCE, formatDay(oldestDay))
+  await foldSums(database, world.nowMs(), oldestDay)
   await pruneAll(database, DROP_PROCESSES)
   return { ...done, jobs: await pruneAll(database, DROP_JOBS, [oldest.from, oldestDate]) }
 }
 
 /** Whether each is attached. */
-async function listPartitions(on: Queryable): Promise<Map<string, boolean>> {
-  const rows = await on.query<{ name: string; attached: boolean }>(PARTITIONS)
+export async function listPartitions(on: Queryable, table: Cut): Promise<Map<string, boolean>> {
+  const rows = await on.query<{ name: string; attached: boolean }>(PARTITIONS, [table])
   return new Map(rows.map(({ name, attached }) => [name, attached]))
 }
 
-async function makePartition(tx: Queryable, { name, from, to }: ReturnType<typeof monthOf>): Promise<string[]> {
+async function makePartition(
+  tx: Queryable,
+  { table, name, from, to }: ReturnType<typeof partitionOf>,
+): Promise<string[]> {
   // Another process may have been faster.
-  if ((await listPartitions(tx)).has(name)) return []
+  if ((await listPartitions(tx, table)).has(name)) return []
   // Rows that came before their partition wait in the rest; such a month is left there.
   const [row] = await tx.query<{ some: boolean }>(
-    { text: 'select exists (select 1 from usage_rest where id >= $1 and id < $2) as some' },
+    { text: `select exists (select 1 from ${table}_rest where id >= $1 and id < $2) as some` },
     [from, to],
   )
   if (row?.some) return []
-  await tx.query({ text: `create table ${name} (like usage including all)` })
-  await tx.query({ text: `alter table usage attach partition ${name} for values from ('${from}') to ('${to}')` })
+  await tx.query({ text: `create table ${name} (like ${table} including all)` })
+  await tx.query({ text: `alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')` })
   return [name]
 }
 
@@ -138,7 +161,7 @@ async function dropTable(tx: Queryable, name: string): Promise<string[]> {
 }
 
 async function detachPartition(tx: Queryable, name: string): Promise<string[]> {
-  const attached = (await listPartitions(tx)).get(name)
+  const attached = (await listPartitions(tx, 'usage')).get(name)
   if (attached === true) await tx.query({ text: `alter table usage detach partition ${name}` })
   return attached === undefined ? [] : [name]
 }

@@ -81,17 +81,19 @@ const RUN = {
   expire: statement('ledger_expire', 'select ledger_expire($1, make_interval(secs => $2)) as answer'),
 }
 
-function callOf({ value, last, open }: OpOf<'reserve'>): object {
+function callOf({ value, last, due, open }: OpOf<'reserve'>): object {
   const { want, most = want, catalogVersion: version, idempotency } = value
   const { key: idem, requestHash: hash } = idempotency ?? {}
   // By its labels the ledger has found its budgets.
-  return { ...value, labels: undefined, idempotency: undefined, most, open, version, last, idem, hash }
+  return { ...value, labels: undefined, idempotency: undefined, most, open, version, last, due, idem, hash }
 }
 
 interface ReserveAnswer {
   readonly as: string
   readonly amount?: string
   readonly available?: string
+  readonly held?: string
+  readonly calls?: number
   readonly limit?: string
   readonly max?: string
   readonly wait?: number
@@ -114,6 +116,10 @@ function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
       return { outcome, amount, rate: readRate(answer) ?? null }
     case 'short':
       return { outcome, required: amount, available }
+    case 'crowded': {
+      const running = { held: BigInt(answer.held ?? 0), calls: answer.calls ?? 0 }
+      return { outcome: 'short', required: amount, available, running }
+    }
     case 'no_account':
       return { outcome: 'short', required: 0n, available: 0n }
     case 'limited':

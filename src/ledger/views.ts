@@ -77,7 +77,7 @@ const guardrailReport = z.object({
 })
 export type GuardrailReport = z.infer<typeof guardrailReport>
 
-/** The attempt log of a call. It is stored only for calls that failed, needed more than one attempt, were cut short, or were changed by guardrails. */
+/** The attempt log of a call. It is stored only for calls that failed, needed more than one attempt, were cut short, cost more than was held, or were changed by guardrails. */
 const attemptLog = z.object({
   /** From the start of the call until its credits were held. */
   heldMs: count.nullable(),
@@ -88,6 +88,8 @@ const attemptLog = z.object({
   decided: z.array(z.string()).exactOptional(),
   /** The caller gave no output limit, and the answer ended here because the balance or a spending limit covered no more output tokens. */
   cutAtTokens: count.exactOptional(),
+  /** The call cost more than was held for it: why. */
+  aboveHold: z.string().exactOptional(),
   guardrails: z.array(guardrailReport).exactOptional(),
   /** The error that the caller got; null: the call succeeded, or its caller disconnected. */
   fault: z
@@ -329,6 +331,35 @@ export const verificationState = z.object({
   nextAt: time.nullable(),
 })
 export type VerificationState = z.infer<typeof verificationState>
+
+export const archiveState = z.object({
+  /** Where the files are written; null: no place is set, and nothing is archived. */
+  place: z.string().nullable(),
+  /** Whether some process writes or checks a month. */
+  running: z.boolean(),
+  /** Months such as 2026-01 that are old enough. */
+  due: z.array(z.string()),
+  /** Why they are not archived yet. */
+  waitsFor: z.string().nullable(),
+  /** The newest first. */
+  months: z.array(
+    z.object({
+      month: z.string(),
+      running: z.boolean(),
+      folder: z.string(),
+      accounts: count,
+      transfers: count,
+      bytes: count,
+      /** Null: it is being written, or could not be. */
+      archivedAt: time.nullable(),
+      failure: z.string().nullable(),
+      /** When its files were last read and compared. */
+      checkedAt: time.nullable(),
+      problems: z.array(z.string()),
+    }),
+  ),
+})
+export type ArchiveState = z.infer<typeof archiveState>
 
 /** The state of a budget's counter. `max`, `used`, `held` and `left` are credits, or numbers of requests or tokens. */
 const budgetState = {

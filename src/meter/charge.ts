@@ -29,7 +29,7 @@ function tierOf(pricing: Pricing, usage: Usage, attributes: Attributes): PriceTi
 }
 
 /** The product of all multipliers that apply, in millionths. */
-function factorOf({ multipliers }: Pricing, attributes: Attributes): bigint {
+export function factorOf({ multipliers }: Pricing, attributes: Attributes): bigint {
   let factor = MILLION
   if (!multipliers) return factor
   for (const [name, values] of Object.entries(multipliers)) {
@@ -42,8 +42,13 @@ function factorOf({ multipliers }: Pricing, attributes: Attributes): bigint {
 
 /** The rate of one unit for such a call, in micro-credits per million. */
 export function rateFor(unit: Unit, pricing: Pricing, usage: Usage, attributes: Attributes): bigint | undefined {
-  const rate = rateOf(tierOf(pricing, usage, attributes), unit)
-  return rate === undefined ? undefined : times(rate, factorOf(pricing, attributes))
+  return rateAt(tierOf(pricing, usage, attributes), unit, factorOf(pricing, attributes))
+}
+
+/** The tier's rate of a unit, in micro-credits per million. */
+export function rateAt(tier: PriceTier, unit: Unit, factor = MILLION): bigint | undefined {
+  const rate = rateOf(tier, unit)
+  return rate === undefined ? undefined : times(rate, factor)
 }
 
 /** Rounds up to a whole micro-credit per million, the precision of a charge line. */
@@ -52,8 +57,11 @@ function times(rate: bigint, factor: bigint): bigint {
 }
 
 export function chargeOf(pricing: Pricing, usage: Usage, attributes: Attributes = {}): Charge {
-  const tier = tierOf(pricing, usage, attributes)
-  const factor = factorOf(pricing, attributes)
+  return chargeAt(tierOf(pricing, usage, attributes), factorOf(pricing, attributes), usage)
+}
+
+/** At the rates of one tier, times a factor in millionths. */
+export function chargeAt(tier: PriceTier, factor: bigint, usage: Usage): Charge {
   const lines: ChargeLine[] = []
   let total = 0n
   for (const { unit, rate: base, shown } of ratesOf(tier)) {

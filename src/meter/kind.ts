@@ -142,7 +142,7 @@ export const KINDS = {
   realtime: {
     protocols: { 'openai-realtime': 'openai' },
     priced: [['input'], ['output']],
-    usual: ['cachedInput', 'inputAudio', 'outputAudio'],
+    usual: ['cachedInput', 'inputAudio', 'outputAudio', 'second'],
     typical: { input: 500, inputAudio: 500, output: 100, outputAudio: 400 },
   },
   video: {
@@ -162,6 +162,7 @@ export const KINDS = {
 export type KindName = keyof typeof KINDS
 type ProtocolOf<K extends KindName> = keyof (typeof KINDS)[K]['protocols']
 export type ProtocolName = { [K in KindName]: ProtocolOf<K> }[KindName]
+/** What vendors of text models speak. */
 export type TextProtocolName = ProtocolOf<'text'>
 export type DataProtocolName = ProtocolOf<'data'>
 export const KIND_NAMES = Object.keys(KINDS) as [KindName, ...KindName[]] // The names of an object that has at least one.
@@ -169,4 +170,7 @@ export const kindRow = (kind: KindName): Kind => KINDS[kind]
 export const protocolsOf = <K extends KindName>(kind: K) =>
   Object.keys(KINDS[kind].protocols) as [ProtocolOf<K>, ...ProtocolOf<K>[]] // Each kind has at least one.
 export const TEXT_PROTOCOLS = protocolsOf('text')
+/** Those of them that callers may speak too. */
+export const CLIENT_FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini'] as const
+export type ClientFormatName = (typeof CLIENT_FORMATS)[number]
 export const PROTOCOLS = KIND_NAMES.flatMap((kind): ProtocolName[] => protocolsOf(kind))

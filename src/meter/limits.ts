@@ -27,11 +27,16 @@ interface Limit {
 }
 export type LimitName = keyof typeof LIMITS
 export const LIMIT_NAMES = Object.keys(LIMITS) as LimitName[] // its own names
+/** What is stored may be of another version. */
+export const isLimit = (name: string): name is LimitName => Object.hasOwn(LIMITS, name)
 type Counted = { [N in LimitName]: (typeof LIMITS)[N]['unit'] extends 'credits' ? never : N }[LimitName]
 
 /** The same for every limit, by what it counts. */
 function ofLimits<C extends z.ZodType, S extends z.ZodType>(count: C, spend: S) {
-  const shape = LIMIT_NAMES.map((name) => [name, LIMITS[name].unit === 'credits' ? spend : count])
+  const shape = LIMIT_NAMES.map((name) => [
+    name,
+    (LIMITS[name].unit === 'credits' ? spend : count).describe(LIMITS[name].option),
+  ])
   return Object.fromEntries(shape) as { [N in LimitName]: N extends Counted ? C : S } // as the table says
 }
 

@@ -1,10 +1,16 @@
 // The operator API: every resource, for requests with an operator token.
-import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Budgets } from '../admission/budgets.ts'
 import type { Keys } from '../admission/keys.ts'
 import type { Teams } from '../admission/teams.ts'
+import type { WebServer } from '../api/server/server.ts'
+import type { WebRequest } from '../api/server/web.ts'
 import { FIRST, type Tokens } from '../identity/tokens.ts'
 import { Fault } from '../kernel/fault.ts'
+import { type Commands, withCommands } from './command.ts'
+import { ACCOUNT_COMMANDS } from './commands/accounts.ts'
+import { CALL_COMMANDS } from './commands/calls.ts'
+import { FINANCE_COMMANDS } from './commands/finance.ts'
+import { SETTINGS_COMMANDS } from './commands/settings.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
 import {
   type AccountDeps,
@@ -17,27 +23,14 @@ import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } 
 import { budgetResources } from './resources/budgets.ts'
 import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
-import { type ExportDeps, exportResources, type VendorReportDeps, vendorReportResources } from './resources/exports.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
-import { type FinanceDeps, financeResources, type InvoiceDeps, invoiceResources } from './resources/finance.ts'
-import { guardrailResources } from './resources/guardrails.ts'
+import { type FinanceDeps, financeResources } from './resources/finance.ts'
 import { type LoginDeps, loginProviderResources, type TokenDeps, tokenResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
-import { type PaymentDeps, type PlanDeps, paymentResources, planResources } from './resources/payments.ts'
 import { type PriceDeps, priceResources } from './resources/prices.ts'
-import { productResources } from './resources/products.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { teamResources } from './resources/teams.ts'
-import { type ToolConnectionDeps, toolConnectionResources } from './resources/tool-connections.ts'
-import { type ToolServerDeps, toolServerResources } from './resources/tool-servers.ts'
-import {
-  type BatchResourceDeps,
-  batchResources,
-  type ContentDeps,
-  contentResources,
-  type UsageDeps,
-  usageResources,
-} from './resources/usage.ts'
+import { type BatchResourceDeps, batchResources, type UsageDeps, usageResources } from './resources/usage.ts'
 import { vendorEditResources } from './resources/vendor.ts'
 import {
   type ByokKeyDeps,
@@ -51,22 +44,14 @@ export interface ResourceDeps
   extends AccountDeps,
     UsageDeps,
     CallDeps,
-    ContentDeps,
     ConnectDeps,
     FiguresDeps,
     FinanceDeps,
-    PaymentDeps,
-    InvoiceDeps,
-    ExportDeps,
-    PlanDeps,
     PriceDeps,
-    VendorReportDeps,
     AlertDeps,
     DeliveryDeps,
     BatchResourceDeps,
     VendorDeps,
-    ToolServerDeps,
-    ToolConnectionDeps,
     ByokKeyDeps,
     OperationsDeps,
     TokenDeps,
@@ -76,10 +61,18 @@ export interface ResourceDeps
   readonly keys: Keys
   readonly budgets: Budgets
   readonly teams: Teams
+  /** Of extensions. */
+  readonly added: readonly Resource[]
 }
 
-/** The resources of both the operator API and the console. */
+const COMMANDS: Commands = { ...ACCOUNT_COMMANDS, ...CALL_COMMANDS, ...FINANCE_COMMANDS, ...SETTINGS_COMMANDS }
+
+/** The resources of both the operator API and the console, with the commands that reach them. */
 export function operatorResources(deps: ResourceDeps): Resource[] {
+  return withCommands(resourcesOf(deps), COMMANDS)
+}
+
+function resourcesOf(deps: ResourceDeps): Resource[] {
   return [
     ...accountResources(deps),
     ...keyResources(deps),
@@ -88,39 +81,30 @@ export function operatorResources(deps: ResourceDeps): Resource[] {
     ...usageResources(deps),
     ...callResources(deps),
     ...batchResources(deps),
-    ...contentResources(deps),
     ...figureResources(deps),
     ...financeResources(deps),
-    ...invoiceResources(deps),
-    ...exportResources(deps),
-    ...paymentResources(deps),
-    ...planResources(deps),
-    ...vendorReportResources(deps),
     ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),
     ...connectResources(deps),
-    ...productResources(deps),
     ...priceResources(deps),
-    ...guardrailResources(),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),
-    ...toolServerResources(deps),
-    ...toolConnectionResources(deps),
     ...byokKeyResources(deps),
     ...operationsResources(deps),
     ...memberResources(deps),
     ...tokenResources(deps),
     ...signUpResources(deps),
     ...loginProviderResources(deps),
+    ...deps.added,
   ]
 }
 
 export const ADMIN_PREFIX = '/admin/v1'
 
 /** The actor behind a token. */
-export function tokenActor(tokens: Pick<Tokens, 'use'>): (request: FastifyRequest) => Promise<Actor> {
+export function tokenActor(tokens: Pick<Tokens, 'use'>): (request: WebRequest) => Promise<Actor> {
   return async (request) => {
     const { authorization } = request.headers
     if (authorization === undefined)
@@ -136,17 +120,12 @@ export function tokenActor(tokens: Pick<Tokens, 'use'>): (request: FastifyReques
 
 /** `resources`: the result of `operatorResources`, which mounting and OpenAPI share. */
 export function mountAdmin(
-  app: FastifyInstance,
+  app: WebServer,
   resources: readonly Resource[],
   authenticate: ReturnType<typeof tokenActor>,
 ): void {
-  app.register(
-    async (scope) => {
-      scope.addHook('onRequest', async (_request, reply) => {
-        reply.header('cache-control', 'no-store')
-      })
-      mountResources(scope, resources, authenticate)
-    },
-    { prefix: ADMIN_PREFIX },
-  )
+  mountResources(app, ADMIN_PREFIX, resources, (request) => {
+    request.response.setHeader('cache-control', 'no-store')
+    return authenticate(request)
+  })
 }

@@ -1,22 +1,23 @@
 // What the audit says of each change: who, from where, and what it was before, in one sentence.
+
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { before, test } from 'node:test'
+import type * as z from 'zod'
+import { asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { CurrentView } from '../catalog/views.ts'
-import { type AuditView, createAudit } from '../database/audit.ts'
+import { type AuditView, type auditCheck, createAudit } from '../database/audit.ts'
 import { auditSentence, EVENTS } from '../database/audit-sentence.ts'
 import type { Page } from '../kernel/view.ts'
 import { realWorld } from '../kernel/world.ts'
 import type { AccountView } from '../ledger/views.ts'
 
-let server: OperatorServer
 let ask: ReturnType<typeof asOperator>
+const server = started(() => startOperatorServer({ anyReceiver: true }))
 before(async () => {
-  server = await startOperatorServer()
   ask = asOperator(server)
 })
-after(() => server.close())
 
 async function last(filter: string): Promise<AuditView> {
   const { data } = await ask<Page<AuditView>>('GET', `/audit?limit=1&${filter}`)
@@ -177,4 +178,79 @@ test('a note waits for the lock of the chain only at the commit, so that it is i
   assert.equal(rows.length, 2)
   assert.deepEqual((await audit.verify()).problems, [])
   await assert.rejects(audit.write(database, by, { action: 'vendor.test', object: 'x' }), /There is no transaction/)
+})
+
+test('verifying finds a changed time, a cut tail, an emptied table, a recomputed chain and foreign rows', async () => {
+  const own = await startOperatorServer()
+  const { database } = own
+  const ask = asOperator(own)
+  const check = async () => (await ask<z.infer<typeof auditCheck>>('GET', '/audit/verify')).data
+  try {
+    for (const name of ['a', 'b', 'c', 'd'])
+      assert.equal((await ask('POST', '/accounts', { name, credits: '1' })).status, 200)
+    assert.deepEqual((await check()).problems, [])
+    await database.query({ text: 'create table kept_audit as select * from audit' })
+    const chained = createAudit({ database, world: realWorld })
+    const CHANGES: Record<string, () => Promise<unknown>> = {
+      'a changed time': () =>
+        database.query({
+          text: `update audit set at = at + interval '1 hour' where object = (select max(object) from audit)`,
+        }),
+      'a cut tail': () => database.query({ text: 'delete from audit where id = (select max(id) from audit)' }),
+      'an emptied table': () => database.query({ text: 'delete from audit' }),
+      async 'a recomputed chain'() {
+        const rows = await database.query<{ actor: string; object: string }>({
+          text: 'select * from audit order by id',
+        })
+        await database.query({ text: 'delete from audit' })
+        for (const { actor, object } of rows)
+          await database.transaction((tx) =>
+            chained.write(tx, { actor, ip: null, requestId: null }, { action: 'vendor.test', object }),
+          )
+      },
+      'a foreign row': () =>
+        database.transaction((tx) =>
+          chained.write(tx, { actor: 'me', ip: null, requestId: null }, { action: 'vendor.test', object: 'x' }),
+        ),
+    }
+    await database.query({ text: 'alter table audit disable trigger audit_append_only' })
+    for (const [name, change] of Object.entries(CHANGES)) {
+      await change()
+      assert.equal((await check()).ok, false, name)
+      // A process that starts looks only at what is new since the last whole verification.
+      if (name !== 'a changed time') assert.equal((await own.audit.verifyNew()).ok, false, name)
+      await database.query({ text: 'delete from audit' })
+      await database.query({ text: 'insert into audit select * from kept_audit' })
+      assert.deepEqual((await check()).problems, [], name)
+    }
+    // Without the head nothing proves that the rows are all.
+    await database.query({ text: `delete from setting where name = 'audit_head'` })
+    assert.equal((await check()).ok, false)
+  } finally {
+    await own.close()
+  }
+})
+
+test('an older head that is put back with the rows after it removed is found by a process that verified them', async () => {
+  const own = await startOperatorServer()
+  const ask = asOperator(own)
+  const check = async () => (await ask<z.infer<typeof auditCheck>>('GET', '/audit/verify')).data
+  const sql = (text: string) => own.database.query({ text })
+  try {
+    assert.equal((await ask('POST', '/accounts', { name: 'a', credits: '1' })).status, 200)
+    assert.deepEqual((await check()).problems, [])
+    await sql('create table kept_audit as select * from audit')
+    await sql(`create table kept_seal as select * from setting where name like 'audit_%'`)
+    assert.equal((await ask('POST', '/accounts', { name: 'stolen', credits: '1000000' })).status, 200)
+    assert.deepEqual((await check()).problems, [])
+    await sql('alter table audit disable trigger audit_append_only')
+    await sql('delete from audit where id not in (select id from kept_audit)')
+    await sql('update setting s set value = k.value from kept_seal k where k.name = s.name')
+    assert.match((await check()).problems.join(), /was changed or removed since it was verified/)
+    // Rows that are written afterwards do not hide it.
+    assert.equal((await ask('POST', '/accounts', { name: 'b', credits: '1' })).status, 200)
+    assert.match((await check()).problems.join(), /was changed or removed since it was verified/)
+  } finally {
+    await own.close()
+  }
 })

@@ -2,7 +2,8 @@
 // else.
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { WebServer } from '../api/server/server.ts'
+import { redirect, type WebAnswer, type WebRequest } from '../api/server/web.ts'
 import { Fault } from '../kernel/fault.ts'
 
 const TYPES: Record<string, string> = {
@@ -42,12 +43,12 @@ export interface ConsoleFiles {
   forget(): void
 }
 
-export function mountConsoleFiles(app: FastifyInstance, options: { folder: string; https: boolean }): ConsoleFiles {
+export function mountConsoleFiles(app: WebServer, options: { folder: string; https: boolean }): ConsoleFiles {
   let files = new Map<string, File>()
   let loading: Promise<void> | undefined
   const headers = options.https ? { ...HEADERS, 'strict-transport-security': 'max-age=31536000' } : HEADERS
 
-  function send(request: FastifyRequest, reply: FastifyReply, name: string): FastifyReply {
+  function answerOf(request: WebRequest, name: string): WebAnswer {
     const file = files.get(name)
     if (!file)
       throw new Fault('unavailable', {
@@ -57,11 +58,16 @@ export function mountConsoleFiles(app: FastifyInstance, options: { folder: strin
     const coding = codingOf(request.headers['accept-encoding'], file)
     // Names of built assets contain a hash of their content, so they can be cached forever; pages cannot.
     const forever = name.startsWith('assets/')
-    return reply
-      .headers({ ...headers, 'cache-control': forever ? 'public, max-age=31536000, immutable' : 'no-store' })
-      .headers({ vary: 'accept-encoding', ...(coding === 'identity' ? {} : { 'content-encoding': coding }) })
-      .type(TYPES[extname(name)] ?? 'application/octet-stream')
-      .send(file[coding])
+    return {
+      headers: {
+        ...headers,
+        'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+        'cache-control': forever ? 'public, max-age=31536000, immutable' : 'no-store',
+        vary: 'accept-encoding',
+        ...(coding === 'identity' ? {} : { 'content-encoding': coding }),
+      },
+      body: file[coding] ?? file.identity,
+    }
   }
 
   function loadOnce(): Promise<void> {
@@ -71,16 +77,16 @@ export function mountConsoleFiles(app: FastifyInstance, options: { folder: strin
     return loading
   }
 
-  app.get('/', (_request, reply) => reply.redirect('/console'))
-  for (const url of ['/console', '/console/*'])
-    app.get(url, async (request, reply) => {
-      const name = (request.params as { '*'?: string })['*'] ?? ''
+  app.get('/', () => redirect('/console'))
+  for (const path of ['/console', '/console/*'])
+    app.get(path, async (request) => {
+      const name = request.params['*'] ?? ''
       // Another process may have built the console since.
       if (!files.has('index.html')) await loadOnce()
-      if (files.has(name)) return send(request, reply, name)
+      if (files.has(name)) return answerOf(request, name)
       // Any other path is a page of the app. Paths of pages may contain dots, because names of models do.
       if (/^(api|assets)(\/|$)/.test(name)) throw new Fault('not_found')
-      return send(request, reply, 'index.html')
+      return answerOf(request, 'index.html')
     })
 
   async function load(): Promise<void> {

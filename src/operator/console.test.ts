@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import {
-  type Ask,
-  asBrowser,
-  asOperator,
-  OPERATOR_TOKEN,
-  type OperatorServer,
-  startOperatorServer,
-} from '../../test/operator-server.ts'
+import { before, test } from 'node:test'
+import { type Ask, asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
+import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { LinkView, MemberView, OperatorView, PendingInvite, SessionView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
@@ -17,21 +11,17 @@ import type { Found } from '../reports/views.ts'
 const PASSWORD = 'seven tired otters juggle'
 const OTHER_PASSWORD = 'moss grows on quiet violins'
 
-let server: OperatorServer
-let operator: ReturnType<typeof asBrowser>
-before(async () => {
-  server = await startOperatorServer({
-    overrides: {
-      async play(request, reply, { account, session, url }) {
-        reply.hijack()
-        reply.raw.writeHead(200, { 'content-type': 'application/json' })
-        reply.raw.end(JSON.stringify({ data: { account, email: session.person.email, url, method: request.method } }))
-      },
-    },
-  })
-  operator = asBrowser(server)
+const server = started(() => startOperatorServer())
+/** What the playground hands on to the API. */
+before(() => {
+  server.app.dispatch = ({ url, method }, response, player) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(
+      JSON.stringify({ data: { account: player?.accountId, member: player?.place?.[':member'], url, method } }),
+    )
+  }
 })
-after(() => server.close())
+const operator = asBrowser(server)
 
 const sql = <R>(text: string, values: string[] = []) => server.database.query<R>({ text }, values)
 const tokenOf = (link: string) => link.slice(link.indexOf('#token=') + '#token='.length)
@@ -269,6 +259,7 @@ test('an invitation is a link that works once; whoever has a login proves it', a
     account: 'Guild',
     email: 'new@guild.example',
     role: 'member',
+    others: [],
   })
   assert.equal((await visitor('GET', `/invites/${'x'.repeat(43)}`)).status, 404)
   assert.equal((await visitor('POST', `/invites/${token}`, { password: 'password1234' })).status, 400)
@@ -280,6 +271,7 @@ test('an invitation is a link that works once; whoever has a login proves it', a
   assert.equal(accepted.filter(({ status }) => status === 200).length, 1)
   assert.equal((await visitor('GET', `/invites/${token}`)).status, 404)
   const second = await makeAccount('Second guild')
+  await sql('update person set email_verified_at = now()')
   const again = await asOperator(server)<LinkView>('POST', `/accounts/${second}/invites`, {
     email: 'new@guild.example',
     role: 'owner',
@@ -379,13 +371,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
             ...{ cause: null, retried: false, stopped: 'exhausted', vendorError: 'no such key', fix: 'the credential' },
           },
         ],
-        fault: {
-          name: 'upstream_failed',
-          code: 50000,
-          status: 502,
-          blame: 'vendor',
-          message: 'The vendor failed.',
-        },
+        fault: { name: 'upstream_failed', code: 50000, status: 502, blame: 'vendor', message: 'The vendor failed.' },
       },
     },
   })
@@ -519,6 +505,8 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     ['DELETE', `/accounts/${mine}/byok-keys/textworks`, undefined, 404, 404, 403, 403],
     ['GET', '/ledger/verify', undefined, 200, 403, 403, 403],
     ['POST', '/ledger/verify', { full: true }, 200, 403, 403, 403],
+    ['GET', '/ledger/archive', undefined, 200, 403, 403, 403],
+    ['POST', '/ledger/archive', {}, 200, 403, 403, 403],
     ['GET', '/audit', undefined, 200, 403, 403, 403],
     ['GET', '/audit/verify', undefined, 200, 403, 403, 403],
     ['GET', '/requests/live', undefined, 200, 403, 403, 403],
@@ -620,11 +608,9 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   assert.deepEqual(await seen(outsider), ['Theirs'])
   assert.ok((await seen(operator)).length > 3)
   const played = await owner<object>('POST', `/accounts/${mine}/play/v1/chat-completions?a=b`, {})
+  const [person] = await sql<{ id: string }>(`select id from person where email = 'owner@mine.example'`)
   assert.deepEqual(played.data, {
-    account: mine,
-    email: 'owner@mine.example',
-    url: '/v1/chat-completions?a=b',
-    method: 'POST',
+    ...{ account: mine, member: person!.id, url: '/v1/chat-completions?a=b', method: 'POST' },
   })
 })
 
@@ -665,7 +651,7 @@ test('invitations are listed and withdrawn, roles change, and a second operator 
   assert.equal(operators.length, 2)
   const mine = operators.find(({ email }) => email === 'second@op.example')?.userId
   assert.equal((await operator('DELETE', `/operators/${mine}`)).status, 200)
-  assert.equal((await second('GET', '/home')).status, 403, 'at once')
+  assert.equal((await second('GET', '/home')).status, 401, 'at once, and signed out')
   const [last] = (await operator<Page<OperatorView>>('GET', '/operators')).data.items
   assert.equal((await operator('DELETE', `/operators/${last?.userId}`)).status, 409)
 })
@@ -809,6 +795,7 @@ test('a field that a resource does not name is refused, and nothing changes', as
 test('text that cannot be stored or shown is refused with 400', async () => {
   const account = await makeAccount('Text')
   const bad = ['nul \u0000', 'half \ud800', '\udc00 half', 'line\nbreak', 'bell \u0007', '', '   ', 'x'.repeat(101)]
+  bad.push('turned \u202egnp.exe', 'isolated \u2066', 'line\u2028separator', 'no character \uffff')
   for (const name of bad) {
     const body = `{"name":${JSON.stringify(name)}}`
     assert.equal((await operator('POST', '/accounts', body)).status, 400, body)

@@ -1,35 +1,27 @@
 // Statements, margins and what a credit is worth, as finance gets them: exact, also for months of which no call is stored any more.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { crc32, inflateSync } from 'node:zlib'
-import {
-  type Ask,
-  asBrowser,
-  asOperator,
-  OPERATOR_TOKEN,
-  type OperatorServer,
-  startOperatorServer,
-} from '../../test/operator-server.ts'
+import { asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { past } from '../../test/past.ts'
+import { started } from '../../test/started.ts'
 import type { AuditView } from '../database/audit.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import type { Page } from '../kernel/view.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { maintainUsage } from '../ledger/retention.ts'
-import { storeUsageMonths } from '../ledger/usage-months.ts'
+import { sumUsage } from '../ledger/usage-sums.ts'
 import { formatMoney } from '../reports/billing.ts'
 import { statementPdf } from '../reports/statement-pdf.ts'
 import type { BillingView, MarginPage, MonthlyStatement, StatementSummary } from '../reports/views.ts'
 
-let server: OperatorServer
-let ask: Ask
 let acme = ''
 const BY = { actor: 'test', ip: null, requestId: null }
 const ONE = 1_000_000n
 
+const server = started(startOperatorServer)
+const ask = asOperator(server)
 before(async () => {
-  server = await startOperatorServer()
-  ask = asOperator(server)
   acme = await server.accounts.create({ name: 'Acme & Söhne "GmbH"' }, BY)
   const key = await server.keys.create(acme, { name: 'website' }, BY)
   const then = past(server.database, server.ledger, acme)
@@ -62,7 +54,6 @@ before(async () => {
   await beta.done()
   await server.accounts.create({ name: 'Idle' }, BY)
 })
-after(() => server?.close())
 
 const MONTHS = ['2025-07', '2025-08', '2025-09', '2025-10', '2025-11']
 const read = async (month: string, account = acme) => {
@@ -205,8 +196,8 @@ test('margins by model, customer, vendor and month are the same before and after
   )
   for (const { totals } of before.margins) assert.deepEqual(totals, before.margins[0]?.totals)
 
-  await storeUsageMonths(server.database, realWorld)
-  assert.deepEqual(await lookAt(), before, 'from what is stored of months')
+  await sumUsage(server.database)
+  assert.deepEqual(await lookAt(), before, 'from sums')
   const KEPT = { usageMonths: 1, tries: 3 }
   await maintainUsage(server.database, realWorld, KEPT)
   const [left] = await server.database.query<{ calls: bigint; hours: bigint }>({
@@ -229,28 +220,24 @@ test('margins by model, customer, vendor and month are the same before and after
     assert.equal((await ask('GET', `/margins?${wrong}`)).status, 400, wrong)
 })
 
-test('a month is stored only when it is over, and calls go only when theirs and the next are stored', async () => {
+test('calls go only when their month and the next are summed up', async () => {
   const id = await server.accounts.create({ name: 'Later' }, BY)
   const then = past(server.database, server.ledger, id)
   await then.give(10n * ONE, '2026-01-02T10:00:00Z')
   await then.call(1n * ONE, '2026-01-31T23:59:59Z')
   await then.done()
-  // As if nothing had been stored yet.
-  await server.database.query({ text: `delete from setting where name = 'usage-months'` })
+  const summedUntil = (iso: string) =>
+    server.database.query({ text: `update setting set value = $1 where name = 'usage-sums'` }, [
+      JSON.stringify({ posting: 0, until: iso }),
+    ])
   const at = (iso: string): World => ({ ...realWorld, nowMs: () => Date.parse(iso) })
-  assert.deepEqual(await storeUsageMonths(server.database, at('2026-02-01T00:59:59Z')), [])
-  assert.deepEqual(await storeUsageMonths(server.database, at('2026-02-01T01:00:00Z')), ['2026-01'])
-  assert.deepEqual(await storeUsageMonths(server.database, at('2026-02-01T01:00:00Z')), [], 'once')
+  const calls = () => server.database.query({ text: 'select 1 from usage where account_id = $1' }, [id])
+  await summedUntil('2026-03-01T00:59:59Z')
   await maintainUsage(server.database, at('2026-08-01T00:00:00Z'), { usageMonths: 1, tries: 3 })
-  const rows = await server.database.query({ text: 'select 1 from usage where account_id = $1' }, [id])
-  assert.equal(rows.length, 1, 'February is not stored')
-})
-
-test('a process whose clock is ahead does not store the month in which the database still posts calls', async () => {
-  const now = realWorld.nowMs()
-  const ahead: World = { ...realWorld, nowMs: () => now + 62 * 86_400_000 }
-  const stored = await storeUsageMonths(server.database, ahead)
-  assert.ok(!stored.includes(new Date(now).toISOString().slice(0, 7)), stored.join())
+  assert.equal((await calls()).length, 1, 'February is not summed up')
+  await summedUntil('2026-03-01T01:00:00Z')
+  await maintainUsage(server.database, at('2026-08-01T00:00:00Z'), { usageMonths: 1, tries: 3 })
+  assert.equal((await calls()).length, 0)
 })
 
 test('what a credit is worth is set, audited, told to people, and each statement has what held at its end', async () => {

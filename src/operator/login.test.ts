@@ -1,17 +1,17 @@
 // Whoever tries to keep people out of the console: with guesses, with closed client formats, with many at once.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
-import { asBrowser, asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { before, beforeEach, test } from 'node:test'
+import { asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import { started } from '../../test/started.ts'
 import { COST } from '../identity/password.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const EMAIL = 'op@example.com'
 const OTHER = 'other@example.com'
 
-let server: OperatorServer
+// A password takes long enough for a queue, and callers come from wherever they say.
+const server = started(() => startOperatorServer({ cost: { ...COST, passes: 1 }, trustedProxies: ['127.0.0.1'] }))
 before(async () => {
-  // A password takes long enough for a queue, and callers come from wherever they say.
-  server = await startOperatorServer({ cost: { ...COST, passes: 1 }, trustedProxies: ['127.0.0.1'] })
   const token = (await server.people.openSetup())!
   assert.equal((await asBrowser(server)('POST', '/setup', { token, email: EMAIL, password: PASSWORD })).status, 200)
   const { id } = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'A', credits: '1' })).data
@@ -21,7 +21,6 @@ before(async () => {
   const link = invited.data.link.split('#token=')[1]!
   assert.equal((await asBrowser(server)('POST', `/invites/${link}`, { password: PASSWORD })).status, 200)
 })
-after(() => server.close())
 beforeEach(() => server.database.query({ text: 'delete from login_attempt' }))
 
 const from = (ip: string) => ({ 'x-forwarded-for': ip })

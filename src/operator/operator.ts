@@ -1,37 +1,41 @@
 // Composes the operator API and the console.
 import { join } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import { playerOf } from '../admission/api-key.ts'
 import { createBudgets } from '../admission/budgets.ts'
-import { createTeams } from '../admission/teams.ts'
-import type { Database, Queryable } from '../database/database.ts'
+import { publicUrlOf } from '../api/server/address.ts'
+import type { WebServer } from '../api/server/server.ts'
+import type { Database } from '../database/database.ts'
 import { createAttempts } from '../identity/attempts.ts'
+import type { Branding } from '../identity/branding/branding.ts'
+import { renderMail } from '../identity/branding/mail.ts'
+import { createDomains } from '../identity/domains.ts'
 import { createFlows } from '../identity/flows.ts'
 import { createLogin, type Login } from '../identity/login.ts'
-import { createMembers } from '../identity/members.ts'
+import { createMembers, type LinkMails } from '../identity/members.ts'
 import { createOwnDeletion } from '../identity/own-deletion.ts'
 import { type Cost, createPasswords } from '../identity/password.ts'
 import { createPeople, type People } from '../identity/people.ts'
+import { PERSON_MAILS } from '../identity/person-mails.ts'
 import { createScim } from '../identity/scim.ts'
 import { createBrowsers, createSessions } from '../identity/sessions.ts'
-import { createSignUp, type PersonMail, type SignUp } from '../identity/sign-up.ts'
+import { createSignUp, type PersonMails, type SignUp } from '../identity/sign-up.ts'
 import { createTokens, type Tokens } from '../identity/tokens.ts'
-import type { Deliveries } from '../jobs/deliveries.ts'
+import type { createPersonMails } from '../jobs/person-mails.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
-import { newId, type World } from '../kernel/world.ts'
+import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { createCodes } from '../sales/codes.ts'
-import { openSales, type Selling } from '../sales/open.ts'
-import type { Payments } from '../sales/payments.ts'
-import type { ProviderName } from '../sales/provider.ts'
-import { publicUrlOf } from '../server/address.ts'
+import type { Recorder } from '../pipeline/hooks.ts'
+import type { ToolConnections } from '../upstream/credentials/tool-connections.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
+import { createReadTxt } from '../upstream/txt.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
-import { mountConsole } from './console.ts'
+import { mountAlertMails } from './alert-mails.ts'
+import { createChallenge } from './challenge.ts'
+import { type ConsoleDeps, mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
+import type { Resource } from './resource.ts'
 import { mountBackchannelLogout } from './resources/login.ts'
-import type { Connections } from './resources/session.ts'
 import { mountBranding } from './resources/sign-up.ts'
 import { mountScim } from './scim.ts'
 
@@ -40,7 +44,6 @@ const ROOT = join(import.meta.dirname, '..', '..')
 interface OperatorApi {
   readonly people: People
   readonly tokens: Tokens
-  readonly sales: Selling
   readonly signUp: SignUp
   readonly consoleFiles: ConsoleFiles
   /** For their description. */
@@ -49,13 +52,11 @@ interface OperatorApi {
 
 type OperatorApiParts = Omit<
   ResourceDeps,
-  | 'sales'
-  | 'codes'
   | 'budgets'
-  | 'teams'
   | 'tokens'
   | 'members'
   | 'people'
+  | 'domains'
   | 'publicUrl'
   | 'signUp'
   | 'sessions'
@@ -63,21 +64,23 @@ type OperatorApiParts = Omit<
   | 'flows'
   | keyof Login
 > & {
-  readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_STRIPE_URL?: string | undefined }
+  readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_DNS_SERVERS: string }
   readonly database: Database
   readonly ledger: Pick<Ledger, 'posted' | 'grant' | 'returned' | 'recalled'>
   readonly world: World
   readonly secrets: Secrets
   readonly log: Log
-  readonly deliveries: Deliveries
-  /** Whether a mail server is configured. */
-  readonly mails: boolean
+  /** Undefined: no mail server is configured. */
+  readonly mails: ReturnType<typeof createPersonMails> | undefined
   readonly guard: Pick<GuardedFetch, 'request' | 'check'>
-  readonly connections: Connections
+  readonly toolConnections: Pick<ToolConnections, 'leave'>
+  readonly personal: readonly Resource[]
+  readonly contents: Recorder | undefined
+  readonly offered: ConsoleDeps['offered']
   readonly passwordCost: Cost | undefined
 }
 
-export function openOperatorApi(app: FastifyInstance, parts: OperatorApiParts): OperatorApi {
+export function openOperatorApi(app: WebServer, parts: OperatorApiParts): OperatorApi {
   const { config, database, world, audit } = parts
   const publicUrl = () => publicUrlOf(app, config)
   const sessions = createSessions({ database, world })
@@ -93,36 +96,44 @@ export function openOperatorApi(app: FastifyInstance, parts: OperatorApiParts): 
     sessions,
   }
   const people = createPeople(identity)
-  const mails = parts.mails ? personMails(parts) : undefined
-  const { accounts, keys, toolConnections, branding, log } = parts
+  const { accounts, keys, teams, toolConnections, branding, mails, log } = parts
   const mailboxKey = parts.secrets.key('mailbox')
-  const signUp = createSignUp({ ...identity, accounts, branding, publicUrl, log, mailboxKey, mails })
+  const challenge = createChallenge(parts)
+  const signUp = createSignUp({ ...identity, accounts, branding, publicUrl, log, mailboxKey, mails, challenge })
   const ownDeletion = createOwnDeletion({ ...identity, accounts, keys, toolConnections, branding, publicUrl, mails })
-  const members = createMembers({ ...identity, keys, toolConnections })
+  const linkMails = mails && linkMailsOf(mails, branding, publicUrl)
+  const members = createMembers({ ...identity, keys, toolConnections, linkMails, publicUrl })
   const factorKey = parts.secrets.key('second-factor')
   const login = createLogin({ ...parts, ...identity, factorKey, members, publicUrl })
   const tokens = createTokens({ database, world, audit, pepper: parts.secrets.key('access-token') })
-  const codes = createCodes({ ...identity, ledger: parts.ledger })
-  const sales = openSales({ ...parts, mails, publicUrl, stripeUrl: config.TOLLGATE_STRIPE_URL })
   const budgets = createBudgets({ ...identity, ledger: parts.ledger })
-  const teams = createTeams(identity)
-  const own = { sales, codes, budgets, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
-  const deps = { ...parts, ...login, ...own, teams, flows: identity.flows }
+  const readTxt = createReadTxt(config.TOLLGATE_DNS_SERVERS.split(',').filter(Boolean))
+  const domains = createDomains({ database, audit, key: parts.secrets.key('account-domain'), readTxt })
+  const own = { domains, budgets, tokens, members, people, signUp, ownDeletion, sessions, browsers, publicUrl }
+  const deps = { ...parts, ...login, ...own, flows: identity.flows }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
-  mountPaymentWebhooks(app, sales.payments)
   mountAdmin(app, resources, tokenActor(tokens))
-  const scim = createScim({ database, world, audit, members, sessions })
+  const scim = createScim({
+    database,
+    world,
+    audit,
+    members,
+    sessions,
+    keys,
+    toolConnections,
+    mails: mails !== undefined,
+  })
   mountScim(app, { scim, authenticate: tokenActor(tokens), publicUrl })
   mountBackchannelLogout(app, { sso: login.sso, world })
+  mountAlertMails(app, parts)
   mountConsole(app, resources, {
     ...deps,
-    async play(request, reply, { account, session, url }) {
-      const content = await parts.contentRules.ofAccount(account)
+    async play({ raw, response }, { account, session, url }) {
+      const content = await parts.contents?.ofAccount(account)
       const place = await teams.placeOf(account, session.person.id)
-      reply.hijack()
-      request.raw.url = url
-      app.dispatch(request.raw, reply.raw, { ...playerOf(account, place), content })
+      raw.url = url
+      app.dispatch(raw, response, { ...playerOf(account, place), content })
     },
   })
   mountBranding(app, branding)
@@ -130,48 +141,16 @@ export function openOperatorApi(app: FastifyInstance, parts: OperatorApiParts): 
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  return { people, sales, tokens, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
+  return { people, tokens, signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
 }
 
-/** Mails to people go through the queue of deliveries, as the gateway's own. */
-function personMails({ deliveries, world }: { deliveries: Deliveries; world: World }) {
+function linkMailsOf(mails: PersonMails, branding: Pick<Branding, 'get'>, publicUrl: () => string): LinkMails {
   return {
-    add: (tx: Queryable, { to, event, about, subject, text, html }: PersonMail) =>
-      deliveries.add(tx, [
-        {
-          id: `msg_${newId(world)}`,
-          account: '',
-          kind: 'email',
-          event,
-          subject: about,
-          to,
-          title: subject,
-          body: text,
-          html,
-        },
-      ]),
-    forget: deliveries.forgetMails,
-    wake: deliveries.wake,
+    add(tx, to, name, url) {
+      const now = branding.get()
+      const mail = renderMail(PERSON_MAILS[name].make({ name: now.name, url }), now, publicUrl())
+      return mails.add(tx, { ...mail, to, event: `person.${name}`, about: name })
+    },
+    wake: () => mails.wake(),
   }
-}
-
-// Webhooks of payment providers. Size and time are bounded, and nothing in them is used before the signature is verified.
-
-const BODY_BYTES_MAX = 262_144
-const PATHS: Readonly<Record<string, ProviderName>> = { '/webhooks/stripe': 'stripe', '/webhooks/payments': 'webhook' }
-const NOTHING = Buffer.alloc(0)
-
-function mountPaymentWebhooks(app: FastifyInstance, payments: Pick<Payments, 'receive'>): void {
-  for (const [url, provider] of Object.entries(PATHS))
-    app.route({
-      ...{ method: 'POST', url, bodyLimit: BODY_BYTES_MAX },
-      onRequest: async (_request, reply) => app.bodyDeadline(reply.raw),
-      handler: async ({ body, headers }) => {
-        const single = Object.fromEntries(
-          Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(' ') : value]),
-        )
-        await payments.receive(provider, Buffer.isBuffer(body) ? body : NOTHING, single)
-        return { received: true }
-      },
-    })
 }

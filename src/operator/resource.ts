@@ -2,10 +2,11 @@
 // operator API (admin.ts) and for people in the console (console.ts).
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import { readIdempotencyKey } from '../admission/idempotency.ts'
+import { jsonBody } from '../api/server/body.ts'
+import { rawQuery, type WebServer } from '../api/server/server.ts'
+import { json, type WebAnswer, type WebRequest } from '../api/server/web.ts'
 import { parseRawQuery } from '../catalog/value.ts'
 import type { By } from '../database/audit.ts'
 import {
@@ -24,12 +25,13 @@ import { DAY_MS, dayNumber, parseDay } from '../kernel/calendar.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { readJson } from '../kernel/json.ts'
-import { renamedHint } from '../kernel/renamed.ts'
 import { ownAccountOf } from '../kernel/test-account.ts'
-import { jsonBody } from '../server/body.ts'
-import { rawQuery } from '../server/server.ts'
+import type { Commands } from './command.ts'
 
 // Schemas of common fields. They reject what the database cannot store, and invisible characters.
+
+/** More than one line, or one that reads otherwise than it is written, or that XML cannot hold. */
+const UNSEEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}\u202a-\u202e\u2066-\u2069]/u
 
 /** One line of visible text: no control characters, no lone surrogates. */
 export const text = (charsMax: number, charsMin = 1) =>
@@ -37,7 +39,7 @@ export const text = (charsMax: number, charsMin = 1) =>
     .string()
     .transform((value) => value.trim())
     .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
-    .refine((value) => !/\p{Cc}/u.test(value), 'must not hold control characters')
+    .refine((value) => !UNSEEN.test(value), 'must not hold control characters or characters that turn text around')
     .refine(
       (value) => value.length >= charsMin,
       charsMin === 1 ? 'must not be empty' : `must have at least ${charsMin} characters`,
@@ -101,6 +103,7 @@ export const paging = {
 export const moment = z.iso
   .datetime({ offset: true, error: 'must be a time such as 2027-01-01T00:00:00Z' })
   .transform((value) => Date.parse(value))
+  .meta({ value: 'time' })
 
 /** A day means its first moment, or as the end of a range its last. */
 const edge = (daysLater: number) =>
@@ -126,15 +129,11 @@ export const isDryRun = ({ dryRun: given }: { readonly dryRun?: string | undefin
   given === '1' || given === 'true'
 
 /** The rows of the account's test account instead of its own. */
-export const test = z.enum(['true', 'false']).optional()
+export const test = z.enum(['true', 'false']).optional().describe('Those of its test keys instead')
 
-export const range = { from: edge(0), to: edge(1) }
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The schema of the resource's answer; the tests parse every answer with it. */
-    answer?: z.ZodType
-  }
+export const range = {
+  from: edge(0).meta({ description: 'From this day or time on, such as 2026-11-01', value: 'time' }),
+  to: edge(1).meta({ description: 'Up to this day (included) or time', value: 'time' }),
 }
 
 /** A right from the table of roles; `self`: any signed-in person, about themselves; `visitor`: no session needed. */
@@ -188,6 +187,8 @@ export interface Resource {
   /** Below the prefix, with its parameters in braces. */
   readonly path: string
   readonly access: Access
+  /** What it does, for OpenAPI, the reference and the finder. Those that only the console uses have none. */
+  readonly title?: string
   /** Requires a recent confirmation of the person's identity. */
   readonly isSensitive: boolean
   /** The account whose roles count too. Absent: only gateway roles count. */
@@ -206,6 +207,8 @@ export interface Resource {
   readonly repeatable?: boolean
   /** The schema of the answer's data. OpenAPI and the types of the console and the command line are derived from it. */
   readonly answer: z.ZodType
+  /** Its commands; all others are reached with `tollgate api`. */
+  readonly command?: Commands[string]
   readonly run: (call: never) => unknown
   /** The same rows as text, for `accept: text/csv`. */
   readonly csv?: (call: never) => AsyncGenerator<string>
@@ -272,40 +275,31 @@ export function resource<Path extends string, Q extends z.ZodType, B extends z.Z
 }
 
 /** Authenticates a request by its headers; throws if it has no valid credentials. */
-type Authenticate = (request: FastifyRequest) => Actor | Promise<Actor>
+type Authenticate = (request: WebRequest) => Actor | Promise<Actor>
 
 const BODY_BYTES_MAX = 262_144
 
-/** Call it in a Fastify scope that has the prefix. */
 export function mountResources(
-  scope: FastifyInstance,
+  app: WebServer,
+  prefix: string,
   resources: readonly Resource[],
   authenticate: Authenticate,
 ): void {
   for (const entry of resources) {
-    const actors = new WeakMap<FastifyRequest, Actor>()
-    scope.route({
-      method: entry.method,
-      url: entry.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      config: { answer: entry.answer },
-      bodyLimit: entry.bodyBytesMax ?? BODY_BYTES_MAX,
-      // Authentication and authorization come before the body is read.
-      onRequest: async (request, reply) => {
-        const actor = await authenticate(request)
-        await checkAccess(entry, request, actor)
-        if (entry.fresh || entry.isSensitive) requireFresh(actor.session)
-        actors.set(request, actor)
-        if (entry.access === 'visitor') scope.bodyDeadline(reply.raw)
-      },
-      handler: async (request, reply) => {
-        await scope.posted()
-        return answer(entry, request, reply, actors.get(request)!)
-      },
-    })
+    const handle = async (request: WebRequest) => {
+      const actor = await authenticate(request)
+      await checkAccess(entry, request, actor)
+      if (entry.fresh || entry.isSensitive) requireFresh(actor.session)
+      if (entry.access === 'visitor') app.bodyDeadline(request.response)
+      const body = await request.body(entry.bodyBytesMax ?? BODY_BYTES_MAX)
+      await app.posted()
+      return answer(entry, request, body, actor)
+    }
+    app.add(entry.method, prefix + entry.path, handle, entry)
   }
 }
 
-async function checkAccess(entry: Resource, request: FastifyRequest, actor: Actor): Promise<void> {
+async function checkAccess(entry: Resource, request: WebRequest, actor: Actor): Promise<void> {
   const { access } = entry
   if (access === 'visitor' || access === 'self' || may(actor, access)) return
   if (entry.own) {
@@ -353,6 +347,12 @@ export function requireRight(actor: Actor, permission: Permission, account?: str
   throw new Fault('access_denied', { message })
 }
 
+/** Every way to make credits asks for this, besides the right of its route: gifts, starting credits, codes, what is sold, and who says that it was paid. */
+export function requireCredits(actor: Actor): void {
+  requireRight(actor, 'credits:write')
+  requireFresh(actor.session)
+}
+
 function refusal(permission: Permission, roles: readonly AnyRole[]): Fault {
   const message = `That needs the right ${permission}, which the role ${[...new Set(roles)].join(', ')} does not have.`
   return new Fault('access_denied', { message })
@@ -363,11 +363,11 @@ export function sessionOf(actor: Actor): Session {
   return actor.session
 }
 
-async function answer(entry: Resource, request: FastifyRequest, reply: FastifyReply, actor: Actor): Promise<unknown> {
+async function answer(entry: Resource, request: WebRequest, body: Buffer, actor: Actor): Promise<WebAnswer> {
   const call: ResourceCall = {
     params: readParams(entry, request),
     query: readFields(entry.query, Object.fromEntries(parseRawQuery(rawQuery(request))), 'query parameter'),
-    body: readBody(entry, request),
+    body: readBody(entry, request, body),
     actor,
     by: {
       actor: actor.name,
@@ -378,48 +378,49 @@ async function answer(entry: Resource, request: FastifyRequest, reply: FastifyRe
     },
     visit: { ip: request.ip, userAgent: userAgentOf(request), browser: readBrowser(request) },
     idempotencyKey: entry.repeatable ? readIdempotencyKey(headerOf(request, 'idempotency-key')) : undefined,
-    http: { request: request.raw, response: reply.raw },
+    http: { request: request.raw, response: request.response },
   }
   if (entry.csv && /\btext\/csv\b/.test(request.headers.accept ?? ''))
-    return sendCsv(reply, entry.path, entry.csv(call as never))
+    return csvAnswer(entry.path, entry.csv(call as never))
   const isPage = entry.html && /\btext\/html\b/.test(request.headers.accept ?? '')
   // It takes what `resource` gave it the types of.
-  if (entry.html && isPage) return sendHtml(reply, entry.html(call as never))
+  if (entry.html && isPage) return { headers: HTML_HEADERS, body: entry.html(call as never) }
   for (const type of FILE_TYPES) {
     const file = entry.files?.[type]
     // It takes what `resource` gave it the types of.
-    if (file && request.headers.accept?.includes(type)) return sendFile(reply, type, await file(call as never))
+    if (file && request.headers.accept?.includes(type)) return fileAnswer(type, await file(call as never))
   }
   const result = await entry.run(call as never)
-  if (result instanceof WithHeaders) reply.headers(result.headers)
-  return { success: true, data: result instanceof WithHeaders ? result.data : result, requestId: request.id }
+  const { data, headers } = result instanceof WithHeaders ? result : new WithHeaders(result, {})
+  return json({ success: true, data, requestId: request.id }, headers)
 }
 
-function headerOf(request: FastifyRequest, name: string): string | undefined {
+function headerOf(request: WebRequest, name: string): string | undefined {
   const value = request.headers[name]
   return Array.isArray(value) ? value.join(', ') : value
 }
 
 /** The user agent, shortened for the list of sessions. */
-function userAgentOf(request: FastifyRequest): string {
+function userAgentOf(request: WebRequest): string {
   return (request.headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, 200)
 }
 
-function readParams(entry: Resource, request: FastifyRequest): unknown {
+function readParams(entry: Resource, request: WebRequest): unknown {
   if (!entry.params) return {}
   const result = entry.params.safeParse(request.params)
   if (!result.success) throw new Fault('not_found', { message: 'There is nothing with this id.' })
   return result.data
 }
 
-function readBody(entry: Resource, request: FastifyRequest): unknown {
-  const empty = !Buffer.isBuffer(request.body) || request.body.length === 0
+function readBody(entry: Resource, { headers }: WebRequest, body: Buffer): unknown {
+  const given = () => readJson(jsonBody({ headers, body })).value
+  const empty = body.length === 0
   if (!entry.body) {
     // Some clients cannot send a POST or DELETE without a body, so an empty object counts as no body.
-    if (!empty) readFields(NOTHING, readJson(jsonBody(request)).value, 'field')
+    if (!empty) readFields(NOTHING, given(), 'field')
     return undefined
   }
-  return readFields(entry.body, empty ? {} : readJson(jsonBody(request)).value, 'field')
+  return readFields(entry.body, empty ? {} : given(), 'field')
 }
 
 const NOTHING = z.strictObject({})
@@ -440,44 +441,37 @@ function problemOf(issue: z.core.$ZodIssue, schema: z.ZodType, noun: string): st
     const object = schema instanceof z.ZodPipe ? schema.in : schema
     const known = path === '' && object instanceof z.ZodObject ? Object.keys(object.shape) : []
     const allowed = known.length > 0 ? ` It takes ${known.join(', ')}.` : ''
-    return `${path ? `${path}: ` : ''}${renamedHint(issue.keys) ?? `There is no ${noun} ${names} here.`}${allowed}`
+    return `${path ? `${path}: ` : ''}There is no ${noun} ${names} here.${allowed}`
   }
   const message = issue.message.replace(/^Invalid input: /, '').replace(/\.?$/, '.')
   return `${path || 'body'}: ${message}`
 }
 
 /** A Content-Disposition with the file name in UTF-8, and an ASCII fallback for old clients. */
-function sendFile(reply: FastifyReply, type: FileType, { name, body }: FileAnswer): FastifyReply {
+function fileAnswer(type: FileType, { name, body }: FileAnswer): WebAnswer {
   const plain = name
     .normalize('NFKD')
     .replaceAll(/\p{M}/gu, '')
     .replaceAll(/[^\w.-]/g, '_')
-  return reply
-    .type(type === 'text/csv' ? 'text/csv; charset=utf-8' : type)
-    .header('content-disposition', `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name)}`)
-    .send(Buffer.isBuffer(body) ? body : Readable.from(body))
-}
-
-const FRAMED =
-  "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox"
-
-function sendHtml(reply: FastifyReply, html: string): FastifyReply {
-  reply.headers({ 'content-security-policy': FRAMED, 'x-content-type-options': 'nosniff', vary: 'accept' })
-  return reply.type('text/html; charset=utf-8').send(html)
-}
-
-/** Reads the first lines before sending the status, so that an error can still be an error status. */
-async function sendCsv(reply: FastifyReply, path: string, lines: AsyncGenerator<string>): Promise<FastifyReply> {
-  const first = await lines.next()
-  async function* all(): AsyncGenerator<string> {
-    if (!first.done) yield first.value
-    yield* lines
+  const headers = {
+    'content-type': type === 'text/csv' ? CSV_TYPE : type,
+    'content-disposition': `attachment; filename="${plain}"; filename*=UTF-8''${encodeURIComponent(name)}`,
   }
+  return { headers, body }
+}
+
+const CSV_TYPE = 'text/csv; charset=utf-8'
+const HTML_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox",
+  'x-content-type-options': 'nosniff',
+  vary: 'accept',
+}
+
+function csvAnswer(path: string, body: AsyncGenerator<string>): WebAnswer {
   const name = path.split('/').at(-1)
-  return reply
-    .type('text/csv; charset=utf-8')
-    .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(Readable.from(all()))
+  return { headers: { 'content-type': CSV_TYPE, 'content-disposition': `attachment; filename="${name}.csv"` }, body }
 }
 
 // The cookies of the console, and the protection against cross-site requests.
@@ -529,7 +523,7 @@ function readCookie(request: WithCookies, name: string): string | undefined {
  * Requests that change something or cost credits must come from our own pages. Browsers say so in `Sec-Fetch-Site`; to a
  * plain http address that is not this machine they send only `Origin`, which must then be ours.
  */
-export function checkOrigin(request: FastifyRequest, publicUrl: string): void {
+export function checkOrigin(request: WebRequest, publicUrl: string): void {
   const site = request.headers['sec-fetch-site']
   if (site === 'same-origin') return
   const { origin, host } = request.headers

@@ -1,14 +1,9 @@
 // Every route with every role, as the table says: the expectation is generated from src/identity/roles.ts, and each route is called over HTTP.
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
-import { after, before, test } from 'node:test'
-import {
-  type Ask,
-  asBrowser,
-  asOperator,
-  type OperatorServer,
-  startOperatorServer,
-} from '../../test/operator-server.ts'
+import { before, test } from 'node:test'
+import { type Ask, asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import {
   ACCOUNT_ROLES,
@@ -18,6 +13,7 @@ import {
   RIGHTS,
   roleMay,
   rolesWith,
+  scopesMay,
 } from '../identity/roles.ts'
 import type { LinkView, MemberView, OperatorView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
@@ -26,22 +22,15 @@ import type { Resource } from './resource.ts'
 const PASSWORD = 'seven tired otters juggle'
 const ROLES: readonly AnyRole[] = [...OPERATOR_ROLES, ...ACCOUNT_ROLES]
 
-let server: OperatorServer
 let mine = ''
 let theirs = ''
 let key = ''
 /** One person of each role; those of accounts in `mine`. */
 const people = new Map<AnyRole | 'outsider', ReturnType<typeof asBrowser>>()
 
+const server = started(() => startOperatorServer())
 before(async () => {
-  server = await startOperatorServer({
-    overrides: {
-      async play(_request, reply) {
-        reply.hijack()
-        reply.raw.writeHead(200).end('{}')
-      },
-    },
-  })
+  server.app.dispatch = (_, response) => void response.writeHead(200).end('{}')
   const ask = asOperator(server)
   mine = (await ask<{ id: string }>('POST', '/accounts', { name: 'Mine', credits: '10' })).data.id
   theirs = (await ask<{ id: string }>('POST', '/accounts', { name: 'Theirs', credits: '10' })).data.id
@@ -51,7 +40,6 @@ before(async () => {
   people.set('outsider', await follow(`/accounts/${theirs}/invites`, 'outsider', 'owner'))
   await useKey()
 })
-after(() => server.close())
 
 async function follow(path: string, name: string, role: AnyRole) {
   const email = `${name}@roles.example`
@@ -141,6 +129,18 @@ test('every right of the table has a route', () => {
     RIGHTS.map(({ permission }) => permission).filter((permission) => !used.has(permission)),
     [],
   )
+})
+
+test('a scope reaches its own resource, and none whose name begins as it does', () => {
+  for (const { permission } of RIGHTS) {
+    const [resource = ''] = permission.split(':')
+    assert.ok(
+      ['*', resource, permission].every((scope) => scopesMay([scope], permission)),
+      permission,
+    )
+    for (const other of RIGHTS.map((right) => right.permission.split(':')[0]!).filter((name) => name !== resource))
+      assert.ok(!scopesMay([other], permission), `${other} reaches ${permission}`)
+  }
 })
 
 test('support, auditors and viewers change nothing; nobody in an account may do more than its owner', () => {

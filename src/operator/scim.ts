@@ -1,5 +1,6 @@
 // SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of scope `scim`. The token decides to which account they belong.
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { rawQuery, type WebServer } from '../api/server/server.ts'
+import type { WebAnswer, WebRequest } from '../api/server/web.ts'
 import type { Permission } from '../identity/roles.ts'
 import {
   GROUP_NAMES,
@@ -13,7 +14,6 @@ import {
 } from '../identity/scim.ts'
 import { patched, readFilter, ScimError } from '../identity/scim-query.ts'
 import { isObject, type Json } from '../protocols/check.ts'
-import { rawQuery } from '../server/server.ts'
 import { type Actor, mayGive, requireRight } from './resource.ts'
 
 const PREFIX = '/scim/v2'
@@ -25,8 +25,16 @@ const ERROR_SCHEMA = 'urn:ietf:params:scim:api:messages:2.0:Error'
 
 interface ScimRoutesDeps {
   readonly scim: Scim
-  readonly authenticate: (request: FastifyRequest) => Promise<Actor>
+  readonly authenticate: (request: WebRequest) => Promise<Actor>
   readonly publicUrl: () => string
+}
+
+interface ScimRequest {
+  readonly body: Buffer
+  readonly query: Json
+  /** The last part of the path. */
+  readonly id: string
+  readonly url: string
 }
 
 /** The two resource types, users and groups, which have the same endpoints. */
@@ -40,7 +48,7 @@ interface Kind {
   readonly remove: (scope: ScimScope, id: string) => Promise<void>
 }
 
-export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl }: ScimRoutesDeps): void {
+export function mountScim(app: WebServer, { scim, authenticate, publicUrl }: ScimRoutesDeps): void {
   const at = (path: string) => `${publicUrl()}${PREFIX}${path}`
   const kinds: readonly Kind[] = [
     {
@@ -60,7 +68,7 @@ export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl 
     return { ...resource, ...members, meta: { ...meta, location: at(`${kind.path}/${String(resource.id)}`) } }
   }
 
-  async function scopeOf(request: FastifyRequest): Promise<ScimScope> {
+  async function scopeOf(request: WebRequest): Promise<ScimScope> {
     const actor = await authenticate(request)
     const account = actor.token?.account ?? undefined
     const right: Permission = request.method === 'GET' ? 'scim:read' : 'scim:write'
@@ -83,53 +91,56 @@ export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl 
   const route = (
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
-    run: (scope: ScimScope, request: FastifyRequest) => Promise<Answer> | Answer,
+    run: (scope: ScimScope, request: ScimRequest) => Promise<Answer> | Answer,
   ) =>
-    app.route({
-      ...{ method, url: `${PREFIX}${path}`, bodyLimit: BODY_BYTES_MAX },
-      onRequest: async (_request, reply) => app.bodyDeadline(reply.raw),
-      handler: async (request, reply) => {
-        try {
-          const [status, body] = await run(await scopeOf(request), request)
-          return send(reply, status, body)
-        } catch (error) {
-          const told = scimErrorOf(error)
-          if (!told) throw error
-          return send(reply, told.status, errorBody(told))
-        }
-      },
+    app.add(method, `${PREFIX}${path}`, async (request) => {
+      app.bodyDeadline(request.response)
+      const body = await request.body(BODY_BYTES_MAX)
+      const { id = '' } = request.params
+      const { url = '' } = request.raw
+      const query: Json = Object.fromEntries(new URLSearchParams(rawQuery(request)))
+      try {
+        return answerOf(...(await run(await scopeOf(request), { body, id, url, query })))
+      } catch (error) {
+        const told = scimErrorOf(error)
+        if (!told) throw error
+        return answerOf(told.status, errorBody(told))
+      }
     })
 
   for (const kind of kinds) {
     route('GET', kind.path, async (scope, request) => [
       200,
-      page(await kind.list(scope), queryOf(request), (one) => shown(kind, one)),
+      page(await kind.list(scope), request.query, (one) => shown(kind, one)),
     ])
-    route('POST', kind.path, async (scope, request) => [201, shown(kind, await kind.create(scope, bodyOf(request)))])
-    route('GET', `${kind.path}/:id`, async (scope, request) => [
+    route('POST', kind.path, async (scope, request) => [
+      201,
+      shown(kind, await kind.create(scope, bodyOf(request.body))),
+    ])
+    route('GET', `${kind.path}/{id}`, async (scope, request) => [
       200,
-      selected(shown(kind, await kind.get(scope, idOf(request))), queryOf(request)),
+      selected(shown(kind, await kind.get(scope, request.id)), request.query),
     ])
-    route('PUT', `${kind.path}/:id`, async (scope, request) => [
+    route('PUT', `${kind.path}/{id}`, async (scope, request) => [
       200,
-      shown(kind, await kind.replace(scope, idOf(request), () => bodyOf(request))),
+      shown(kind, await kind.replace(scope, request.id, () => bodyOf(request.body))),
     ])
-    route('PATCH', `${kind.path}/:id`, async (scope, request) => {
-      const next: Next = (was) => patched(was, bodyOf(request), kind.names)
-      return [200, shown(kind, await kind.replace(scope, idOf(request), next))]
+    route('PATCH', `${kind.path}/{id}`, async (scope, request) => {
+      const next: Next = (was) => patched(was, bodyOf(request.body), kind.names)
+      return [200, shown(kind, await kind.replace(scope, request.id, next))]
     })
     route('POST', `${kind.path}/.search`, async (scope, request) => [
       200,
-      page(await kind.list(scope), searchOf(request), (one) => shown(kind, one)),
+      page(await kind.list(scope), searchOf(request.body), (one) => shown(kind, one)),
     ])
-    route('DELETE', `${kind.path}/:id`, async (scope, request) => {
-      await kind.remove(scope, idOf(request))
+    route('DELETE', `${kind.path}/{id}`, async (scope, request) => {
+      await kind.remove(scope, request.id)
       return [204]
     })
   }
   route('POST', '/.search', async (scope, request) => {
     const all = await Promise.all(kinds.map(async (kind) => (await kind.list(scope)).map((one) => shown(kind, one))))
-    return [200, page(all.flat(), searchOf(request), (one) => one)]
+    return [200, page(all.flat(), searchOf(request.body), (one) => one)]
   })
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const)
     route(method, '/*', (_scope, { url }) => {
@@ -138,9 +149,9 @@ export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl 
       throw new ScimError(404, 'There is nothing at this address.')
     })
   for (const [path, entries] of Object.entries(descriptions(at))) {
-    route('GET', path, (_scope, request) => [200, page(entries, queryOf(request), (one) => one)])
-    route('GET', `${path}/:id`, (_scope, request) => {
-      const found = entries.find(({ id }) => id === idOf(request))
+    route('GET', path, (_scope, request) => [200, page(entries, request.query, (one) => one)])
+    route('GET', `${path}/{id}`, (_scope, request) => {
+      const found = entries.find(({ id }) => id === request.id)
       if (!found) throw new ScimError(404, 'There is no such description.')
       return [200, found]
     })
@@ -148,35 +159,38 @@ export function mountScim(app: FastifyInstance, { scim, authenticate, publicUrl 
   route('GET', '/ServiceProviderConfig', () => [200, providerConfig(at)])
 }
 
-function send(reply: FastifyReply, status: number, body: Json | undefined): FastifyReply {
-  reply.code(status).header('cache-control', 'no-store')
-  if (!body) return reply.send()
-  const meta = isObject(body.meta) ? body.meta : {}
-  if (status === 201 && typeof meta.location === 'string') reply.header('location', meta.location)
-  return reply.type('application/scim+json; charset=utf-8').send(JSON.stringify(body))
+function answerOf(status: number, body?: Json): WebAnswer {
+  if (!body) return { status, headers: NO_STORE }
+  const { location } = isObject(body.meta) ? body.meta : {}
+  return {
+    status,
+    headers: {
+      ...{ ...NO_STORE, 'content-type': 'application/scim+json; charset=utf-8' },
+      ...(status === 201 && typeof location === 'string' ? { location } : {}),
+    },
+    body: JSON.stringify(body),
+  }
 }
+
+const NO_STORE = { 'cache-control': 'no-store' }
 
 const errorBody = ({ status, message, scimType }: ScimError): Json => ({
   ...{ schemas: [ERROR_SCHEMA], status: String(status), detail: message },
   ...(scimType ? { scimType } : {}),
 })
 
-const queryOf = (request: FastifyRequest): Json => Object.fromEntries(new URLSearchParams(rawQuery(request)))
-
 /** `/.search` has in its body what a list has in its query string. */
-function searchOf(request: FastifyRequest): Json {
-  const entries = Object.entries(bodyOf(request)).map(([name, value]) => [
+function searchOf(body: Buffer): Json {
+  const entries = Object.entries(bodyOf(body)).map(([name, value]) => [
     name,
     Array.isArray(value) ? value.join(',') : typeof value === 'number' ? String(value) : value,
   ])
   return Object.fromEntries(entries) as Json // An object again.
 }
 
-const idOf = ({ params }: FastifyRequest) => (params as { id: string }).id // The path has this parameter.
-
-function bodyOf({ body }: FastifyRequest): Json {
+function bodyOf(body: Buffer): Json {
   try {
-    const parsed: unknown = JSON.parse(Buffer.isBuffer(body) ? body.toString('utf8') : '')
+    const parsed: unknown = JSON.parse(body.toString('utf8'))
     if (isObject(parsed)) return parsed
   } catch {
     // Said below.

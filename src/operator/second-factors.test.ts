@@ -1,7 +1,8 @@
 // Second factors: codes of an app, recovery codes, who must have one, and what asks for it again. Passkeys are tried in a real browser (test/browser).
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
-import { asBrowser, asOperator, type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { before, beforeEach, test } from 'node:test'
+import { asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import { started } from '../../test/started.ts'
 import { totpAt } from '../identity/totp.ts'
 import type { LoginStep, RecoveryCodes, SecurityView, SessionView, TotpSecret } from '../identity/views.ts'
 
@@ -10,16 +11,14 @@ const OPERATOR = 'op@example.com'
 
 type Browser = ReturnType<typeof asBrowser>
 
-let server: OperatorServer
 let account = ''
+const server = started(() => startOperatorServer({ trustedProxies: ['127.0.0.1'] }))
 before(async () => {
-  server = await startOperatorServer({ trustedProxies: ['127.0.0.1'] })
   const token = (await server.people.openSetup())!
   const setUp = await asBrowser(server)('POST', '/setup', { token, email: OPERATOR, password: PASSWORD })
   assert.equal(setUp.status, 200)
   account = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'A', credits: '1' })).data.id
 })
-after(() => server.close())
 beforeEach(() => server.database.query({ text: 'delete from login_attempt' }))
 
 async function join(email: string, role = 'member'): Promise<Browser> {
@@ -198,6 +197,19 @@ test('a sensitive act asks for a proof that is not older than ten minutes, by th
     role: 'member',
   })
   assert.equal(byToken.status, 200)
+})
+
+test('no way to make credits goes without a proof that is not older than ten minutes', async () => {
+  const operator = asBrowser(server)
+  assert.equal((await logIn(operator, OPERATOR)).status, 200)
+  const ways = [
+    () => operator('POST', '/accounts', { name: 'B', credits: '1' }),
+    () => operator('POST', `/accounts/${account}/credits`, { amount: '1', note: 'a gift' }),
+  ]
+  await age(11)
+  for (const way of ways) assert.equal((await way()).headers.get('x-tollgate-proof'), 'password')
+  assert.equal((await operator('POST', '/proof', { password: PASSWORD })).status, 200)
+  for (const way of ways) assert.equal((await way()).status, 200)
 })
 
 test('where a role asks for a second factor, nothing but setting one up is possible before', async () => {

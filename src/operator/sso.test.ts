@@ -17,6 +17,7 @@ import {
   type OperatorServer,
   startOperatorServer,
 } from '../../test/operator-server.ts'
+import { until } from '../../test/until.ts'
 import type { LoginProvider, LoginStep, SecurityView, SessionView, SsoStep, WhoView } from '../identity/views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
@@ -312,6 +313,30 @@ test('a person with a password connects the provider’s login by proving who th
   assert.equal((await again('DELETE', `/identities/${identities[1]!.id}`)).status, 200)
 })
 
+test('whose session ends while they connect a login, as when their mailbox is proved, connects nothing', async () => {
+  const sql = (text: string, values: string[] = []) => server.database.query({ text }, values)
+  const email = 'racer@free.example'
+  const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${other}/invites`, {
+    ...{ email, role: 'member' },
+  })
+  const browser = asBrowser(server)
+  await browser('POST', `/invites/${invited.data.link.split('#token=')[1]}`, { password: PASSWORD })
+  const { user } = await who(browser)
+  const begun = await browser<{ redirect: string }>('POST', '/identities', { provider: 'bad' })
+  const asked = new URL(begun.data.redirect).searchParams
+  bad.claims = { nonce: asked.get('nonce'), sub: 'racer' }
+  const { connecting } = await server.database.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from person where id = $1 for update' }, [user.id])
+    const connecting = finish(browser, 'bad', new URLSearchParams({ code: 'c', state: asked.get('state')! }))
+    const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+    await until(async () => (await sql(waiting)).length > 0)
+    await tx.query({ text: 'delete from session where person_id = $1' }, [user.id])
+    return { connecting }
+  })
+  assert.equal((await connecting).status, 401)
+  assert.deepEqual(await sql('select 1 from identity where person_id = $1', [user.id]), [])
+})
+
 test('an answer counts once, in the browser that asked, for the provider and the journey that it is of', async () => {
   const fresh = async () => {
     const browser = asBrowser(server)
@@ -508,6 +533,11 @@ test('a provider’s addresses are checked like every address that is fetched', 
     .data.items
   assert.match(audited!.detail.why, /port 1|address/)
   assert.equal((await ask('PUT', '/login-providers/UP', body('https://login.example.com'))).status, 400)
+  for (const address of ['javascript:alert(1)', 'http://login.example.com/', 'ftp://127.0.0.1/', 'none']) {
+    bad.metadata.authorization_endpoint = address
+    await put('bad', { name: `By ${address}`, issuer: bad.issuer })
+    assert.equal((await asBrowser(server)('POST', '/login/sso', { provider: 'bad' })).status, 502, address)
+  }
 })
 
 test('a provider that does not answer is said to be away, and the secret is never shown', async () => {

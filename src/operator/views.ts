@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Field } from '../catalog/field.ts'
 import { jobFacts } from '../jobs/views.ts'
 import { count, credits, page, time } from '../kernel/view.ts'
-import { KIND_NAMES, TEXT_PROTOCOLS } from '../meter/kind.ts'
+import { CLIENT_FORMATS, KIND_NAMES } from '../meter/kind.ts'
 import { pricing } from '../meter/price.ts'
 import { probeView } from '../routing/views.ts'
 
@@ -12,8 +12,6 @@ export const credentialView = z.object({
   present: z.boolean(),
   source: z.enum(['env', 'stored', 'none']),
 })
-
-export type CredentialView = z.infer<typeof credentialView>
 
 export const vendorCredentialView = credentialView.extend({
   weight: count,
@@ -129,6 +127,10 @@ export const systemView = z.object({
   runtime: z.string(),
   store: z.object({ kind: z.string(), version: z.string(), sizeBytes: count }),
   migrations: z.object({ applied: count, latest: count }),
+  /** Values for rows from before a migration, which maintenance fills in; `of` is an estimate. */
+  backfills: z.array(z.object({ name: z.string(), rows: count, of: count, done: z.boolean() })),
+  /** Stored data of another version of Tollgate, which this one does not know and does not use. */
+  setAside: z.array(z.string()),
   processes: z.array(z.object({ id: z.string(), startedAt: time, heartbeatAt: time })),
   queue: jobFacts,
   catalogVersion: count,
@@ -151,7 +153,7 @@ export const publicCatalog = z.object({
       pricing: pricing.nullable(),
       /** What the rates are multiplied by in batches; null: nothing. */
       batchFactor: credits.nullable(),
-      clientFormats: z.array(z.enum(TEXT_PROTOCOLS)),
+      clientFormats: z.array(z.enum(CLIENT_FORMATS)),
       capabilities: z.array(z.string()),
       limits: z.object({
         contextTokens: count.optional(),
@@ -175,12 +177,3 @@ export const publicCatalog = z.object({
   ),
 })
 export type PublicCatalog = z.input<typeof publicCatalog>
-
-/** A program that asks to act for the person. */
-export const consentView = z.object({
-  client: z.string(),
-  /** The host that vouches for the name; null: nobody does. */
-  vouchedBy: z.string().nullable(),
-  redirectsTo: z.string(),
-})
-export type ConsentView = z.infer<typeof consentView>

@@ -1,6 +1,7 @@
 // A call on its way along the path: each stage knows more than the one before.
 import { type Admitted, type Application, type Offered, rateHeaders } from '../admission/admit.ts'
 import type { LabelNames, Labels } from '../admission/labels.ts'
+import type { UsualOutput } from '../admission/usual-output.ts'
 import type { ObjectOwner } from '../admission/vendor-objects.ts'
 import type { Route } from '../catalog/document.ts'
 import type { Database } from '../database/database.ts'
@@ -19,7 +20,6 @@ import type { Monitor, Seen, StreamWatch } from '../telemetry/monitor.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { Logins } from '../upstream/login.ts'
-import type { Hooks } from './guard-hook.ts'
 import type { GuardedRead } from './read.ts'
 import type { CacheRule, ResponseCache, SingleFlight } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
@@ -30,6 +30,7 @@ export interface PathDeps {
   readonly database: Database
   readonly sealer: ContentSealer
   readonly ledger: Ledger
+  readonly usualOutput: UsualOutput
   readonly labelNames: LabelNames
   readonly upstream: Upstream
   readonly logins: Logins
@@ -40,7 +41,6 @@ export interface PathDeps {
   readonly monitor: Monitor
   readonly watch: StreamWatch
   readonly cache: ResponseCache
-  readonly hooks: Hooks
   readonly jobs: Pick<JobEngine, 'open'>
   readonly refusals: Pick<Refusals, 'note'>
   readonly shadows: Pick<Shadows, 'copy'>

@@ -9,8 +9,6 @@ import type { RequestHeaders } from '../catalog/query.ts'
 import type { RoutingRule } from '../catalog/routing-rules.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
 import { isToolSpec } from '../catalog/tool-servers.ts'
-import type { ByokKeys, OwnUse } from '../credentials/byok-keys.ts'
-import type { Guard, Guardrails } from '../guardrails/chain.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
@@ -19,7 +17,7 @@ import type { PageTokens } from '../protocols/data/http-api.ts'
 import type { AudioFile } from '../protocols/media/openai-audio.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import type { ImageRequestDeps } from '../protocols/media/openai-images/request.ts'
-import type { RealtimeLink } from '../protocols/media/openai-realtime/response.ts'
+import type { RealtimeLink, TranscriptLink } from '../protocols/media/openai-realtime/response.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import {
   allowedRoutes,
@@ -34,9 +32,12 @@ import {
 import { routesFor } from '../routing/route.ts'
 import type { ToolServers } from '../routing/tool-servers.ts'
 import type { ByteLease } from '../upstream/budget.ts'
+import type { ByokKeys, OwnKeys, OwnUse } from '../upstream/credentials/byok-keys.ts'
+import type { SignIns } from '../upstream/credentials/tool-connections.ts'
 import type { OnProgress } from '../upstream/tool-client.ts'
 import type { Fallback } from './call.ts'
 import { givenIn, withLonger, withQuery } from './guarded-parts.ts'
+import type { Guard, Guardrails } from './hooks.ts'
 import { modelAt, READERS, withPreset } from './readers.ts'
 import type { CacheRule } from './response-cache.ts'
 import { type ShadowRead, shadowOf } from './shadow-read.ts'
@@ -58,6 +59,7 @@ export interface Incoming extends Whose {
   /** As it was sent. */
   readonly query: string
   readonly body: RequestBody
+  readonly brought: Brought
   /** Of the request, by lower-case names. Absent: there is none. */
   readonly headers?: RequestHeaders | undefined
   /** Of a tool call whose caller asked for progress notifications. */
@@ -70,6 +72,26 @@ export interface Incoming extends Whose {
   readonly known?: { readonly labels: Labels | undefined }
 }
 
+/** What the account has brought itself, as it was when the request came. */
+interface Brought {
+  readonly keys?: OwnKeys | undefined
+  /** For calls of tools. */
+  readonly signIns?: SignIns | undefined
+}
+
+const NOTHING: Brought = {}
+
+/** Most accounts have brought nothing, and nothing is asked for them. */
+export function broughtBy(
+  { accountId }: Pick<Principal, 'accountId'>,
+  spec: PaidSpec,
+  { byokKeys, toolServers }: Pick<ReadDeps, 'byokKeys' | 'toolServers'>,
+): Brought | Promise<Brought> {
+  const keys = byokKeys.of(accountId)
+  const signIns = isToolSpec(spec) ? toolServers?.signInsOf(accountId) : undefined
+  return keys || signIns ? Promise.all([keys, signIns]).then(([own, ins]) => ({ keys: own, signIns: ins })) : NOTHING
+}
+
 export interface RequestBody {
   readonly json: JsonText
   /** Of an image request: the pictures that stood in it, and the memory that they take. */
@@ -77,7 +99,7 @@ export interface RequestBody {
   /** Of a form: its file. */
   readonly file?: AudioFile
   /** Of a response in a Realtime session: the way to its vendor. */
-  readonly realtime?: RealtimeLink
+  readonly realtime?: RealtimeLink | TranscriptLink
 }
 
 export interface Read {
@@ -112,10 +134,11 @@ export interface ReadDeps {
   readonly world: World
   /** A request without a model gets the one that the contract names as the default. */
   readonly presets: boolean
-  readonly guardrails: Guardrails
-  readonly byokKeys: Pick<ByokKeys, 'has' | 'use'>
+  /** Absent: no extension has rules. */
+  readonly guardrails?: Guardrails | undefined
+  readonly byokKeys: Pick<ByokKeys, 'of'>
   /** Absent: no tools of other MCP servers are sold. */
-  readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack' | 'tokenFor'>
+  readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack' | 'signInsOf' | 'tokenFor'>
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
   /** Tokens for further pages, bound to an account and an endpoint. */
   readonly pageTokens: (account: string, endpoint: string) => PageTokens
@@ -128,7 +151,7 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
   const ruled = rules && rulesFor(incoming, rules, deps)
   const preference = readPreference({ json: body.json, spec, principal, headers, ruled }, catalog.document)
   const plain = preference
-    ? { ...incoming, preference, ruled, body: { ...body, json: withoutProvider(body.json, spec) } }
+    ? { ...incoming, preference, ruled, body: { ...body, json: withoutProvider(body.json, spec, catalog.document) } }
     : incoming
   const override = spec.sells === 'data' ? undefined : ruled?.find(({ model }) => model)
   const asked = override?.model === undefined ? plain : redirected(plain, override.model, `The rule "${override.name}"`)
@@ -150,7 +173,7 @@ function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
   const labels = labelsOf(incoming)
   const isModel = spec.sells !== 'data'
   const whose = { account, keys: [keyId, firstKeyId], products, isModel, labels }
-  const guard = deps.guardrails.find(catalog.document, whose)
+  const guard = ruleFinder(deps).find(catalog.document, whose)
   if (!guard) return readModels(incoming, deps)
   // Fail closed: sessions are mostly sound, and the events that create responses do not contain the texts.
   if (spec.sells === 'realtime')
@@ -165,6 +188,12 @@ function readGuarded(incoming: Preferring, deps: ReadDeps): Read {
     return cache ? { ...guarded, cache: { ...cache, key: `${cache.key} ${guard.cacheKey}` } } : guarded
   }
   return reread(guard.redact(whole))
+}
+
+/** Fail closed: what the catalog says is to be checked does not go out unchecked. */
+export function ruleFinder({ guardrails }: Pick<ReadDeps, 'guardrails'>): Guardrails {
+  if (guardrails) return guardrails
+  throw new Fault('unavailable', { message: 'Guardrails apply here, and this gateway is set up without them.' })
 }
 
 function readModels(incoming: Preferring, deps: ReadDeps): Read {
@@ -249,7 +278,7 @@ function readOne(incoming: Preferring, deps: ReadDeps): Read {
     const asked: Read = cache
       ? { paidRequest, product, routes, cache: cacheFor(cache, incoming), labels, preference, decided }
       : { paidRequest, product, routes, labels, preference, decided }
-    return deps.byokKeys.has(incoming.principal.accountId) ? byByokKey(asked, incoming, deps) : asked
+    return incoming.brought.keys ? byByokKey(asked, incoming.brought.keys, incoming.catalog) : asked
   } catch (error) {
     if (error instanceof Fault) error.product = productOf(incoming)
     throw error
@@ -326,9 +355,9 @@ function productOf({ spec, catalog, body: { json } }: Incoming): string {
 }
 
 /** The call itself is counted, as its fee may be by the call. Answers by a BYOK key are not cached. */
-function byByokKey(asked: Read, { principal, catalog }: Incoming, { byokKeys }: ReadDeps): Read {
+function byByokKey(asked: Read, keys: OwnKeys, catalog: Catalog): Read {
   const { paidRequest, product, routes, labels, preference, decided } = asked
-  const own = byokKeys.use(principal.accountId, product, catalog, routes)
+  const own = keys.use(product, catalog, routes)
   if (!own) return asked
   const counted = { ...paidRequest, worst: { call: 1, ...paidRequest.worst } }
   return { paidRequest: counted, product, routes, own, labels, preference, decided }

@@ -178,7 +178,11 @@ function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps)
   const person = principal.place?.[':member'] ?? null
   const token = catalog.simulated
     ? undefined
-    : toolServers.tokenFor({ account: principal.accountId, person, isOwn: principal.isOwn }, spec.server)
+    : toolServers.tokenFor(
+        { account: principal.accountId, person, isOwn: principal.isOwn },
+        spec.server,
+        incoming.brought.signIns,
+      )
   // A sign-in belongs to a person, and so does the state that a server keeps for it.
   const session = token ? `${principal.accountId} ${person ?? ''}` : principal.accountId
   const { onProgress } = incoming

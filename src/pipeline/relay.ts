@@ -9,7 +9,7 @@ import { describe, vendorWords } from '../protocols/vendor-fault.ts'
 import { deadlineOf, recordAbortedCost } from '../routing/attempt.ts'
 import { isHeldBack } from '../upstream/call.ts'
 import { type Answered, addAnswerHeaders, type Held, type PathDeps } from './call.ts'
-import { checkAnswer, gateOf, isBlocked, isChecked } from './guard.ts'
+import { type Guard, isBlocked } from './hooks.ts'
 import type { CachedResponse } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
 import {
@@ -37,7 +37,11 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
   const passMin = Math.max(PASS_BYTES_MIN, answered.flight?.bytesMax ?? 0)
   const isLong = Number(reply.headers['content-length'] ?? 0) >= passMin
   const { passesAsItComes: comes } = exchange
-  if (exchange.pass && !isChecked(answered) && (isLong || (typeof comes === 'function' ? comes(reply.headers) : comes)))
+  if (
+    exchange.pass &&
+    !answered.guard?.guard.isChecked(answered) &&
+    (isLong || (typeof comes === 'function' ? comes(reply.headers) : comes))
+  )
     return relayUnread(answered, deps)
   let settling = false
   let unfit: Fault | undefined
@@ -45,7 +49,7 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
     const body = await reply.read(ANSWER_BYTES_MAX)
     const reading = exchange.answer(body, reply.headers)
     const read = reading instanceof Promise ? await reading : reading
-    const answer = answered.guard ? await guarded(answered, read, deps) : read
+    const answer = answered.guard ? await guarded(answered.guard.guard, answered, read, deps) : read
     const usage = answer.usage ?? estimatedUsage(answered, Math.ceil((answer.outputChars ?? 0) / 4))
     if (answered.flight) offerToCache(answered, answer.storedAs, answer.fault ? undefined : { ...answer, usage })
     const status = answer.fault?.status ?? answer.status ?? 200
@@ -87,9 +91,9 @@ export async function relayAnswer(answered: Answered, deps: PathDeps): Promise<S
 }
 
 /** The vendor made the answer that a guardrail blocked, so it is charged. */
-async function guarded(answered: Answered, answer: Answer, deps: PathDeps): Promise<Answer> {
+async function guarded(guard: Guard, answered: Answered, answer: Answer, deps: PathDeps): Promise<Answer> {
   try {
-    return answer.fault ? answer : await checkAnswer(answered, answer, deps)
+    return answer.fault ? answer : await guard.checkAnswer(answered, answer, deps)
   } catch (error) {
     if (isBlocked(error)) return { ...answer, fault: error }
     throw error
@@ -213,7 +217,7 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
     return caller.write(piece, relay.encoding)
   }
 
-  const gate = answered.guard && gateOf(answered, forward, deps)
+  const gate = answered.guard?.guard.gate(answered, forward, deps)
   try {
     await readAll(relay, answered, deps, gate ? gate.forward : forward)
     if (relay.state.fault) throw relay.state.fault
@@ -361,7 +365,7 @@ async function storeVendorObjects(
   const { vendorName: vendor, credential } = attempted.candidate
   const kept = { vendor, credential, product: paidRequest.product }
   try {
-    await recordVendorObjects(database, principal.accountId, ids, kept)
+    await recordVendorObjects(database, principal, ids, kept)
   } catch (error) {
     // The answer is delivered and paid for. It only cannot be continued.
     log.error({ requestId, error }, 'the owner of a vendor object could not be stored')

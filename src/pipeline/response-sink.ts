@@ -1,4 +1,4 @@
-// The caller's end of a call: what the path needs of it, whatever the web framework.
+// The caller's end of a call: what the path needs of it, whatever the server.
 import { CLIENT_CLOSED } from '../kernel/fault.ts'
 import { bytesOf } from '../upstream/sse.ts'
 

@@ -13,7 +13,7 @@ import { byByokKey, type Candidate, routeRequest } from '../routing/route.ts'
 import type { Seen } from '../telemetry/monitor.ts'
 import type { RefusedCall } from '../telemetry/refusals.ts'
 import { type Answered, type Arrived, type Fallback, type Held, isRepeatable, type PathDeps } from './call.ts'
-import { checkRequest, isBlocked, replacementReserve } from './guard.ts'
+import { isBlocked } from './hooks.ts'
 import { CLIENT_CLOSED_STATUS, relayAnswer, relayCached, relayStream } from './relay.ts'
 import { type CachedResponse, type CacheRule, isCached, type SingleFlight } from './response-cache.ts'
 import { release, type Settled } from './settle.ts'
@@ -29,6 +29,8 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
     const found = arrived.paidRequest.continues ? await withObjectOwner(arrived, deps) : arrived
     seen.end(await begin(found, seen, deps))
   } catch (error) {
+    // A model's words in an error have not been checked as an answer is.
+    if (arrived.guard && error instanceof Fault) delete error.details.failedGeneration
     const ending = endingOf(error)
     if (ending.fault) deps.refusals.note(ending.fault, seen.held ? undefined : refusedCall(arrived))
     // A request that a guardrail blocked has a hold, but no vendor was called.
@@ -58,7 +60,10 @@ async function afterChecks<Call extends Arrived, Done>(
   seen: Seen,
   deps: PathDeps,
 ): Promise<Done | undefined> {
-  const admitted = await admit({ ...arrived, room: replacementReserve(arrived) }, deps.ledger)
+  const admitted = await admit(
+    { ...deps.usualOutput.applied(arrived), room: arrived.guard?.guard.reserve(arrived) ?? 0n },
+    deps.ledger,
+  )
   if (admitted === 'replay') {
     await replay(arrived, deps)
     return undefined
@@ -66,7 +71,7 @@ async function afterChecks<Call extends Arrived, Done>(
   seen.stage('admit')
   const held = { ...arrived, admitted, seen }
   try {
-    return await go(await checkRequest(held, deps))
+    return await go(held.guard ? await held.guard.guard.checkRequest(held, deps) : held)
   } catch (error) {
     // A no-op when the call has already been settled.
     await release(held, endingOf(error), deps)
@@ -93,7 +98,7 @@ async function answerOrCached(arrived: ExchangeCall, cache: CacheRule, seen: See
 
 /** The usage of a hit is known, so exactly its price is held. A cache price may include a price per hit. */
 function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricing | undefined): ExchangeCall {
-  const { outputOpen: _, ...paidRequest } = arrived.paidRequest
+  const { outputOpen: _, usesOpen: __, ...paidRequest } = arrived.paidRequest
   const worst = usage ?? paidRequest.worst
   if (!pricing) return { ...arrived, paidRequest: { ...paidRequest, worst } }
   return {
@@ -106,7 +111,7 @@ function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricin
 /** Every answer of a vendor takes this path. The stages are called directly, because each extra promise would cost every call. */
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: CachedResponse): Promise<Settled> {
   const { paidRequest, out } = arrived
-  const admitted = arrived.admitted ?? (await admit(arrived, deps.ledger))
+  const admitted = arrived.admitted ?? (await admit(deps.usualOutput.applied(arrived), deps.ledger))
   if (admitted === 'replay') {
     await replay(arrived, deps)
     return REPLAYED
@@ -237,6 +242,7 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
     signal: held.out.signal,
     callerHeaders: held.callerHeaders,
     outputTokensCap: held.admitted.outputTokensCap,
+    usesCap: held.admitted.usesCap,
     guard: held.guard?.guard,
   }
 }

@@ -1,15 +1,20 @@
 // From usage to money: what an ending costs, and its one resolution.
+import { worstAt } from '../admission/admit.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { ReplayAnswer, Resolution } from '../ledger/operation.ts'
 import { chargeOf, costOf, decidingOf, type VendorCost } from '../meter/charge.ts'
-import { type Unit, USE_UNITS } from '../meter/kind.ts'
+import { UNIT_NAMES, type Unit, USE_UNITS, unitRow } from '../meter/kind.ts'
 import { INPUT_UNITS, inputTokensOf, OUTPUT_UNITS, outputTokensOf, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
+import { readRunCharge } from '../reports/runs.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
 
 /** The most uses of one vendor tool in one answer; a larger report is treated as wrong. */
 const USES_MOST = 1_000
+
+/** What the gateway measures itself before the call: seconds of sound, pages, searches. A report above that is charged up to the hold. */
+const MEASURED_UNITS = ['second', 'page', 'call'] as const
 
 export interface Settled {
   readonly status: number
@@ -20,6 +25,8 @@ export interface Settled {
   readonly vendor?: string | undefined
   readonly model?: string | undefined
   readonly cost?: Credits | undefined
+  /** What the run of the call has cost so far, with this call. Absent: it belongs to none. */
+  readonly runCharged?: Credits | undefined
 }
 
 interface Ending {
@@ -56,32 +63,44 @@ export function possibleUsage({ paidRequest }: Pick<Held, 'paidRequest'>, usage:
   const isOver = (unit: Unit) => (usage[unit] ?? 0) > USES_MOST
   const output = outputTokensOf(usage)
   const isInputPossible = inputTokensOf(usage) <= inputTokensMost
-  if (output <= outputTokensMost && isInputPossible && !USE_UNITS.some(isOver)) return usage
-  const uses = Object.fromEntries(USE_UNITS.filter(isOver).map((unit) => [unit, paidRequest.worst[unit] ?? 0]))
+  const over = MEASURED_UNITS.filter(
+    (unit) => (usage[unit] ?? 0) > ((paidRequest.most ?? paidRequest.worst)[unit] ?? Number.POSITIVE_INFINITY),
+  )
+  if (output <= outputTokensMost && isInputPossible && !USE_UNITS.some(isOver) && over.length === 0) return usage
+  const uses = Object.fromEntries(
+    [...USE_UNITS.filter(isOver), ...over].map((unit) => [unit, paidRequest.worst[unit] ?? 0]),
+  )
   const written = output <= outputTokensMost ? {} : { ...noneOf(OUTPUT_UNITS), output: outputTokensMost }
   const read = isInputPossible ? {} : { ...noneOf(INPUT_UNITS), input: inputTokensOf(paidRequest.worst) }
   return { ...usage, ...uses, ...written, ...read }
 }
 
-/** With the uses of tools at the vendor that go with every answer, because the format does not count them. */
+/** With the uses of tools at the vendor that go with every answer whose vendor does not count them. */
 export function withUses({ paidRequest: { uses } }: Pick<Held, 'paidRequest'>, usage: Usage): Usage {
-  return uses ? { ...usage, ...uses } : usage
+  return uses ? { ...uses, ...usage } : usage
 }
 
-function logImpossible({ requestId, paidRequest }: Held, usage: Usage, deps: PathDeps): void {
+/** What is reported above the bound is not charged, and told like what is charged above it. */
+function logImpossible(held: Parameters<typeof settle>[0], usage: Usage, deps: PathDeps): void {
+  const { requestId, paidRequest, seen } = held
   deps.log.warn({ requestId, product: paidRequest.product, usage, anomaly: true }, 'vendor reported impossible usage')
-  deps.monitor.impossible(paidRequest.product)
+  deps.monitor.impossible(paidRequest.product, held.attempted?.candidate.vendorName ?? '')
+  seen.aboveHold(`${whyAbove(held, usage, paidRequest.price)} It was charged up to what was held.`)
 }
 
-/** The request had an output cap that the hold covers, and the vendor billed more. */
-function logOverrun(answered: Parameters<typeof settle>[0], loss: Credits, deps: PathDeps): void {
-  const vendor = answered.attempted?.candidate.vendorName ?? ''
-  const { requestId, paidRequest } = answered
-  deps.log.warn(
-    { requestId, product: paidRequest.product, vendor, loss: formatCredits(loss), anomaly: true },
-    'vendor billed more than the output cap in the request',
-  )
-  deps.monitor.overrun(vendor, loss)
+/** Why a charge is above its hold: which quantities are larger than those that were held for, and what decided another price. */
+function whyAbove({ paidRequest, admitted }: Held, usage: Usage, attributes: PriceAttributes): string {
+  const { price, outputOpen, choices = 1 } = paidRequest
+  const worst = worstAt(paidRequest, admitted.usesCap)
+  const output = outputOpen ? (admitted.outputTokensCap ?? 0) * choices : outputTokensOf(worst)
+  const more = UNIT_NAMES.filter((unit) => !unitRow(unit).side && (usage[unit] ?? 0) > (worst[unit] ?? 0))
+  const words = more.map((unit) => `${usage[unit]} of ${unit} for at most ${worst[unit] ?? 0}`)
+  const compare = (side: string, used: number, most: number) =>
+    used > most ? [`${used} ${side} tokens for at most ${most}`] : []
+  words.push(...compare('input', inputTokensOf(usage), inputTokensOf(worst)))
+  words.push(...compare('output', outputTokensOf(usage), output))
+  for (const [name, value] of Object.entries(attributes)) if (price[name] !== value) words.push(`${name} ${value}`)
+  return words.length > 0 ? `the vendor reports ${words.join(', ')}.` : 'its units have a higher rate than was held.'
 }
 
 /** A BYOK fee may be per call; a call without a charge counts zero calls. */
@@ -121,7 +140,15 @@ export async function settle(
   // An estimate, also one that replaces an impossible report, is never above the hold.
   const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
-  if (wasCut(answered, usage)) answered.seen.cutAt(answered.admitted.outputTokensCap ?? 0)
+  if (amount > answered.admitted.held) answered.seen.aboveHold(whyAbove(answered, usage, attributes))
+  const isCut = wasCut(answered, usage)
+  if (isCut) answered.seen.cutAt(answered.admitted.outputTokensCap ?? 0)
+  if (answered.paidRequest.outputOpen && !estimated && ending.status < 300)
+    deps.usualOutput.wrote(
+      { key: answered.principal.keyId, product: answered.paidRequest.product },
+      outputTokensOf(usage),
+      isCut,
+    )
   const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost }
   const resolution = resolutionOf(answered, ending, deps, owed)
   const resolved = await deps.ledger.resolve({
@@ -130,11 +157,20 @@ export async function settle(
     ...(deciding ? { attributes: deciding } : {}),
   })
   if (answered.attempted && answered.paidRequest.stream && !estimated) noteSpeed(answered.attempted, usage, deps)
-  if (charge.amount > answered.admitted.held && !estimated) logOverrun(answered, resolved.loss, deps)
+  const run = answered.labels?.session
   return {
+    ...(run === undefined ? {} : { runCharged: await chargedOfRun(run, answered, deps) }),
     ...{ status: ending.status, outcome: 'settled', charged: resolved.paid, usage, cost: cost?.amount },
     ...{ vendor: candidate?.vendorName, model: candidate?.target.model },
   }
+}
+
+/** The call is charged by now: without an answer of the database, the caller gets theirs without this sum. */
+function chargedOfRun(run: string, { principal, requestId }: Held, { database, log }: PathDeps) {
+  return readRunCharge(database, principal.accountId, run).catch((error: unknown) => {
+    log.warn({ requestId, error }, 'the cost of a run could not be read')
+    return undefined
+  })
 }
 
 /** For callers who want the vendor that writes fastest. */
@@ -202,10 +238,12 @@ function resolutionOf(
 }
 
 /** An SSE comment with the cost, for the end of a stream. */
-export function receiptComment({ charged }: Settled): string {
-  return `: tollgate charge=${formatCredits(charged)}\n`
+export function receiptComment({ charged, runCharged }: Settled): string {
+  const run = runCharged === undefined ? '' : ` run-cost=${formatCredits(runCharged)}`
+  return `: tollgate charge=${formatCredits(charged)}${run}\n`
 }
 
-export function addReceipt(headers: Record<string, string>, { charged }: Settled): void {
+export function addReceipt(headers: Record<string, string>, { charged, runCharged }: Settled): void {
   headers['x-tollgate-charge'] = formatCredits(charged)
+  if (runCharged !== undefined) headers['x-tollgate-run-cost'] = formatCredits(runCharged)
 }

@@ -1,4 +1,4 @@
-// The `backup` and `restore` commands. A backup may be taken while the gateway runs; a restore needs an empty database.
+// The `backup`, `restore` and `migrate` commands. A backup may be taken while the gateway runs; a restore needs an empty database.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,9 +7,11 @@ import { storedCatalogs } from '../catalog/store.ts'
 import type { Config } from '../config.ts'
 import { readBackup, writeBackup } from '../database/backup.ts'
 import { type Database, openDatabase } from '../database/database.ts'
-import { runningStore } from '../postgres/cluster.ts'
-import { startEmbedded } from '../postgres/embedded.ts'
-import { verifyLedger } from '../verify/verify.ts'
+import { noteBackup } from '../database/health.ts'
+import { migrate, planMigrations } from '../database/migrate.ts'
+import { runningStore } from '../database/server/cluster.ts'
+import { startEmbedded } from '../database/server/embedded.ts'
+import { verifyLedger } from '../reports/verify/verify.ts'
 
 type Say = (line: string) => void
 
@@ -22,6 +24,7 @@ export async function backup(config: Config, file: string, say: Say, stop: Abort
       await handle.sync()
       await handle.close()
       await rename(unfinished, file)
+      await noteBackup(database, facts.at)
       const rows = Object.values(facts.rows).reduce((sum, count) => sum + count, 0)
       say(`Wrote ${rows} rows of ${Object.keys(facts.rows).length} tables, as of ${facts.at}, to ${file}.`)
       say(
@@ -48,6 +51,20 @@ export async function restore(config: Config, file: string, say: Say, stop: Abor
     const verified = await Promise.race([verifyLedger(database, storedCatalogs(database)), stopped])
     if (!verified.ok) throw new Error(`The restored ledger does not add up: ${verified.problems.join('; ')}`)
     say('The ledger adds up.')
+  })
+}
+
+export async function upgradeStore(
+  config: Config,
+  { plan }: { plan: boolean },
+  say: Say,
+  stop: AbortSignal,
+): Promise<void> {
+  await withStore(config, stop, async (database) => {
+    for (const line of await planMigrations(database)) say(line)
+    if (plan) return
+    const { applied } = await migrate(database)
+    say(`The database is at migration ${applied}.`)
   })
 }
 

@@ -1,20 +1,22 @@
 // The `serve` command: starts the database, the simulated vendors and the gateway, and prints what a new user needs.
 import { spawn } from 'node:child_process'
 import cluster from 'node:cluster'
+import { existsSync } from 'node:fs'
 import { setPriority, constants as system } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { startSandbox } from '../../sandbox/server.ts'
+import { faultBody, faultHeaders } from '../api/server/envelope.ts'
 import { isSandbox, readDocumentFile } from '../catalog/document.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../compose.ts'
 import type { Config } from '../config.ts'
-import { isUnknownThere, statement } from '../database/database.ts'
+import { isUnknownThere, isUnprepared, statement } from '../database/database.ts'
+import type { Embedded } from '../database/server/embedded.ts'
 import { setupLink } from '../identity/people.ts'
 import { Fault } from '../kernel/fault.ts'
 import { createLog, type Log } from '../kernel/log.ts'
+import { sleep } from '../kernel/timers.ts'
 import { newId, realWorld } from '../kernel/world.ts'
-import type { Embedded } from '../postgres/embedded.ts'
-import { faultBody, faultHeaders } from '../server/envelope.ts'
 import { type DataDirectory, openDataDirectory, readServerFile, writeServerFile } from './data-directory.ts'
 import { type Stop, watchForStop } from './stop.ts'
 import { createWorkers, joinParent, type Shared } from './workers.ts'
@@ -76,19 +78,32 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
   await applyGivenCatalog(config, gateway)
   await waiting.close()
   const address = await listen(config, { gateway, shared, log }, opened)
-  opened.defer(await writeServerFile(config.dataDirectory, { url: address, pid: process.pid }))
-  await firstMinute({
-    gateway,
-    config,
-    directory,
-    url: config.PUBLIC_URL?.replace(/(?<!\/)\/+$/, '') ?? address,
-    say,
-    seconds: (world.elapsedMs() - startedMs) / 1000,
-    store: embedded
-      ? `Postgres ${embedded.version} (built in), in ${config.dataDirectory}`
-      : 'Postgres at DATABASE_URL',
-  })
+  const seconds = (world.elapsedMs() - startedMs) / 1000
   opened.defer(buildConsole(gateway, log))
+  await whileServing({ log, stop: stop.signal }, async () => {
+    opened.defer(await writeServerFile(config.dataDirectory, { url: address, pid: process.pid }))
+  })
+  await whileServing({ log, stop: stop.signal }, () =>
+    firstMinute({
+      ...{ gateway, config, directory, say, seconds },
+      url: config.PUBLIC_URL?.replace(/(?<!\/)\/+$/, '') ?? address,
+      store: embedded
+        ? `Postgres ${embedded.version} (built in), in ${config.dataDirectory}`
+        : 'Postgres at DATABASE_URL',
+    }),
+  )
+}
+
+/** The process serves already: nothing that fails from now on may end it. */
+async function whileServing({ log, stop }: { log: Log; stop: AbortSignal }, run: () => Promise<void>): Promise<void> {
+  while (!stop.aborted) {
+    try {
+      return await run()
+    } catch (error) {
+      log.warn({ error }, 'a step after the start failed; it is tried again, and calls are served meanwhile')
+      await sleep(realWorld, RETRY_MS)
+    }
+  }
 }
 
 /** Fails early if the port is taken, before a database is started. The port is released again until the gateway is ready to serve. */
@@ -115,7 +130,7 @@ async function checkPort({ PORT: port, HOST: host, dataDirectory }: Config): Pro
 
 /** The embedded database is imported only if no other is configured. */
 async function startStore({ dataDirectory }: Config, { signal: stop }: Stop): Promise<Embedded> {
-  const { startEmbedded } = await import('../postgres/embedded.ts')
+  const { startEmbedded } = await import('../database/server/embedded.ts')
   return startEmbedded({ dataDirectory, log: (line) => say(`  ${line}`), stop })
 }
 
@@ -144,9 +159,10 @@ async function listen(
 
 /** Builds the console if its sources changed; the API does not wait for it. The returned function aborts the build. */
 function buildConsole(gateway: Gateway, log: Log): () => void {
-  const build = spawn(process.execPath, [join(import.meta.dirname, '..', '..', 'console', 'build.ts'), '--if-stale'], {
-    stdio: ['ignore', 'inherit', 'pipe'],
-  })
+  const script = join(import.meta.dirname, '..', '..', 'console', 'build.ts')
+  // The npm package has it built.
+  if (!existsSync(script)) return () => undefined
+  const build = spawn(process.execPath, [script, '--if-stale'], { stdio: ['ignore', 'inherit', 'pipe'] })
   // Calls have priority over the build, also on a single core.
   if (build.pid !== undefined) setPriority(build.pid, system.priority.PRIORITY_LOW)
   let problem = ''
@@ -218,16 +234,26 @@ async function untilStoreAnswers<T>(
       return await make()
     } catch (error) {
       if (!(error instanceof Fault) || error.kind !== 'unavailable') throw error
-      // A running gateway waits while a password is being changed, but a start with a wrong password fails.
-      if (isUnknownThere(error)) throw error.cause
+      const problem = startProblem(error)
+      if (problem !== undefined) throw new Error(problem, { cause: error })
       options.log.warn(
         { cause: (error.cause as Error | undefined)?.message },
         'the database does not answer; trying again every second',
       )
       await options.onWait()
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      await sleep(realWorld, RETRY_MS)
     }
   }
+}
+
+/** Why no waiting helps. A running gateway waits while a password or a pooler is being changed, but a start with wrong settings fails. */
+export function startProblem(error: Fault): string | undefined {
+  const said = (error.cause as Error | undefined)?.message // What the driver threw.
+  if (isUnknownThere(error))
+    return `DATABASE_URL: the server says: ${said}. Correct the name of the database, the user or the password.`
+  if (isUnprepared(error))
+    return `DATABASE_URL: a pooler there does not keep prepared statements (${said}). Set TOLLGATE_DATABASE_PREPARE=0, or max_prepared_statements in pgbouncer 1.21 or newer.`
+  return undefined
 }
 
 /** While the database is down, the process answers that it is alive but not ready. */
@@ -281,6 +307,7 @@ const FIRST = statement(
   `insert into setting (name, value) select 'first_account', 'made' where not exists (select 1 from account)
    on conflict (name) do nothing returning name`,
 )
+const NOT_FIRST = statement('first_account_undone', `delete from setting where name = 'first_account'`)
 const FIRST_CREDITS = 1_000_000_000n
 
 interface FirstMinuteOptions {
@@ -297,7 +324,12 @@ export async function firstMinute({ gateway, directory, url, store, seconds, say
   const { database, catalog } = gateway
   const simulated = Object.entries(catalog.current.document.vendors).filter(([, vendor]) => isSandbox(vendor.baseUrl))
   const [mine] = await database.query(FIRST)
-  const first = mine ? await createFirstAccount(gateway) : undefined
+  const first = mine
+    ? await createFirstAccount(gateway).catch(async (error: unknown) => {
+        await database.query(NOT_FIRST)
+        throw error
+      })
+    : undefined
   const setup = await gateway.office.people.openSetup()
 
   say('')

@@ -3,11 +3,12 @@
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { readJson } from '../kernel/json.ts'
-import { type ProtocolName, protocolsOf, type TextProtocolName } from '../meter/kind.ts'
+import { CLIENT_FORMATS, type ProtocolName, protocolsOf, TEXT_PROTOCOLS } from '../meter/kind.ts'
 import type { HttpCall } from '../upstream/call.ts'
 import { readOcrRequest } from './media/mistral-ocr.ts'
 import { listCall } from './media/video-task/task.ts'
 import type { PaidRequest, Target } from './protocol.ts'
+import { FORMATS } from './text/formats.ts'
 import { readEmbeddingsRequest } from './text/openai-embeddings.ts'
 import { readModerationsRequest, readRerankRequest } from './text/rerank-and-moderation.ts'
 import { type ModelFacts, modelsAddress, readTextRequest } from './text/text.ts'
@@ -89,15 +90,8 @@ export function probeCall(target: Target): HttpCall | undefined {
 // The smallest call in each format, to test a vendor.
 
 const QUESTION = 'Hi'
-/** Reasoning models and the Responses format reject lower limits. */
+/** Reasoning models reject lower limits. */
 const TOKENS_LEAST = 16
-
-const TEXT: Readonly<Record<TextProtocolName, (tokens: number) => object>> = {
-  'openai-chat': (tokens) => ({ messages: [{ role: 'user', content: QUESTION }], max_tokens: tokens }),
-  'openai-responses': () => ({ input: QUESTION, max_output_tokens: TOKENS_LEAST }),
-  'anthropic-messages': (tokens) => ({ messages: [{ role: 'user', content: QUESTION }], max_tokens: tokens }),
-  gemini: (tokens) => ({ contents: [{ parts: [{ text: QUESTION }] }], generationConfig: { maxOutputTokens: tokens } }),
-}
 
 /** A picture of one pixel. */
 const DOT =
@@ -110,8 +104,8 @@ export function smallestRequest(protocol: ProtocolName, model: ModelFacts): Paid
   if (protocol === 'openai-moderations') return readModerationsRequest(inJson({ input: QUESTION }), model.uid)
   if (protocol === 'mistral-ocr') return readOcrRequest(inJson({ document: { image_url: DOT } }), model.uid)
   if (protocol === 'openai-embeddings') return readEmbeddingsRequest(inJson({ input: QUESTION }), model.uid)
-  if (!Object.hasOwn(TEXT, protocol)) return undefined
-  const clientFormat = protocol as TextProtocolName // one of the table's names
+  if (!TEXT_PROTOCOLS.some((one) => one === protocol)) return undefined
+  const clientFormat = CLIENT_FORMATS.find((one) => one === protocol) ?? 'openai-chat'
   const tokens = model.traits.tokensField === 'max_completion_tokens' ? TOKENS_LEAST : 1
-  return readTextRequest(clientFormat, inJson(TEXT[clientFormat](tokens)), model)
+  return readTextRequest(clientFormat, inJson(FORMATS[clientFormat].smallest(QUESTION, tokens)), model)
 }

@@ -6,7 +6,7 @@ import { sha256, signAwsCall } from '../kernel/aws-signature.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type JsonText, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
-import type { ProtocolName } from '../meter/kind.ts'
+import type { ProtocolName, Unit } from '../meter/kind.ts'
 import type { Usage } from '../meter/usage.ts'
 import { bearer, type HttpCall, type Upstream } from '../upstream/call.ts'
 import type { LoggedIn, Logins } from '../upstream/login.ts'
@@ -61,8 +61,16 @@ export interface PaidRequestFacts {
   readonly sent?: string
   readonly stream: boolean
   readonly price: PriceAttributes
+  /** All that the answer may decide instead: the hold covers the dearest. */
+  readonly prices?: readonly PriceAttributes[] | undefined
+  /** Other units as which the vendor may count the input; the hold covers the dearest. */
+  readonly inputUnits?: readonly Unit[] | undefined
   /** The most that this call can consume, as far as that is known before the call; the hold covers it. */
   readonly worst: Usage
+  /** A report of more than this is wrong; absent: more than `worst`. */
+  readonly most?: Usage
+  /** What is less in `worst` with a text of known tokens instead of bytes, where the model's tokenizer is known and the text is not too long for it. */
+  readonly exact?: (() => Promise<Usage | undefined>) | undefined
   /**
    * Set if the caller gave no output limit. The hold then depends on the account's balance: at most `mostTokens` of output (the model's own
    * maximum), `worst` while the balance allows it, at least `floorTokens`. The vendor's output limit is set to what the hold covers.
@@ -71,10 +79,18 @@ export interface PaidRequestFacts {
     | {
         readonly floorTokens: number
         readonly mostTokens: number
+        /** What `worst` reserves of output, without a prediction; absent: the reserve does not follow what earlier calls wrote. */
+        readonly reserveTokens?: number
+        /** The model's own maximum, where `mostTokens` is what earlier calls make likely. */
+        readonly modelTokens?: number
         /** The unit of `worst` that it is about; absent: `output`. */
         readonly unit?: 'output' | 'outputAudio'
       }
     | undefined
+  /**
+   * Set if tools run at the vendor, which is told how often. `worst` covers one use, and each further one, up to `most`, adds `each`: the hold depends on the balance, and the vendor's limit is what it covers.
+   */
+  readonly usesOpen?: { readonly most: number; readonly each: Usage } | undefined
   /** Vendor tool uses that are charged with any answer, because the format does not count them. */
   readonly uses?: Usage | undefined
   /** The probable usage, for calls that end without a report, where tokens do not show it. */
@@ -124,6 +140,8 @@ export interface OpenOptions {
   readonly nowSeconds?: () => number
   /** The vendor's output limit for each choice. Undefined: the caller gave a limit, or the call has no output. */
   readonly outputTokensCap?: number | undefined
+  /** The vendor's limit on uses of its tools; absent: one. */
+  readonly usesCap?: number | undefined
   readonly signal: AbortSignal
   /** Headers of the caller that some formats forward, such as anthropic-version. */
   readonly callerHeaders?: Readonly<Record<string, string>>
@@ -295,13 +313,13 @@ export function loggedIn(
 
 /** How often a chain of proxies may decode an address before the vendor reads it. */
 const DECODED_TIMES = 4
-const HIDDEN: Readonly<Record<string, string>> = { '%2e': '.', '%2f': '/', '%5c': '\\', '%25': '%' }
+const HIDDEN: Readonly<Record<string, string>> = { '%2e': '.', '%2f': '/', '%5c': '\\', '%3b': ';', '%25': '%' }
 
 /** Whether a proxy or the vendor could decode a dot segment in the path, and so call another endpoint with our credential. */
 function climbs(url: string): boolean {
   const end = url.indexOf('?')
   let path = end < 0 ? url : url.slice(0, end)
   for (let times = 0; times < DECODED_TIMES && path.includes('%'); times++)
-    path = path.replaceAll(/%(?:2e|2f|5c|25)/gi, (code) => HIDDEN[code.toLowerCase()] ?? code)
+    path = path.replaceAll(/%(?:2e|2f|5c|3b|25)/gi, (code) => HIDDEN[code.toLowerCase()] ?? code)
   return /[/\\]\.{1,2}(?:[/\\;]|$)/.test(path)
 }

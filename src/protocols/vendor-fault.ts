@@ -31,6 +31,7 @@ class VendorFault extends Fault {
       ...(param === undefined ? {} : { param }),
       ...(vendorCode === undefined ? {} : { vendorCode }),
       ...(errorDetails === undefined ? {} : { errorDetails }),
+      ...(said.failedGeneration === undefined ? {} : { failedGeneration: said.failedGeneration }),
     })
   }
 }
@@ -102,7 +103,8 @@ const MODEL = "it does not know the model: see the route's `model` in the catalo
 
 /** The fault for an error that a vendor reported inside a 2xx answer or a stream. */
 export function vendorFault(error: unknown): Fault {
-  const said = readVendorError(error)
+  // What the model said before is in the stream already.
+  const { failedGeneration: _, ...said } = readVendorError(error)
   if (isOurAccount(said.words, said.message, true))
     return new VendorFault('upstream_unavailable', said, { internal: { why: ACCOUNT, alert: true } })
   if (isUnknownModel(said.words, said.message))
@@ -139,7 +141,7 @@ export function refusal(status: number, said: VendorError | undefined, model: st
   const refused = status >= 400 && status < 500
   if (status === 402 || (refused && isOurAccount(words, message, status !== 429)))
     return { fault: made('upstream_unavailable'), ours: ACCOUNT, vendorsFault: true, credential: 'out_of_funds' }
-  if ((status === 400 || status === 404) && isUnknownModel(words, message, model))
+  if ((status === 400 || status === 404 || status === 410) && isUnknownModel(words, message, model))
     return { fault: made('upstream_failed'), ours: MODEL, vendorsFault: false }
   const kind = BY_STATUS[status] ?? (refused ? 'upstream_invalid' : 'upstream_failed')
   const fault = made(kind, status === 429 || status === 503 || status === 529 ? later : {})
@@ -202,7 +204,8 @@ const WORDS: Readonly<Record<number, ErrorWords>> = {
 /** The member `error` as SDKs of the OpenAI formats read it. */
 export function openaiError({ status, message, details }: Fault) {
   const { type, code } = WORDS[status] ?? { type: 'api_error', code: 'server_error' }
-  return { message, type, param: details.param ?? null, code: details.vendorCode ?? code }
+  const failed = details.failedGeneration === undefined ? {} : { failed_generation: details.failedGeneration }
+  return { message, type, param: details.param ?? null, code: details.vendorCode ?? code, ...failed }
 }
 
 /** The member `error` as SDKs of the Messages format read it. */
@@ -270,7 +273,13 @@ const CODES: ReadonlySet<string> = new Set([
   ...['string_above_max_length', 'string_below_min_length', 'array_above_max_length', 'array_below_min_length'],
   ...['integer_above_max_value', 'integer_below_min_value', 'decimal_above_max_value', 'decimal_below_min_value'],
   // Conversations stored at the vendor.
-  ...['previous_response_not_found', 'invalid_encrypted_content', 'conversation_locked', 'thread_unsupported_request'],
+  ...[
+    'tool_use_failed',
+    'previous_response_not_found',
+    'invalid_encrypted_content',
+    'conversation_locked',
+    'thread_unsupported_request',
+  ],
 ])
 
 /** Other vendors' names for some of them. */
@@ -302,10 +311,13 @@ const ACCOUNT_CODES =
 const ACCOUNT_SAYINGS =
   /credit balance is too low|insufficient (?:balance|quota|credit|funds)|account .{0,80}suspended/i
 
-const MODEL_CODES = /\b(?:model_not_found|unknown_model|invalid_model|model_not_exist\w*|invalidendpointormodel\S*)/
+const MODEL_CODES =
+  /\b(?:model_not_(?:found|exist\w*|available|supported)|unknown_model|invalid_model|model_decommissioned|deploymentnotfound|operationnotsupported|invalidendpointormodel\S*)/
 const MODEL_SAYINGS =
-  /\bmodel\b.{0,60}(?:not exist|not found|no access|not have access)|(?:not found the|no such|unknown|invalid|not a valid) model\b/i
-const MODEL_ONLY = /^model(?:: \S{1,200}$| not exist)/i
+  /\bmodels?\b.{0,60}(?:not exist|not found|no access|not have access|no longer|removed|retired|decommissioned|not servable|end of life)|\bmodel\W{1,6}has been deprecated|(?:not found the|no such|unknown|invalid|not a valid|to use publisher) model\b|no endpoints found for|with on-demand throughput/i
+/** Messages that do not name the model. */
+const MODEL_ONLY =
+  /^model(?:: \S{1,200}$| not (?:exist|found))|^the provided model identifier is invalid|^this model version has reached the end of its life|^could not resolve the foundation model|model is marked by provider as legacy|has been deprecated.{0,60} to (?:a )?different model/i
 
 /** The code for callers; undefined if the vendor sent none that is known. */
 function knownCode(words: readonly string[], message: string): string | undefined {

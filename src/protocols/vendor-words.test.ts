@@ -52,6 +52,11 @@ test('a caller reads what a vendor said, without its name, keys, addresses and a
       'max_tokens: 200000 > 128000, which is the maximum for the vendor',
     ],
     ['messages.1.content.0: tool_use_id toolu_1 is unknown', 'messages.1.content.0: tool_use_id toolu_1 is unknown'],
+    [
+      'Not authorized on arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.some-model-v1:0 today',
+      'Not authorized on [id] today',
+    ],
+    ['`projects/123/locations/global/endpoints/x` is busy', '`projects/[id]/locations/global/endpoints/x` is busy'],
     ['the maximum of claude-5-x is 5', 'the maximum of beta-5 is 5'],
   ]
   for (const [said, clean] of cases) assert.equal(scrub(said, hearing), clean)
@@ -82,6 +87,8 @@ test('error bodies of every shape in use are read, and others say nothing', () =
   assert.equal(read(''), undefined)
   assert.equal(read({ error: {} }), undefined)
 })
+
+const CLOUD = 'projects/secret-1/locations/us-east1/publishers/anthropic/models/claude-5-x'
 
 const told = (fault: Fault) => asFault(describe(fault, hearing))
 
@@ -140,6 +147,65 @@ test('what is wrong with our account or our catalog is never the caller’s doin
     [400, { message: 'The model claude-5-x does not support image input' }, 'upstream_invalid', undefined],
     [400, { message: "Unknown parameter: 'x' for model claude-5-x" }, 'upstream_invalid', undefined],
     [404, { message: 'The model `claude-5-x` does not exist' }, 'upstream_failed', /model/],
+    // Google and its cloud, Azure, Bedrock, Together, Fireworks, OpenRouter, Hugging Face and NVIDIA.
+    [
+      404,
+      {
+        status: 'NOT_FOUND',
+        message: 'X has been deprecated on July 12. Consider switching to different model, e.g. Y.',
+      },
+      'upstream_failed',
+      /model/,
+    ],
+    [
+      400,
+      { status: 'FAILED_PRECONDITION', message: `Publisher Model \`${CLOUD}\` is not servable in region us-east1.` },
+      'upstream_failed',
+      /model/,
+    ],
+    [400, { message: `Project \`12\` is not allowed to use Publisher Model \`${CLOUD}\`` }, 'upstream_failed', /model/],
+    [
+      400,
+      { code: 'OperationNotSupported', message: 'does not work with the specified model' },
+      'upstream_failed',
+      /model/,
+    ],
+    [
+      400,
+      { message: 'Invocation of model ID claude-5-x with on-demand throughput isn’t supported.' },
+      'upstream_failed',
+      /model/,
+    ],
+    [404, { message: 'Access denied. This Model is marked by provider as Legacy.' }, 'upstream_failed', /model/],
+    [
+      404,
+      { code: 'model_not_available', message: 'Unable to access non-serverless model x.' },
+      'upstream_failed',
+      /model/,
+    ],
+    [
+      404,
+      { code: 'NOT_FOUND', message: 'Model not found, inaccessible, and/or not deployed' },
+      'upstream_failed',
+      /model/,
+    ],
+    [404, { code: 404, message: 'No endpoints found for claude-5-x.' }, 'upstream_failed', /model/],
+    [400, { message: 'claude-5-x is not a valid model ID', code: 400 }, 'upstream_failed', /model/],
+    [
+      400,
+      { code: 'model_not_supported', message: "The requested model 'x' is not supported." },
+      'upstream_failed',
+      /model/,
+    ],
+    [410, { message: "The model 'claude-5-x' has reached its end of life on 2026-01-01." }, 'upstream_failed', /model/],
+    [404, { message: 'The model `claude-5-x` has been deprecated.' }, 'upstream_failed', /model/],
+    [400, { message: '`top_p` is deprecated for this model.' }, 'upstream_invalid', undefined],
+    [
+      404,
+      { status: 'NOT_FOUND', message: 'Cached content not found for model claude-5-x.' },
+      'upstream_invalid',
+      undefined,
+    ],
     [413, { type: 'request_too_large', message: 'Request exceeds the maximum size' }, 'request_too_large', undefined],
   ]
   for (const [status, error, kind, ours] of cases) {

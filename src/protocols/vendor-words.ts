@@ -11,6 +11,8 @@ export interface VendorError {
   /** The vendor's names for the error, from `type`, `code`, `status` and `details.error_code`. */
   readonly words: readonly string[]
   readonly param?: string
+  /** The model's words that the vendor could not read as a tool call (Groq). */
+  readonly failedGeneration?: string
   /** What it means, where the vendor's status does not say so. */
   readonly as?: FaultName
   /** `error.details` of the Messages format: a code that SDKs act on, and the unsupported features. */
@@ -37,6 +39,7 @@ const KEYS: readonly (readonly [RegExp, string])[] = [
 ]
 
 const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [/\barn:aws[\w-]*:[\w:/.-]+/gi, '[id]'],
   [/(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+/g, '[address]'],
   [/[a-z0-9+.-]{1,30}:\/\/[^\s"'<>)\]]+/gi, '[address]'],
   [
@@ -48,6 +51,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w:])(?:[0-9a-f]{1,4}:){5,7}[0-9a-f]{1,4}(?!\w)/gi, '[address]'],
   ...KEYS,
   [/\b[0-9a-f]{32,}\b/gi, '[id]'],
+  [/\bprojects\/[\w.:-]+/gi, 'projects/[id]'],
   [
     /\b(?:org|proj|acct|account|user|project|team|ws|wrkspc|req|resp|chatcmpl|cf-ray)[-_](?=[\w-]{0,200}\d)[\w-]{6,}/gi,
     '[id]',
@@ -128,12 +132,14 @@ export function readVendorError(error: unknown): VendorError {
     typeof word === 'string' || typeof word === 'number' ? [String(word).slice(0, 200)] : [],
   )
   const param = text(error.param)
+  const failed = text(error.failed_generation)
   const code = text(details.error_code)
   const unsupported = Array.isArray(details.unsupported) ? details.unsupported.slice(0, DETAILS_MAX) : []
   return {
     message: text(error.message) ?? text(error.msg) ?? '',
     words,
     ...(param ? { param } : {}),
+    ...(failed ? { failedGeneration: failed } : {}),
     ...(code
       ? { details: { error_code: code, unsupported: unsupported.filter((word) => typeof word === 'string') } }
       : {}),

@@ -2,6 +2,7 @@
 // set at the end of its month.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
+import { putSetting, readSetting } from '../database/setting.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
@@ -23,22 +24,14 @@ interface BillingPatch {
 /** The newest last. */
 type History = ReadonlyArray<{ readonly at: string; readonly worth: CreditWorth | null }>
 
-const READ = statement('billing_read', `select name, value from setting where name in ('credit-worth', 'contact')`)
 const LOCK = statement('billing_lock', 'select pg_advisory_xact_lock(7046029262)')
-const PUT = statement(
-  'billing_put',
-  'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
-)
-const REMOVE = statement('billing_remove', 'delete from setting where name = $1')
 /** Stored changes; older ones are dropped. */
 const CHANGES_MAX = 1_000
 
 export function createBilling({ database, audit, world }: { database: Database; audit: Audit; world: World }): Billing {
   async function read(on: Queryable): Promise<{ history: History; contact: string | null }> {
-    const rows = await on.query<{ name: string; value: string }>(READ)
-    const found = new Map(rows.map(({ name, value }) => [name, value]))
-    const history = JSON.parse(found.get('credit-worth') ?? '[]') as History // written below
-    return { history, contact: found.get('contact') ?? null }
+    const history = JSON.parse((await readSetting(on, 'credit-worth')) ?? '[]') as History // written below
+    return { history, contact: (await readSetting(on, 'contact')) ?? null }
   }
 
   return {
@@ -55,9 +48,8 @@ export function createBilling({ database, audit, world }: { database: Database; 
           worth === undefined
             ? before.history
             : [...before.history, { at: new Date(world.nowMs()).toISOString(), worth }].slice(-CHANGES_MAX)
-        if (worth !== undefined) await tx.query(PUT, ['credit-worth', JSON.stringify(history)])
-        if (contact === null) await tx.query(REMOVE, ['contact'])
-        else if (contact !== undefined) await tx.query(PUT, ['contact', contact])
+        if (worth !== undefined) await putSetting(tx, 'credit-worth', JSON.stringify(history))
+        if (contact !== undefined) await putSetting(tx, 'contact', contact)
         const after = {
           worth: history.at(-1)?.worth ?? null,
           contact: contact === undefined ? before.contact : contact,

@@ -3,6 +3,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
+import { USAGE_DAYS } from '../ledger/usage-sums.ts'
 import type { ClientSum, Overview, RouteFigures } from '../ledger/views.ts'
 import type { FillView, Found, HomeFigures, KeyFigures, VendorError } from './views.ts'
 
@@ -189,7 +190,7 @@ const HOUR_MS = 3_600_000
 /** Of the calls that began since. */
 export async function readRouteFigures(database: Queryable, product: string, sinceMs: number): Promise<RouteFigures[]> {
   const hour = new Date(Math.floor(sinceMs / HOUR_MS) * HOUR_MS)
-  const rows = await database.query<Row>(FIGURES, [product, hour, idAtTime(sinceMs), ACCOUNTS_MAX, CALLS_MAX])
+  const rows = await database.query<RouteRow>(FIGURES, [product, hour, idAtTime(sinceMs), ACCOUNTS_MAX, CALLS_MAX])
   return rows.map(({ route, answered, failed, first_byte_ms: firstByteMs, charged, cost }) => ({
     route,
     answered: Number(answered),
@@ -200,7 +201,7 @@ export async function readRouteFigures(database: Queryable, product: string, sin
   }))
 }
 
-interface Row {
+interface RouteRow {
   route: number
   answered: bigint
   failed: bigint
@@ -282,7 +283,7 @@ function daysLeft(available: bigint, week: bigint): number | null {
   return week > 0n ? Math.round((Number(available) / Number(week)) * 70) / 10 : null
 }
 
-/** Charges and costs of the calls whose cost is known. Read from single calls, because only operators request it. */
+/** Charges and costs of the calls whose cost is known. */
 export async function readMargin(
   database: Database,
   account: string,
@@ -350,9 +351,9 @@ const WEEK = statement(
 )
 const MARGIN = statement(
   'overview_margin',
-  `select product, count(*) as requests, sum(charged)::bigint as charged, sum(cost)::bigint as cost
-   from usage where account_id = $1 and at >= now() - make_interval(days => $2::int) and cost is not null
-   group by product order by sum(charged) desc, product limit 100`,
+  `select product, sum(costed_calls)::bigint as requests, sum(costed)::bigint as charged, sum(cost)::bigint as cost
+   from ${USAGE_DAYS} d where account_id = $1 and day > (now() at time zone 'UTC')::date - $2::int
+   group by product having sum(costed_calls) > 0 order by sum(costed) desc, product limit 100`,
 )
 
 // Spending of agents by session or program name, highest first.

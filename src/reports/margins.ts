@@ -1,13 +1,14 @@
 // Charges and vendor costs by hour, product and route: counted when calls are settled, and added to the hourly
 // rows from time to time, so that single calls need not be summed. A killed process loses its last seconds of these figures, but no money.
 import { type Database, statement } from '../database/database.ts'
-import { monthStart } from '../kernel/calendar.ts'
+import { readSetting } from '../database/setting.ts'
 import { type Credits, formatCredits, parseCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
 import { IS_TEST, isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/operation.ts'
-import { formatMonth, lastStoredMonth, monthRange, SUMMED, summedValues } from '../ledger/usage-months.ts'
+import { LABELS_SINCE } from '../ledger/retention.ts'
+import { LABEL_DAYS, monthRange, USAGE_DAYS } from '../ledger/usage-sums.ts'
 import { LABEL_VALUES_MAX, tooManyValues } from './sums.ts'
 import { type HomeFigures, MARGIN_GROUPINGS, type MarginGrouping, type MarginPage, type MarginRow } from './views.ts'
 
@@ -88,7 +89,7 @@ function shown({ hourMs, charged, costed, cost, ...row }: Counted) {
   }
 }
 
-interface Row {
+interface RouteSumRow {
   product: string
   route: number
   calls: bigint
@@ -103,10 +104,11 @@ export async function readMargin(
   days: number,
 ): Promise<Pick<HomeFigures, 'margin' | 'unprofitableRoutes'>> {
   const [rows, [unbilled]] = await Promise.all([
-    database.query<Row>(READ, [days]),
+    database.query<RouteSumRow>(READ, [days]),
     database.query<{ cost: bigint }>(UNBILLED_LATELY, [days]),
   ])
-  const sum = (of: (row: Row) => bigint, first = 0n) => formatCredits(rows.reduce((all, row) => all + of(row), first))
+  const sum = (of: (row: RouteSumRow) => bigint, first = 0n) =>
+    formatCredits(rows.reduce((all, row) => all + of(row), first))
   return {
     margin: {
       charged: sum((row) => row.charged),
@@ -144,7 +146,7 @@ const UNBILLED_LATELY = statement(
 )
 const PRUNE = statement('margin_prune', 'delete from margin_hour where hour < now() - make_interval(days => $1::int)')
 
-// Margins for finance: exact, by product, customer, vendor or month. Stored months are read from `usage_month`, others from single calls.
+// Margins for finance: exact, by product, customer, vendor, month or label, from the sums by the day.
 
 interface MarginFilter {
   readonly by: MarginGrouping
@@ -156,7 +158,7 @@ interface MarginFilter {
   readonly vendor?: string | undefined
 }
 
-interface GroupRow extends Pick<Row, 'calls' | 'charged' | 'costed' | 'cost'> {
+interface GroupRow extends Pick<RouteSumRow, 'calls' | 'charged' | 'costed' | 'cost'> {
   group: string
   /** What no caller pays, as part of the cost. */
   unbilled?: bigint
@@ -168,35 +170,20 @@ const GROUPS: Readonly<Record<Stored, string>> = {
   product: 'product',
   account: 'account_id',
   vendor: 'vendor',
-  month: `to_char(month, 'YYYY-MM')`,
+  month: `to_char(day, 'YYYY-MM')`,
 }
-const GROUPED = (by: Stored, ROWS: string, FIRST: number) =>
-  `select ${GROUPS[by]} as "group", sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, sum(cost)::bigint as cost
-   from (${ROWS}) s where not ${IS_TEST('account_id')} and ($${FIRST}::text is null or account_id = $${FIRST})
-     and ($${FIRST + 1}::text is null or product = $${FIRST + 1}) and ($${FIRST + 2}::text is null or vendor = $${FIRST + 2}) group by 1`
+const MARGINS = `sum(calls)::bigint as calls, sum(charged)::bigint as charged, sum(costed)::bigint as costed, coalesce(sum(cost), 0)::bigint as cost`
+/** The filter, by the range and account, product and vendor. */
+const CHOSEN = `day >= ($1::timestamptz at time zone 'UTC')::date and day < ($2::timestamptz at time zone 'UTC')::date and not ${IS_TEST('account_id')}
+     and ($3::text is null or account_id = $3) and ($4::text is null or product = $4) and ($5::text is null or vendor = $5)`
 const perGrouping = (make: (by: Stored) => ReturnType<typeof statement>) =>
   Object.fromEntries(MARGIN_GROUPINGS.map((by) => [by, make(by)])) as Record<Stored, ReturnType<typeof statement>> // one for each
-const STORED_MS = 60_000
-const STORED = perGrouping((by) =>
+const READ_MS = 60_000
+const GROUPED = perGrouping((by) =>
   statement(
-    `margin_stored_${by}`,
-    GROUPED(
-      by,
-      `select * from usage_month where month >= ($1::timestamptz at time zone 'UTC')::date and month < ($2::timestamptz at time zone 'UTC')::date`,
-      3,
-    ),
-    STORED_MS,
-  ),
-)
-/** The statement timeout for a whole month of calls. */
-const LIVE_MS = 300_000
-/** Calls that took longer are missing until the month is stored. Only background work that was stuck takes so long. */
-const LIVE_CALL_DAYS = 8
-const LIVE = perGrouping((by) =>
-  statement(
-    `margin_live_${by}`,
-    GROUPED(by, `select x.*, ($1::timestamptz at time zone 'UTC')::date as month from ${SUMMED} x`, 5),
-    LIVE_MS,
+    `margin_by_${by}`,
+    `select ${GROUPS[by]} as "group", ${MARGINS} from ${USAGE_DAYS} s where ${CHOSEN} group by 1`,
+    READ_MS,
   ),
 )
 /** Unbilled costs belong to no customer. */
@@ -204,26 +191,27 @@ const UNBILLED = perGrouping((by) =>
   statement(
     `margin_unbilled_${by}`,
     `select ${GROUPS[by]} as "group", 0::bigint as calls, 0::bigint as charged, 0::bigint as costed, sum(cost)::bigint as cost, sum(cost)::bigint as unbilled
-     from (select product, vendor, cost, day as month, '' as account_id from unbilled_day) u
-     where cost > 0 and month >= ($1::timestamptz at time zone 'UTC')::date and month < ($2::timestamptz at time zone 'UTC')::date
+     from (select product, vendor, cost, day, '' as account_id from unbilled_day) u
+     where cost > 0 and day >= ($1::timestamptz at time zone 'UTC')::date and day < ($2::timestamptz at time zone 'UTC')::date
        and $3::text is null and ($4::text is null or product = $4) and ($5::text is null or vendor = $5) group by 1`,
   ),
 )
 const LABELLED = statement(
   'margin_label',
-  `select coalesce(u.labels ->> $8::text, '') as "group", count(*) as calls, sum(u.charged)::bigint as charged,
-     coalesce(sum(u.charged) filter (where u.cost is not null), 0)::bigint as costed, coalesce(sum(u.cost), 0)::bigint as cost
-   from usage u where u.at >= $1 and u.at < $2 and u.id >= $3 and u.id < $4 and not ${IS_TEST('u.account_id')} and ($5::text is null or u.account_id = $5)
-     and ($6::text is null or u.product = $6) and ($7::text is null or u.vendor = $7) group by 1 limit ${LABEL_VALUES_MAX + 1}`,
-  LIVE_MS,
+  `select value as "group", ${MARGINS} from ${LABEL_DAYS} s where ${CHOSEN} and name = $6 group by 1 limit ${LABEL_VALUES_MAX + 1}`,
+  READ_MS,
+)
+const WHOLE = statement(
+  'margin_whole',
+  `select '' as "group", ${MARGINS} from ${USAGE_DAYS} s where ${CHOSEN} having count(*) > 0`,
+  READ_MS,
 )
 const NAMES = statement('margin_names', 'select id, name from account where id = any($1)')
 
 /** All groups, the largest first; months in their order. */
 export async function readMargins(database: Database, filter: MarginFilter): Promise<MarginRow[]> {
   const { by, account = null, product = null, vendor = null } = filter
-  const last = (await lastStoredMonth(database)) ?? 0
-  const values = [account, product, vendor]
+  const values = [monthRange(filter.from).from, monthRange(filter.to).to, account, product, vendor]
   const groups = new Map<string, GroupRow>()
   const addAll = (rows: readonly GroupRow[]) => {
     for (const row of rows) {
@@ -233,22 +221,13 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
   }
   const label = labelOf(by)
   const stored = label === undefined ? (by as Stored) : 'account' // No label, so one of these.
-  if (label !== undefined) {
-    for (let month = monthStart(filter.from); month <= filter.to; month = monthStart(month, 1))
-      addAll(await readLabelled(database, { label, month, isStored: month <= last, values }))
-    if (groups.size > LABEL_VALUES_MAX) throw tooManyValues('by')
-  } else {
-    const storedTo = monthRange(Math.min(filter.to, last)).to
-    addAll(await database.query<GroupRow>(STORED[stored], [monthRange(filter.from).from, storedTo, ...values]))
-    for (let month = monthStart(filter.from); month <= filter.to; month = monthStart(month, 1))
-      if (month > last) {
-        const range = summedValues(monthRange(month), LIVE_CALL_DAYS)
-        addAll(await database.query<GroupRow>(LIVE[stored], [...range, ...values]))
-      }
-  }
+  addAll(
+    label === undefined
+      ? await database.query<GroupRow>(GROUPED[stored], values)
+      : await readLabelled(database, label, values),
+  )
   // By label or customer, unbilled costs are in the group with the empty name.
-  const range = [monthRange(filter.from).from, monthRange(filter.to).to]
-  addAll(await database.query<GroupRow>(UNBILLED[stored], [...range, ...values]))
+  addAll(await database.query<GroupRow>(UNBILLED[stored], values))
   const rows = [...groups.values()].sort((a, b) =>
     by === 'month' ? (a.group < b.group ? -1 : 1) : Number(b.charged - a.charged) || (a.group < b.group ? -1 : 1),
   )
@@ -260,30 +239,32 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
 /** The label of a grouping; undefined: it is not a label. */
 export const labelOf = (by: string | undefined) => (by?.startsWith('label:') ? by.slice('label:'.length) : undefined)
 
-/** Labels are stored with calls only. If calls of a month were pruned, the sums by label would be too low, so the request is rejected. */
+/** Calls without the label are what the whole has beyond its values. Where labels are no longer stored that would be too much, so the request is rejected. */
 async function readLabelled(
   database: Database,
-  of: { label: string; month: number; isStored: boolean; values: readonly (string | null)[] },
+  label: string,
+  values: readonly (Date | string | null)[],
 ): Promise<GroupRow[]> {
-  const { label, month, isStored, values } = of
-  const range = monthRange(month)
-  const rows = await database.query<GroupRow>(LABELLED, [...summedValues(range), ...values, label])
+  const since = await readSetting(database, LABELS_SINCE)
+  const first = (values[0] as Date).toISOString().slice(0, 10) // the start of the range
+  if (since && first < since)
+    throw invalid(`from: the calls of ${first.slice(0, 7)} are no longer stored, and their labels with them.`, 'from')
+  const rows = await database.query<GroupRow>(LABELLED, [...values, label])
   if (rows.length > LABEL_VALUES_MAX) throw tooManyValues('by')
-  if (!isStored) return rows
-  const [all] = await database.query<GroupRow>(STORED.month, [range.from, range.to, ...values])
-  if (rows.reduce((sum, { calls }) => sum + calls, 0n) < (all?.calls ?? 0n))
-    throw invalid(`from: the calls of ${formatMonth(month)} are no longer stored, and their labels with them.`, 'from')
-  return rows
+  const [whole] = await database.query<GroupRow>(WHOLE, values)
+  if (!whole) return rows
+  const rest = rows.reduce<Sums>((left, row) => plus(left, row, -1n), whole)
+  return rest.calls === 0n ? rows : [...rows, { ...rest, group: '' }]
 }
 
 type Sums = Omit<GroupRow, 'group'>
 
-const plus = (a: Sums, b: Sums): Sums => ({
-  unbilled: (a.unbilled ?? 0n) + (b.unbilled ?? 0n),
-  calls: a.calls + b.calls,
-  charged: a.charged + b.charged,
-  costed: a.costed + b.costed,
-  cost: a.cost + b.cost,
+const plus = (a: Sums, b: Sums, sign = 1n): Sums => ({
+  unbilled: (a.unbilled ?? 0n) + sign * (b.unbilled ?? 0n),
+  calls: a.calls + sign * b.calls,
+  charged: a.charged + sign * b.charged,
+  costed: a.costed + sign * b.costed,
+  cost: a.cost + sign * b.cost,
 })
 
 function marginOf({ calls, charged, costed, cost, unbilled = 0n }: Sums): MarginPage['totals'] {
@@ -306,5 +287,5 @@ export function marginTotals(rows: readonly MarginRow[]): MarginPage['totals'] {
     ...{ calls: BigInt(calls), charged: read(charged), costed: read(chargedWithKnownCost), cost: read(cost) },
     unbilled: read(unbilled),
   }))
-  return marginOf(sums.reduce(plus, none))
+  return marginOf(sums.reduce((all, one) => plus(all, one), none))
 }

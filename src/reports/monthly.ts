@@ -1,15 +1,15 @@
 // The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance. They come from transfers, so they add up even if calls were
 // pruned. A transfer belongs to the month in which its transaction began (`at`), like its usage row and the hourly totals; `moved_at` may be a moment later.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import type { World } from '../kernel/world.ts'
-import { formatMonth, monthRange, OVER_AFTER_MS, summedValues } from '../ledger/usage-months.ts'
+import { formatMonth, monthRange, OVER_AFTER_MS, USAGE_DAYS } from '../ledger/usage-sums.ts'
 import type { Movement } from '../ledger/views.ts'
 import type { Billing } from './billing.ts'
 import { GIVEN_KINDS, MOVED_BY, movedBy } from './movements.ts'
-import { readStatementLabel } from './sums.ts'
+import { IN_DAYS, readStatementLabel } from './sums.ts'
 import type { MonthlyStatement, StatementSummary } from './views.ts'
 
 interface MonthlyStatements {
@@ -33,9 +33,12 @@ interface SumRow {
   expired: bigint
 }
 
-// The balance at a moment: that after the last transfer before it, and the transfers with `at` before it and `moved_at` after it.
+// The balance at a moment: that after the last transfer before it, here or in the archive, and the transfers with `at` before it and `moved_at` after it, which stay here.
 export const BALANCE_AT = (MOMENT: string) =>
-  `(coalesce((select t.balance from transfer t where t.account_id = a.id and t.moved_at < ${MOMENT} order by t.moved_at desc limit 1), 0)
+  `(coalesce((select l.balance from (
+       (select t.moved_at, t.balance from transfer t where t.account_id = a.id and t.moved_at < ${MOMENT} order by t.moved_at desc limit 1)
+       union all (select c.moved_at, c.balance from ledger_checkpoint c where c.account_id = a.id and c.moved_at < ${MOMENT} order by c.month desc limit 1)
+     ) l order by l.moved_at desc limit 1), 0)
      + coalesce((select sum(${MOVED_BY}) from transfer t where t.account_id = a.id and t.moved_at >= ${MOMENT} and t.moved_at < ${MOMENT} + ${APART} and t.at < ${MOMENT}), 0))::bigint`
 const IN_MONTH = `t.account_id = a.id and t.moved_at >= $2 and t.moved_at < $3::timestamptz + ${APART} and t.at >= $2 and t.at < $3`
 const SUM = (NAME: string, KINDS: string) =>
@@ -55,19 +58,11 @@ const MOVEMENTS = statement(
   'monthly_movements',
   `select t.at, t.kind, t.amount, t.note from account a join transfer t on ${IN_MONTH} and t.kind in (${GIVEN_KINDS}) where a.id = $1 and t.amount <> 0 order by t.moved_at`,
 )
-const BY_PRODUCT = (NAME: string, ROWS: string) =>
-  statement(
-    NAME,
-    `select x.product, x.key_id, k.name, sum(x.calls)::int as calls, sum(x.charged)::bigint as charged from (${ROWS}) x left join api_key k on k.id = x.key_id
-     group by 1, 2, 3 having sum(x.charged) <> 0 order by 5 desc, 1, 2`,
-  )
-const FROM_HOURS = BY_PRODUCT(
-  'monthly_hours',
-  'select product, key_id, requests as calls, charged from usage_hour where account_id = $1 and hour >= $2 and hour < $3',
-)
-const FROM_MONTH = BY_PRODUCT(
-  'monthly_month',
-  `select product, key_id, calls, charged from usage_month where account_id = $1 and month = ($2::timestamptz at time zone 'UTC')::date`,
+const BY_PRODUCT = statement(
+  'monthly_products',
+  `select x.product, x.key_id, k.name, sum(x.calls)::int as calls, sum(x.charged)::bigint as charged from ${USAGE_DAYS} x left join api_key k on k.id = x.key_id
+   where x.account_id = $1 and ${IN_DAYS}
+   group by 1, 2, 3 having sum(x.charged) <> 0 order by 5 desc, 1, 2`,
 )
 
 interface ProductRow {
@@ -90,14 +85,6 @@ export function createMonthlyStatements(options: {
 }): MonthlyStatements {
   const { database, world, billing } = options
 
-  /** From the hourly totals while they are stored, otherwise from `usage_month`. */
-  async function productsOf(tx: Queryable, values: [string, Date, Date], usage: bigint): Promise<ProductRow[]> {
-    const hours = await tx.query<ProductRow>(FROM_HOURS, values)
-    if (sumOf(hours) === usage) return hours
-    const month = await tx.query<ProductRow>(FROM_MONTH, values.slice(0, 2))
-    return sumOf(month) > sumOf(hours) ? month : hours
-  }
-
   return {
     async read(account, month, label) {
       const { from, to } = monthRange(month)
@@ -112,9 +99,9 @@ export function createMonthlyStatements(options: {
         )
         const usage = usageOf(sums)
         const labelled =
-          label === undefined ? undefined : await readStatementLabel(tx, account, summedValues({ from, to }), label)
+          label === undefined ? undefined : await readStatementLabel(tx, account, { from, to, name: label })
         return {
-          ...{ sums, movements, products: await productsOf(tx, values, usage) },
+          ...{ sums, movements, products: await tx.query<ProductRow>(BY_PRODUCT, values) },
           ...(labelled && { label: { ...labelled.label, unitemized: formatCredits(usage - labelled.sum) } }),
         }
       })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { bookedBefore, freshDatabase } from '../../test/database.ts'
-import { type Database, openDatabase } from '../database/database.ts'
+import { started } from '../../test/started.ts'
+import { openDatabase } from '../database/database.ts'
 import { idAtTime, newId, realWorld } from '../kernel/world.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import { type Reservation, releaseOf } from '../ledger/operation.ts'
@@ -9,22 +10,15 @@ import { ledgerCsv } from './csv.ts'
 import { type LedgerFilter, readMovements } from './movements.ts'
 import { createStatements } from './statement.ts'
 
-let database: Database
-let drop: () => Promise<void>
 let ledger: Ledger
 
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const database = started(() => openDatabase({ connection: fresh.connection }))
 before(async () => {
-  const fresh = await freshDatabase()
-  drop = fresh.drop
-  database = openDatabase({ connection: fresh.connection })
   ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
   await ledger.sweep()
 })
-after(async () => {
-  await ledger.idle()
-  await database.close()
-  await drop()
-})
+after(() => ledger.idle())
 
 const CREDIT = 1_000_000n
 

@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
-import { type Database, openDatabase, type Queryable } from '../database/database.ts'
+import { before, test } from 'node:test'
+import { freshDatabase } from '../../test/database.ts'
+import { started } from '../../test/started.ts'
+import { openDatabase, type Queryable } from '../database/database.ts'
 import { idAtTime, realWorld } from '../kernel/world.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import { readRouteFigures } from './figures.ts'
 
-let fresh: FreshDatabase
-let database: Database
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const database = started(() => openDatabase({ connection: { ...fresh.connection }, connectionsMax: 2 }))
 before(async () => {
-  fresh = await freshDatabase()
-  database = openDatabase({ connection: { ...fresh.connection }, connectionsMax: 2 })
   await maintainUsage(database, realWorld, { usageMonths: 24, tries: 1 })
-})
-after(async () => {
-  await database.close()
-  await fresh.drop()
 })
 
 const DAY_MS = 24 * 3_600_000

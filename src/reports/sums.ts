@@ -1,12 +1,12 @@
 // Totals of calls over time, and their latencies. If the filter allows it, the hourly sums are read, whose cost does not grow with the
 // number of calls; otherwise single calls, by their start.
 import { type Database, type Queryable, statement } from '../database/database.ts'
-import { DAY_MS } from '../kernel/calendar.ts'
+import { DAY_MS, formatDay } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
-import { UNIT_NAMES, unitRow } from '../meter/kind.ts'
+import { LABEL_DAYS, TOKENS, USAGE_DAYS } from '../ledger/usage-sums.ts'
 import {
   type CallFilter,
   chosenOf,
@@ -31,20 +31,6 @@ import type {
   UsageLatency,
   UsageSums,
 } from './views.ts'
-
-// Tokens of a usage row, read in SQL.
-
-/** The parameters of `TOKENS`. */
-export const INPUT_UNITS = UNIT_NAMES.filter((unit) => unitRow(unit).side === 'input')
-export const OUTPUT_UNITS = UNIT_NAMES.filter((unit) => unitRow(unit).side === 'output')
-
-/** `t.input` and `t.output` of a row with the alias `u`: quantities with a price, and those with a cost only. */
-export const TOKENS = (INPUT: string, OUTPUT: string) => `cross join lateral (
-     select coalesce(sum(q.quantity) filter (where q.unit = any(${INPUT}::text[])), 0)::bigint as input,
-       coalesce(sum(q.quantity) filter (where q.unit = any(${OUTPUT}::text[])), 0)::bigint as output
-     from (select x ->> 0 as unit, (x ->> 1)::numeric as quantity from jsonb_array_elements(u.lines) x
-       union all select b.key, b.value::numeric from jsonb_each_text(coalesce(u.cost_basis -> 'units', '{}')) b) q
-   ) t`
 
 export interface SumsFilter extends CallFilter {
   readonly fromMs: number
@@ -250,10 +236,9 @@ async function readRows(database: Queryable, filter: SumsFilter, wanted: Wanted)
 }
 
 function hoursPart(filter: SumsFilter, { by, steps }: Wanted, values: Values): string {
-  const { account, test, fromMs, toMs } = filter
+  const { fromMs, toMs } = filter
   const STEP = stepOfHour(steps, values)
-  const WHOSE =
-    account === undefined ? `${test ? '' : 'not '}${IS_TEST('u.account_id')}` : `u.account_id = ${values.put(account)}`
+  const WHOSE = whoseOf(filter, 'u', values)
   const FROM = values.put(new Date(Math.floor(fromMs / HOUR_MS) * HOUR_MS))
   const TO = values.put(new Date(toMs))
   const WHERE = [WHOSE, `u.hour >= ${FROM}`, `u.hour < ${TO}`, ...chosenOf(filter, values)].join(' and ')
@@ -348,8 +333,8 @@ const NAMES = {
   account: statement('sums_account_names', 'select id, name from account where id = any($1)'),
 }
 
-// Totals by the values of one label: end users, sessions of agents, teams, features. The hourly sums have no labels, so single calls are read:
-// those of an account in a range of time, by the key of the table.
+// Totals by the values of one label: end users, sessions of agents, teams, features. Ranges of days are read from sums by the day, whose cost grows with the values and not
+// with the calls; other ranges and filters from single calls, by the key of the table.
 
 interface LabelOrder {
   readonly label: string
@@ -363,7 +348,7 @@ export const LABEL_VALUES_MAX = 100_000
 const NAMED_MAX = 20
 const WITHIN_MS = 60_000
 
-interface Row {
+interface LabelValueRow {
   account_id: string
   value: string
   calls: bigint
@@ -387,25 +372,71 @@ const ORDERS: Readonly<Record<LabelSort, string>> = {
   last: '10 desc',
 }
 
+/** Filters that the sums by the day can answer, and from which range on they are read. */
+const DAILY = new Set<string>(['account', 'test', 'fromMs', 'toMs', 'product', 'vendor'])
+const DAILY_MS = 2 * DAY_MS
+const LIST_SEPARATOR = `E'\\x1f'`
+
+function whoseOf({ account, test }: SumsFilter, ALIAS: string, values: Values): string {
+  if (account !== undefined) return `${ALIAS}.account_id = ${values.put(account)}`
+  return `${test ? '' : 'not '}${IS_TEST(`${ALIAS}.account_id`)}`
+}
+
+/** The range as whole days (UTC), each limit rounded to the nearest; today counts if the range reaches it. Undefined: single calls are read. */
+async function daysOf(on: Queryable, filter: SumsFilter): Promise<{ from: number; to: number } | undefined> {
+  const { fromMs, toMs } = filter
+  const isDaily = Object.entries(filter).every(([name, value]) => value === undefined || DAILY.has(name))
+  if (!isDaily || toMs - fromMs < DAILY_MS) return undefined
+  const [now] = await on.query<{ ms: number }>(NOW)
+  const nowMs = now?.ms ?? 0
+  return {
+    from: Math.round(fromMs / DAY_MS),
+    to: toMs > nowMs - HOUR_MS ? Math.floor(nowMs / DAY_MS) + 1 : Math.round(toMs / DAY_MS),
+  }
+}
+
+const VALUES_OF_CALLS = (NAME: string, WHERE: string) =>
+  `select u.account_id, u.labels ->> ${NAME}::text as value, count(*) as calls, count(*) filter (where u.status >= 400) as errors,
+     sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input, sum(t.output)::bigint as output,
+     min(u.id) as first, max(u.id) as last, (array_agg(distinct u.product))[1:${NAMED_MAX}] as products,
+     (array_agg(distinct u.client) filter (where u.client <> ''))[1:${NAMED_MAX}] as clients
+   from usage u ${TOKENS} where ${WHERE} and u.labels ? ${NAME}::text group by 1, 2`
+const VALUES_OF_DAYS = (NAME: string, WHERE: string) =>
+  `select u.account_id, u.value, sum(u.calls)::bigint as calls, sum(u.errors)::bigint as errors, sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost,
+     sum(u.input_tokens)::bigint as input, sum(u.output_tokens)::bigint as output, min(u.first_id) as first, max(u.last_id) as last,
+     (array_agg(distinct u.product))[1:${NAMED_MAX}] as products,
+     string_to_array(string_agg(array_to_string(u.clients, ${LIST_SEPARATOR}), ${LIST_SEPARATOR}) filter (where u.clients <> '{}'), ${LIST_SEPARATOR}) as clients
+   from ${LABEL_DAYS} u where u.name = ${NAME} and ${WHERE} group by 1, 2`
+
+function dayConditions(filter: SumsFilter, days: { from: number; to: number }, values: Values): string {
+  const { product, vendor } = filter
+  return [
+    whoseOf(filter, 'u', values),
+    `u.day >= ${values.put(formatDay(days.from))}::date and u.day < ${values.put(formatDay(days.to))}::date`,
+    ...(product === undefined ? [] : [`u.product = ${values.put(product)}`]),
+    ...(vendor === undefined ? [] : [`u.vendor = ${values.put(vendor)}`]),
+  ].join(' and ')
+}
+
 /** Equal values of different accounts are different groups. */
 export async function readLabelSums(database: Database, filter: SumsFilter, order: LabelOrder): Promise<LabelSums> {
   const { label, sort, offset, limit } = order
   const values = new Values()
-  const [WHERE, NAME] = [whereOf(filter, USAGE, values), values.put(label)]
-  const [INPUT, OUTPUT] = [values.put(INPUT_UNITS), values.put(OUTPUT_UNITS)]
+  const NAME = values.put(label)
+  const days = await daysOf(database, filter)
+  const GROUPED = days
+    ? VALUES_OF_DAYS(NAME, dayConditions(filter, days, values))
+    : VALUES_OF_CALLS(NAME, whereOf(filter, USAGE, values))
   const [COUNT, FROM] = [values.put(limit + 1), values.put(offset)]
-  const text = `select u.account_id, u.labels ->> ${NAME}::text as value, count(*) as calls, count(*) filter (where u.status >= 400) as errors,
-     sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input, sum(t.output)::bigint as output,
-     min(u.id) as first, max(u.id) as last, (array_agg(distinct u.product))[1:${NAMED_MAX}] as products,
-     (array_agg(distinct u.client) filter (where u.client <> ''))[1:${NAMED_MAX}] as clients,
-     count(*) over () as all_values, (sum(count(*)) over ())::bigint as all_calls, (sum(sum(u.charged)) over ())::bigint as all_charged
-   from usage u ${TOKENS(INPUT, OUTPUT)} where ${WHERE} and u.labels ? ${NAME}::text
-   group by 1, 2 order by ${ORDERS[sort]}, 1, 2 limit ${COUNT} offset ${FROM}`
-  const rows = mayBeUsage(filter) ? await database.query<Row>({ text, withinMs: WITHIN_MS }, values.list) : []
+  const text = `select x.*, count(*) over () as all_values, (sum(x.calls) over ())::bigint as all_calls, (sum(x.charged) over ())::bigint as all_charged
+   from (${GROUPED}) x order by ${ORDERS[sort]}, 1, 2 limit ${COUNT} offset ${FROM}`
+  const rows = mayBeUsage(filter) ? await database.query<LabelValueRow>({ text, withinMs: WITHIN_MS }, values.list) : []
   const names = filter.account === undefined ? await readAccountNames(database, idsOf(rows)) : undefined
   const [first] = rows
+  const from = days ? days.from * DAY_MS : filter.fromMs
+  const to = days ? Math.min(days.to * DAY_MS, Math.max(filter.toMs, (days.to - 1) * DAY_MS)) : filter.toMs
   return {
-    ...{ label, from: new Date(filter.fromMs).toISOString(), to: new Date(filter.toMs).toISOString() },
+    ...{ label, from: new Date(from).toISOString(), to: new Date(to).toISOString() },
     totals: {
       values: Number(first?.all_values ?? 0n),
       calls: Number(first?.all_calls ?? 0n),
@@ -416,16 +447,17 @@ export async function readLabelSums(database: Database, filter: SumsFilter, orde
   }
 }
 
-const idsOf = (rows: readonly Row[]) => [...new Set(rows.map(({ account_id: id }) => id))]
+const idsOf = (rows: readonly LabelValueRow[]) => [...new Set(rows.map(({ account_id: id }) => id))]
 
-function shown(row: Row, names: ReadonlyMap<string, string> | undefined): LabelSum {
+function shown(row: LabelValueRow, names: ReadonlyMap<string, string> | undefined): LabelSum {
   const at = (id: string) => new Date(timeOfId(id)).toISOString()
   return {
     ...(names && { account: row.account_id, accountName: names.get(row.account_id) ?? row.account_id }),
     ...{ value: row.value, calls: Number(row.calls), errors: Number(row.errors) },
     ...{ inputTokens: Number(row.input), outputTokens: Number(row.output) },
     ...{ charged: formatCredits(row.charged), cost: row.cost === null ? null : formatCredits(row.cost) },
-    ...{ firstAt: at(row.first), lastAt: at(row.last), products: row.products, clients: row.clients ?? [] },
+    ...{ firstAt: at(row.first), lastAt: at(row.last), products: row.products },
+    clients: [...new Set(row.clients)].sort().slice(0, NAMED_MAX),
   }
 }
 
@@ -443,29 +475,35 @@ export async function readAllLabelSums(
 export const tooManyValues = (field: string) =>
   invalid(`${field}: these are more than ${LABEL_VALUES_MAX} values: choose a shorter time or a filter.`, field)
 
+/** The days of a range, which $2 and $3 are. */
+export const IN_DAYS = `day >= ($2::timestamptz at time zone 'UTC')::date and day < ($3::timestamptz at time zone 'UTC')::date`
+
 /** In a statement, the values with the highest charges are listed; the others are one line. */
 const LISTED_MAX = 1_000
 
-// By the time of posting, like statements; ids contain the time of the start.
+// Calls without the label are what the whole has beyond its values.
 const IN_STATEMENT = statement(
   'label_statement',
-  `with of as (
-     select coalesce(u.labels ->> $6::text, '') as value, count(*) as calls, sum(u.charged)::bigint as charged from usage u
-     where u.account_id = $1 and u.at >= $2 and u.at < $3 and u.id >= $4 and u.id < $5 group by 1 having sum(u.charged) <> 0
+  `with labelled as (
+     select value, sum(calls)::bigint as calls, sum(charged)::bigint as charged from ${LABEL_DAYS} l where account_id = $1 and ${IN_DAYS} and name = $4 group by 1
+   ), whole as (
+     select '' as value, coalesce(sum(calls), 0)::bigint as calls, coalesce(sum(charged), 0)::bigint as charged from ${USAGE_DAYS} d where account_id = $1 and ${IN_DAYS}
+   ), of as (
+     select * from labelled where charged <> 0
+     union all select w.value, w.calls - l.calls, w.charged - l.charged from whole w,
+       (select coalesce(sum(calls), 0)::bigint as calls, coalesce(sum(charged), 0)::bigint as charged from labelled) l where w.charged <> l.charged
    ), placed as (select of.*, row_number() over (order by charged desc, value) as place from of)
    select case when place <= ${LISTED_MAX} then value end as value, sum(calls)::bigint as calls, sum(charged)::bigint as charged, min(place) as place
    from placed group by 1 order by 4`,
   WITHIN_MS,
 )
 
-/** `range`: the values of `SUMMED` for a month. */
 export async function readStatementLabel(
   database: Queryable,
   account: string,
-  range: readonly [Date, Date, string, string],
-  name: string,
+  { from, to, name }: { readonly from: Date; readonly to: Date; readonly name: string },
 ): Promise<{ label: Omit<StatementLabel, 'unitemized'>; sum: bigint }> {
-  const values = [account, ...range, name]
+  const values = [account, from, to, name]
   const rows = await database.query<{ value: string | null; calls: bigint; charged: bigint }>(IN_STATEMENT, values)
   const shownRows = rows.map(({ value, calls, charged }) => ({
     ...{ value, calls: Number(calls), charged: formatCredits(charged) },

@@ -97,7 +97,8 @@ interface UnbilledFilter {
   readonly product?: string | undefined
 }
 
-interface Row extends Omit<UnbilledRow, 'calls' | 'inputTokens' | 'outputTokens' | 'cost' | 'credential'> {
+interface StoredUnbilledRow
+  extends Omit<UnbilledRow, 'calls' | 'inputTokens' | 'outputTokens' | 'cost' | 'credential'> {
   credential: string
   calls: bigint
   input: bigint
@@ -111,7 +112,7 @@ export async function readUnbilled(
   { from, to, vendor, product }: UnbilledFilter,
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): Promise<UnbilledRow[]> {
-  const rows = await database.query<Row>(READ, [from, to, vendor ?? null, product ?? null, offset, limit])
+  const rows = await database.query<StoredUnbilledRow>(READ, [from, to, vendor ?? null, product ?? null, offset, limit])
   return rows.map(({ credential, calls, input, output, cost, ...row }) => ({
     ...row,
     credential: credential || null,

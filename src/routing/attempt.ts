@@ -415,17 +415,7 @@ function refusedBy(candidate: Candidate, facts: Facts, verdict: Verdict, deps: A
     vendors.credentials.disable(candidate, open.account, { why: verdict.credential, status, seconds })
   }
   const stop = curable ? {} : { stop: 'rejected' as const }
-  open.recorder.add({
-    ...placeOf(candidate),
-    startMs,
-    endMs,
-    queuedMs,
-    status,
-    fault,
-    vendorError,
-    fix,
-    ...stop,
-  })
+  open.recorder.add({ ...placeOf(candidate), startMs, endMs, queuedMs, status, fault, vendorError, fix, ...stop })
   logRefusal(verdict, candidate, { ...about(open, candidate, attempts), status }, log)
   return ofCredential
 }
@@ -460,11 +450,7 @@ function failedAt(
   if (!isOwn) vendors.failed(vendor, open.account, fault.kind, product)
   // After a timeout there is no retry: the caller has waited long enough.
   const slow = fault.kind === 'upstream_timeout' && phase !== 'connect' && phase !== 'first-token'
-  open.recorder.add({
-    ...tried,
-    deadlineMs: deadlineOf(fault, candidate),
-    ...(slow ? { stop: 'timeout' } : {}),
-  })
+  open.recorder.add({ ...tried, deadlineMs: deadlineOf(fault, candidate), ...(slow ? { stop: 'timeout' } : {}) })
   logFailure(fault, about(open, candidate, attempts), log)
   if (slow || (once && fault.details.internal?.sent !== false)) throw fault
   return fault

@@ -20,7 +20,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import { rateFor } from '../meter/charge.ts'
 import { UNIT_NAMES, type Unit, unitRow } from '../meter/kind.ts'
-import { isObject, readBody } from '../protocols/check.ts'
+import { isObject, readBody, text } from '../protocols/check.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import type { Vendors } from './vendor.ts'
 
@@ -98,7 +98,7 @@ type Choosing = Pick<Said, 'json' | 'spec' | 'principal' | 'headers'>
 /** Undefined, at no cost, if the call has no preference. */
 export function readPreference(said: Said, document: CatalogDocument): Preference | undefined {
   const { json, spec, principal, headers, ruled } = said
-  const provider = takesProvider(spec) && json.member('provider') ? json : undefined
+  const provider = isForUs(json, spec, document) ? json : undefined
   const [vendors, regions, price] = headers ? [headers[VENDORS], headers[REGIONS], headers[MAX_PRICE]] : []
   const own = principal.routing
   if (!provider && vendors === undefined && regions === undefined && price === undefined && !own && !ruled)
@@ -158,9 +158,17 @@ export function matchingRules(rules: readonly RoutingRule[], caller: Caller): re
   return found.length === 0 ? undefined : found
 }
 
+/** Whether the body has a `provider` that is not for the model's vendor. */
+function isForUs(json: JsonText, spec: EndpointSpec, { models }: CatalogDocument): boolean {
+  if (!takesProvider(spec) || !json.member('provider')) return false
+  const named = text(json.value.model) ?? ''
+  const model = Object.hasOwn(models, named) ? models[named] : undefined
+  return !(model?.type === 'text' && model.traits.vendorRouting)
+}
+
 /** The body as it would be without what is only for the gateway. */
-export function withoutProvider(json: JsonText, spec: EndpointSpec): JsonText {
-  if (!takesProvider(spec) || !json.member('provider')) return json
+export function withoutProvider(json: JsonText, spec: EndpointSpec, document: CatalogDocument): JsonText {
+  if (!isForUs(json, spec, document)) return json
   return readJson(Buffer.from(splice(json, { remove: ['provider'] })))
 }
 

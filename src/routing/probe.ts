@@ -49,7 +49,7 @@ interface ProberDeps extends Omit<TestDeps, 'isForeign'> {
   readonly meter: (vendor: string, state: ProbeState) => void
 }
 
-interface Row {
+interface ProbeRow {
   readonly vendor: string
   readonly every_seconds: number
   readonly state: ProbeState
@@ -63,12 +63,12 @@ interface Row {
   readonly due: boolean
 }
 
-interface Known extends Row {
+interface Known extends ProbeRow {
   /** On the clock for durations, or a little earlier. */
   readonly beganMs: number
 }
 
-interface Found {
+interface ProbeResult {
   readonly state: ProbeState
   /** It counts against the vendor. */
   readonly counts: boolean
@@ -111,7 +111,7 @@ export function createProber(deps: ProberDeps): Prober {
   }
 
   /** `askedMs`: when the database was asked for the row. */
-  function learn(row: Row, everySeconds: number, askedMs: number): void {
+  function learn(row: ProbeRow, everySeconds: number, askedMs: number): void {
     const { vendor, failures, message, since, state, age_ms: ageMs } = row
     const before = known.get(vendor)
     const endedMs = askedMs - (ageMs ?? Number.POSITIVE_INFINITY)
@@ -132,7 +132,7 @@ export function createProber(deps: ProberDeps): Prober {
   async function read(intervals: ReadonlyMap<string, number>): Promise<void> {
     const askedMs = world.elapsedMs()
     const changedBeforeMs = changedMs
-    const rows = await database.query<Row>(READ)
+    const rows = await database.query<ProbeRow>(READ)
     const before = known
     known = new Map([...before].filter(([vendor]) => rows.some((row) => row.vendor === vendor)))
     for (const vendor of before.keys()) if (!intervals.has(vendor)) vendors.probed(vendor, undefined)
@@ -171,7 +171,7 @@ export function createProber(deps: ProberDeps): Prober {
     const next = nextSeconds(found, everySeconds) * (0.9 + (0.2 * (world.bytes(1)[0] ?? 0)) / 255)
     const values = [vendor, claimed.version, next, state, message, latencyMs, counts, url]
     const askedMs = world.elapsedMs()
-    const [row] = await database.query<Row>(ENDED, values)
+    const [row] = await database.query<ProbeRow>(ENDED, values)
     if (!row) return
     if (row.since.getTime() === row.probed_at?.getTime())
       log[state === 'answering' ? 'info' : 'warn'](
@@ -269,10 +269,10 @@ async function askFor(
   hasList: boolean,
   signal: AbortSignal,
   deps: ProberDeps,
-): Promise<Found> {
+): Promise<ProbeResult> {
   const how = { deadlines: DEADLINES, read: beginning, signal }
   const heard = await hear(call, target, { ...deps, isForeign: false }, how)
-  const told = (state: ProbeState, counts: boolean, message: string): Found => ({
+  const told = (state: ProbeState, counts: boolean, message: string): ProbeResult => ({
     ...{ state, counts, message: message.slice(0, MESSAGE_CHARS_MAX).toWellFormed() },
     latencyMs: heard instanceof Failure ? heard.found.latencyMs : heard.latencyMs,
   })
@@ -297,7 +297,7 @@ async function askFor(
   return status < 500 && !FAULTS.has(status) ? unlisted(said) : told('failing', true, said)
 }
 
-function nextSeconds({ state }: Found, everySeconds: number): number {
+function nextSeconds({ state }: ProbeResult, everySeconds: number): number {
   if (state === 'failing') return Math.min(everySeconds, AGAIN_SECONDS)
   return state === 'unsupported' ? UNSUPPORTED_SECONDS : everySeconds
 }

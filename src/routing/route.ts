@@ -1,13 +1,13 @@
 // Which routes a request may take, and in which order.
 import { createHash } from 'node:crypto'
 import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
-import type { OwnUse } from '../credentials/byok-keys.ts'
 import type { World } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { ProtocolName } from '../meter/kind.ts'
 import type { Pricing } from '../meter/price.ts'
 import { isObject } from '../protocols/check.ts'
 import type { PaidRequest, Target } from '../protocols/protocol.ts'
+import type { OwnUse } from '../upstream/credentials/byok-keys.ts'
 import { type Preference, preferredRank } from './preference.ts'
 import type { Vendors } from './vendor.ts'
 

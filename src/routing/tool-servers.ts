@@ -10,7 +10,6 @@ import {
   type ToolSpec,
   visible,
 } from '../catalog/tool-servers.ts'
-import { type ConnectionOwner, needed, type ToolConnections } from '../credentials/tool-connections.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -21,6 +20,12 @@ import type { World } from '../kernel/world.ts'
 import { loggedIn, type Target, vendorCall } from '../protocols/protocol.ts'
 import { withoutSecrets } from '../protocols/vendor-words.ts'
 import type { Upstream } from '../upstream/call.ts'
+import {
+  type ConnectionOwner,
+  needed,
+  type SignIns,
+  type ToolConnections,
+} from '../upstream/credentials/tool-connections.ts'
 import { type Logins, loginProblem } from '../upstream/login.ts'
 import { createToolClient, statusOf, type ToolClient } from '../upstream/tool-client.ts'
 import { type RouteSources, targetOf } from './route.ts'
@@ -52,8 +57,10 @@ export interface ToolServers {
   readonly client: ToolClient
   /** Why a tool is not sold now; undefined: it is. */
   heldBack(spec: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined
+  /** Those of an account, from which its callers' tokens come. */
+  signInsOf(account: string): Promise<SignIns> | undefined
   /** The caller's token for a server at which each person signs in. Throws if they have not signed in, before anything is held. */
-  tokenFor(caller: Caller, server: string): (() => string | Promise<string>) | undefined
+  tokenFor(caller: Caller, server: string, signIns: SignIns | undefined): (() => string | Promise<string>) | undefined
   /** By server; another map whenever one may have changed. */
   readonly listings: ReadonlyMap<string, Listing>
   look(server: string): Promise<void>
@@ -85,7 +92,7 @@ const FAILED = statement(
 )
 const FORGET = statement('tool_listing_forget', 'delete from tool_listing where not server = any($1)')
 
-interface Row {
+interface ToolListingRow {
   server: string
   looked_at: Date
   seen_at: Date | null
@@ -102,7 +109,7 @@ interface Deps {
   readonly upstream: Upstream
   readonly logins: Logins
   readonly world: World
-  readonly connections: Pick<ToolConnections, 'find'>
+  readonly connections: Pick<ToolConnections, 'of'>
   readonly publicUrl: () => string
   readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
 }
@@ -113,7 +120,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
   let listings = new Map<string, Listing>()
 
   async function read(): Promise<void> {
-    const rows = await database.query<Row>(ALL)
+    const rows = await database.query<ToolListingRow>(ALL)
     listings = new Map(
       rows.map(({ server, looked_at: lastRequestedAt, seen_at: lastAnsweredAt, error, tools }) => [
         server,
@@ -151,8 +158,8 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
   ): Promise<Awaited<ReturnType<ToolClient['list']>>> {
     const at = await loggedIn(target, deps)
     const isPersonal = catalog.current.document.toolServers[server]?.auth === 'person'
-    const owner = { account: null, person: null }
-    const token = isPersonal ? deps.connections.find(owner, { name: server, url: at.baseUrl }) : undefined
+    const signIns = isPersonal ? await deps.connections.of(null) : undefined
+    const token = signIns?.find(null, { name: server, url: at.baseUrl })
     const headers = token ? { authorization: `Bearer ${await token()}` } : {}
     return client.list(vendorCall({ method: 'POST', url: at.baseUrl, headers }, at), LOOK).catch((error: unknown) => {
       // A token that the server revoked early is renewed once, as for calls.
@@ -161,16 +168,16 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     })
   }
 
-  function tokenFor({ isOwn, ...owner }: Caller, name: string) {
+  function tokenFor({ isOwn, account, person }: Caller, name: string, signIns: SignIns | undefined) {
     const { toolServers, vendors } = catalog.current.document
     const server = toolServers[name]
     if (server?.auth !== 'person') return undefined
-    const isTheirs = owner.person === null || isOwn === true
+    const isTheirs = person === null || isOwn === true
     const at = { name, url: vendors[server.vendor]?.baseUrl ?? '' }
-    const token = isTheirs ? deps.connections.find(owner, at) : undefined
+    const token = isTheirs ? signIns?.find(person, at) : undefined
     if (token) return token
     const how = isTheirs ? '' : ', and use a key that you made yourself; this one is from somebody else'
-    throw needed(name, `open ${deps.publicUrl()}/console/a/${owner.account}/sign-ins${how}`)
+    throw needed(name, `open ${deps.publicUrl()}/console/a/${account}/sign-ins${how}`)
   }
 
   async function look(server: string): Promise<void> {
@@ -211,6 +218,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
   return {
     client,
     heldBack,
+    signInsOf: (account) => deps.connections.of(account),
     tokenFor,
     look,
     get listings() {

@@ -5,25 +5,37 @@ import {
   Counter,
   collectDefaultMetrics,
   Gauge,
-  type Histogram,
   type MetricObjectWithValues,
   type MetricValue,
   Registry,
 } from 'prom-client'
+import type { StoreHealth, StoreWatch } from '../database/health.ts'
 import type { Credits } from '../kernel/credits.ts'
-import type { LedgerMeters } from '../ledger/ledger.ts'
+import type { Ledger, LedgerMeters } from '../ledger/ledger.ts'
 import type { VerificationState } from '../ledger/views.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 import { GEN_AI_METRICS, type GenAiFacts, genAiMeasured } from './gen-ai.ts'
 import type { LiveCall, Meters } from './monitor.ts'
+import { CounterTally, HistogramTally } from './tally.ts'
 
 export interface Metrics extends Meters, LedgerMeters {
   readonly registry: Registry
   readonly delivery: (kind: string, outcome: string) => void
+  /** A statement to the database has ended. */
+  readonly statement: (kind: string, seconds: number) => void
+  /** A vendor has answered, or failed to. */
+  readonly vendorAttempt: (attempt: VendorAttempt) => void
   /** A probe of a vendor has ended. */
   readonly probe: (vendor: string, state: string) => void
   /** A copy of a call; `cost` if one is known. */
   readonly shadow: (product: string, outcome: ShadowOutcome, cost?: Credits) => void
+}
+
+interface VendorAttempt {
+  readonly vendor: string
+  readonly failed: boolean
+  /** To the first byte; undefined if none came. */
+  readonly latencyMs?: number | undefined
 }
 
 /** `answered`: to its end. `dropped`: not sent, because there was no room or the other model cannot take it. */
@@ -38,11 +50,15 @@ interface MetricSources {
   readonly ledgerPending: () => number
   readonly ledgerIsolated: () => number
   readonly databaseWaiting: () => number
+  readonly databaseUp: () => Promise<boolean>
+  readonly store: Pick<StoreWatch, 'read'>
+  readonly ledger: Pick<Ledger, 'trouble' | 'waiting'>
   readonly loopLagMs: () => number
   readonly shed: () => number
   readonly refusalsDropped: () => number
   readonly contentsDropped: () => number
   readonly openStreams: () => number
+  readonly changeFailures: () => ReadonlyMap<string, number>
   readonly queue: () => Promise<{ active: number; created: number; failed: number }>
   readonly holds: () => Promise<number>
   readonly verified: () => Promise<VerificationState>
@@ -98,8 +114,8 @@ export function createMetrics(sources: MetricSources): Metrics {
     registry,
   })
   const overruns = new CounterTally({
-    name: 'tollgate_vendor_overruns_total',
-    help: 'Calls for which a vendor billed more than the output cap in the request, by vendor.',
+    name: 'tollgate_charges_above_hold_total',
+    help: 'Calls that cost more than was held for them, by vendor.',
     labelNames: ['vendor'],
     registry,
   })
@@ -120,8 +136,7 @@ export function createMetrics(sources: MetricSources): Metrics {
     batch: (size) => batches.observe('', NO_LABELS, size),
     moved: (kind, amount) => credits.add(kind, kindLabel, Number(amount) / MICRO),
     overrun: (vendor) => overruns.add(vendor, vendorLabel, 1),
-    ...{ delivery: createDeliveryMeter(registry), shadow: createShadowMeter(registry) },
-    probe: createProbeMeter(registry, sources),
+    ...createMeters(registry, sources),
     impossible: (product) => impossible.add(product, productLabel, 1),
     stage: (name, seconds) => stages.observe(name, stageLabel, seconds),
     call(call, facts) {
@@ -162,6 +177,48 @@ function createDeliveryMeter(registry: Registry): Metrics['delivery'] {
     registry,
   })
   return (kind, outcome) => deliveries.add(`${kind} ${outcome}`, () => ({ kind, outcome }), 1)
+}
+
+function createMeters(registry: Registry, sources: MetricSources) {
+  return {
+    delivery: createDeliveryMeter(registry),
+    statement: createStatementMeter(registry),
+    shadow: createShadowMeter(registry),
+    vendorAttempt: createVendorMeter(registry),
+    probe: createProbeMeter(registry, sources),
+  }
+}
+
+function createStatementMeter(registry: Registry): Metrics['statement'] {
+  const statements = new HistogramTally({
+    name: 'tollgate_database_statement_seconds',
+    help: 'Time of statements to the database with their way there and back: those of the ledger each by its name, and others.',
+    labelNames: ['kind'],
+    bounds: SECONDS,
+    registry,
+  })
+  return (kind, seconds) => statements.observe(kind, kindLabel, seconds)
+}
+
+function createVendorMeter(registry: Registry): Metrics['vendorAttempt'] {
+  const attempts = new CounterTally({
+    name: 'tollgate_vendor_attempts_total',
+    help: 'Attempts at vendors, by vendor and outcome: answered, or failed (by the vendor’s fault).',
+    labelNames: ['vendor', 'outcome'],
+    registry,
+  })
+  const firstByte = new HistogramTally({
+    name: 'tollgate_vendor_first_byte_seconds',
+    help: 'From sending a request to a vendor to the first byte of its answer.',
+    labelNames: ['vendor'],
+    bounds: SECONDS,
+    registry,
+  })
+  return ({ vendor, failed, latencyMs }) => {
+    const outcome = failed ? 'failed' : 'answered'
+    attempts.add(`${vendor} ${outcome}`, () => ({ vendor, outcome }), 1)
+    if (latencyMs !== undefined) firstByte.observe(vendor, () => ({ vendor }), latencyMs / 1000)
+  }
 }
 
 function createProbeMeter(registry: Registry, { probes: read }: MetricSources): Metrics['probe'] {
@@ -274,6 +331,21 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
     sources.ledgerIsolated,
   )
   gauge('tollgate_database_waiting', 'Queries that wait for a connection.', sources.databaseWaiting)
+  gauge('tollgate_settlements_waiting', 'Settlements that are decided and not posted yet.', () => {
+    return sources.ledger.waiting.settlements
+  })
+  gauge(
+    'tollgate_settlement_oldest_seconds',
+    'How long the oldest of them has waited; with several processes, the largest value.',
+    () => sources.ledger.waiting.oldestMs / 1000,
+    'max',
+  )
+  gauge(
+    'tollgate_ledger_failing_seconds',
+    'For how long the database has accepted no write of the ledger; 0 if the last one succeeded. With several processes, the largest value.',
+    () => (sources.ledger.trouble()?.forMs ?? 0) / 1000,
+    'max',
+  )
   gauge(
     'tollgate_event_loop_lag_seconds',
     'How late timers run; with several processes, the largest value.',
@@ -296,6 +368,16 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
   counter('tollgate_refusals_dropped_total', dropped, sources.refusalsDropped)
   const unkept = 'Calls whose content was not logged although content logging is on, because the buffer was full.'
   counter('tollgate_contents_dropped_total', unkept, sources.contentsDropped)
+  new Counter({
+    name: 'tollgate_changes_failed_total',
+    help: 'Attempts to read a change of another process that failed, by what changed. After a minute the process is not ready.',
+    labelNames: ['topic'],
+    registers,
+    collect() {
+      this.reset()
+      for (const [topic, count] of sources.changeFailures()) this.inc({ topic }, count)
+    },
+  })
   new Gauge({
     ...PROCESSES,
     registers,
@@ -325,10 +407,53 @@ function registerReadings(registry: Registry, sources: MetricSources): void {
   })
 }
 
+const STORE_GAUGES: ReadonlyArray<readonly [name: string, help: string, value: (of: StoreHealth) => number | null]> = [
+  ['tollgate_database_size_bytes', 'The size of the database.', (of) => of.bytes],
+  ['tollgate_database_standbys', 'Standbys that follow the primary.', (of) => of.standbys],
+  [
+    'tollgate_database_standby_missing',
+    '1 if commits wait for a synchronous standby that is not there.',
+    ({ isStandbyMissing }) => (isStandbyMissing === null ? null : Number(isStandbyMissing)),
+  ],
+  [
+    'tollgate_database_standby_lag_bytes',
+    'How much of what was written the slowest standby has not applied.',
+    (of) => of.standbyLagBytes,
+  ],
+  [
+    'tollgate_usage_unpartitioned_rows',
+    'Calls in no partition of a month, counted up to a thousand.',
+    (of) => of.unpartitionedRows,
+  ],
+  [
+    'tollgate_export_lag_seconds',
+    'For how long an export that fails has sent nothing; the slowest. 0: none fails.',
+    (of) => of.exportLagSeconds ?? 0,
+  ],
+  ['tollgate_backup_age_seconds', 'Time since the last `tollgate backup`.', (of) => of.backupAgeSeconds],
+]
+
 /** Gauges read from the database. They are the same in every process, so they are not added up. */
 function registerStoreReadings(registry: Registry, sources: MetricSources): void {
   registerVerification(registry, sources.verified)
   const registers = [registry]
+  new Gauge({
+    name: 'tollgate_database_up',
+    help: '1 if the database answers a query within three seconds, else 0; with several processes, the lowest value.',
+    registers,
+    aggregator: 'min',
+    async collect() {
+      this.set(Number(await sources.databaseUp()))
+    },
+  })
+  for (const [name, help, value] of STORE_GAUGES)
+    new Gauge({
+      ...{ name, help, registers, aggregator: 'first' as const },
+      async collect() {
+        const health = await sources.store.read()
+        this.set((health && value(health)) ?? Number.NaN)
+      },
+    })
   new Gauge({
     name: 'tollgate_holds_pending',
     help: 'Holds that have not resolved, over all processes.',
@@ -380,128 +505,6 @@ function registerVerification(registry: Registry, read: MetricSources['verified'
     'How long it took.',
     (last) => secondsOf(last.endedAt) - secondsOf(last.startedAt),
   )
-}
-
-// Metrics that are counted with every call: plain numbers by label, formatted for Prometheus only at a scrape. The client library's own
-// counting cost more than the routing of a call.
-
-type Labels = Readonly<Record<string, string>>
-
-interface TallyOptions {
-  readonly name: string
-  readonly help: string
-  readonly labelNames: readonly string[]
-  readonly registry: Registry
-}
-
-interface Counted {
-  readonly labels: Labels
-  value: number
-}
-
-/** A counter of several series, each named by its labels. */
-class CounterTally {
-  readonly #series = new Map<string, Counted>()
-
-  constructor({ name, help, labelNames, registry }: TallyOptions) {
-    const series = this.#series
-    new Counter({
-      name,
-      help,
-      labelNames,
-      registers: [registry],
-      collect() {
-        this.reset()
-        for (const { labels, value } of series.values()) this.inc(labels, value)
-      },
-    })
-  }
-
-  /** `key` identifies the labels, which are built only once. */
-  add(key: string, labels: (key: string) => Labels, value: number): void {
-    const found = this.#series.get(key)
-    if (found) found.value += value
-    else this.#series.set(key, { labels: labels(key), value })
-  }
-
-  /** One series, for callers that keep it instead of looking it up each time. */
-  series(labels: Labels): Counted {
-    const made = { labels, value: 0 }
-    this.#series.set(Object.values(labels).join(' '), made)
-    return made
-  }
-}
-
-class Distribution {
-  readonly labels: Labels
-  readonly counts: number[]
-  readonly #bounds: readonly number[]
-  sum = 0
-
-  constructor(labels: Labels, bounds: readonly number[]) {
-    this.labels = labels
-    this.#bounds = bounds
-    this.counts = new Array<number>(bounds.length + 1).fill(0)
-  }
-
-  observe(value: number): void {
-    const bounds = this.#bounds
-    let at = 0
-    while (at < bounds.length && value > bounds[at]!) at++
-    this.counts[at]! += 1
-    this.sum += value
-  }
-}
-
-/** A histogram of several series, each named by its labels. */
-class HistogramTally {
-  readonly name: string
-  readonly help: string
-  readonly labelNames: readonly string[]
-  readonly type = 'histogram'
-  readonly aggregator = 'sum'
-  readonly #bounds: readonly number[]
-  readonly #series = new Map<string, Distribution>()
-
-  constructor({ name, help, labelNames, registry, bounds }: TallyOptions & { readonly bounds: readonly number[] }) {
-    this.name = name
-    this.help = help
-    this.labelNames = labelNames
-    this.#bounds = bounds
-    // The registry only reads values from its metrics, which this class provides.
-    registry.registerMetric(this as unknown as Histogram)
-  }
-
-  observe(key: string, labels: (key: string) => Labels, value: number): void {
-    const found = this.#series.get(key) ?? this.#open(key, labels(key))
-    found.observe(value)
-  }
-
-  /** One series, for callers that keep it instead of looking it up each time. */
-  series(labels: Labels): Distribution {
-    return this.#open(Object.values(labels).join(' '), labels)
-  }
-
-  #open(key: string, labels: Labels): Distribution {
-    const made = new Distribution(labels, this.#bounds)
-    this.#series.set(key, made)
-    return made
-  }
-
-  async get() {
-    const values: { metricName: string; labels: Record<string, string | number>; value: number }[] = []
-    for (const { labels, counts, sum } of this.#series.values()) {
-      let count = 0
-      counts.forEach((inside, at) => {
-        count += inside
-        const le = this.#bounds[at] ?? '+Inf'
-        values.push({ metricName: `${this.name}_bucket`, labels: { le, ...labels }, value: count })
-      })
-      values.push({ metricName: `${this.name}_sum`, labels, value: sum })
-      values.push({ metricName: `${this.name}_count`, labels, value: count })
-    }
-    return { name: this.name, help: this.help, type: this.type, values, aggregator: this.aggregator }
-  }
 }
 
 // Merges the metrics of several processes. Counters never decrease: for a process that has exited or does not answer in time, its last known

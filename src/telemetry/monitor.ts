@@ -5,6 +5,7 @@ import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import { SlotSet } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
+import type { Resolution } from '../ledger/operation.ts'
 import type { AttemptLog, AttemptView, GuardrailReport } from '../ledger/views.ts'
 import { isObject } from '../protocols/check.ts'
 import type { AttemptRecorder, VendorAttempt } from '../routing/attempt.ts'
@@ -20,6 +21,8 @@ export interface Seen {
   attemptLog(fault?: Fault): AttemptLog | undefined
   /** The answer ended at this many output tokens per choice, because the remaining credits covered no more. */
   cutAt(tokens: number): void
+  /** Why the charge is above its hold. */
+  aboveHold(why: string): void
   /** What was decided about where the call goes, for its attempt log. */
   decided(words: string): void
   /** Of several models that were named, this one answers. */
@@ -64,6 +67,8 @@ interface Overrun {
   atMs: number
 }
 
+type OverrunCall = Pick<Resolution, 'id' | 'product' | 'vendor' | 'charge' | 'attemptLog'>
+
 export interface Monitor {
   begin(call: {
     readonly requestId: string
@@ -79,10 +84,10 @@ export interface Monitor {
   /** The call was rejected before it began. */
   refused(fault: Fault, call: RefusedCall): void
   /** A vendor reported usage that is impossible for a call of this product. */
-  impossible(product: string): void
-  /** A vendor billed more than the cap sent with the call; `loss` is the part that the account could not pay. */
-  overrun(vendor: string, loss: Credits): void
-  /** The overruns of the last hour, by vendor. */
+  impossible(product: string, vendor: string): void
+  /** A call cost more than was held for it; `loss` is the part that the account could not pay. */
+  aboveHold(call: OverrunCall, resolved: { readonly hold: Credits; readonly loss: Credits }): void
+  /** The calls of the last hour that cost more than was held, by vendor. */
   overruns(): Overrun[]
   live(): LiveCall[]
   readonly running: number
@@ -117,6 +122,12 @@ export function createMonitor(options: MonitorOptions): Monitor {
       if (free.length < KEPT) free.push(place)
     },
   }
+  function note(vendor: string, loss: Credits): void {
+    const atMs = options.world.elapsedMs()
+    const known = recentOverruns(overruns, atMs).find((one) => one.vendor === vendor)
+    if (known) Object.assign(known, { calls: known.calls + 1, loss: known.loss + loss, atMs })
+    else overruns.set(vendor, { vendor, calls: 1, loss, atMs })
+  }
   function take(): number {
     const place = free.pop()
     if (place !== undefined && ring[place] === undefined) return place
@@ -133,13 +144,19 @@ export function createMonitor(options: MonitorOptions): Monitor {
       const ending = { stream: false, running: false, status, outcome: 'rejected', fault, charged: 0n, durationMs: 0 }
       refused.note({ id, atMs: options.world.nowMs(), ...call, ...ending, calls: 1 })
     },
-    impossible: (product) => options.meters?.impossible(product),
-    overrun(vendor, loss) {
+    impossible(product, vendor) {
+      options.meters?.impossible(product)
+      note(vendor, 0n)
+    },
+    aboveHold({ id, product, vendor = '', charge, attemptLog }, { hold, loss }) {
+      const amounts = { charge: formatCredits(charge), hold: formatCredits(hold), loss: formatCredits(loss) }
+      const why = attemptLog?.aboveHold
+      options.log.warn(
+        { requestId: `req_${id}`, product, vendor, ...amounts, why, anomaly: true },
+        'charge above its hold',
+      )
       options.meters?.overrun(vendor)
-      const atMs = options.world.elapsedMs()
-      const known = recentOverruns(overruns, atMs).find((one) => one.vendor === vendor)
-      if (known) Object.assign(known, { calls: known.calls + 1, loss: known.loss + loss, atMs })
-      else overruns.set(vendor, { vendor, calls: 1, loss, atMs })
+      note(vendor, loss)
     },
     overruns: () => recentOverruns(overruns, options.world.elapsedMs()),
     live: () =>
@@ -172,6 +189,7 @@ class SeenCall implements Seen, AttemptRecorder {
   #heldMs: number | undefined
   #tried: VendorAttempt[] | undefined
   #cutAtTokens: number | undefined
+  #aboveHold: string | undefined
   #decided: readonly string[] | undefined
 
   constructor(beginning: Beginning, options: MonitorOptions, load: Load) {
@@ -233,6 +251,10 @@ class SeenCall implements Seen, AttemptRecorder {
     this.#cutAtTokens = tokens
   }
 
+  aboveHold(why: string): void {
+    this.#aboveHold = why
+  }
+
   answeredBy(product: string): void {
     this.call.product = product
   }
@@ -240,17 +262,19 @@ class SeenCall implements Seen, AttemptRecorder {
   attemptLog(fault?: Fault): AttemptLog | undefined {
     const tried = this.#tried ?? []
     const cutAtTokens = this.#cutAtTokens
+    const aboveHold = this.#aboveHold
     const { startedMs, paidRequest, guard } = this.#beginning
     const guardrails = guard && guard.guard.report.length > 0 ? [...guard.guard.report] : undefined
     const decided = this.#decided ?? this.#beginning.decided
-    if (tried.length === 0 && fault === undefined && cutAtTokens === undefined && !guardrails && !decided?.length)
-      return undefined
+    const told = cutAtTokens !== undefined || aboveHold !== undefined || guardrails || decided?.length
+    if (tried.length === 0 && fault === undefined && !told) return undefined
     const parameters = parametersOf(paidRequest.sent)
     return {
       heldMs: this.#heldMs === undefined ? null : Math.round(this.#heldMs),
       attempts: tried.map((one, at) => attemptView(one, startedMs, at + 1 < tried.length)),
       ...(parameters ? { parameters } : {}),
       ...(cutAtTokens === undefined ? {} : { cutAtTokens }),
+      ...(aboveHold === undefined ? {} : { aboveHold }),
       ...(guardrails ? { guardrails } : {}),
       ...(decided?.length ? { decided: [...decided] } : {}),
       fault: fault ? faultView(fault, paidRequest.sent) : null,

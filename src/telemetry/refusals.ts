@@ -33,7 +33,7 @@ export interface Refusals {
   readonly dropped: number
 }
 
-interface Row extends RefusedCall {
+interface RefusalRow extends RefusedCall {
   readonly id: string
   readonly fault: string
   readonly status: number
@@ -45,7 +45,7 @@ interface Row extends RefusedCall {
 interface KeyMinute {
   rows: number
   /** Rows for calls beyond the limit, one for each kind of rejection. */
-  readonly rest: Map<string, Row>
+  readonly rest: Map<string, RefusalRow>
 }
 
 const STATUSES: ReadonlySet<number> = new Set([400, 401, 402, 403, 404, 409, 413, 422, 429, 503])
@@ -75,9 +75,9 @@ export function createRefusals({ database, world, log }: { database: Database; w
   const noted = new WeakSet<Fault>()
   const keys = new Map<string, KeyMinute>()
   let minute = 0
-  let waiting = new Map<string, Row>()
+  let waiting = new Map<string, RefusalRow>()
   let dropped = 0
-  function wait(row: Row, count: number): void {
+  function wait(row: RefusalRow, count: number): void {
     row.count += count
     if (waiting.has(row.id)) return
     if (waiting.size >= WAITING_MAX) {
@@ -140,7 +140,7 @@ export function createRefusals({ database, world, log }: { database: Database; w
   }
 }
 
-function rowOf(fault: Fault, call: RefusedCall): Row {
+function rowOf(fault: Fault, call: RefusedCall): RefusalRow {
   return {
     ...call,
     id: call.requestId.slice('req_'.length),
@@ -156,7 +156,7 @@ function messageOf({ kind, message }: Fault): string {
   return kind === 'model_unknown' ? message : withoutContent(message, '')
 }
 
-function restOf(rest: Map<string, Row>, fault: Fault, call: RefusedCall): Row {
+function restOf(rest: Map<string, RefusalRow>, fault: Fault, call: RefusedCall): RefusalRow {
   const kind = `${fault.kind} ${call.product} ${call.endpoint}`
   const known = rest.get(kind) ?? (rest.size >= KINDS_MAX ? rest.values().next().value : undefined)
   if (known) return known
@@ -165,8 +165,8 @@ function restOf(rest: Map<string, Row>, fault: Fault, call: RefusedCall): Row {
   return row
 }
 
-function valuesOf(batch: ReadonlyArray<{ row: Row; count: number }>): string[] {
-  const texts = (read: (row: Row) => string) => quoted(batch.map(({ row }) => read(row)))
+function valuesOf(batch: ReadonlyArray<{ row: RefusalRow; count: number }>): string[] {
+  const texts = (read: (row: RefusalRow) => string) => quoted(batch.map(({ row }) => read(row)))
   return [
     texts((row) => row.account),
     texts((row) => row.id),

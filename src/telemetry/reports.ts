@@ -42,7 +42,7 @@ interface ReportsOptions {
   readonly own: () => { calls: readonly LiveCall[]; running: number; vendors: readonly VendorHealth[] }
 }
 
-interface Row {
+interface ProcessReportRow {
   id: string
   report: Report | null
 }
@@ -68,10 +68,10 @@ export function createReports({ database, changes, world, processId, own }: Repo
   })
 
   /** A report of the last seconds is good enough, so its process is not waited for: the next refresh shows more. */
-  async function others(): Promise<Row[]> {
+  async function others(): Promise<ProcessReportRow[]> {
     const untilMs = world.elapsedMs() + WAIT_MS
     for (;;) {
-      const rows = await database.query<Row>(READ, [processId, ALIVE_SECONDS])
+      const rows = await database.query<ProcessReportRow>(READ, [processId, ALIVE_SECONDS])
       if (rows.every(({ report }) => report !== null) || world.elapsedMs() >= untilMs) return rows
       await sleep(world, LOOK_MS)
     }

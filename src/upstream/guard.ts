@@ -4,8 +4,8 @@ import net from 'node:net'
 import tls from 'node:tls'
 import type { buildConnector } from 'undici'
 import { Fault } from '../kernel/fault.ts'
+import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../kernel/parsers/image-file.ts'
 import type { World } from '../kernel/world.ts'
-import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../parsers/image-file.ts'
 import {
   type Destination,
   type DestinationRules,

@@ -231,10 +231,7 @@ function readMessage(bytes: Buffer): EventMessage {
   const end = bytes.length - CRC_BYTES
   if (crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) throw broken('the checksum of a message is wrong')
   const payloadAt = PRELUDE_BYTES + bytes.readUInt32BE(4)
-  return {
-    headers: readHeaders(bytes.subarray(PRELUDE_BYTES, payloadAt)),
-    payload: bytes.subarray(payloadAt, end),
-  }
+  return { headers: readHeaders(bytes.subarray(PRELUDE_BYTES, payloadAt)), payload: bytes.subarray(payloadAt, end) }
 }
 
 function readHeaders(bytes: Buffer): Record<string, string> {

@@ -164,7 +164,7 @@ const WRITE = statement(
 )
 const RELEASE = statement('login_token_release', `update login_token set claimed_until = '-infinity' where id = $1`)
 
-interface Row {
+interface SealedTokenRow {
   readonly sealed: Buffer | null
   readonly renew_at: Date | null
   readonly expires_at: Date | null
@@ -177,7 +177,7 @@ export function createTokenStore(options: { database: Database; world: World; se
   const placeOf = (id: string) => `login_token|${id}|sealed|1`
   return {
     async read(id) {
-      const [row] = await database.query<Row>(READ, [id])
+      const [row] = await database.query<SealedTokenRow>(READ, [id])
       const value = row?.sealed ? unseal(key, placeOf(id), row.sealed) : undefined
       if (value === undefined || !row?.renew_at || !row.expires_at) return undefined
       return { value, renewMs: row.renew_at.getTime(), expiresMs: row.expires_at.getTime() }

@@ -2,30 +2,29 @@
 // looked at, cancelled and deleted. The playground beyond its first answer: prices, errors, tools, pictures, several models.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { paint } from '../../sandbox/picture.ts'
 import { wavFile } from '../../sandbox/wav.ts'
+import { guardrails as extension } from '../../src/extensions/guardrails/extension.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { startConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 
-let home: TestConsole
 let operator: Visitor
 let account = ''
 /** Its limits are changed. */
 let batcher = ''
 
+const home = started(startConsole)
 before(async () => {
-  home = await startConsole()
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   batcher = await home.gateway.accounts.create({ name: 'Quill Works', credits: 100_000_000n }, BY)
   operator = await home.visitor()
   await home.setUp(operator, 'op@example.com')
 })
-
-after(() => home?.close())
 
 const line = (custom_id: string, { model = 'alpha-5.4', content = `Hello ${custom_id}.` } = {}) =>
   JSON.stringify({
@@ -120,11 +119,16 @@ test('an operator gives a model a price in batches, for a tier and for an extra,
   for (const extras of await dialog.getByText('Extras: tools').all()) await extras.click()
   for (const search of await dialog.getByLabel('Per web search').all()) await search.fill('1.5')
   await dialog.getByRole('button', { name: 'Add a multiplier' }).click()
-  assert.equal(await dialog.getByRole('button', { name: 'Set the price' }).isDisabled(), true)
+  assert.equal(await dialog.getByRole('button', { name: 'Preview the change' }).isDisabled(), true)
   await dialog.getByLabel('Times', { exact: true }).fill('2')
   await dialog.getByLabel('Batch multiplier').fill('0.5')
   assert.deepEqual(await home.violations(page), [])
-  await dialog.getByRole('button', { name: 'Set the price' }).click()
+  await dialog.getByRole('button', { name: 'Preview the change' }).click()
+  await dialog
+    .getByRole('row', { name: /Per web search – 1\.5/ })
+    .first()
+    .waitFor()
+  await dialog.getByRole('button', { name: 'Apply' }).click()
   await page.getByText(/^New prices for/).waitFor()
   await operator.go(`/a/${batcher}/models/alpha-5.4`)
   const multipliers = page.getByRole('table', { name: 'Multipliers' })
@@ -324,7 +328,7 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
     ],
   })
   await answer.text()
-  await home.gateway.contents.flush()
+  await home.gateway.opened(extension).contents.flush()
   await operator.go(`/a/${id}/usage/${answer.headers.get('x-request-id')}`)
   await page.getByRole('button', { name: 'Show request and answer' }).click()
   await page
@@ -352,7 +356,7 @@ test('what a failed call sent is kept when its owner wants it, read on its page,
   const played = page.waitForResponse((response) => response.url().includes('/play/v1/social/users/2244994945'))
   await page.getByRole('button', { name: 'Run' }).click()
   const playedId = (await played).headers()['x-request-id']
-  await home.gateway.contents.flush()
+  await home.gateway.opened(extension).contents.flush()
   await page.evaluate('sessionStorage.clear()')
   await operator.go(`/a/${id}/usage/${playedId}`)
   await page.getByRole('button', { name: 'Show request and answer' }).click()
@@ -379,7 +383,7 @@ test('a recording is uploaded, quoted by its length and written down, and a text
   const quote = (await (await quoted).json()) as { data: { costAtMost: string } }
   assert.equal(quote.data.costAtMost, '0.03', 'three seconds')
   await page.getByRole('button', { name: 'Transcribe', exact: true }).click()
-  await page.getByText('"seconds":3').waitFor()
+  await page.getByText(/"seconds":\s*3/).waitFor()
   await operator.go(`/a/${account}/playground/speech`)
   await page.getByLabel('Text', { exact: true }).fill('The gate is open.')
   await page.getByRole('button', { name: 'Speak' }).click()

@@ -51,10 +51,7 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
   await page.getByLabel('Markup').fill('1.5')
   assert.deepEqual(await home.violations(page), [])
   await click('button', 'Preview the change')
-  await page
-    .getByRole('dialog')
-    .getByText('plain-1: 150 credits per million input tokens, cost 100, margin 33.3 %')
-    .waitFor()
+  await page.getByRole('dialog').getByRole('row', { name: 'Input, per million tokens – 150 100 33.3 %' }).waitFor()
   await page.getByRole('dialog').getByText('NEWCOMER_API_KEY is stored encrypted.').waitFor()
   await click('button', 'Apply')
   await click('link', 'Try plain-1')
@@ -101,11 +98,11 @@ test('whoever would sell below cost is told so before it is applied, and the but
 test('one switch opens every client format for every text model', async () => {
   const { page } = operator
   await operator.go('/operator/catalogue')
-  const everyFormat = page.getByRole('switch', { name: 'Every client format for every text model' })
+  const everyFormat = page.getByRole('switch', { name: 'Offer all API formats for all text models' })
   assert.equal(await everyFormat.getAttribute('aria-checked'), 'false')
   await everyFormat.click()
   await page.getByText('Every SDK works with every text model now.').waitFor()
-  await page.locator('[role=switch][aria-checked=true][aria-label^="Every client format"]').waitFor()
+  await page.locator('[role=switch][aria-checked=true][aria-label^="Offer all API formats"]').waitFor()
   const { key } = await home.account()
   const body = { model: 'gamma-v4-pro', max_tokens: 500, messages: [{ role: 'user', content: 'Hello' }] }
   assert.equal((await home.call('/beta/v1/messages', key, body)).status, 200)
@@ -163,8 +160,8 @@ test('one call of a hundred is sent to a route, and policy and stickiness are ch
   }
   for (const policy of ['least-latency', 'cheapest-first'] as const) {
     await page.getByRole('button', { name: 'Routes' }).first().click()
-    await dialog.getByLabel('Routes of equal order').selectOption(policy)
-    await dialog.getByLabel('Keep a conversation on one route').setChecked(policy === 'least-latency')
+    await dialog.getByLabel('Balance equal routes by').selectOption(policy)
+    await dialog.getByLabel('Sticky conversations').setChecked(policy === 'least-latency')
     await save()
     assert.deepEqual(saved()?.routing, { policy, sticky: policy === 'least-latency' })
   }
@@ -181,7 +178,7 @@ test('one call of a hundred is sent to a route, and policy and stickiness are ch
   // It is there when the form is opened again.
   await page.getByRole('button', { name: 'Routes' }).first().click()
   assert.equal(await dialog.getByLabel('Weight').nth(1).inputValue(), '10')
-  assert.equal(await dialog.getByLabel('Routes of equal order').inputValue(), 'cheapest-first')
+  assert.equal(await dialog.getByLabel('Balance equal routes by').inputValue(), 'cheapest-first')
   await page.keyboard.press('Escape')
 })
 
@@ -273,7 +270,7 @@ test('list prices are compared, chosen and applied as one version', async () => 
   assert.equal(await page.getByRole('checkbox', { name: 'mistral-small-latest' }).isChecked(), false)
   assert.deepEqual(await home.violations(page), [])
   await page.getByRole('button', { name: 'Apply 1 row' }).click()
-  await page.getByText(`Version ${version + 1} is current now.`).waitFor()
+  await page.getByText(`Saved as version ${version + 1}.`).waitFor()
   await large.waitFor({ state: 'detached' })
   const { routes, pricing } = home.gateway.catalog.current.input.models['mistral-large-latest']!
   assert.deepEqual(routes[0]?.cost?.tiers, [{ input: '50', cachedInput: '5', output: '150' }])

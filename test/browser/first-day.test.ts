@@ -1,26 +1,25 @@
 // The first day with the console, in a real browser against a real gateway: from the printed link to a revoked key.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { clip, RATIOS } from '../../sandbox/media.ts'
 import { paint } from '../../sandbox/picture.ts'
+import { formatCredits } from '../../src/kernel/credits.ts'
 import { firstMinute } from '../../src/process/serve.ts'
 import { OPERATOR_TOKEN, SECRET } from '../gateway.ts'
-import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { started } from '../started.ts'
+import { PASSWORD, startConsole, type Visitor } from './console.ts'
 import { videoLoaded } from './pages.ts'
 
 const EMAIL = 'op@example.com'
 
-let home: TestConsole
 let operator: Visitor
 let account = ''
 let key = ''
 
+const home = started(startConsole)
 before(async () => {
-  home = await startConsole()
   operator = await home.visitor()
 })
-
-after(() => home?.close())
 
 /** What a `GET` on behalf of the operator answers. */
 async function ask<T>(path: string): Promise<T> {
@@ -246,7 +245,7 @@ test('an analytics endpoint is a form, and its answer a chart', async () => {
   assert.ok((await drawn.first().boundingBox())!.width > 100)
 })
 
-test('an operator changes a price, and the models page shows it', async () => {
+test('an operator sees a new price beside the old one, its cost and margin, applies it, and may undo it', async () => {
   const { page } = operator
   await operator.go('/operator/catalogue')
   await page
@@ -255,7 +254,35 @@ test('an operator changes a price, and the models page shows it', async () => {
     .getByRole('button', { name: 'Price' })
     .click()
   await page.getByLabel('Input, per million tokens').first().fill('251')
-  await page.getByRole('button', { name: 'Set the price' }).click()
+  const version = home.gateway.catalog.current.version
+  const dialog = page.getByRole('dialog', { name: 'What will change' })
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await dialog.getByRole('row', { name: /Input, per million tokens \d+ 251/ }).waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  assert.equal(home.gateway.catalog.current.version, version, 'nothing applies before it has been seen')
+  await dialog.getByRole('button', { name: 'Apply' }).click()
+  await page.getByText('New prices for Alpha 5.4 apply now.').waitFor()
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText(/^Version \d+ is undone/).waitFor()
+  const priceNow = () => home.gateway.catalog.current.document.models['alpha-5.4']?.pricing.tiers[0]?.input
+  assert.notEqual(formatCredits(priceNow()!), '251')
+  // A version opens, and shows the same table.
+  await operator.go('/operator/catalogue/versions')
+  await page.getByRole('button', { name: `Version ${version + 1}`, exact: true }).click()
+  await page
+    .getByRole('dialog')
+    .getByRole('row', { name: /Input, per million tokens \d+ 251/ })
+    .waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  await operator.go('/operator/catalogue')
+  await page
+    .getByRole('row', { name: /Alpha 5\.4/ })
+    .first()
+    .getByRole('button', { name: 'Price' })
+    .click()
+  await page.getByLabel('Input, per million tokens').first().fill('251')
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await dialog.getByRole('button', { name: 'Apply' }).click()
   await page.getByText('New prices for Alpha 5.4 apply now.').waitFor()
   await operator.go(`/a/${account}/models/alpha-5.4`)
   await page.getByRole('cell', { name: '251', exact: true }).waitFor()

@@ -1,24 +1,23 @@
 // Coming in without a password, in a real browser: by a provider as a person who did not exist before, and by a passkey of the browser's own
 // (virtual) authenticator.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { CLIENT_ID, CLIENT_SECRET, startProvider, type TestProvider } from '../login-provider.ts'
-import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { CLIENT_ID, CLIENT_SECRET, startProvider } from '../login-provider.ts'
+import { started } from '../started.ts'
+import { PASSWORD, startConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 const OPERATOR = 'op@example.com'
 
-let corp: TestProvider
-let home: TestConsole
 let operator: Visitor
 let account = ''
 /** Passkeys belong to a host name, which an address of digits is not. */
 let base = ''
 
+const corp = started(startProvider)
+const home = started(() => startConsole({ env: { HOST: 'localhost', TOLLGATE_OUTBOUND_ALLOW: corp.hostAndPort } }))
 before(async () => {
-  corp = await startProvider()
-  home = await startConsole({ env: { HOST: 'localhost', TOLLGATE_OUTBOUND_ALLOW: corp.hostAndPort } })
   base = `${home.url.replace('127.0.0.1', 'localhost')}/console`
   corp.open(new URL(base).origin, 'corp')
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
@@ -30,10 +29,6 @@ before(async () => {
   await page.getByLabel('Password again').fill(PASSWORD)
   await page.getByRole('button', { name: 'Create the operator’s login' }).click()
   await page.waitForURL((url) => !url.pathname.endsWith('/setup'))
-})
-after(async () => {
-  await home?.close()
-  await corp?.close()
 })
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first()
@@ -94,10 +89,8 @@ test('from single sign-on to a first call, by a person who did not exist before'
   await nora.getByText('You are signed in with this address.').waitFor()
   await button(nora, 'Accept').click()
   await nora.waitForURL((url) => !url.pathname.endsWith('/invite'))
-  const joined = await home.gateway.database.query<{ role: string }>(
-    {
-      text: `select m.role from membership m join person p on p.id = m.person_id where m.account_id = $1 and p.email = $2`,
-    },
+  const joined = await home.sql<{ role: string }>(
+    `select m.role from membership m join person p on p.id = m.person_id where m.account_id = $1 and p.email = $2`,
     [other, 'nora@corp.example'],
   )
   assert.deepEqual(joined, [{ role: 'viewer' }])
@@ -110,7 +103,7 @@ test('from single sign-on to a first call, by a person who did not exist before'
   await stranger.page.getByLabel('Name').fill('paul')
   await button(stranger.page, 'Sign in').click()
   await stranger.page.getByText('You have no access yet.').waitFor()
-  const [paul] = await home.gateway.database.query({ text: `select 1 from person where email like 'paul@%'` })
+  const [paul] = await home.sql(`select 1 from person where email like 'paul@%'`)
   assert.equal(paul, undefined)
   assert.deepEqual(mishaps(), [])
 })
@@ -121,7 +114,7 @@ test('a token is shown once, works and is revoked; a changed role is felt', asyn
   await button(page, 'New token').click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name', { exact: true }).fill('deploy')
-  await dialog.getByRole('checkbox', { name: /^keys:read/ }).check()
+  await dialog.getByRole('radio', { name: 'Read: keys', exact: true }).check()
   await dialog.getByRole('button', { name: 'Create token' }).click()
   await page.getByText('It is shown once.').waitFor()
   const token = /tg_acc_[\w-]{43}/.exec((await dialog.textContent()) ?? '')?.[0]
@@ -208,7 +201,7 @@ test('a passkey signs in by itself, is asked for after the password and before a
   await page.getByRole('heading', { name: 'Home' }).waitFor()
 
   // Before a sensitive act, which is then done without being asked for again.
-  await home.gateway.database.query({ text: `update session set proved_at = now() - interval '1 hour'` })
+  await home.sql(`update session set proved_at = now() - interval '1 hour'`)
   await page.goto(`${base}/operator/operators`)
   await button(page, 'Invite an operator').click()
   await page.getByLabel('Email').fill('second@example.com')

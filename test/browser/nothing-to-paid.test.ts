@@ -3,35 +3,30 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { after, before, test } from 'node:test'
-import { type MailServer, startMailServer } from '../mail-server.ts'
+import { before, test } from 'node:test'
+import { sales } from '../../src/extensions/sales/extension.ts'
+import { startMailServer } from '../mail-server.ts'
 import { FULL } from '../runs.ts'
-import { STRIPE_KEY, STRIPE_SECRET, type StripeServer, startStripe } from '../stripe-server.ts'
+import { started } from '../started.ts'
+import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../stripe-server.ts'
 import { until } from '../until.ts'
-import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { PASSWORD, startConsole, type Visitor } from './console.ts'
 
 const WEBHOOK_KEY = Buffer.alloc(32, 7)
 /** Where the other provider's customers pay: answered in the browser. */
 const PAY = 'https://pay.example'
 const ADDRESS = { street: 'Hafenstr. 1', postcode: '20457', city: 'Hamburg', country: 'DE' }
 
-let home: TestConsole
-let post: MailServer
-let stripe: StripeServer
 let operator: Visitor
 let ada: { visitor: Visitor; account: string }
 /** What the operator made, to be redeemed. */
 let code = ''
 
-before(async () => {
-  post = await startMailServer()
-  stripe = await startStripe()
-  home = await startConsole({
-    env: {
-      TOLLGATE_SMTP_URL: post.url,
-      TOLLGATE_MAIL_FROM: 'hello@gateway.example',
-      TOLLGATE_STRIPE_URL: stripe.url,
-    },
+const post = started(startMailServer)
+const stripe = started(startStripe)
+const home = started(() =>
+  startConsole({
+    env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example', TOLLGATE_STRIPE_URL: stripe.url },
     catalog(document) {
       const packs = [{ id: 'starter', name: 'Starter', price: '20.00', credits: '2200' }]
       const plans = [
@@ -40,16 +35,13 @@ before(async () => {
       ]
       document.sales = { currency: 'EUR', pricePerCredit: '0.01', minimum: '5.00', maximum: '1000.00', packs, plans }
     },
-  })
+  }),
+)
+before(async () => {
   stripe.webhook = { url: `${home.url}/webhooks/stripe`, secret: STRIPE_SECRET }
   await set('PUT', '/sign-up', { mode: 'open' })
   const issuer = { name: 'Acme GmbH', ...ADDRESS, vatId: 'DE136695976', taxRate: '19' }
   await set('PATCH', '/invoice-settings', { issuer })
-})
-after(async () => {
-  await home?.close()
-  await stripe?.close()
-  await post?.close()
 })
 
 async function set(method: string, path: string, body: object) {
@@ -145,7 +137,7 @@ test('an operator sees what is missing, sets up payments and makes codes', async
   await dialog.getByLabel('Name').fill('Trade fair')
   await dialog.getByLabel('Credits of each code').fill('50')
   await dialog.getByLabel('Days the credits last').fill('30')
-  await dialog.getByRole('button', { name: 'Make the codes' }).click()
+  await dialog.getByRole('button', { name: 'Create codes' }).click()
   code = (await dialog.getByRole('region', { name: 'Trade fair' }).textContent()) ?? ''
   assert.match(code, /^(?:[A-Z0-9]{4}-){3}[A-Z0-9]{4}$/)
   await dialog.getByRole('button', { name: 'I have stored them' }).click()
@@ -253,10 +245,10 @@ test('a saved card pays for a dearer plan at once, and tops up until the ceiling
   await page.getByRole('button', { name: 'Turn off' }).waitFor()
   // What is charged counts as used before it is granted.
   await until(async () => {
-    await home.gateway.sales.topUps.look()
+    await home.gateway.opened(sales).sales.topUps.look()
     return (await home.balance(account)).posted >= posted + 2_000_000_000n
   })
-  await home.gateway.sales.topUps.look()
+  await home.gateway.opened(sales).sales.topUps.look()
   assert.equal((await home.balance(account)).posted, posted + 2_000_000_000n)
   await visitor.go(`/a/${account}/billing`)
   await page.getByText('20.00 of at most 20.00 EUR this month').waitFor()
@@ -282,7 +274,7 @@ test('whoever may only read is shown what is set, and no button that would be re
     ['/operator/plans', 'Trade fair'],
     ['/operator/payments', 'Pack starter'],
     ['/operator/finance/invoices', 'Issuer'],
-    ['/operator/sign-up', 'Brakes'],
+    ['/operator/sign-up', 'Sign-up rate limits'],
     ['/operator/branding', 'Name and colours'],
     [`/a/${ada.account}/billing`, 'Saved card and automatic top-up'],
     [`/a/${ada.account}/buy`, 'Owners of the account'],

@@ -1,9 +1,10 @@
 // Every page as somebody sees it who needs contrast, a keyboard or a small screen; and how much the first one weighs.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { type Permission, RIGHTS, roleMay } from '../../src/identity/roles.ts'
 import { FULL, runs } from '../runs.ts'
-import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { started } from '../started.ts'
+import { PASSWORD, startConsole, type Visitor } from './console.ts'
 import { DOORS, pagesOf, setTheme, settled } from './pages.ts'
 import { askInBatch } from './seed.ts'
 
@@ -12,12 +13,11 @@ const FIRST_SCRIPTS_BYTES_MAX = 250 * 1024
 
 const isRight = (name: string): name is Permission => RIGHTS.some(({ permission }) => permission === name)
 
-let home: TestConsole
 let visitor: Visitor
 let account = ''
 
+const home = started(startConsole)
 before(async () => {
-  home = await startConsole()
   const made = await home.account()
   account = made.id
   for (const model of ['alpha-5.4', 'beta-opus-5', 'no-such-model'])
@@ -25,8 +25,6 @@ before(async () => {
   await askInBatch(home, made.key)
   visitor = await home.visitor()
 })
-
-after(() => home?.close())
 
 test('the first page needs little JavaScript, compressed', async (t) => {
   const { page } = visitor

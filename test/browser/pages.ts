@@ -358,9 +358,9 @@ export function pagesOf(account: string): readonly PageToSee[] {
       path: '/operator/products/new',
       async act(page) {
         await page.getByLabel('OpenAPI document', { exact: true }).last().fill(SMALL_OPENAPI)
-        await press(page, 'Read the document')
+        await press(page, 'Import')
         await page.getByRole('row', { name: /upload/ }).waitFor()
-        await page.getByLabel('Credits a call, for each').fill('0.5')
+        await page.getByLabel('Price per call (credits)').fill('0.5')
       },
     },
     {
@@ -415,11 +415,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     { name: 'operator-invoices', path: '/operator/finance/invoices' },
     { name: 'operator-statements', path: `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}` },
     { name: 'operator-catalogue', path: '/operator/catalogue' },
-    {
-      name: 'operator-price',
-      path: '/operator/catalogue',
-      act: (page) => press(page, 'Price'),
-    },
+    { name: 'operator-price', path: '/operator/catalogue', act: (page) => press(page, 'Price') },
     {
       name: 'operator-diff',
       path: '/operator/catalogue/document',
@@ -467,11 +463,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'operator-live', path: '/operator/live' },
     { name: 'operator-alerts', path: '/operator/alerts' },
-    {
-      name: 'operator-deliveries',
-      path: '/operator/deliveries',
-      act: (page) => page.getByLabel('Kind').waitFor(),
-    },
+    { name: 'operator-deliveries', path: '/operator/deliveries', act: (page) => page.getByLabel('Kind').waitFor() },
     {
       name: 'operator-ledger',
       path: '/operator/ledger',

@@ -1,18 +1,20 @@
 // Who sees what: members and other accounts, sessions that ended, and text that would like to be a script.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { before, test } from 'node:test'
+import { startNameServer } from '../name-server.ts'
+import { started } from '../started.ts'
+import { PASSWORD, startConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 const XSS = `<img src=x onerror=alert(1)>"'><script>alert(2)</script>{{7*7}}`
 
-let home: TestConsole
 let operator: Visitor
 let own = ''
 let other = ''
 
+const names = started(startNameServer)
+const home = started(() => startConsole({ env: { TOLLGATE_DNS_SERVERS: names.address } }))
 before(async () => {
-  home = await startConsole()
   const { accounts, keys } = home.gateway
   own = await accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   other = await accounts.create({ name: 'Quarry Secrets Ltd', credits: 100_000_000n }, BY)
@@ -20,8 +22,6 @@ before(async () => {
   operator = await home.visitor()
   await home.setUp(operator, 'op@example.com')
 })
-
-after(() => home?.close())
 
 /** A request that the page itself makes, with its cookie. */
 async function fetchIn(
@@ -43,7 +43,7 @@ test('a member invited by link sees the account, and no other by any address', a
   await operator.go(`/a/${own}/members`)
   await page.getByRole('button', { name: 'Invite', exact: true }).click()
   await page.getByLabel('Email').fill('mara@example.com')
-  await page.getByRole('button', { name: 'Create link' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Invite', exact: true }).click()
   await page.getByText('Pass this link on').waitFor()
   const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
   assert.ok(link.startsWith(`${home.url}/console/invite#token=`), `the link is ${link}`)
@@ -115,7 +115,7 @@ test('a customer comes from an invitation to a first call in five clicks', async
   await operator.go(`/a/${own}/members`)
   await page.getByRole('button', { name: 'Invite', exact: true }).click()
   await page.getByLabel('Email').fill('nils@example.com')
-  await page.getByRole('button', { name: 'Create link' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Invite', exact: true }).click()
   await page.getByText('Pass this link on').waitFor()
   const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
 
@@ -288,7 +288,7 @@ test('credits whose answer was lost are given once when the form is sent again',
     return route.fulfill({ status: 408, body: '' })
   })
   await operator.go(`/operator/accounts/${account}`)
-  await page.getByRole('button', { name: 'Credits', exact: true }).click()
+  await page.getByRole('button', { name: 'Add credits', exact: true }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Amount').fill('25')
   await dialog.getByLabel('Note').fill('Invoice 7')
@@ -301,4 +301,21 @@ test('credits whose answer was lost are given once when the form is sent again',
 
 test('no policy was breached, no dialog opened and no other host was asked', () => {
   assert.deepEqual(home.mishaps, [])
+})
+
+test('an owner proves a mail domain: the page shows the record to set, finds it, lists the domain and removes it', async () => {
+  const { page } = operator
+  await operator.go(`/a/${own}/members`)
+  await page.getByText('No proved domains.').waitFor()
+  await page.getByRole('textbox', { name: 'Domain' }).fill('Corp.example')
+  await page.getByRole('button', { name: 'Check' }).click()
+  await page.getByText('The record is not there yet.').waitFor()
+  const [name = '', value = ''] = await page.locator('.card pre').allTextContents()
+  assert.equal(name, '_tollgate.corp.example')
+  names.records.set(name, value)
+  await page.getByRole('button', { name: 'Check' }).click()
+  await page.getByText('corp.example is proved.').waitFor()
+  await page.getByRole('button', { name: 'Remove corp.example' }).click()
+  await page.getByText('No proved domains.').waitFor()
+  assert.deepEqual((await home.operator<{ items: object[] }>('GET', `/accounts/${own}/domains`)).data.items, [])
 })

@@ -1,5 +1,6 @@
 // Accounts, keys and calls such as a small company makes, so that pictures of the console show something.
 import OpenAI, { toFile } from 'openai'
+import { until } from '../until.ts'
 import type { TestConsole } from './console.ts'
 
 const BY = { actor: 'op@example.com', ip: '127.0.0.1', requestId: null }
@@ -107,6 +108,5 @@ export async function askInBatch(home: Pick<TestConsole, 'url'>, key: string): P
   const file = await client.files.create({ file: await toFile(content, 'questions.jsonl'), purpose: 'batch' })
   const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
   const { id } = await client.batches.create(order)
-  while ((await client.batches.retrieve(id)).status !== 'completed')
-    await new Promise((resolve) => setTimeout(resolve, 50))
+  await until(async () => (await client.batches.retrieve(id)).status, 'completed')
 }

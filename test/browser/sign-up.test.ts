@@ -1,26 +1,23 @@
 // A reseller's gateway from the console: branding, sign-up, the mail that arrives, one's own account, and leaving.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type MailServer, startMailServer } from '../mail-server.ts'
+import { before, test } from 'node:test'
+import { startMailServer } from '../mail-server.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { PASSWORD, startConsole, type Visitor } from './console.ts'
 import { setTheme } from './pages.ts'
 
 const NAME = `Acme <img src=x onerror=alert(1)>`
 
-let home: TestConsole
-let post: MailServer
 let operator: Visitor
 
+const post = started(startMailServer)
+const home = started(() =>
+  startConsole({ env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' } }),
+)
 before(async () => {
-  post = await startMailServer()
-  home = await startConsole({ env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' } })
   operator = await home.visitor()
   await home.setUp(operator, 'op@example.com')
-})
-after(async () => {
-  await home?.close()
-  await post?.close()
 })
 
 test('an operator names the gateway, colours it, looks at its mails and opens sign-up', async () => {
@@ -41,8 +38,8 @@ test('an operator names the gateway, colours it, looks at its mails and opens si
   await operator.go('/operator/sign-up')
   await page.getByRole('radio', { name: 'Open Anyone' }).check()
   await page.getByLabel('Starting credits').fill('12.5')
-  await page.getByLabel('Version of the terms').fill('2026-11')
-  await page.getByLabel('Address of the terms').fill('https://acme.example/terms')
+  await page.getByLabel('Terms version').fill('2026-11')
+  await page.getByLabel('Terms URL').fill('https://acme.example/terms')
   await page.getByLabel('Requests per minute').fill('50')
   await save.click()
   await page.getByText('Saved.').first().waitFor()
@@ -92,6 +89,15 @@ test('somebody signs up, confirms by the mail that arrived, and has an account w
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
   await page.goto(`${home.url}/console/`)
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+})
+
+test('a receiver of alerts who has not confirmed yet is shown as waiting', async () => {
+  const { page } = operator
+  await operator.go('/operator/alerts/rules')
+  await page.getByLabel('Kind').selectOption('email')
+  await page.getByLabel('Address').fill('stranger@elsewhere.example')
+  await page.getByRole('button', { name: 'Add' }).click()
+  await page.getByRole('listitem').filter({ hasText: 'stranger@' }).getByText('Waiting for confirmation').waitFor()
 })
 
 test('nothing broke the content policy, raised an error or asked another host', () => {

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { started } from '../started.ts'
+import { startConsole, type Visitor } from './console.ts'
 
-let home: TestConsole
 let operator: Visitor
 let page: Page
 let account = ''
 let key = ''
 
+const home = started(startConsole)
 before(async () => {
-  home = await startConsole()
   ;({ id: account, key } = await home.account())
   operator = await home.visitor()
   page = operator.page
@@ -19,7 +19,6 @@ before(async () => {
 })
 after(async () => {
   const { mishaps } = home
-  await home.close()
   assert.deepEqual(mishaps, [])
 })
 
@@ -72,7 +71,7 @@ test('a default for end users that is made by form rejects the call beyond it by
   assert.deepEqual([(await ask('alice')).status, (await ask('bob')).status], [200, 429])
 
   await choose('Change', 'Trial users')
-  await page.getByRole('combobox', { name: 'Beyond it' }).selectOption('soft')
+  await page.getByRole('combobox', { name: 'When exceeded' }).selectOption('soft')
   await page.getByRole('button', { name: 'Save' }).click()
   await row('Budgets', /Trial users\s*soft/).waitFor()
   assert.equal((await ask('bob')).status, 200)
@@ -102,7 +101,7 @@ test('a team gets a project, a key and a budget that is chosen by its name, and 
   await operator.go(`/a/${account}/budgets`)
   await begin('The search team', '1')
   await page.getByRole('combobox', { name: 'For', exact: true }).selectOption('team')
-  await page.getByRole('combobox', { name: 'Only this value' }).selectOption({ label: 'Search' })
+  await page.getByRole('combobox', { name: 'Only for' }).selectOption({ label: 'Search' })
   await page.getByRole('button', { name: 'Create budget' }).click()
   await row('Budgets', /The search team.*team Search.*1 call a month/).waitFor()
   assert.equal((await ask('carol')).status, 200)

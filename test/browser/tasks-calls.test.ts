@@ -1,11 +1,12 @@
-// What people ask of calls: which were slow, why one failed, what is behind a figure; and that lists, totals, charts and files say the same.
+// What people ask of calls: which were slow, what is behind a figure; and that lists, totals, charts and files say the same.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { startConsole, type Visitor } from './console.ts'
 import { settled } from './pages.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -13,21 +14,13 @@ const ZONE = 'America/New_York'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-let home: TestConsole
 let operator: Visitor
 
+const home = started(startConsole)
 before(async () => {
-  home = await startConsole({
-    catalog: (document) => {
-      document.vendors.delta.timeouts = { firstByteMs: 300 }
-      document.guardrails = { nice: { models: ['beta-haiku-4-5'], moderate: { model: 'alpha-moderation-1' } } }
-    },
-  })
   operator = await home.visitor({ timezoneId: ZONE, locale: 'en-GB' })
   await home.setUp(operator, 'op@example.com')
 })
-
-after(() => home?.close())
 
 interface Past {
   readonly atMs: number
@@ -159,98 +152,6 @@ const chat = (model: string, content = 'Hello') => ({
   max_completion_tokens: 20,
 })
 
-/** What was asked, and what the page of the call says: the reason, who caused it and what to do. */
-const FAILURES: readonly {
-  readonly name: string
-  readonly body: unknown
-  readonly path?: string
-  readonly status: number
-  readonly badge: RegExp
-  readonly said: readonly (string | RegExp)[]
-}[] = [
-  {
-    name: 'an unknown model',
-    body: chat('alpha-54'),
-    status: 404,
-    badge: /Rejected · Unknown model/,
-    said: [/Did you mean "alpha-5\.4"\?/, /Cause: your request/, /What to do: Take the id from/],
-  },
-  {
-    name: 'too few credits',
-    body: { ...chat('alpha-5.4'), max_completion_tokens: 100_000 },
-    status: 402,
-    badge: /Rejected · Not enough credits/,
-    said: [/this call needs \S+ credits, \S+ are available/, /What to do: .*Add credits/],
-  },
-  {
-    name: 'the rate limit of the key',
-    body: chat('beta-opus-5'),
-    status: 429,
-    badge: /Rejected · Rate limit/,
-    said: [/requests per minute/, /Cause: your request/, /What to do: /],
-  },
-  {
-    name: 'a request that a guardrail blocks',
-    body: chat('beta-haiku-4-5', 'Some violence.'),
-    status: 400,
-    badge: /^(?!.*Failed).*Blocked by a guardrail/,
-    said: [/The guardrail "nice" blocked this request/, /Cause: your request/, /What to do: .*Change the texts/],
-  },
-  {
-    name: 'a vendor that answers 500',
-    body: chat('gamma-v4-pro', '[[500]]'),
-    status: 502,
-    badge: /Failed · Vendor error/,
-    said: [/The vendor failed/, /gamma answered HTTP 500/, /Cause: the vendor/, /What to do: Try again/],
-  },
-  {
-    name: 'a vendor that answers 504',
-    body: chat('gamma-v4-pro', '[[504]]'),
-    status: 504,
-    badge: /Failed · Vendor timeout/,
-    said: [/The vendor was too slow/, /gamma answered HTTP 504/, /What to do: .*stream: true/],
-  },
-  {
-    name: 'a vendor that never answers',
-    body: chat('delta-3.8-flash', '[[stall]]'),
-    status: 504,
-    badge: /Failed · Vendor timeout/,
-    said: [/delta had not answered after 300 ms \(waiting for the first byte\)/, /Cause: the vendor/],
-  },
-  {
-    name: 'content that the vendor rejects',
-    path: '/alpha/v1/images/generations',
-    body: { model: 'alpha-image-2', prompt: '[[reject]]' },
-    status: 400,
-    badge: /Failed · Rejected by the vendor/,
-    said: [/rejected by the safety system/, /Cause: your request/, /Another vendor would reject the same request/],
-  },
-]
-
-test('why a call failed: two clicks from its account, whatever the reason', async () => {
-  const { page } = operator
-  const limited = { requestsPerMinute: 1 }
-  for (const { name, body, path = '/v1/chat/completions', status, badge, said } of FAILURES) {
-    const account = await home.gateway.accounts.create({ name, credits: status === 402 ? 1_000n : 100_000_000n }, BY)
-    const limits = status === 429 ? { limits: limited } : {}
-    const { key } = await home.gateway.keys.create(account, { name: 'website', ...limits }, BY)
-    let answer = await home.call(path, key, body)
-    if (status === 429) answer = await home.call(path, key, body)
-    await answer.text()
-    assert.equal(answer.status, status, name)
-    await home.settled()
-    await home.gateway.refusals.flush()
-    await operator.go(`/a/${account}`)
-    await page.getByRole('link', { name: 'Usage', exact: true }).locator('visible=true').first().click()
-    const row = rowsOf(page).filter({ hasText: badge })
-    await row.first().getByRole('link').first().click()
-    const reason = page.getByRole('region', { name: 'What went wrong' })
-    for (const words of said) await reason.getByText(words).first().waitFor()
-    await page.getByRole('region', { name: 'Request', exact: true }).getByText('website').waitFor()
-  }
-  assert.deepEqual(await home.violations(page), [])
-})
-
 /** Two accounts with two weeks of calls, of which some failed. */
 async function twoAccounts() {
   const rows = (key: string) =>
@@ -333,6 +234,13 @@ test('operators search the calls of all accounts: by request id, message, custom
   await stat(page, 'Calls').getByText('1', { exact: true }).waitFor()
   await rowsOf(page).filter({ hasText: 'Juniper Clinic' }).waitFor()
   assert.equal(await rowsOf(page).count(), 1)
+  // Its page is an operator's, and leads back to the same search.
+  await rowsOf(page).getByRole('link').first().click()
+  await page.waitForURL(/operator\/calls\/req_/)
+  await page.getByRole('navigation', { name: 'Place' }).getByText('Operator').waitFor()
+  await page.locator('.back', { hasText: 'Calls' }).click()
+  await page.waitForURL(/operator\/calls\?.*q=req_/)
+  await stat(page, 'Calls').getByText('1', { exact: true }).waitFor()
 
   await bar(page).getByLabel('Search').fill('engine is on FIRE')
   await bar(page)

@@ -1,20 +1,19 @@
 // What people come to the documentation for: from its first page to code that runs, and a call from the page itself.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { runProgram } from '../sdk/cache.ts'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { started } from '../started.ts'
+import { startConsole, type Visitor } from './console.ts'
 import { DOCS_PAGES, setTheme } from './pages.ts'
 
-let home: TestConsole
 let reader: Visitor
 let key = ''
 
+const home = started(startConsole)
 before(async () => {
-  home = await startConsole()
   key = (await home.account()).key
   reader = await home.visitor()
 })
-after(() => home?.close())
 
 test('docs to a call in Python takes three clicks, with this gateway’s own address in it', async () => {
   const { page } = reader
@@ -88,8 +87,8 @@ test('the documentation passes the accessibility check in light and dark, and fi
   await page.setViewportSize({ width: 390, height: 844 })
   await page.goto(`${home.url}/docs`)
   await page.getByText('Menu', { exact: true }).click()
-  await page.getByRole('navigation').getByRole('link', { name: 'Streaming' }).click()
-  await page.getByRole('heading', { name: 'Streaming' }).waitFor()
+  await page.getByRole('navigation').getByRole('link', { name: 'Text', exact: true }).click()
+  await page.getByRole('heading', { name: 'Streaming', exact: true }).waitFor()
 })
 
 test('no page broke the content policy, raised an error or asked another host', () => {

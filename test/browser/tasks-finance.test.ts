@@ -1,19 +1,17 @@
 // What finance and account managers come for: statements of a month, margins, what a credit is worth; and to suspend and close an account.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { monthName } from '../../src/reports/statement-lines.ts'
 import { past } from '../past.ts'
+import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
-import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { PASSWORD, startConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 const ONE = 1_000_000n
 
-let home: TestConsole
 let operator: Visitor
 let page: Page
 let acme = ''
@@ -24,17 +22,18 @@ const day = (number: number) => `${LAST}-${String(number).padStart(2, '0')}T10:0
 
 /** A receiver of usage, which the gateway is told of: it is not public. */
 const books = { status: 422, got: [] as { id: string; type: string }[] }
-const receiver = createServer(async (request, response) => {
-  const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece)
-  if (books.status === 200) books.got.push(...(JSON.parse(Buffer.concat(pieces).toString()) as typeof books.got))
-  response.writeHead(books.status).end('the books are closed')
-})
-const host = () => `127.0.0.1:${(receiver.address() as AddressInfo).port}`
+const receiver = started(() =>
+  listen(async (request, response) => {
+    const pieces: Buffer[] = []
+    for await (const piece of request) pieces.push(piece)
+    if (books.status === 200) books.got.push(...(JSON.parse(Buffer.concat(pieces).toString()) as typeof books.got))
+    response.writeHead(books.status).end('the books are closed')
+  }),
+)
+const host = () => receiver.host
 
+const home = started(() => startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: host() } }))
 before(async () => {
-  await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve))
-  home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: host() } })
   const { accounts, keys, database, ledger } = home.gateway
   acme = await accounts.create({ name: 'Acme GmbH' }, BY)
   const key = await keys.create(acme, { name: 'website' }, BY)
@@ -55,9 +54,6 @@ before(async () => {
 })
 after(async () => {
   const { mishaps } = home
-  await home.close()
-  receiver.closeAllConnections()
-  receiver.close()
   assert.deepEqual(mishaps, [])
 })
 
@@ -100,7 +96,7 @@ test('last month’s margin by model is two clicks from anywhere; by customer, v
     '1.8457',
     '13.8 %',
   ])
-  await page.getByText('18.1 % of what was charged for them').waitFor()
+  await page.getByText('18.1 % of what was charged').waitFor()
   for (const [by, row, charged] of [
     ['Customer', /Acme GmbH/, '42.3457'],
     ['Vendor', /alpha/, '13.3457'],
@@ -115,12 +111,48 @@ test('last month’s margin by model is two clicks from anywhere; by customer, v
   assert.match(bytes.toString(), new RegExp(`\\r\\n${LAST},,3,43\\.345678,43\\.345678,35\\.5,7\\.845678,18`))
 })
 
+test('packs, plans and the price of a credit are made by forms, reviewed, listed, and undone', async () => {
+  const { page } = operator
+  const dialog = page.getByRole('dialog')
+  const fill = async (texts: Readonly<Record<string, string>>) => {
+    for (const [label, text] of Object.entries(texts)) await dialog.getByLabel(label, { exact: true }).fill(text)
+    await dialog.getByRole('button', { name: 'Preview the change' }).click()
+  }
+  const apply = () =>
+    page.getByRole('dialog', { name: 'What will change' }).getByRole('button', { name: 'Apply' }).click()
+  await operator.go('/operator/plans')
+  await page.getByRole('button', { name: 'New pack' }).click()
+  // What is wrong is said at its field.
+  await fill({ Name: 'Starter 2026', Price: '20.001', Credits: '2200', Currency: 'eur' })
+  await dialog.getByText('must be an amount of EUR with at most 2 decimals').waitFor()
+  assert.equal(await dialog.getByLabel('Price').getAttribute('aria-invalid'), 'true')
+  assert.deepEqual(await home.violations(page), [])
+  await fill({ Price: '20.00' })
+  await dialog.getByText('Pack starter-2026 is sold: 2200 credits for 20.00 EUR.').waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  await apply()
+  await page.getByRole('row', { name: 'Starter 2026 starter-2026 20.00 EUR 2,200 never' }).waitFor()
+
+  await page.getByRole('button', { name: 'New plan' }).click()
+  await fill({ Name: 'Pro', 'Price a month': '9.00', 'Credits a month': '1000' })
+  await apply()
+  await page.getByRole('row', { name: /^Pro pro 9.00 EUR a month 1,000/ }).waitFor()
+  await page.getByRole('button', { name: 'Edit Pro' }).click()
+  await fill({ 'Price a month': '12.00' })
+  await dialog.getByText('Plan pro: price changes from "9.00" to "12.00".').waitFor()
+  await apply()
+  await page.getByRole('row', { name: /^Pro pro 12.00 EUR/ }).waitFor()
+  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await page.getByRole('row', { name: /^Pro pro 9.00 EUR/ }).waitFor()
+  assert.deepEqual(await home.violations(page), [])
+})
+
 test('what a credit is worth is set in System, and from then on stands beside credits', async () => {
   await operator.go('/operator/system')
   await page.getByLabel('Currency').fill('eur')
   await page.getByLabel('One credit is worth').fill('0.01')
   await page.getByLabel('Contact for customers').fill('billing@gate.example')
-  const card = page.getByRole('region', { name: 'Worth of a credit' })
+  const card = page.getByRole('region', { name: 'Credit value' })
   await card.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.').waitFor()
   await operator.go('/operator/accounts')
@@ -175,6 +207,7 @@ test('an account is suspended with a reason that its callers read, reopened, and
   await dialog.getByLabel('Reason').fill('Invoice 18 is overdue')
   await dialog.getByRole('button', { name: 'Suspend', exact: true }).click()
   await page.getByText('“Juniper Clinic” is suspended.').waitFor()
+  await page.locator('.page-lead, header').getByText('Suspended', { exact: true }).first().waitFor()
   const refused = await home.call('/v1/chat/completions', key, chat)
   assert.equal(refused.status, 403)
   assert.match(await refused.text(), /suspended: Invoice 18 is overdue\. .* Ask billing@gate\.example\./)
@@ -185,8 +218,8 @@ test('an account is suspended with a reason that its callers read, reopened, and
   await page.getByRole('link', { name: 'Account', exact: true }).first().click()
   await page.waitForURL((url) => url.pathname.includes(acme))
   await operator.go(`/operator/accounts/${id}`)
-  await page.getByRole('button', { name: 'Reopen', exact: true }).click()
-  await dialog.getByRole('button', { name: 'Reopen', exact: true }).click()
+  await page.getByRole('button', { name: 'Resume', exact: true }).click()
+  await dialog.getByRole('button', { name: 'Resume', exact: true }).click()
   await page.getByText('Calls are served.').waitFor()
   assert.equal((await home.call('/v1/chat/completions', key, chat)).status, 200)
   await home.settled()
@@ -242,7 +275,7 @@ test('usage is sent to a destination that is added by form: its rejection is rea
   books.status = 200
   await page.getByRole('button', { name: 'Resume' }).click()
   await page.getByText('Running').waitFor()
-  await until(() => books.got.filter(({ type }) => type === 'tollgate.usage').length === 3)
+  await until(() => books.got.filter(({ type }) => type === 'tollgate.usage').length, 3)
   assert.deepEqual(await home.violations(page), [])
   await page.getByRole('button', { name: 'Remove' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()

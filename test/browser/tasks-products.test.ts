@@ -1,21 +1,22 @@
 // What an operator does to sell an API: a pasted document becomes an endpoint that is paid for, documented and a tool.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { connect } from '../mcp/client.ts'
 import { startForeignServer, text } from '../mcp/foreign-server.ts'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { listen, started } from '../started.ts'
+import { startConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 
 /** The API that is sold; it says by which key it was asked. */
 const heard: string[] = []
-const vendor = createServer((request, response) => {
-  heard.push(`${request.url} ${request.headers['x-maps-key']}`)
-  const results = [{ name: 'Harbor' }, { name: 'Dock' }, { name: 'Pier' }]
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ results }))
-})
+const vendor = started(() =>
+  listen((request, response) => {
+    heard.push(`${request.url} ${request.headers['x-maps-key']}`)
+    const results = [{ name: 'Harbor' }, { name: 'Dock' }, { name: 'Pier' }]
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ results }))
+  }),
+)
 
 const DOCUMENT = `openapi: 3.1.0
 info: { title: Maps, description: Places of the world. }
@@ -37,21 +38,14 @@ paths:
       responses: { "200": { description: Ok } }
 `
 
-let home: TestConsole
 let operator: Visitor
 let account = ''
 
+const home = started(startConsole)
 before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  home = await startConsole()
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   operator = await home.visitor()
   await home.setUp(operator, 'op@example.com')
-})
-
-after(async () => {
-  vendor.close()
-  await home?.close()
 })
 
 const selected = `(() => { const area = document.querySelector('textarea[aria-label="OpenAPI document"]')
@@ -66,13 +60,13 @@ test('a document that cannot be read is shown at its line, and what cannot be so
     .getByLabel('OpenAPI document', { exact: true })
     .last()
     .fill('{\n "openapi": "3.1.0",\n "info": { "title" "Maps" }\n}')
-  await page.getByRole('button', { name: 'Read the document' }).click()
+  await page.getByRole('button', { name: 'Import' }).click()
   await page.getByText(/The document cannot be read: .* at line 3, column \d+/).waitFor()
   assert.equal(await page.evaluate(selected), ' "info": { "title" "Maps" }')
   await page
     .locator('input[type=file]')
     .setInputFiles({ name: 'maps.yaml', mimeType: 'application/yaml', buffer: Buffer.from(DOCUMENT) })
-  await page.getByRole('button', { name: 'Read the document' }).click()
+  await page.getByRole('button', { name: 'Import' }).click()
   const row = page.getByRole('row', { name: /upload/ })
   await row.getByText(/takes a body of multipart\/form-data, which is not offered \(line 15\)/).waitFor()
   await row.getByRole('button', { name: 'Show the line' }).click()
@@ -84,12 +78,12 @@ test('a pasted document becomes a product: called with a key it answers and is c
   const dialog = page.getByRole('dialog')
   await operator.go('/operator/products/new')
   await page.getByLabel('OpenAPI document', { exact: true }).last().fill(DOCUMENT)
-  await page.getByRole('button', { name: 'Read the document' }).click()
+  await page.getByRole('button', { name: 'Import' }).click()
   await page.getByRole('checkbox', { name: 'search-places' }).waitFor()
-  await page.getByLabel('Credits a call, for each').fill('0.5')
+  await page.getByLabel('Price per call (credits)').fill('0.5')
   await page.getByRole('button', { name: 'Take 1 operation' }).click()
   await page.getByLabel('Id', { exact: true }).fill('maps')
-  await page.getByLabel('Address of the API').fill(`http://127.0.0.1:${(vendor.address() as AddressInfo).port}`)
+  await page.getByLabel('Address of the API').fill(vendor.url)
   assert.equal(await page.getByLabel('Where the credential goes').inputValue(), 'header', 'as the document says')
   await page.getByLabel('Credential', { exact: true }).fill('maps-secret-1')
 

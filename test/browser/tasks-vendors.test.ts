@@ -1,42 +1,34 @@
 // What an operator does with vendors, and an owner with keys: each task by its clicks.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
+import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { startConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 
-let home: TestConsole
 let operator: Visitor
 let account = ''
 
 /** A receiver of webhooks. */
 const told: string[] = []
 let hookUrl = ''
-const hooks = createServer(async (request, response) => {
-  let body = ''
-  for await (const piece of request) body += piece
-  told.push(body)
-  response.end('ok')
-})
+const hooks = started(() =>
+  listen(async (request, response) => {
+    let body = ''
+    for await (const piece of request) body += piece
+    told.push(body)
+    response.end('ok')
+  }),
+)
 
+const home = started(() => startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: hooks.host } }))
 before(async () => {
-  await new Promise<void>((resolve) => hooks.listen(0, '127.0.0.1', resolve))
-  const host = `127.0.0.1:${(hooks.address() as AddressInfo).port}`
-  hookUrl = `http://${host}/alerts`
-  home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: host } })
+  hookUrl = `${hooks.url}/alerts`
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   operator = await home.visitor()
   await home.setUp(operator, 'op@example.com')
-})
-
-after(async () => {
-  hooks.close()
-  stranger.close()
-  await home?.close()
 })
 
 const chat = (model: string) => ({ model, messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 })
@@ -90,28 +82,29 @@ test('a key for two models and one endpoint is made in one form, and rotated wit
 
 // A vendor of our own, which says by which key it was asked.
 const heard: string[] = []
-const stranger = createServer((request, response) => {
-  heard.push(String(request.headers.authorization))
-  const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 }
-  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }]
-  const answer = {
-    id: 'c',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    data: [{ id: 'acme-large' }],
-    choices,
-    usage,
-  }
-  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
-})
+const stranger = started(() =>
+  listen((request, response) => {
+    heard.push(String(request.headers.authorization))
+    const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 }
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }]
+    const answer = {
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      data: [{ id: 'acme-large' }],
+      choices,
+      usage,
+    }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+  }),
+)
 
 const wait = { timeout: 30_000 }
 
 test('a vendor is added with the price that a markup makes, edited, given a second credential, and removed with what only it serves', async () => {
   const { page } = operator
-  await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve))
-  const base = `http://127.0.0.1:${(stranger.address() as AddressInfo).port}/v1`
+  const base = `${stranger.url}/v1`
   await operator.go('/operator/vendors')
   await page.getByRole('link', { name: 'Add vendor' }).click()
   await page.getByLabel('Name in the catalog').fill('acme')
@@ -124,10 +117,13 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
   await page.getByLabel('Markup').fill('1.25')
   // While it is typed, and before anything is previewed.
   const price = page.getByTestId('price-acme-large')
-  await price.getByText('75 credits per million input tokens, cost 60, margin 20 %').waitFor()
+  await price.getByText('75 in · 300 out').waitFor()
+  await price.getByText('margin 20 %').waitFor()
   await page.getByRole('button', { name: 'Preview the change' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByText('acme-large: 75 credits per million input tokens, cost 60, margin 20 %').waitFor()
+  const rates = dialog.getByRole('table', { name: 'Prices of acme-large' })
+  await rates.getByRole('row', { name: 'Input, per million tokens – 75 60 20.0 %' }).waitFor()
+  await dialog.getByText('acme-large: It is new, served by acme.').waitFor()
   assert.equal(await dialog.getByRole('region', { name: 'Changed lines' }).count(), 0, 'JSON is one click further')
   await dialog.getByText('Show the JSON').click()
   await dialog.getByRole('region', { name: 'Changed lines' }).waitFor()
@@ -143,7 +139,7 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
   await dialog.getByText('Vendor acme: connect timeout (ms) becomes 1500.').waitFor()
   await dialog.getByRole('button', { name: 'Apply' }).click()
   await page
-    .getByText(/Version \d+ is current now/)
+    .getByText(/Saved as version \d+/)
     .first()
     .waitFor()
   assert.equal(home.gateway.catalog.current.document.vendors.acme?.timeouts.connectMs, 1500)
@@ -180,21 +176,23 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
   await page.waitForURL((url) => url.pathname.endsWith('/operator/vendors'))
   assert.equal(home.gateway.catalog.current.document.models['acme-large'], undefined)
 
-  // Rolled back: the same sentences, before and in the audit.
+  // Rolled back: the same table before, and sentences in the audit.
   await operator.go('/operator/catalogue/versions')
   await page.getByRole('button', { name: 'Roll back' }).first().click()
-  const sentence = 'acme-large: 75 credits per million input tokens, cost 60, margin 20 %'
-  await dialog.getByText(sentence).waitFor()
+  await rates.getByRole('row', { name: 'Input, per million tokens – 75 60 20.0 %' }).waitFor()
   assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Roll back' }).click()
   await page
-    .getByText(/is current now, with the content of version/)
+    .getByText(/Saved as version \d+, with the content of version/)
     .first()
     .waitFor()
   assert.ok(home.gateway.catalog.current.document.models['acme-large'])
   await operator.go('/operator/audit?action=catalog.rollback')
   await page.getByRole('button', { name: /rolled the catalog back/ }).click()
-  await dialog.getByRole('listitem').filter({ hasText: sentence }).waitFor()
+  await dialog
+    .getByRole('listitem')
+    .filter({ hasText: 'acme-large: 75 credits per million input tokens, cost 60, margin 20 %' })
+    .waitFor()
   assert.deepEqual(await home.violations(page), [])
 })
 

@@ -1,12 +1,13 @@
 // What people come to the console for, and what it must not get wrong on the way: each answer within three clicks, and
 // sentences that somebody acts on say what is.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
 import { OPERATOR_TOKEN } from '../gateway.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { startConsole, type Visitor } from './console.ts'
 
 interface Ordered {
   data: { jobId: string }
@@ -14,18 +15,15 @@ interface Ordered {
 
 const BY = { actor: 'test', ip: null, requestId: null }
 
-let home: TestConsole
 let operator: Visitor
 let account = ''
 
+const home = started(startConsole)
 before(async () => {
-  home = await startConsole()
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   operator = await home.visitor({ timezoneId: 'America/New_York', locale: 'en-GB' })
   await home.setUp(operator, 'op@example.com')
 })
-
-after(() => home?.close())
 
 const chat = (model: string) => ({ model, messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 20 })
 
@@ -33,7 +31,7 @@ test('more credits than are available are not taken back: the dialog says how ma
   const { page } = operator
   const id = await home.gateway.accounts.create({ name: 'Juniper Clinic', credits: 380_000_000n }, BY)
   await operator.go(`/operator/accounts/${id}`)
-  await page.getByRole('button', { name: 'Credits', exact: true }).click()
+  await page.getByRole('button', { name: 'Add credits', exact: true }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Amount').fill('-100000')
   await dialog.getByLabel('Note').fill('closing')
@@ -88,13 +86,11 @@ test('an operator’s bell shows the unread alert of the account on screen, and 
 
 /** Calls of every second before now, the slowest and dearest among the oldest; the last 10 of them failed. */
 async function pastCalls(account: string, count: number): Promise<void> {
-  await home.gateway.database.query(
-    {
-      text: `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, duration_ms)
+  await home.sql(
+    `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, duration_ms)
        select $1, x.id, 'console', 'alpha-5.4', 'chat', case when n <= 10 then 'released' else 'settled' end, case when n <= 10 then 502 else 200 end,
          case when n <= 10 then 0 else n * 1000 end, 0, 1, '[]', 100 + n / 2
        from unnest($2::text[]) with ordinality as x(id, n)`,
-    },
     [
       account,
       `{${Array.from({ length: count }, (_, n) => `${idAtTime(Date.now() - (n + 1) * 1000)}${String(n).padStart(16, '0')}`).join()}}`,
@@ -304,7 +300,7 @@ test('audit rows open, and are found by what was done, by whom and to what', asy
   await page.getByLabel('Object').waitFor()
   assert.equal(await page.getByLabel('Object').inputValue(), id)
   // The rows of the question before stay until the answer is there.
-  await until(async () => (await page.locator('tbody tr').count()) === 1)
+  await until(() => page.locator('tbody tr').count(), 1)
   await operator.go('/operator/audit?action=key.revoke&actor=mara%40example.com')
   await page.getByText('No rows match').waitFor()
 })

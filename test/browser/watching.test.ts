@@ -1,40 +1,32 @@
 // What people are told without asking, and what they watch: alerts, live calls, vendors, the operator's home.
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
+import { listen, started } from '../started.ts'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { setTheme } from './pages.ts'
 
-let home: TestConsole
 let operator: Visitor
-let hooks: Server
 let hookUrl = ''
 let account: Awaited<ReturnType<TestConsole['account']>>
 const told: string[] = []
 /** Whether the receiver refuses what it is told. */
 let broken = false
 
-before(async () => {
-  hooks = createServer(async (request, response) => {
+const hooks = started(() =>
+  listen(async (request, response) => {
     let body = ''
     for await (const piece of request) body += piece
     told.push(body)
     if (broken) response.writeHead(500).end('the disk is full')
     else response.end('ok')
-  })
-  await new Promise<void>((resolve) => hooks.listen(0, '127.0.0.1', resolve))
-  const host = `127.0.0.1:${(hooks.address() as AddressInfo).port}`
-  hookUrl = `http://${host}/alerts`
-  home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: host } })
+  }),
+)
+const home = started(() => startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: hooks.host } }))
+before(async () => {
+  hookUrl = `${hooks.url}/alerts`
   account = await home.account()
   operator = await home.visitor({ timezoneId: 'America/New_York', locale: 'en-GB' })
   await home.setUp(operator, 'op@example.com')
-})
-
-after(async () => {
-  await home?.close()
-  await new Promise((resolve) => hooks.close(resolve))
 })
 
 /** Signs somebody in who owns the account. */
@@ -45,7 +37,7 @@ async function owner(): Promise<Visitor> {
   await page.getByRole('button', { name: 'Invite', exact: true }).click()
   await page.getByLabel('Email').fill('ada@example.com')
   await page.getByLabel('Role').selectOption('owner')
-  await page.getByRole('button', { name: 'Create link' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Invite', exact: true }).click()
   const link = (await page.getByRole('dialog').locator('pre').textContent()) ?? ''
   await page.getByRole('button', { name: 'Done' }).click()
   await visitor.page.goto(link)
@@ -59,12 +51,12 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
   const ada = await owner()
   const { page } = ada
   await ada.go(`/a/${account.id}/alerts/rules`)
-  const below = page.getByRole('switch', { name: 'Fewer credits are available than' })
+  const below = page.getByRole('switch', { name: 'Available credits fall below' })
   assert.equal(await below.getAttribute('aria-checked'), 'false')
   await below.click()
-  await page.getByLabel('Fewer credits are available than, in credits').fill('lots')
+  await page.getByLabel('Available credits fall below, in credits').fill('lots')
   assert.equal(await page.getByRole('button', { name: 'Save' }).isDisabled(), true)
-  await page.getByLabel('Fewer credits are available than, in credits').fill('5000')
+  await page.getByLabel('Available credits fall below, in credits').fill('5000')
   await page.getByRole('switch', { name: 'A job failed' }).click()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.').waitFor()
@@ -223,10 +215,8 @@ test('a vendor shows its last day and which models fail; home shows the margin a
 
 /** As if a call had cost more than it brought. */
 async function lose() {
-  const rows = await home.gateway.database.query({
-    text: `insert into margin_hour (hour, product, route, calls, charged, costed, cost)
-      values (date_trunc('hour', now(), 'UTC'), 'gamma-v4-pro', 1, 1, 1000000, 1000000, 3000000) returning 1`,
-  })
+  const rows = await home.sql(`insert into margin_hour (hour, product, route, calls, charged, costed, cost)
+      values (date_trunc('hour', now(), 'UTC'), 'gamma-v4-pro', 1, 1, 1000000, 1000000, 3000000) returning 1`)
   return { rows: rows.length }
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { storedCatalogs } from '../../src/catalog/store.ts'
 import type { Database } from '../../src/database/database.ts'
-import { verifyLedger } from '../../src/verify/verify.ts'
+import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import type { Told } from './traffic.ts'
 
 /** A sweep, and another. */

@@ -6,10 +6,10 @@ import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cpuMicros, family } from '../../bench/process.ts'
 import { openDatabase } from '../../src/database/database.ts'
+import { startEmbedded } from '../../src/database/server/embedded.ts'
 import { newId, realWorld } from '../../src/kernel/world.ts'
-import { startEmbedded } from '../../src/postgres/embedded.ts'
 import { SECRET } from '../gateway.ts'
-import { until } from '../until.ts'
+import { not, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, startProcess } from './gateway-process.ts'
 import { today, writePart } from './report.ts'
@@ -55,7 +55,7 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
   try {
     const first = await start()
     gateways.push(first)
-    await until(() => KEY.test(first.output), 5)
+    await until(() => first.output, KEY)
     const key = KEY.exec(first.output)![0]
     await database.query({ text: `select ledger_grant($1, id, 1000000000000000, 'load', 'load') from account` }, [
       newId(realWorld),
@@ -98,14 +98,12 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
         const { pid } = server
         shares.leaves(pid)
         process.kill(pid, 'SIGINT')
-        await until(() => server.pid !== pid, 20)
-        await until(
-          () =>
-            database.query({ text: 'select 1' }).then(
-              () => true,
-              () => false,
-            ),
-          50,
+        await until(() => server.pid, not(pid))
+        await until(() =>
+          database.query({ text: 'select 1' }).then(
+            () => true,
+            () => false,
+          ),
         )
         outages.push({ fromMs, toMs: performance.now() })
         console.log(

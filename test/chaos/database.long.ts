@@ -9,7 +9,7 @@ import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { count, each, post } from '../faults/raw-client.ts'
 import { SECRET, startGateway, type TestGateway } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
-import { until } from '../until.ts'
+import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { makeDataDirectory, startProcess } from './gateway-process.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'
@@ -50,8 +50,8 @@ afterEach(async () => {
 async function recovery(): Promise<number> {
   const startedMs = performance.now()
   await until(
-    async () => (await post(g.url, { key, body: BODY, path: '/v1/chat-completions' }).response).statusCode === 200,
-    20,
+    async () => (await post(g.url, { key, body: BODY, path: '/v1/chat-completions' }).response).statusCode,
+    200,
   )
   return performance.now() - startedMs
 }
@@ -66,10 +66,10 @@ function assertHonest(told: readonly Told[]): void {
 
 test('a slow database makes calls slow or refused, never wrong, and is forgotten within 5 s', async (t) => {
   const traffic = startTraffic({ urls: () => [g.url], key, kinds: ['chat', 'stream', 'data'], perSecond: 30 })
-  await until(() => traffic.acknowledged().length > 20)
+  await until(() => traffic.acknowledged().length, above(20))
   proxy.delay(1_000)
   const slowMs = performance.now()
-  await until(() => performance.now() - slowMs > runs(4_000, 30_000), 50)
+  await until(() => performance.now() - slowMs, above(runs(4_000, 30_000)))
   const pending = g.gateway.ledger.pending
   proxy.heal()
   const recoveredMs = await recovery()
@@ -92,7 +92,7 @@ test('while the database is away nobody is told that a key is wrong, nothing is 
     kinds: ['chat', 'stream', 'data'],
     perSecond: runs(30, 100),
   })
-  await until(() => traffic.acknowledged().length > 20)
+  await until(() => traffic.acknowledged().length, above(20))
   const body = JSON.stringify({
     model: 'alpha-5.4',
     max_tokens: 500,
@@ -219,7 +219,7 @@ test('a gateway whose database is away at the start is alive, not ready, and beg
         () => 0,
       )
     const startedMs = performance.now()
-    await Promise.race([starting, until(async () => (await ask('/healthz')) === 200, 50)])
+    await Promise.race([starting, until(() => ask('/healthz'), 200)])
     const aliveMs = performance.now() - startedMs
     assert.equal(await ask('/readyz'), 503)
     assert.equal(await ask('/v1/models'), 503)

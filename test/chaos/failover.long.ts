@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { storedCatalogs } from '../../src/catalog/store.ts'
 import { openDatabase } from '../../src/database/database.ts'
-import { verifyLedger } from '../../src/verify/verify.ts'
+import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import { SECRET } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
-import { until } from '../until.ts'
+import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, makeDataDirectory, startProcess } from './gateway-process.ts'
 import { startPair } from './pair.ts'
@@ -42,11 +42,11 @@ test('a primary that vanishes and a standby that is promoted lose no acknowledge
     })
   const first = await start()
   gateways.push(first)
-  await until(() => KEY.test(first.output), 5)
+  await until(() => first.output, KEY)
   const key = KEY.exec(first.output)![0]
   gateways.push(await start())
   // Who asks a server whether it takes writes leaves it again, on a busy machine a moment later: nobody stays.
-  await until(() => pair.standby.door.connections === 0, 50)
+  await until(() => pair.standby.door.connections, 0)
 
   const traffic = startTraffic({
     urls: () => gateways.map(({ url }) => url),
@@ -54,20 +54,20 @@ test('a primary that vanishes and a standby that is promoted lose no acknowledge
     kinds: ['chat', 'stream', 'data', 'messages'],
     perSecond: runs(30, 100),
   })
-  await until(() => traffic.acknowledged().length > 60)
+  await until(() => traffic.acknowledged().length, above(60))
   await pair.losePrimary()
   const lostMs = performance.now()
   // What a failover manager takes to notice.
-  await until(() => performance.now() - lostMs > runs(2_000, 20_000), 50)
+  await until(() => performance.now() - lostMs, above(runs(2_000, 20_000)))
   await pair.promote()
   const promotedMs = performance.now()
   const goneOn = () =>
     gateways.every(({ url }) => traffic.acknowledged().some((told) => told.url === url && told.sentMs > lostMs))
-  await until(goneOn, 20)
+  await until(goneOn)
   const outageMs = performance.now() - promotedMs
   // Calls of a second after it, undisturbed.
   const steadyMs = performance.now()
-  await until(() => traffic.acknowledged().filter(({ sentMs }) => sentMs > steadyMs).length > 30, 20)
+  await until(() => traffic.acknowledged().filter(({ sentMs }) => sentMs > steadyMs).length, above(30))
   await traffic.stop()
 
   for (const { status, kind, text } of traffic.told)
@@ -109,12 +109,12 @@ async function failOverLagging(scene: Scene): Promise<string> {
     ...{ urls: () => gateways.map(({ url }) => url), key: busy.key },
     ...{ kinds: ['chat', 'stream', 'data'], perSecond: 30 },
   })
-  await until(() => traffic.acknowledged().length > 30)
+  await until(() => traffic.acknowledged().length, above(30))
   pair!.lag()
   // What the standby never hears of: charges, leases and their ends.
   const lagged = traffic.acknowledged().length
   for (const { key } of idle.slice(0, IDLE / 2)) for (const gateway of gateways) await served(gateway.url, key, 50)
-  await until(() => traffic.acknowledged().length > lagged + 30)
+  await until(() => traffic.acknowledged().length, above(lagged + 30))
   await pair!.losePrimary()
   await pair!.promote()
   const promotedMs = performance.now()
@@ -124,7 +124,7 @@ async function failOverLagging(scene: Scene): Promise<string> {
   const servedMs = performance.now() - promotedMs
   const open = { text: 'select 1 from account where held > 0 and id = any($1)' }
   const ids = idle.map(({ id }) => id)
-  await until(async () => (await scene.direct.query(open, [ids])).length === 0, 100)
+  await until(async () => (await scene.direct.query(open, [ids])).length, 0)
   const heldMs = performance.now() - promotedMs
   assert.ok(heldMs < HELD_MS_MAX, `credits of idle accounts were held for ${heldMs} ms`)
   await traffic.stop()
@@ -144,7 +144,7 @@ async function served(url: string, key: string, maxTokens = MOST_TOKENS): Promis
     tries++
     assert.ok(status === 200 || status === 503, `${status} ${text}`)
     return status === 200
-  }, 100)
+  })
   return tries
 }
 

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { newId, realWorld } from '../../src/kernel/world.ts'
 import { count, each } from '../faults/raw-client.ts'
 import { FULL, runs } from '../runs.ts'
-import { until } from '../until.ts'
+import { above, atLeast, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
 import { measureOverload } from './overload.ts'
@@ -31,7 +31,7 @@ before(async () => {
       TOLLGATE_BYTES_IN_FLIGHT_MAX: String(BYTES_IN_FLIGHT_MAX),
     },
   })
-  await until(() => KEY.test(gateway.output), 5)
+  await until(() => gateway.output, KEY)
   key = KEY.exec(gateway.output)![0]
   const database = await openStore(data.path)
   await database.query({ text: `select ledger_grant($1, id, 1000000000000, 'flood', 'flood') from account` }, [
@@ -54,7 +54,7 @@ const ask = (headers: Record<string, string> = {}) =>
 async function good(forMs: number) {
   const traffic = startTraffic({ urls: () => [gateway.url], key, kinds: ['chat', 'stream', 'data'], atOnce: 10 })
   const startedMs = performance.now()
-  await until(() => performance.now() - startedMs > forMs, 20)
+  await until(() => performance.now() - startedMs, above(forMs))
   await traffic.stop()
   return {
     told: traffic.told,
@@ -86,7 +86,7 @@ test('thousands of connections that say nothing do not touch the calls that are 
   const floodedMs = performance.now() - startedMs
   const during = traffic.told.length
   // They are all open, and say nothing: nobody else may notice.
-  await until(() => traffic.told.length > during + 200, 10)
+  await until(() => traffic.told.length, above(during + 200))
   assert.equal((await ask()).status, 200, 'a new caller is let in beside them')
   await traffic.stop()
   for (const socket of sockets) socket.destroy()
@@ -159,7 +159,7 @@ test('bodies beyond the bytes in flight are refused with 503 before they are rea
   )
   // An account has half of the room at most, 20 MB, into which one of 15 MB fits and no second: whichever it is, two are refused when they have waited.
   const answers = () => heads.map(({ answer }) => answer()).filter((answer) => answer.includes('\r\n\r\n'))
-  await until(() => answers().length >= 2, 5)
+  await until(() => answers().length, atLeast(2))
   const told = answers()
   for (const answer of told) assert.match(answer, /^HTTP\/1\.1 503 [\s\S]*retry-after: [\s\S]*50001/i)
   // What is small is not counted, and goes on.
@@ -175,7 +175,7 @@ test('bodies beyond the bytes in flight are refused with 503 before they are rea
     const answer = await large()
     await answer.text()
     return answer.status !== 503
-  }, 50)
+  })
   t.diagnostic(`of three bodies of 16 MB with room for 40 MB ${told.length} were refused`)
 })
 
@@ -192,7 +192,7 @@ test('four times what a gateway can serve is served in part, refused in part, an
 
 test('after all that, the ledger is right', async (t) => {
   const traffic = startTraffic({ urls: () => [gateway.url], key, kinds: ['chat', 'stream', 'data'], atOnce: 10 })
-  await until(() => traffic.told.length > 50, 10)
+  await until(() => traffic.told.length, above(50))
   await traffic.stop()
   const database = await openStore(data.path)
   try {

@@ -24,20 +24,22 @@ export interface GatewayProcess {
 export interface ProcessOptions {
   readonly env: Record<string, string>
   readonly nodeArguments?: readonly string[]
+  /** Of another version. */
+  readonly main?: string
 }
 
 /** One that is not ready by then never will be. */
 const READY_MS_MAX = 180_000
 
 /** Resolves when it is ready; rejects with what it printed when it ends before. */
-export function startProcess({ env, nodeArguments = [] }: ProcessOptions): Promise<GatewayProcess> {
+export function startProcess({ env, nodeArguments = [], main = MAIN }: ProcessOptions): Promise<GatewayProcess> {
   const startedMs = performance.now()
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !/^(TOLLGATE_|DATABASE_URL|PORT|HOST|NODE_TEST|NODE_OPTIONS)/.test(name),
     ),
   )
-  const child: ChildProcess = spawn(process.execPath, [...nodeArguments, MAIN, 'serve'], {
+  const child: ChildProcess = spawn(process.execPath, [...nodeArguments, main, 'serve'], {
     env: { ...inherited, PORT: '0', TOLLGATE_LOG_LEVEL: 'warn', TOLLGATE_OVERLOAD_LAG_MS: '60000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { newId, realWorld } from '../../src/kernel/world.ts'
 import { count, each } from '../faults/raw-client.ts'
 import { runs } from '../runs.ts'
-import { until } from '../until.ts'
+import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
 import { countBy, startTraffic } from './traffic.ts'
@@ -37,7 +37,7 @@ test('a full disk refuses paid work and loses nothing; with room again, work goe
   const store = join(disk, 'data')
   const gateway = await startProcess({ env: { TOLLGATE_DATA: store, TOLLGATE_SANDBOX_SPEED: '100' } })
   try {
-    await until(() => KEY.test(gateway.output), 5)
+    await until(() => gateway.output, KEY)
     const key = KEY.exec(gateway.output)![0]
     // Calls whose settlement finds no room wait for it for minutes; these callers do not.
     const traffic = startTraffic({
@@ -47,16 +47,16 @@ test('a full disk refuses paid work and loses nothing; with room again, work goe
       atOnce: 10,
       patienceMs: 10_000,
     })
-    await until(() => traffic.acknowledged().length > 20)
+    await until(() => traffic.acknowledged().length, above(20))
     const { bavail, bsize } = await statfs(disk)
     await writeFile(join(disk, 'filler'), Buffer.alloc(bavail * bsize - 8_192)).catch(() => undefined)
     // Postgres has room in its present log segment and needs more after a while.
-    await until(() => traffic.told.some(({ status }) => status === 503), 20)
-    await until(() => traffic.told.filter(({ status }) => status === 503).length > 20, 20)
+    await until(() => traffic.told.some(({ status }) => status === 503))
+    await until(() => traffic.told.filter(({ status }) => status === 503).length, above(20))
     assert.equal((await fetch(`${gateway.url}/healthz`)).status, 200)
     await rm(join(disk, 'filler'))
     const freedMs = performance.now()
-    await until(() => traffic.told.some(({ status, sentMs }) => status === 200 && sentMs > freedMs), 20)
+    await until(() => traffic.told.some(({ status, sentMs }) => status === 200 && sentMs > freedMs))
     const backMs = performance.now() - freedMs
     await traffic.stop()
     for (const { status, text } of traffic.told) assert.ok([0, 200, 503].includes(status), `${status}: ${text}`)
@@ -104,7 +104,7 @@ test('a log that nobody reads holds no call up', async (t) => {
   })
   child.stderr!.pause()
   try {
-    await until(() => KEY.test(output), 5)
+    await until(() => output, KEY)
     const key = KEY.exec(output)![0]
     const url = /^ {2}API +(http\S+)/m.exec(output)![1]!
     const calls = runs(1_500, 10_000)
@@ -131,7 +131,7 @@ test('a gateway with little memory refuses before it runs out', async (t) => {
     nodeArguments: ['--max-old-space-size=192'],
   })
   try {
-    await until(() => KEY.test(gateway.output), 5)
+    await until(() => gateway.output, KEY)
     const key = KEY.exec(gateway.output)![0]
     // Enough for all: calls without credit would be no load.
     const store = await openStore(data.path)
@@ -146,7 +146,7 @@ test('a gateway with little memory refuses before it runs out', async (t) => {
       atOnce: runs(150, 400),
     })
     const startedMs = performance.now()
-    await until(() => performance.now() - startedMs > runs(6_000, 60_000), 100)
+    await until(() => performance.now() - startedMs, above(runs(6_000, 60_000)))
     await traffic.stop()
     for (const { status, text } of traffic.told) assert.ok([0, 200, 503].includes(status), `${status}: ${text}`)
     assert.equal((await fetch(`${gateway.url}/healthz`)).status, 200)

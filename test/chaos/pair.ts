@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../src/database/database.ts'
-import { type Embedded, startEmbedded } from '../../src/postgres/embedded.ts'
+import { type Embedded, startEmbedded } from '../../src/database/server/embedded.ts'
 import { until } from '../until.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'
 
@@ -23,6 +23,7 @@ export interface Pair {
   readonly url: string
   /** Nothing reaches the primary any more, nobody is told, and it stops. */
   losePrimary(): Promise<void>
+  loseStandby(): Promise<void>
   /** From now on nothing of the primary reaches the standby. */
   lag(): void
   promote(): Promise<void>
@@ -57,7 +58,7 @@ export async function startPair(options: { synchronous: boolean } = { synchronou
   const other = await startEmbedded({ dataDirectory: second, log, loopback: true })
 
   const direct = openDatabase({ connection: server.connection, connectionsMax: 1 })
-  await until(async () => (await direct.query({ text: 'select 1 from pg_stat_replication' })).length === 1, 50)
+  await until(async () => (await direct.query({ text: 'select 1 from pg_stat_replication' })).length, 1)
   if (options.synchronous) await makeSynchronous(direct)
   await direct.close()
 
@@ -65,6 +66,11 @@ export async function startPair(options: { synchronous: boolean } = { synchronou
   const primary: Member = { server, door: await doorOf(server) }
   const standby: Member = { server: other, door: await doorOf(other) }
   let stopped: Promise<void> | undefined
+  let otherStopped: Promise<void> | undefined
+  const loseStandby = () => {
+    otherStopped ??= other.stop()
+    return otherStopped
+  }
   const doors = [primary, standby].map(({ door }) => `127.0.0.1:${door.port}`)
   return {
     primary,
@@ -75,12 +81,13 @@ export async function startPair(options: { synchronous: boolean } = { synchronou
       stopped ??= server.stop()
       await stopped
     },
+    loseStandby,
     lag: () => replication.stall(),
     promote: () => promote(other),
     async close() {
       await Promise.all([primary.door.close(), standby.door.close(), replication.close()])
       stopped ??= server.stop()
-      await Promise.all([stopped, other.stop()])
+      await Promise.all([stopped, loseStandby()])
       await rm(directory, { recursive: true, force: true, maxRetries: 10 })
     },
   }
@@ -90,7 +97,7 @@ async function makeSynchronous(direct: Database): Promise<void> {
   await direct.query({ text: `alter system set synchronous_standby_names = '${STANDBY}'` })
   await direct.query({ text: 'select pg_reload_conf()' })
   const synchronous = { text: `select 1 from pg_stat_replication where sync_state = 'sync'` }
-  await until(async () => (await direct.query(synchronous)).length === 1, 50)
+  await until(async () => (await direct.query(synchronous)).length, 1)
 }
 
 /** By a connection of its own kind: ours go to servers that take writes. */

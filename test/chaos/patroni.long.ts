@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { openDatabase } from '../../src/database/database.ts'
 import { SECRET } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
-import { until } from '../until.ts'
+import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, makeDataDirectory, startProcess } from './gateway-process.ts'
 import { findPrograms, type Programs, startCluster } from './patroni.ts'
@@ -47,7 +47,7 @@ async function losing(t: TestContext, programs: Programs, lose: 'loseLeader' | '
     })
   const first = await start()
   gateways.push(first)
-  await until(() => KEY.test(first.output), 5)
+  await until(() => first.output, KEY)
   const key = KEY.exec(first.output)![0]
   gateways.push(await start())
   const traffic = startTraffic({
@@ -56,7 +56,7 @@ async function losing(t: TestContext, programs: Programs, lose: 'loseLeader' | '
     kinds: ['chat', 'stream', 'data', 'messages'],
     perSecond: runs(20, 50),
   })
-  await until(() => traffic.acknowledged().length > 100)
+  await until(() => traffic.acknowledged().length, above(100))
 
   const lostMs = performance.now()
   const lost = await cluster[lose]()
@@ -65,10 +65,10 @@ async function losing(t: TestContext, programs: Programs, lose: 'loseLeader' | '
     const leader = await cluster.leader()
     if (leader) promotedMs ||= performance.now()
     return leader !== undefined
-  }, 20)
+  })
   const goneOn = () =>
     gateways.every(({ url }) => traffic.acknowledged().some((told) => told.url === url && told.sentMs > promotedMs))
-  await until(goneOn, 20)
+  await until(goneOn)
   const servedMs = Math.min(
     ...traffic
       .acknowledged()
@@ -76,7 +76,7 @@ async function losing(t: TestContext, programs: Programs, lose: 'loseLeader' | '
       .map(({ sentMs, ms }) => sentMs + ms),
   )
   const allMs = performance.now()
-  await until(() => traffic.acknowledged().filter(({ sentMs }) => sentMs > allMs).length > 40, 20)
+  await until(() => traffic.acknowledged().filter(({ sentMs }) => sentMs > allMs).length, above(40))
   if (lose === 'freezeLeader') await lost.comeBack()
   await traffic.stop()
 

@@ -99,7 +99,7 @@ export async function startCluster(programs: Programs): Promise<PatroniCluster> 
     ],
     ...['--listen-peer-urls', `http://127.0.0.1:${peerPort}`],
   ])
-  await until(() => answers(`http://127.0.0.1:${etcdPort}/health`), 100)
+  await until(() => answers(`http://127.0.0.1:${etcdPort}/health`))
 
   const file = join(directory, 'patroni.yaml')
   // There is no watchdog in most places where tests run.
@@ -127,7 +127,7 @@ export async function startCluster(programs: Programs): Promise<PatroniCluster> 
     })
     nodes.push({ name, port, api: `http://127.0.0.1:${apiPort}`, patroni })
     // The first becomes the leader; the others copy it.
-    await until(() => answers(`http://127.0.0.1:${apiPort}/${name === 'pg1' ? 'leader' : 'replica'}`), 200)
+    await until(() => answers(`http://127.0.0.1:${apiPort}/${name === 'pg1' ? 'leader' : 'replica'}`))
   }
   const lost = new Set<Node>()
   const present = () => nodes.filter((node) => !lost.has(node))
@@ -159,7 +159,7 @@ export async function startCluster(programs: Programs): Promise<PatroniCluster> 
         async comeBack() {
           for (const pid of all) process.kill(pid, 'SIGCONT')
           lost.delete(node)
-          await until(() => answers(`${node.api}/replica`), 200)
+          await until(() => answers(`${node.api}/replica`))
         },
       }
     },
@@ -176,7 +176,7 @@ export async function startCluster(programs: Programs): Promise<PatroniCluster> 
       await rm(directory, { recursive: true, force: true, maxRetries: 10 })
     },
   }
-  await until(async () => (await cluster.standbys()) === 1, 200)
+  await until(() => cluster.standbys(), 1)
   return cluster
 }
 

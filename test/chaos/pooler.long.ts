@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openDatabase } from '../../src/database/database.ts'
+import { chooseUser } from '../../src/database/server/cluster.ts'
 import { Fault } from '../../src/kernel/fault.ts'
-import { chooseUser } from '../../src/postgres/cluster.ts'
 import { emptyDatabase, type FreshDatabase, freshDatabase } from '../database.ts'
 import { SECRET } from '../gateway.ts'
-import { until } from '../until.ts'
+import { atLeast, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, startProcess } from './gateway-process.ts'
 import { startProxy } from './proxy.ts'
@@ -87,7 +87,7 @@ ${settings}
   await until(async () => {
     assert.equal(child.exitCode, null, output)
     return accepts()
-  }, 50)
+  })
   return {
     url: `postgres://${user}@127.0.0.1:${port}/${database}`,
     get output() {
@@ -121,7 +121,7 @@ async function everythingWorks(settings: string, prepare: '0' | '1'): Promise<st
       })
     const first = await start()
     gateways.push(first)
-    await until(() => KEY.test(first.output), 5)
+    await until(() => first.output, KEY)
     const key = KEY.exec(first.output)![0]
     const send = async (path: string, body?: object) => {
       const answer = await fetch(first.url + path, {
@@ -135,12 +135,12 @@ async function everythingWorks(settings: string, prepare: '0' | '1'): Promise<st
     }
     // Its steps and the queue behind them run here only, while the simulated vendor that knows it is the only one.
     const { data: job } = await send('/v1/video/seedance', { model: 'videogen-2.0', prompt: 'x', duration: 4 })
-    await until(async () => ['COMPLETED', 'FAILED'].includes((await send(`/v1/jobs/${job.jobId}`)).data.status), 100)
+    await until(async () => ['COMPLETED', 'FAILED'].includes((await send(`/v1/jobs/${job.jobId}`)).data.status))
     assert.equal((await send(`/v1/jobs/${job.jobId}`)).data.status, 'COMPLETED')
 
     gateways.push(await start())
     const traffic = startTraffic({ urls: () => gateways.map(({ url }) => url), key, kinds: KINDS, atOnce: 20 })
-    await until(() => traffic.told.length >= CALLS, 10)
+    await until(() => traffic.told.length, atLeast(CALLS))
     await traffic.stop()
     for (const { kind, status, text } of traffic.told)
       assert.ok(status === 200 || (kind === 'fail' && (status === 502 || status === 503)), `${kind} ${status} ${text}`)

@@ -74,7 +74,7 @@ async function tryOne(trouble: Trouble, scene: Scene, options: TroublesOptions):
   const repeated = startRepeated(urls, keyed)
   const all = [busyTraffic, ...quiet]
   // The first calls of a process read and compile what the later ones have.
-  await until(() => all.every(({ told, running }) => told.length > 30 && running < told.length / 4), 100)
+  await until(() => all.every(({ told, running }) => told.length > 30 && running < told.length / 4))
   const lag = monitorEventLoopDelay({ resolution: 10 })
   lag.enable()
   const calmMs = performance.now()

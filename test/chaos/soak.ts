@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { newId, realWorld } from '../../src/kernel/world.ts'
-import { until } from '../until.ts'
+import { atLeast, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
 import { today, writePart } from './report.ts'
@@ -38,7 +38,7 @@ interface Sample {
 const data = await makeDataDirectory()
 const gateway = await startProcess({ env: { TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '100' } })
 try {
-  await until(() => KEY.test(gateway.output), 5)
+  await until(() => gateway.output, KEY)
   const key = KEY.exec(gateway.output)![0]
   const database = await openStore(data.path)
   await database.query({ text: `select ledger_grant($1, id, 1000000000000000, 'soak', 'soak') from account` }, [
@@ -58,7 +58,7 @@ try {
   const startedMs = performance.now()
   let seen = 0
   for (let i = 1; i <= SAMPLES; i++) {
-    await until(() => performance.now() - startedMs >= (minutes * 60_000 * i) / SAMPLES, 100, Infinity)
+    await until(() => performance.now() - startedMs, atLeast((minutes * 60_000 * i) / SAMPLES), Infinity)
     const latest = traffic.told.slice(seen)
     seen = traffic.told.length
     const ms = latest.filter(({ status, kind }) => status === 200 && kind !== 'leave').map((told) => told.ms)

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { PATIENT } from '../../src/database/database.ts'
 import { realWorld } from '../../src/kernel/world.ts'
 import { maintainUsage } from '../../src/ledger/retention.ts'
-import { until } from '../until.ts'
+import { above, until } from '../until.ts'
 import { type Account, DIRECT, type Scene } from './scene.ts'
 
 /** What most of them need. */
@@ -170,7 +170,7 @@ const promoted: Trouble = {
     const client = new pg.Client({ ...connection })
     await client.connect()
     const before = await client.query('select count(*) as n from usage')
-    await until(async () => (await client.query('select count(*) as n from usage')).rows[0].n > before.rows[0].n, 50)
+    await until(async () => (await client.query('select count(*) as n from usage')).rows[0].n, above(before.rows[0].n))
     const wroteMs = performance.now() - promotedMs
     await client.end()
     await scene.moved()

@@ -7,7 +7,9 @@ const GUIDES = join(import.meta.dirname, '..', '..', 'docs', 'guides')
 
 export async function examplesIn(page: string, language: string, directory = GUIDES): Promise<string[]> {
   const text = await readFile(join(directory, page), 'utf8')
-  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'))].map(([, code = '']) => code)
+  // Those that say that they are not run are left out.
+  const blocks = new RegExp(`(?<!^<!-- not run: .*\\n)^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm')
+  return [...text.matchAll(blocks)].map(([, code = '']) => code)
 }
 
 const SECRET_BYTES = Buffer.from('0123456789abcdef0123456789abcdef')

@@ -5,7 +5,7 @@ import { arch, platform, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { testGateway } from '../gateway.ts'
 import { FULL } from '../runs.ts'
 import { npmPackages, runProgram } from '../sdk/cache.ts'
 import { consoleSnippets, RUN } from './console-snippets.ts'
@@ -17,13 +17,12 @@ const TSC = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
 const BYTES_MAX = 12 * 1024
 const RUN_MS_MAX = 300_000
 
-let g: TestGateway
 let room: string
 let copy: string
 let built: string
 let key: string
+const g = testGateway()
 before(async () => {
-  g = await startGateway()
   key = (await g.account({ credits: 1_000_000_000_000n })).key
   // Outside of the repository, where no package of the repository can be found.
   room = await mkdtemp(join(tmpdir(), 'package-'))
@@ -51,8 +50,6 @@ before(async () => {
 })
 after(async () => {
   for (const directory of [room, copy]) await rm(directory, { recursive: true, force: true })
-  await g.settled()
-  await g.close()
 })
 
 async function compile(args: readonly string[]): Promise<void> {
@@ -122,7 +119,7 @@ test('the packed tarball runs in an empty folder, and its README’s program com
 })
 
 test('every example of its guide compiles and runs', async () => {
-  const examples = await examplesIn('19-typescript-client.md', 'ts')
+  const examples = await examplesIn('03-typed-clients.md', 'ts')
   assert.equal(examples.length, 12)
   await symlink(join(ROOT, 'node_modules', 'openai'), join(room, 'node_modules', 'openai'))
   await cp(join(import.meta.dirname, 'types', 'harbour.png'), join(room, 'harbour.png'))

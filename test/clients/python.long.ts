@@ -1,11 +1,11 @@
 // The client for Python: its whole surface against the real gateway, its types, and the examples of its guide.
 import assert from 'node:assert/strict'
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { after, before, type TestContext, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { before, type TestContext, test } from 'node:test'
+import { startGateway } from '../gateway.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
+import { started, temporary } from '../started.ts'
 import { consoleSnippets, RUN } from './console-snippets.ts'
 import { examplesIn, WEBHOOK_SECRET, webhookRequest } from './examples.ts'
 
@@ -16,19 +16,13 @@ const RUN_MS_MAX = 150_000
 /** The least that the package itself needs. */
 const PYTHON_MINOR_MIN = 10
 
-let g: TestGateway
 let key: string
-let room: string
 const found = await pythonWith(join(ROOT, 'test', 'sdk', 'python', 'tools.txt'), PYTHON_MINOR_MIN)
 
+const g = started(startGateway)
+const room = temporary('python-')
 before(async () => {
-  g = await startGateway()
   key = (await g.account({ credits: 1_000_000_000_000n })).key
-  room = await mkdtemp(join(tmpdir(), 'python-'))
-})
-after(async () => {
-  await rm(room, { recursive: true, force: true })
-  await g.close()
 })
 
 function interpreter(t: TestContext): string | undefined {
@@ -79,7 +73,7 @@ test('the package, the examples of guide and console and right values pass mypyâ
   if (python === undefined) return
   await cp(join(SCRIPTS, 'wrong.py'), join(room, 'wrong.py'))
   const snippets = await consoleSnippets('python', { origin: g.url, userId: '1' })
-  const examples = [...(await examplesIn('20-python-client.md', 'py')), ...snippets.map(({ code }) => code)]
+  const examples = [...(await examplesIn('03-typed-clients.md', 'py')), ...snippets.map(({ code }) => code)]
   const files = await Promise.all(
     examples.map(async (code, index) => {
       const file = join(room, `typed_${index + 1}.py`)
@@ -101,7 +95,7 @@ test('the package, the examples of guide and console and right values pass mypyâ
 test('every example of its guide and of the console runs', async (t) => {
   const python = interpreter(t)
   if (python === undefined) return
-  const examples = await examplesIn('20-python-client.md', 'py')
+  const examples = await examplesIn('03-typed-clients.md', 'py')
   assert.equal(examples.length, 12)
   const user = (await (await g.call('/v1/social/users?username=walker137', key)).json()) as { data: { id: string } }
   const snippets = await consoleSnippets('python', { origin: g.url, userId: user.data.id })

@@ -8,7 +8,7 @@ import { FREE, PAID } from '../../src/catalog/generation.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { pascal, rulesOf } from '../../src/catalog/reference.ts'
 import { SOCIAL } from '../../src/catalog/social.ts'
-import { openapiDocument } from '../../src/docs/openapi.ts'
+import { openapiDocument } from '../../src/operator/docs/openapi.ts'
 
 export const NOTICE =
   'Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.'

@@ -22,17 +22,16 @@ import {
   WebhookError,
 } from '../../clients/typescript/src/index.ts'
 import { camel } from '../../src/catalog/reference.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { testGateway } from '../gateway.ts'
 import { PICTURE } from '../picture.ts'
 import { METHODS } from './surface.ts'
 
-let g: TestGateway
 let account: { id: string; key: string }
 let client: Tollgate
 let room: string
 const servers: Server[] = []
+const g = testGateway()
 before(async () => {
-  g = await startGateway()
   account = await g.account({ credits: 1_000_000_000_000n })
   client = new Tollgate({ baseUrl: g.url, apiKey: account.key })
   room = await mkdtemp(join(tmpdir(), 'client-'))
@@ -42,8 +41,6 @@ after(async () => {
     server.closeAllConnections()
     server.close()
   }
-  await g.settled()
-  await g.close()
 })
 
 const posted = async () => (await g.balance(account.id)).posted
@@ -274,10 +271,7 @@ async function scripted(answers: readonly { status: number; headers?: Record<str
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   servers.push(server)
-  return {
-    seen,
-    client: (over = {}) => new Tollgate({ baseUrl: url, apiKey: 'tg_live_x', ...over }),
-  }
+  return { seen, client: (over = {}) => new Tollgate({ baseUrl: url, apiKey: 'tg_live_x', ...over }) }
 }
 
 const CHAT = { model: 'm', messages: [{ role: 'user' as const, content: 'x' }] }

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { TestGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
-import { until } from '../until.ts'
+import { above, until } from '../until.ts'
 import {
   CHAT_PATH,
   type ChatVendor,
@@ -108,15 +108,15 @@ test('a caller who leaves during the probe of a broken vendor does not keep it o
     first.answer = ({ response }) => response.writeHead(500).end()
     while (breaker() !== 'open') await (await single.call(CHAT_PATH, key, chatBody('fail'))).text()
     first.answer = () => {}
-    await until(() => breaker() === 'half-open', 50)
+    await until(() => breaker(), 'half-open')
     const calls = first.calls.length
     const probe = post(single.url, { key, body: chatBody('probe') })
-    await until(() => first.calls.length > calls)
+    await until(() => first.calls.length, above(calls))
     probe.leave()
     await first.calls.at(-1)!.closed
     first.answer = ({ response }) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('back', usage(1, 1)))
-    await until(() => single.gateway.monitor.running === 0)
+    await until(() => single.gateway.monitor.running, 0)
     assert.equal((await single.call(CHAT_PATH, key, chatBody('hello'))).status, 200)
     await single.settled()
   } finally {

@@ -1,9 +1,9 @@
 // F60: one tenant makes a vendor fail, and the others do not notice. And what a trace tells of the attempts.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { realWorld } from '../../src/kernel/world.ts'
-import type { TestGateway } from '../gateway.ts'
 import { startReceiver } from '../job-engine.ts'
+import { started } from '../started.ts'
 import {
   CHAT_PATH,
   type ChatVendor,
@@ -15,25 +15,18 @@ import {
 } from './chat-vendor.ts'
 import { count } from './raw-client.ts'
 
-let vendor: ChatVendor
-let collector: Awaited<ReturnType<typeof startReceiver>>
-let g: TestGateway
 /** Moved by the tests: breakers are open for seconds. */
 let aheadMs = 0
-before(async () => {
-  vendor = await startVendor()
-  collector = await startReceiver(() => 200)
-  g = await startFaultGateway({
+const vendor = started(startVendor)
+const collector = started(() => startReceiver(() => 200))
+const g = started(() =>
+  startFaultGateway({
     vendors: { mock: { baseUrl: vendor.url } },
     world: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + aheadMs },
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://${collector.host}` },
-  })
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  await Promise.all([vendor.close(), collector.close()])
-})
+  }),
+)
+after(() => g.settled())
 
 const fine: ChatVendor['answer'] = ({ response }) =>
   response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(1, 1)))

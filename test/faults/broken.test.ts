@@ -1,11 +1,11 @@
 // F7, F8, F9, F10: vendors' answers that are cut, sliced, no text at all, or without end.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, afterEach, before, test } from 'node:test'
-import type { TestGateway } from '../gateway.ts'
+import { afterEach, test } from 'node:test'
 import { runs } from '../runs.ts'
+import { started } from '../started.ts'
+import { until } from '../until.ts'
 import {
-  type ChatVendor,
   chatBody,
   chunk,
   DONE,
@@ -19,17 +19,9 @@ import {
 } from './chat-vendor.ts'
 import { count, each, post } from './raw-client.ts'
 
-let vendor: ChatVendor
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  // Hundreds of broken answers in a row are the point here, and the breaker counts only connections that never answer.
-  g = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url } } })
-})
-after(async () => {
-  await g.close()
-  await vendor.close()
-})
+const vendor = started(startVendor)
+// Hundreds of broken answers in a row are the point here, and the breaker counts only connections that never answer.
+const g = started(() => startFaultGateway({ vendors: { mock: { baseUrl: vendor.url } } }))
 afterEach(() => g.settled())
 
 /** The data of every event. */
@@ -86,9 +78,7 @@ test('a stream that is cut at any byte never looks complete, and costs only what
     }
   })
   await g.settled()
-  const rows = await g.gateway.database.query<{ id: string; charged: bigint }>({
-    text: 'select id, charged from usage',
-  })
+  const rows = await g.sql<{ id: string; charged: bigint }>('select id, charged from usage')
   for (const { id, charged } of rows) {
     const { bytes, complete } = endings.get(id)!
     // A reset may overtake the bytes before it, so what was reported may or may not have arrived.
@@ -198,17 +188,31 @@ test('an event of 64 MB and an answer of 200 MB are cut at their caps, and the m
 })
 
 test('an error that a vendor reports inside its stream reaches the caller as one, without a charge', async () => {
-  vendor.answer = ({ response }) => {
+  let isLetGo = false
+  vendor.answer = ({ response, closed }) => {
+    void closed.then(() => {
+      isLetGo = true
+    })
     response.writeHead(200, STREAM_HEADERS)
-    response.end(
-      chunk('some ') +
-        event({ error: { message: 'overloaded at https://vendor.internal/v1', type: 'overloaded_error' } }),
-    )
+    const error = { message: 'overloaded at https://vendor.internal/v1', type: 'overloaded_error' }
+    // It would go on.
+    response.write(chunk('some ') + event({ error }))
   }
   const { id, key } = await g.account()
   const text = await post(g.url, { key, body: chatBody('hello', { stream: true }) }).text()
-  assert.ok(dataOf(text).some(isError))
+  const { error } = JSON.parse(dataOf(text).find(isError) ?? '{}') as { error?: { code: string } }
+  assert.equal(error?.code, 'overloaded')
   assert.doesNotMatch(text, /vendor\.internal|"finish_reason":"stop"/)
+  await until(() => isLetGo)
   await g.settled()
   assert.equal((await g.balance(id)).posted, 1_000_000_000n)
+})
+
+test('an answer ends with its last event, although its vendor keeps the connection', async () => {
+  vendor.answer = ({ response }) => response.writeHead(200, STREAM_HEADERS).write(wholeStream(['all ', 'of it'], 3, 5))
+  const { id, key } = await g.account()
+  const text = await post(g.url, { key, body: chatBody('hello', { stream: true }) }).text()
+  assert.deepEqual([textOf(text), dataOf(text).some(isError), dataOf(text).at(-1)], ['all of it', false, '[DONE]'])
+  await g.settled()
+  assert.equal((await g.balance(id)).posted, 1_000_000_000n - 13n)
 })

@@ -6,22 +6,20 @@ import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { startReceiver } from '../job-engine.ts'
+import { started } from '../started.ts'
 import { HEADER, HOUSE, KEYS, PROMPT, secretIn, spellings } from './canary.ts'
-import { type ChatVendor, chunk, event, STREAM_HEADERS, startVendor, type VendorCall } from './chat-vendor.ts'
+import { chunk, event, STREAM_HEADERS, startVendor, type VendorCall } from './chat-vendor.ts'
 
 const FORMS = KEYS.flatMap((key) => spellings(key).map((form) => ({ key, form })))
 
-let vendor: ChatVendor
-let collector: Awaited<ReturnType<typeof startReceiver>>
-let receiver: Awaited<ReturnType<typeof startReceiver>>
 let key: string
 const gateways: TestGateway[] = []
 const logged: string[] = []
 
+const vendor = started(startVendor)
+const collector = started(() => startReceiver(() => 200))
+const receiver = started(startReceiver)
 before(async () => {
-  vendor = await startVendor()
-  collector = await startReceiver(() => 200)
-  receiver = await startReceiver()
   const write = (fields: object, message: string) =>
     void logged.push(
       message +
@@ -46,7 +44,6 @@ before(async () => {
 })
 after(async () => {
   for (const gateway of gateways) await gateway.close()
-  await Promise.all([vendor.close(), collector.close(), receiver.close()])
 })
 
 // ---- The ways in which a vendor can say it.
@@ -222,15 +219,13 @@ function task(call: VendorCall, status: string, error: unknown): void {
 test('nothing of it was written to the log, a trace or the database', async () => {
   for (const gateway of gateways) {
     await gateway.settled()
-    const tables = await gateway.gateway.database.query<{ name: string }>({
-      text: `select format('%I.%I', schemaname, tablename) as name from pg_tables
-        where schemaname not in ('pg_catalog', 'information_schema') and tablename <> 'catalog_version'`,
-    })
+    const tables = await gateway.sql<{
+      name: string
+    }>(`select format('%I.%I', schemaname, tablename) as name from pg_tables
+        where schemaname not in ('pg_catalog', 'information_schema') and tablename <> 'catalog_version'`)
     // The operator's own document, of which the vendor's headers are a part.
     for (const { name } of tables)
-      for (const { row } of await gateway.gateway.database.query<{ row: string }>({
-        text: `select t::text as row from ${name} t`,
-      }))
+      for (const { row } of await gateway.sql<{ row: string }>(`select t::text as row from ${name} t`))
         if (!row.includes('catalog.apply')) {
           find(row, name, 'row')
           // What is kept of a failed call tells of the failure, and not of what was asked. Calls for data had no prompt.

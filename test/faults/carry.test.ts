@@ -1,39 +1,26 @@
 // A vendor's fault reaches the caller as such, also where the next route speaks a format that cannot carry the request.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { afterEach, beforeEach, test } from 'node:test'
 import { recordVendorObjects } from '../../src/admission/vendor-objects.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/meter/kind.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
+import { FORMATS, PAIRS } from '../formats.ts'
+import { startGateway } from '../gateway.ts'
+import { started } from '../started.ts'
 import { fixture } from '../text-replay.ts'
 import { type ChatVendor, faultModel, startVendor } from './chat-vendor.ts'
 
-/** Each door, with requests that only its own format can say. */
-const DOORS: Record<TextProtocolName, { path: string; requests: readonly object[] }> = {
-  'openai-chat': {
-    path: '/v1/chat-completions',
-    requests: [{ messages: [{ role: 'user', content: 'Hi' }], n: 2 }],
-  },
-  'openai-responses': {
-    path: '/alpha/responses',
-    requests: [
-      { input: 'Hi', previous_response_id: 'resp_1' },
-      { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] },
-    ],
-  },
-  'anthropic-messages': {
-    path: '/beta/v1/messages',
-    requests: [
-      { max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }], tools: [{ type: 'bash_20250124', name: 'bash' }] },
-    ],
-  },
-  gemini: {
-    path: '/gemini/v1beta/models/{model}:generateContent',
-    requests: [{ contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { candidateCount: 2 } }],
-  },
+/** Requests that only a format of its own can say. */
+const OWN: Record<ClientFormatName, readonly object[]> = {
+  'openai-chat': [{ n: 2 }],
+  'openai-responses': [
+    { previous_response_id: 'resp_1' },
+    { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file_1' }] }] },
+  ],
+  'anthropic-messages': [{ tools: [{ type: 'bash_20250124', name: 'bash' }] }],
+  gemini: [{ generationConfig: { candidateCount: 2 } }],
 }
-
-const pathOf = (door: TextProtocolName, model: string) => DOORS[door].path.replace('{model}', model)
+const requestsOf = (own: ClientFormatName) => OWN[own].map((more) => ({ ...FORMATS[own].body('Hi'), ...more }))
 
 const FAULTS: ReadonlyArray<readonly [name: string, status: number, answer: ChatVendor['answer']]> = [
   ['429', 429, ({ response }) => response.writeHead(429, { 'retry-after': '7' }).end()],
@@ -42,25 +29,20 @@ const FAULTS: ReadonlyArray<readonly [name: string, status: number, answer: Chat
   ['hang-up', 502, ({ response }) => response.socket?.destroy()],
 ]
 
-const PAIRS = TEXT_PROTOCOLS.flatMap((own) =>
-  TEXT_PROTOCOLS.filter((other) => other !== own).map((other) => ({ own, other })),
-)
+const OTHERS = PAIRS.flatMap(({ front: own, back: other }) => (own === other ? [] : [{ own, other }]))
 /** A vendor of their own for each case: what one does must not open the breaker of another. */
-const CASES = PAIRS.flatMap(({ own, other }) =>
-  DOORS[own].requests.flatMap((request) =>
+const CASES = OTHERS.flatMap(({ own, other }) =>
+  requestsOf(own).flatMap((request) =>
     [...FAULTS.map(([name]) => name), 'none'].flatMap((fault) =>
       [true, false].map((ownFirst) => ({ own, other, request, fault, ownFirst })),
     ),
   ),
 )
 
-let able: ChatVendor
-let unable: ChatVendor
-let g: TestGateway
-before(async () => {
-  able = await startVendor()
-  unable = await startVendor()
-  g = await startGateway({
+const able = started(startVendor)
+const unable = started(startVendor)
+const g = started(() =>
+  startGateway({
     catalog(document: CatalogInput) {
       document.vendors.unable = { baseUrl: unable.url }
       for (const [index, { own, other, ownFirst }] of CASES.entries()) {
@@ -74,7 +56,7 @@ before(async () => {
           ],
         }
       }
-      for (const { own, other } of PAIRS.filter((pair) => pair.own === 'openai-responses')) {
+      for (const { own, other } of OTHERS.filter((pair) => pair.own === 'openai-responses')) {
         document.vendors[`fails-${other}`] = { baseUrl: able.url }
         const routes = [
           { vendor: `fails-${other}`, protocol: own, order: 0 },
@@ -82,18 +64,13 @@ before(async () => {
         ]
         document.models[`namespace-${other}`] = { ...faultModel([]), clientFormats: [own], routes }
       }
-      for (const { own, other } of PAIRS) {
+      for (const { own, other } of OTHERS) {
         const routes = [{ vendor: 'unable', protocol: other }]
         document.models[`${own}-by-${other}`] = { ...faultModel([]), clientFormats: [own], routes }
       }
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await able.close()
-  await unable.close()
-})
+  }),
+)
 beforeEach(() => {
   able.calls.length = 0
   unable.calls.length = 0
@@ -102,13 +79,14 @@ afterEach(() => g.settled())
 
 async function ask(index: number): Promise<Response> {
   const { own, request } = CASES[index]!
-  const { id, key } = await g.account()
+  const { id: accountId, key, keyId } = await g.account()
   const product = `carry-${index}`
-  await recordVendorObjects(g.gateway.database, id, ['resp_1', 'file_1'], { vendor: `able-${index}`, product })
-  return g.call(pathOf(own, product), key, { model: product, ...request })
+  const whose = { accountId, keyId }
+  await recordVendorObjects(g.gateway.database, whose, ['resp_1', 'file_1'], { vendor: `able-${index}`, product })
+  return g.call(FORMATS[own].oldPath(product), key, { model: product, ...request })
 }
 
-for (const { own, other } of PAIRS)
+for (const { own, other } of OTHERS)
   test(`${own}: a vendor’s fault stays its fault when the other route, ${other}, cannot carry the request`, async () => {
     for (const [fault, status, answer] of FAULTS) {
       able.answer = answer
@@ -139,30 +117,30 @@ test('tools in a namespace are carried in every other format, flat, when the own
   const tools = [{ type: 'namespace', name: 'town', description: 'Of a town.', tools: [weather] }]
   able.answer = ({ response }) => response.writeHead(500).end()
   const { key } = await g.account()
-  for (const other of TEXT_PROTOCOLS) {
+  for (const other of CLIENT_FORMATS) {
     if (other === 'openai-responses') continue
     unable.answer = ({ response }) =>
       response.writeHead(200, { 'content-type': 'application/json' }).end(fixture(other, 'text.json'))
     const model = `namespace-${other}`
-    const reply = await g.call(pathOf('openai-responses', model), key, { model, input: 'Hi', tools })
+    const reply = await g.call(FORMATS['openai-responses'].oldPath(model), key, { model, input: 'Hi', tools })
     assert.equal(reply.status, 200, `${other}: ${await reply.text()}`)
     const sent = unable.calls.at(-1)?.body ?? ''
     assert.match(sent, /weather/, other)
     assert.doesNotMatch(sent, /"namespace"/, other)
   }
-  assert.equal(unable.calls.length, TEXT_PROTOCOLS.length - 1)
+  assert.equal(unable.calls.length, CLIENT_FORMATS.length - 1)
 })
 
 test('a request that no route can carry is refused before anything is held', async () => {
   const { id, key } = await g.account()
-  for (const { own, other } of PAIRS)
-    for (const request of DOORS[own].requests) {
+  for (const { own, other } of OTHERS)
+    for (const request of requestsOf(own)) {
       const model = `${own}-by-${other}`
-      const reply = await g.call(pathOf(own, model), key, { model, ...request })
+      const reply = await g.call(FORMATS[own].oldPath(model), key, { model, ...request })
       assert.equal(reply.status, 400, `${own} by ${other}`)
       assert.match(await reply.text(), /cannot be used with this model/)
     }
   assert.equal(unable.calls.length, 0)
-  const rows = await g.gateway.database.query({ text: 'select 1 from usage where account_id = $1 and held > 0' }, [id])
+  const rows = await g.sql('select 1 from usage where account_id = $1 and held > 0', [id])
   assert.equal(rows.length, 0)
 })

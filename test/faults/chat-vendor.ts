@@ -36,7 +36,7 @@ export interface ChatVendor {
   close(): Promise<void>
 }
 
-export async function startVendor(): Promise<ChatVendor> {
+export async function startVendor(answer?: ChatVendor['answer']): Promise<ChatVendor> {
   const sockets = new Set<Socket>()
   const server = createServer(async (request, response) => {
     response.on('error', () => {})
@@ -67,7 +67,7 @@ export async function startVendor(): Promise<ChatVendor> {
     get openSockets() {
       return sockets.size
     },
-    answer: ({ response }) => response.writeHead(500).end(),
+    answer: answer ?? (({ response }) => response.writeHead(500).end()),
     async close() {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeAllConnections()

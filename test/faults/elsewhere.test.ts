@@ -1,91 +1,58 @@
 // F63: input that is not in the body. What a vendor keeps, fetches or runs is held for beforehand and charged as reported,
 // up to the model's context; a report beyond that is charged as far as the hold covers it, marked, and never silent.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import fc from 'fast-check'
 import { recordVendorObjects } from '../../src/admission/vendor-objects.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/meter/kind.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { type ChatVendor, faultModel, MODEL, STREAM_HEADERS, startVendor, wholeAnswer } from './chat-vendor.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
+import { FORMATS, formatOf } from '../formats.ts'
+import { startGateway } from '../gateway.ts'
+import { started } from '../started.ts'
+import { faultModel, MODEL, STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 import { each, post } from './raw-client.ts'
 
 const CONTEXT = 1_000_000
-const PATHS: Record<TextProtocolName, string> = {
-  'openai-chat': '/v1/chat-completions',
-  'openai-responses': '/alpha/responses',
-  'anthropic-messages': '/beta/v1/messages',
-  gemini: `/gemini/v1beta/models/${MODEL}:generateContent`,
-}
 const HOSTED = ['web_search', 'file_search', 'code_interpreter', 'code_execution', 'image_generation']
 /** What the catalog lets every account refer to. */
 const SHARED = 'gs://b/v file-1 f audio_1 cachedContents/1 pmpt_1 c fs_1 conv_1 msg_1'.split(' ')
 
-let vendor: ChatVendor
-let g: TestGateway
 /** The prompt tokens that the vendor reports next. */
 let reported = 500_000
 const anomalies: Array<Record<string, unknown>> = []
 
-before(async () => {
-  vendor = await startVendor()
-  vendor.answer = ({ request, response }) => {
+const vendor = started(() =>
+  startVendor(({ request, response }) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(answerOf(request.url ?? ''))
-  }
-  const log: Log = {
-    ...silentLog,
-    warn(fields) {
-      if ('anomaly' in fields) anomalies.push(fields as Record<string, unknown>)
-    },
-  }
-  g = await startGateway({
+  }),
+)
+const log: Log = {
+  ...silentLog,
+  warn(fields) {
+    if ('anomaly' in fields) anomalies.push(fields as Record<string, unknown>)
+  },
+}
+const g = started(() =>
+  startGateway({
     log,
     catalog(document: CatalogInput) {
       document.vendors.mock = { baseUrl: vendor.url }
       document.models[MODEL] = {
         ...faultModel(['mock'], { contextTokens: CONTEXT }),
-        clientFormats: [...TEXT_PROTOCOLS],
+        clientFormats: [...CLIENT_FORMATS],
         traits: { hostedTools: HOSTED, sharedIds: SHARED },
-        routes: TEXT_PROTOCOLS.map((protocol) => ({
-          vendor: 'mock',
-          protocol,
-          model: 'vendor-model',
-        })),
+        routes: CLIENT_FORMATS.map((protocol) => ({ vendor: 'mock', protocol, model: 'vendor-model' })),
       }
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await vendor.close()
-})
+  }),
+)
 afterEach(() => g.settled())
 
 function answerOf(path: string): string {
-  if (path.endsWith('/chat/completions'))
-    return wholeAnswer('hello', { prompt_tokens: reported, completion_tokens: 20, total_tokens: reported + 20 })
-  if (path.includes(':generateContent'))
-    return `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":${reported},"thoughtsTokenCount":20}}`
-  const usage = { input_tokens: reported, output_tokens: 20 }
-  return path.endsWith('/responses')
-    ? JSON.stringify({
-        id: 'resp_1',
-        object: 'response',
-        status: 'completed',
-        model: 'vendor-model',
-        output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'hello' }] }],
-        usage,
-      })
-    : JSON.stringify({
-        id: 'msg_1',
-        type: 'message',
-        role: 'assistant',
-        model: 'vendor-model',
-        content: [{ type: 'text', text: 'hello' }],
-        stop_reason: 'end_turn',
-        usage,
-      })
+  const format = formatOf(path)
+  const thought = { promptTokenCount: reported, thoughtsTokenCount: 20 }
+  return JSON.stringify(FORMATS[format].answer(format === 'gemini' ? thought : FORMATS[format].usage(reported, 20)))
 }
 
 interface Row {
@@ -99,34 +66,30 @@ interface Row {
 /** An account for which the vendor keeps what the requests go on from. */
 async function keepingAccount() {
   const account = await g.account()
-  await recordVendorObjects(g.gateway.database, account.id, ['resp_0', 'msg_0'], { vendor: 'mock', product: MODEL })
+  const whose = { accountId: account.id, keyId: account.keyId }
+  await recordVendorObjects(g.gateway.database, whose, ['resp_0', 'msg_0'], { vendor: 'mock', product: MODEL })
   return account
 }
 
-async function charge(door: TextProtocolName, body: object): Promise<Row> {
+async function charge(door: ClientFormatName, body: object): Promise<Row> {
   const { id, key } = await keepingAccount()
-  const answer = await g.call(PATHS[door], key, { model: MODEL, ...bodyOf(door), ...body })
+  // The content of several turns at a vendor may be more than the one context that is held for it.
+  if (reported > CONTEXT) g.mayExceedHold(id)
+  const answer = await g.call(FORMATS[door].oldPath(MODEL), key, { model: MODEL, ...bodyOf(door), ...body })
   assert.equal(answer.status, 200, await answer.clone().text())
   await answer.text()
-  const [row] = await g.gateway.database.query<Row>(
-    { text: 'select charged, held, loss, estimated, lines from usage where account_id = $1' },
-    [id],
-  )
+  const [row] = await g.sql<Row>('select charged, held, loss, estimated, lines from usage where account_id = $1', [id])
   return row!
 }
 
-function bodyOf(door: TextProtocolName): object {
-  if (door === 'openai-responses') return { input: 'Go on.', max_output_tokens: 50 }
-  if (door === 'gemini') return { ...part({ text: 'Go on.' }), generationConfig: { maxOutputTokens: 50 } }
-  return { messages: [{ role: 'user', content: 'Go on.' }], max_tokens: 50 }
-}
+const bodyOf = (door: ClientFormatName) => FORMATS[door].body('Go on.', 50)
 
 const user = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
 const part = (one: object) => ({ contents: [{ parts: [one] }] })
 const item = (...content: object[]) => ({ input: [{ role: 'user', content }] })
 const pdf = (bytes: number) => Buffer.alloc(bytes, 7).toString('base64')
 
-type Way = [name: string, door: TextProtocolName, body: object]
+type Way = [name: string, door: ClientFormatName, body: object]
 
 /** Nothing in the body says how much there is: held for the whole context. */
 const ELSEWHERE: Way[] = [
@@ -231,7 +194,6 @@ test('input that lives elsewhere or is packed is held for and charged as the ven
 })
 
 test('a report that cannot be is charged as far as the hold covers it, marked and told', async () => {
-  const doors = Object.keys(PATHS) as TextProtocolName[]
   // Beyond the context in every turn that a vendor may take.
   reported = CONTEXT * 64 + 1
   for (const [name, door, body] of ELSEWHERE) {
@@ -243,7 +205,7 @@ test('a report that cannot be is charged as far as the hold covers it, marked an
   }
   // Of a plain body, which is read once, beyond the context.
   reported = CONTEXT + 1
-  for (const door of doors) {
+  for (const door of CLIENT_FORMATS) {
     anomalies.length = 0
     const row = await charge(door, {})
     const input = row.lines.find(([unit]) => unit === 'input')?.[1] ?? 0
@@ -254,7 +216,7 @@ test('a report that cannot be is charged as far as the hold covers it, marked an
   const { key } = await g.account()
   const metrics = await (await g.call('/metrics', key)).text()
   const counted = /^tollgate_usage_impossible_total\{product="fault-1"\} (\d+)$/m.exec(metrics)
-  assert.equal(Number(counted?.[1]), ELSEWHERE.length + doors.length, 'an alert can be made of it')
+  assert.equal(Number(counted?.[1]), ELSEWHERE.length + CLIENT_FORMATS.length, 'an alert can be made of it')
 })
 
 test('tools that the caller runs, pictures and text hold no more than they can be', async () => {
@@ -329,15 +291,12 @@ test('whoever leaves a continued thread pays for the prompt that the vendor coun
   }
   const thread = { type: 'continue', previous_message_id: 'msg_0' }
   const body = { model: MODEL, ...bodyOf('anthropic-messages'), thread, stream: true }
-  const call = post(g.url, { key, path: PATHS['anthropic-messages'], body: JSON.stringify(body) })
+  const call = post(g.url, { key, path: FORMATS['anthropic-messages'].oldPath(MODEL), body: JSON.stringify(body) })
   await call.until((text) => text.includes('hello there'))
   call.leave()
   await g.settled()
   vendor.answer = usual
-  const [row] = await g.gateway.database.query<Row>(
-    { text: 'select charged, estimated, lines from usage where account_id = $1' },
-    [id],
-  )
+  const [row] = await g.sql<Row>('select charged, estimated, lines from usage where account_id = $1', [id])
   assert.ok(row!.estimated)
   assert.deepEqual(
     row!.lines.slice(0, 2).map(([unit, count]) => [unit, count]),

@@ -1,9 +1,10 @@
 // F71: leaving early is not cheaper than the work. Where the vendor tells only at the end what it bills, it is heard after its caller has left.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { until } from '../until.ts'
-import { type ChatVendor, chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'
+import { test } from 'node:test'
+import { startGateway } from '../gateway.ts'
+import { started } from '../started.ts'
+import { above, until } from '../until.ts'
+import { chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'
 import { post } from './raw-client.ts'
 
 const VISIBLE = 'visible '
@@ -66,11 +67,9 @@ const WAYS: Record<string, Way> = {
   },
 }
 
-let vendor: ChatVendor
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  g = await startGateway({
+const vendor = started(startVendor)
+const g = started(() =>
+  startGateway({
     catalog(document: any) {
       document.vendors.mock = { baseUrl: vendor.url }
       for (const protocol of Object.keys(WAYS))
@@ -81,12 +80,8 @@ before(async () => {
           routes: [{ vendor: 'mock', protocol, model: 'm' }],
         }
     },
-  })
-})
-after(async () => {
-  await g.close()
-  await vendor.close()
-})
+  }),
+)
 
 /** Calls, leaves when the visible text has come, and lets the vendor end afterwards. What it cost. */
 async function leave(model: string, { path, body, begin, end }: Way, seen = VISIBLE): Promise<bigint> {
@@ -105,7 +100,7 @@ async function leave(model: string, { path, body, begin, end }: Way, seen = VISI
   })
   await call.until((text) => text.includes(seen))
   call.leave()
-  await until(async () => (await connections()) === 0)
+  await until(() => connections(), 0)
   gone.resolve()
   await g.settled()
   return 1_000_000_000n - (await g.balance(id)).posted
@@ -119,6 +114,12 @@ for (const [format, way] of Object.entries(WAYS))
   test(`${format}: whoever leaves before the usage is reported pays for what was hidden as well`, async () => {
     assert.equal(await leave(format, way), BigInt(PROMPT + 2 * OUTPUT))
   })
+
+test('a vendor of Messages that thinks unasked, and reports at the end, is paid in full by whoever leaves', async () => {
+  const way = WAYS['anthropic-messages']!
+  const { thinking: _, ...body } = way.body as { thinking: unknown }
+  assert.equal(await leave('anthropic-messages', { ...way, body }), BigInt(PROMPT + 2 * OUTPUT))
+})
 
 test('a prompt that was counted when the answer began is paid for, though nothing followed', async () => {
   const start = { id: 'm', usage: { input_tokens: 50_000, output_tokens: 1 } }
@@ -172,7 +173,7 @@ for (const [format, way] of Object.entries(WAYS))
     const call = post(g.url, { ...request, path })
     await call.until((text) => text.includes(VISIBLE))
     call.leave()
-    await until(async () => (await connections()) === 0)
+    await until(() => connections(), 0)
     gone.resolve()
     await g.settled()
     const { posted } = await g.balance(id)
@@ -195,12 +196,12 @@ test('whoever hangs up while a picture is drawn pays for it', async () => {
     path: '/alpha/v1/images/generations',
     body: JSON.stringify({ model: 'alpha-image-2', prompt: 'A gate.', quality: 'low' }),
   })
-  await until(() => g.gateway.monitor.running > 0)
+  await until(() => g.gateway.monitor.running, above(0))
   await until(async () => (await g.balance(id)).held > 0n || (await g.balance(id)).posted < 1_000_000_000n)
   call.leave()
   await g.settled()
-  const [row] = await g.gateway.database.query<{ charged: bigint; outcome: string }>(
-    { text: 'select charged, outcome from usage where account_id = $1' },
+  const [row] = await g.sql<{ charged: bigint; outcome: string }>(
+    'select charged, outcome from usage where account_id = $1',
     [id],
   )
   assert.ok(row && row.charged > 0n, JSON.stringify(row?.outcome))

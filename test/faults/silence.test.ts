@@ -1,18 +1,19 @@
 // F4, F5, F6: vendors that fall silent. The deadlines of the catalog hold within 500 ms, and silence costs nothing.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
-import { type ChaosProxy, startProxy } from '../chaos/proxy.ts'
-import type { TestGateway } from '../gateway.ts'
+import { afterEach, test } from 'node:test'
+import { startProxy } from '../chaos/proxy.ts'
 import { FULL } from '../runs.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
 import {
-  type ChatVendor,
   chatBody,
   chunk,
+  fastWorld,
   STREAM_HEADERS,
   startFaultGateway,
   startVendor,
   usage,
+  wholeStream,
 } from './chat-vendor.ts'
 import { post } from './raw-client.ts'
 
@@ -20,20 +21,13 @@ const LIMIT_MS = 1_500
 /** 500 ms on a machine of its own. */
 const SLACK_MS = FULL ? 500 : 180_000
 
-let vendor: ChatVendor
-let proxy: ChaosProxy
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(vendor.url).port) })
-  const timeouts = { connectMs: LIMIT_MS, firstByteMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: 600_000 }
-  g = await startFaultGateway({ vendors: { mock: { baseUrl: `http://127.0.0.1:${proxy.port}`, timeouts } } })
-})
-after(async () => {
-  await g.close()
-  await proxy.close()
-  await vendor.close()
-})
+const vendor = started(startVendor)
+const proxy = started(() => startProxy({ host: '127.0.0.1', port: Number(new URL(vendor.url).port) }))
+const timeouts = { connectMs: LIMIT_MS, firstByteMs: LIMIT_MS, idleMs: LIMIT_MS, totalMs: 600_000 }
+const g = started(() =>
+  startFaultGateway({ vendors: { mock: { baseUrl: `http://127.0.0.1:${proxy.port}`, timeouts } } }),
+)
+const fast = started(() => startFaultGateway({ vendors: { mock: { baseUrl: vendor.url } }, world: fastWorld }))
 afterEach(() => g.settled())
 
 function inFlight(): number {
@@ -73,6 +67,7 @@ test('a vendor that stops between two chunks is cut at its limit, and the caller
     const { id, key } = await g.account()
     const call = post(g.url, { key, body: chatBody('hello', { stream: true }) })
     const text = await call.text()
+    assert.equal((await call.response).headers['cache-control'], 'no-cache, no-store, no-transform')
     assertInTime(performance.now() - lastMs)
     assert.match(text, /word9 /)
     assert.match(text, /"error":\{/)
@@ -101,7 +96,7 @@ test('a connection that died without a word is given up at the limit, and its pl
   assert.equal(inFlight(), 0)
   assert.equal((await g.balance(id)).posted, 1_000_000_000n)
   proxy.heal()
-  await until(() => vendor.openSockets === 0)
+  await until(() => vendor.openSockets, 0)
   const fine = post(g.url, { key, body: chatBody('fine', { stream: true }) })
   assert.match(await fine.text(), /\[DONE\]/)
 })
@@ -119,4 +114,19 @@ test('a vendor that cannot be connected to within its limit is given up: 504, no
     proxy.heal()
   }
   assert.equal((await g.balance(id)).posted, 1_000_000_000n)
+})
+
+test('a caller who waits for the next chunk hears that the stream lives, and gets the rest', async () => {
+  const heard = Promise.withResolvers<void>()
+  vendor.answer = async ({ response }) => {
+    response.writeHead(200, STREAM_HEADERS).write(chunk('first '))
+    await heard.promise
+    response.end(wholeStream(['last'], 3, 5))
+  }
+  const { key } = await fast.account()
+  const call = post(fast.url, { key, body: chatBody('hello', { stream: true }) })
+  await call.until((text) => /first (?:.|\n)*^: /m.test(text))
+  heard.resolve()
+  assert.match(await call.text(), /last/)
+  await fast.settled()
 })

@@ -3,12 +3,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
-import { TEXT_PROTOCOLS } from '../../src/meter/kind.ts'
+import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
 import {
   type ChatVendor,
@@ -35,15 +36,13 @@ const DOORS: ReadonlyArray<readonly [path: string, body: object]> = [
   ['/beta/v1/messages', { max_tokens: 1000, messages: [{ role: 'user', content: 'Hi' }] }],
 ]
 
-let vendor: ChatVendor
-
 function start(totalMs: number, world: World, cached = false): Promise<TestGateway> {
   return startGateway({
     world,
     catalog(document: CatalogInput) {
       const timeouts = { connectMs: 3_000_000, firstByteMs: 3_000_000, idleMs: 3_000_000, totalMs }
       document.vendors.mock = { baseUrl: vendor.url, timeouts }
-      document.models[MODEL] = { ...faultModel(['mock']), clientFormats: [...TEXT_PROTOCOLS] }
+      document.models[MODEL] = { ...faultModel(['mock']), clientFormats: [...CLIENT_FORMATS] }
       const endpoint = document.endpoints![ANALYTICS]!
       endpoint.routes = [{ vendor: 'mock', protocol: 'site-analytics' }]
       if (cached) endpoint.cache = { ttlSeconds: 60 }
@@ -52,19 +51,10 @@ function start(totalMs: number, world: World, cached = false): Promise<TestGatew
 }
 
 /** With real clocks and a short time for the vendor. */
-let hasty: TestGateway
 /** With hurried clocks and all the time in the world. */
-let patient: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  hasty = await start(TOTAL_MS, realWorld)
-  patient = await start(3_600_000, fastWorld)
-})
-after(async () => {
-  await hasty.close()
-  await patient.close()
-  await vendor.close()
-})
+const vendor = started(startVendor)
+const hasty = started(() => start(TOTAL_MS, realWorld))
+const patient = started(() => start(3_600_000, fastWorld))
 
 /** What the vendor waits in all before it hangs up. */
 let patienceMs = Number.POSITIVE_INFINITY
@@ -120,13 +110,10 @@ async function read(g: TestGateway, { path, body, slowly }: Asked): Promise<{ by
     }
   }
   if (slowly) await reading().catch(() => {})
-  await until(() => g.gateway.monitor.running === 0)
+  await until(() => g.gateway.monitor.running, 0)
   sent.destroy()
   await g.settled()
-  const rows = await g.gateway.database.query<Row>(
-    { text: 'select status, charged, estimated from usage where account_id = $1' },
-    [id],
-  )
+  const rows = await g.sql<Row>('select status, charged, estimated from usage where account_id = $1', [id])
   assert.equal(rows.length, 1)
   return { bytes, row: rows[0]! }
 }

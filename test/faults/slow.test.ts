@@ -1,11 +1,10 @@
 // F12: callers who do not read. Their streams hold the vendor back instead of filling the memory, and end.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, test } from 'node:test'
-import type { TestGateway } from '../gateway.ts'
+import { afterEach, test } from 'node:test'
 import { runs } from '../runs.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
 import {
-  type ChatVendor,
   chatBody,
   chunk,
   DONE,
@@ -21,20 +20,11 @@ import { count, post, type RawCall } from './raw-client.ts'
 const STREAM_BYTES = 20_000_000
 /** What a socket's buffers on both sides of the gateway may hold; the kernel grows them to several megabytes. */
 const BUFFERED_BYTES_MAX = 14_000_000
-let vendor: ChatVendor
-let g: TestGateway
-before(async () => {
-  vendor = await startVendor()
-  const timeouts = { connectMs: 3_000_000, firstByteMs: 3_000_000, idleMs: 3_000_000, totalMs: 3_600_000 }
-  g = await startFaultGateway({
-    vendors: { mock: { baseUrl: vendor.url, timeouts, onAbort: 'cancel' } },
-    world: fastWorld,
-  })
-})
-after(async () => {
-  await g.close()
-  await vendor.close()
-})
+const vendor = started(startVendor)
+const timeouts = { connectMs: 3_000_000, firstByteMs: 3_000_000, idleMs: 3_000_000, totalMs: 3_600_000 }
+const g = started(() =>
+  startFaultGateway({ vendors: { mock: { baseUrl: vendor.url, timeouts, onAbort: 'cancel' } }, world: fastWorld }),
+)
 afterEach(() => g.settled())
 
 /** A stream that nobody reads yet. In this hurried world the ledger is too slow at times, and says so. */
@@ -69,13 +59,13 @@ test('callers who do not read pause their vendors, cost no memory, and are cut a
   await until(() => {
     peak = Math.max(peak, process.memoryUsage().rss - before)
     return g.gateway.monitor.running === 0
-  }, 20)
+  })
   for (const [index, bytes] of written.entries())
     assert.ok(bytes < BUFFERED_BYTES_MAX, `vendor ${index} could send ${bytes} bytes to a caller who reads nothing`)
   assert.ok(peak < 300_000_000, `the memory grew by ${peak} bytes`)
   await g.settled()
-  const rows = await g.gateway.database.query<{ status: number; charged: bigint }>(
-    { text: 'select status, charged from usage where account_id = $1 and held > 0' },
+  const rows = await g.sql<{ status: number; charged: bigint }>(
+    'select status, charged from usage where account_id = $1 and held > 0',
     [id],
   )
   assert.ok(rows.length >= clients)

@@ -1,32 +1,26 @@
 // What a vendor's error is called, at every door: SDKs choose their classes by the status, frameworks by the code.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
-import { type ChatVendor, chunk, event, STREAM_HEADERS, startVendor, usage, wholeAnswer } from './chat-vendor.ts'
+import { testGateway } from '../gateway.ts'
+import { started } from '../started.ts'
+import { chunk, event, STREAM_HEADERS, startVendor, usage, wholeAnswer } from './chat-vendor.ts'
 
-let vendor: ChatVendor
-let g: TestGateway
 let key: string
 const logged: Array<Record<string, unknown>> = []
+const vendor = started(startVendor)
+const write = (fields: object, message: string) => void logged.push({ ...fields, message })
+const log: Log = { debug: write, info: write, warn: write, error: write }
+const g = testGateway(() => ({
+  log,
+  catalog(document: CatalogInput) {
+    for (const name of ['alpha', 'beta']) Object.assign(document.vendors[name]!, { baseUrl: vendor.url })
+    document.models['beta-opus-5']!.routes[0]!.model = 'vendor-opus'
+  },
+}))
 before(async () => {
-  vendor = await startVendor()
-  const write = (fields: object, message: string) => void logged.push({ ...fields, message })
-  const log: Log = { debug: write, info: write, warn: write, error: write }
-  g = await startGateway({
-    log,
-    catalog(document: CatalogInput) {
-      for (const name of ['alpha', 'beta']) Object.assign(document.vendors[name]!, { baseUrl: vendor.url })
-      document.models['beta-opus-5']!.routes[0]!.model = 'vendor-opus'
-    },
-  })
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  await vendor.close()
 })
 
 interface Told {
@@ -166,6 +160,22 @@ test('an empty account of ours is a 503, a body too large for the vendor a 413',
   assert.equal((await refused('chat', 413, { message: 'too large' })).status, 413)
 })
 
+const CLOUD_PATH = 'projects/our-own-project/locations/us-central1/publishers/google/models'
+
+test('a cloud’s words do not show whose project it is', async () => {
+  const told = await refused('messages', 400, { message: `Bad field for ${CLOUD_PATH}/vendor-opus, project our-own.` })
+  assert.equal(told.status, 400)
+  assert.doesNotMatch(JSON.stringify(told.body), /our-own-project/)
+})
+
+test('what a model tried to say before its call was rejected reaches the caller', async () => {
+  const generation = '<function=look>{"a": 1</function>'
+  const error = { message: 'Failed to call a function.', type: 'invalid_request_error', code: 'tool_use_failed' }
+  const told = await refused('chat', 400, { ...error, failed_generation: generation })
+  assert.deepEqual([told.status, told.body.error?.code], [400, 'tool_use_failed'])
+  assert.equal((told.body.error as { failed_generation?: string }).failed_generation, generation)
+})
+
 test('a model that the vendor does not know is our mistake: callers are not blamed, and the operator is told', async () => {
   for (const [door, status, error] of [
     ['chat', 404, { code: 'model_not_found', message: 'The model `gpt-7` does not exist or you do not have access' }],
@@ -173,6 +183,22 @@ test('a model that the vendor does not know is our mistake: callers are not blam
     ['responses', 400, { message: "The requested model 'alpha-5.4' does not exist.", code: 'model_not_found' }],
     ['messages', 404, { type: 'not_found_error', message: 'model: vendor-opus' }],
     ['chat by messages', 404, { type: 'not_found_error', message: 'model: vendor-opus' }],
+    // Azure, Groq, Bedrock, Cohere, Google and its cloud.
+    ['chat', 404, { code: 'DeploymentNotFound', message: 'The API deployment for this resource does not exist.' }],
+    ['chat', 400, { code: 'model_decommissioned', message: 'The model `x` has been decommissioned.' }],
+    ['messages', 400, { message: 'The provided model identifier is invalid.' }],
+    ['messages', 404, { message: 'This model version has reached the end of its life.' }],
+    ['messages', 404, { message: "model 'vendor-opus' was removed on September 15, 2025." }],
+    ['messages', 404, { status: 'NOT_FOUND', message: 'models/vendor-opus is not found for API version v1beta' }],
+    ['messages', 404, { status: 'NOT_FOUND', message: 'This model models/vendor-opus is no longer available.' }],
+    [
+      'messages',
+      404,
+      {
+        status: 'NOT_FOUND',
+        message: `Publisher Model \`${CLOUD_PATH}/vendor-opus\` was not found or your project does not have access to it.`,
+      },
+    ],
   ] as const) {
     logged.length = 0
     const told = await refused(door, status, error)

@@ -1,13 +1,13 @@
 // Why a call failed or took another way: what its page says of every attempt, and that a plain success says nothing.
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, test } from 'node:test'
+import { afterEach, beforeEach, test } from 'node:test'
 import type { Page } from '../../src/kernel/view.ts'
 import type { AttemptLog, UsageDetail, UsageView } from '../../src/ledger/views.ts'
-import { OPERATOR_TOKEN, type TestGateway } from '../gateway.ts'
+import { OPERATOR_TOKEN } from '../gateway.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
 import {
   CHAT_PATH,
-  type ChatVendor,
   chatBody,
   chunk,
   STREAM_HEADERS,
@@ -19,26 +19,15 @@ import {
 import { post } from './raw-client.ts'
 
 const SECRET = 'sk-canary-first-0001'
-let first: ChatVendor
-let second: ChatVendor
-let g: TestGateway
-before(async () => {
-  first = await startVendor()
-  second = await startVendor()
-  const timeouts = { connectMs: 5_000, firstByteMs: 300, idleMs: 5_000, totalMs: 20_000 }
-  g = await startFaultGateway({
-    vendors: {
-      first: { baseUrl: first.url, credential: 'FIRST_KEY', timeouts },
-      second: { baseUrl: second.url },
-    },
+const first = started(startVendor)
+const second = started(startVendor)
+const timeouts = { connectMs: 5_000, firstByteMs: 300, idleMs: 5_000, totalMs: 20_000 }
+const g = started(() =>
+  startFaultGateway({
+    vendors: { first: { baseUrl: first.url, credential: 'FIRST_KEY', timeouts }, second: { baseUrl: second.url } },
     env: { FIRST_KEY: SECRET },
-  })
-})
-after(async () => {
-  await g.close()
-  await first.close()
-  await second.close()
-})
+  }),
+)
 beforeEach(() => {
   second.answer = ({ response }) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('from the second', usage(10, 20)))
@@ -153,9 +142,9 @@ test('a caller who leaves before the first byte leaves behind for whom it waited
   }
   const { id, key } = await g.account()
   const call = post(g.url, { key, body: chatBody('hello') })
-  await until(() => asked === 1)
+  await until(() => asked, 1)
   call.leave()
-  await until(() => g.gateway.monitor.running === 0)
+  await until(() => g.gateway.monitor.running, 0)
   await g.settled()
   const listed = await g.call(`/admin/v1/accounts/${id}/usage`, OPERATOR_TOKEN)
   const { data } = (await listed.json()) as { data: Page<UsageView> }

@@ -98,7 +98,8 @@ function afterFile(text: string, chance: Chance): Step[] {
 }
 
 function goOn(path: string, text: string, id: string, isKept: boolean): Step {
-  const model = /"model":"([^"]+)"/.exec(text)?.[1]
+  // Not that of a member which only the simulated vendors have.
+  const model = /"model":"(?!not-the-model)([^"]+)"/.exec(text)?.[1]
   const body = JSON.stringify({ model, input: 'Go on.', previous_response_id: id, store: false })
   const request = { method: 'POST', path, headers: { 'content-type': 'application/json' }, body } as const
   return { request: { ...request, surface: 'responses' }, statuses: [isKept ? 200 : 400] }

@@ -1,11 +1,11 @@
 // Whole requests: a door, its parameters, headers and body, and now and then something that no client would send.
 import { METHODS as PARSED } from 'node:http'
 import fc from 'fast-check'
+import { surfaceOf } from '../../src/api/server/envelope.ts'
 import type { Surface } from '../../src/catalog/endpoint.ts'
 import { type EndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
-import { TEXT_PROTOCOLS } from '../../src/meter/kind.ts'
-import { surfaceOf } from '../../src/server/envelope.ts'
+import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
 import { BOUNDARY, bodyOf, text } from './bodies.ts'
 import { bodyFor, pathFor, RECORDINGS, type Script } from './vendor.ts'
 import type { Wire } from './wire.ts'
@@ -186,8 +186,8 @@ const scripted: fc.Arbitrary<FuzzedRequest> = fc
   .record({
     // Without a bias to small ones: each tells one request from all others.
     act: fc.noBias(fc.integer({ min: RECORDINGS.length, max: 1e12 - 1 })),
-    front: fc.constantFrom(...TEXT_PROTOCOLS),
-    back: fc.constantFrom(...TEXT_PROTOCOLS),
+    front: fc.constantFrom(...CLIENT_FORMATS),
+    back: fc.constantFrom(...CLIENT_FORMATS),
     stream: fc.boolean(),
   })
   .map(scriptedBy)

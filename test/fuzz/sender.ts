@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { parentPort } from 'node:worker_threads'
 import fc from 'fast-check'
 import { Pool } from 'undici'
-import { TEXT_PROTOCOLS } from '../../src/meter/kind.ts'
+import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
 import { count, each } from '../faults/raw-client.ts'
 import { type Answer, fault } from './answer.ts'
 import { stepsAfter } from './follow.ts'
@@ -130,8 +130,8 @@ let slow = 0
 let sent = 0
 let reportedMs = performance.now()
 
-for (const front of TEXT_PROTOCOLS)
-  for (const back of TEXT_PROTOCOLS)
+for (const front of CLIENT_FORMATS)
+  for (const back of CLIENT_FORMATS)
     for (const stream of [true, false])
       for (const [act, recording] of RECORDINGS.entries()) {
         const script = { act, front, back, stream }

@@ -3,7 +3,7 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../../src/meter/kind.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { HEADER, HOUSE, KEYS, PROMPT, secretIn, spellings } from '../faults/canary.ts'
 import { faultModel } from '../faults/chat-vendor.ts'
 import { Chance } from '../simulate/virtual-world.ts'
@@ -14,8 +14,8 @@ import type { Answer } from './answer.ts'
 export interface Script {
   /** The first few are the recordings themselves, whole. */
   readonly act: number
-  readonly front: TextProtocolName
-  readonly back: TextProtocolName
+  readonly front: ClientFormatName
+  readonly back: ClientFormatName
   readonly stream: boolean
 }
 
@@ -24,15 +24,15 @@ export const RECORDINGS = ['text', 'reasoning', 'tools', 'length'] as const
 const VENDORS = 24
 export const ENV = { FUZZ_KEY_0: KEYS[0], FUZZ_KEY_1: KEYS[1] }
 
-const modelOf = (protocol: TextProtocolName, n: number) => `fuzz-${protocol}-${String(n).padStart(2, '0')}`
+const modelOf = (protocol: ClientFormatName, n: number) => `fuzz-${protocol}-${String(n).padStart(2, '0')}`
 
 export function addVendors(document: CatalogInput, baseUrl: string): void {
   for (let n = 0; n < VENDORS; n++) {
     document.vendors[`fuzz-${n}`] = { baseUrl, credential: `FUZZ_KEY_${n % 2}`, headers: { 'x-tenant': HEADER } }
-    for (const protocol of TEXT_PROTOCOLS)
+    for (const protocol of CLIENT_FORMATS)
       document.models[modelOf(protocol, n)] = {
         ...faultModel([]),
-        clientFormats: [...TEXT_PROTOCOLS],
+        clientFormats: [...CLIENT_FORMATS],
         routes: [{ vendor: `fuzz-${n}`, protocol, model: 'vendor-model' }],
       }
   }
@@ -100,7 +100,7 @@ const named = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stri
 const FAILED = { id: 'resp_1', object: 'response', model: 'm', status: 'failed', output: [] }
 
 /** How each format says inside a stream that it failed. */
-const ERRORS: Record<TextProtocolName, ReadonlyArray<(error: Said) => string>> = {
+const ERRORS: Record<ClientFormatName, ReadonlyArray<(error: Said) => string>> = {
   'openai-chat': [(error) => `data: ${JSON.stringify({ error })}\n\n`],
   'openai-responses': [
     (error) => named('response.failed', { response: { ...FAILED, error } }),
@@ -156,7 +156,7 @@ export async function startFuzzVendor(): Promise<FuzzVendor> {
     const act = Number(number)
     asked.add(act)
     const stream = body.includes('"stream":true') || (request.url ?? '').includes(':stream')
-    await play(response, actOf({ act, back: back as TextProtocolName, stream }), stream)
+    await play(response, actOf({ act, back: back as ClientFormatName, stream }), stream)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

@@ -20,11 +20,7 @@ const g = testGateway({}, async () => {
 
 /** With nothing of the machine's settings, such as a proxy or somebody's key. */
 const run = (program: string, args: readonly string[], env: Record<string, string>): Promise<Ran> =>
-  runProgram(program, args, {
-    cwd: home,
-    timeoutMs: RUN_MS_MAX,
-    env: { PATH: process.env.PATH, HOME: home, ...env },
-  })
+  runProgram(program, args, { cwd: home, timeoutMs: RUN_MS_MAX, env: { PATH: process.env.PATH, HOME: home, ...env } })
 
 const calls = async <T>(work: () => Promise<T>): Promise<[T, number]> => {
   const before = g.sandbox.seen.requests

@@ -32,8 +32,8 @@ async function project(name: string): Promise<{ path: string; id: string; key: s
 
 const endpointsOf = async (account: string) => {
   await g.settled()
-  const rows = await g.gateway.database.query<{ endpoint: string }>(
-    { text: 'select distinct endpoint from usage where account_id = $1 order by endpoint' },
+  const rows = await g.sql<{ endpoint: string }>(
+    'select distinct endpoint from usage where account_id = $1 order by endpoint',
     [account],
   )
   return rows.map(({ endpoint }) => endpoint)

@@ -82,6 +82,7 @@ const run = ({ home }: Desk, program: string, args: readonly string[], env: Reco
     env: { PATH: process.env.PATH, HOME: home, TOLLGATE_KEY: key, ...env },
   })
 
+const UNTRIED = 'its files are written by the command, and the program is not run here yet'
 const EDITOR = 'it is an editor with a window; its tools are the ones that test/mcp runs'
 
 const AGENTS: Readonly<Record<string, Agent>> = {
@@ -158,6 +159,14 @@ const AGENTS: Readonly<Record<string, Agent>> = {
         { OPENAI_API_KEY: key, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
       ),
   },
+  'gemini-cli': {
+    versions: ['gemini-cli'],
+    never: 'agent-sign-in.long.ts runs it',
+    find: async () => undefined,
+    ask: never,
+  },
+  'qwen-code': { versions: ['qwen-code'], never: UNTRIED, find: async () => undefined, ask: never },
+  continue: { versions: ['continue'], never: UNTRIED, find: async () => undefined, ask: never },
   cursor: { versions: ['cursor'], never: EDITOR, find: async () => undefined, ask: never },
   vscode: { versions: ['vscode'], never: EDITOR, find: async () => undefined, ask: never },
 }

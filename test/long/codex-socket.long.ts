@@ -51,8 +51,8 @@ for (const version of ['0.166.0', '0.162.1'])
       [],
     )
     await g.settled()
-    const rows = await g.gateway.database.query<{ endpoint: string; charged: bigint }>(
-      { text: 'select endpoint, charged from usage where account_id = $1 order by id' },
+    const rows = await g.sql<{ endpoint: string; charged: bigint }>(
+      'select endpoint, charged from usage where account_id = $1 order by id',
       [id],
     )
     assert.deepEqual([...new Set(rows.map(({ endpoint }) => endpoint))].sort(), [

@@ -10,12 +10,7 @@ let key: string
 const g = testGateway({}, async () => {
   key = (await g.account()).key
 })
-const environment = () => ({
-  PATH: process.env.PATH,
-  HOME: g.config.TOLLGATE_DATA,
-  GATEWAY: g.url,
-  GATEWAY_KEY: key,
-})
+const environment = () => ({ PATH: process.env.PATH, HOME: g.config.TOLLGATE_DATA, GATEWAY: g.url, GATEWAY_KEY: key })
 
 /** Each program prints the indices of the documents, best first, and what an error of the gateway looks like to it. */
 function checkRan({ code, out, err }: Ran) {

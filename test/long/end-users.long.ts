@@ -7,7 +7,7 @@ import { storedCatalogs } from '../../src/catalog/store.ts'
 import { createAudit } from '../../src/database/audit.ts'
 import { realWorld } from '../../src/kernel/world.ts'
 import { createLedger } from '../../src/ledger/ledger.ts'
-import { verifyLedger } from '../../src/verify/verify.ts'
+import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import { noHolds } from '../chaos/books.ts'
 import { openScene, type Scene } from '../chaos/scene.ts'
 

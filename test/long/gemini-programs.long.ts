@@ -1,13 +1,13 @@
 // Programs that speak Google's format and are not Google's SDKs: Gemini CLI in two versions, LangChain in two languages.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
-import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request } from 'node:http'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
+import { listen, started } from '../started.ts'
 
 const RUN_MS_MAX = 120_000
 /** One whose vendor speaks the format, and one that is converted. */
@@ -23,49 +23,60 @@ const g = testGateway({ catalog: everyKind }, async () => {
 
 /** What the command line asked, and how it was answered. */
 const seen: { readonly path: string; readonly body: string; status: number }[] = []
-const between = createServer(async (incoming, response) => {
-  const pieces: Buffer[] = []
-  for await (const piece of incoming) pieces.push(piece as Buffer)
-  const one = { path: incoming.url ?? '', body: Buffer.concat(pieces).toString(), status: 0 }
-  seen.push(one)
-  const { host: _, ...headers } = incoming.headers
-  const onward = request(g.url + one.path, { method: incoming.method, headers }, (answer) => {
-    one.status = answer.statusCode ?? 0
-    response.writeHead(one.status, answer.headers)
-    answer.pipe(response)
-  })
-  onward.on('error', () => response.destroy())
-  onward.end(one.body)
-})
-before(async () => {
-  await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve))
-})
-after(() => {
-  between.close()
-  between.closeAllConnections()
-})
+const between = started(() =>
+  listen(async (incoming, response) => {
+    const pieces: Buffer[] = []
+    for await (const piece of incoming) pieces.push(piece as Buffer)
+    const one = { path: incoming.url ?? '', body: Buffer.concat(pieces).toString(), status: 0 }
+    seen.push(one)
+    const { host: _, ...headers } = incoming.headers
+    const onward = request(g.url + one.path, { method: incoming.method, headers }, (answer) => {
+      one.status = answer.statusCode ?? 0
+      response.writeHead(one.status, answer.headers)
+      answer.pipe(response)
+    })
+    onward.on('error', () => response.destroy())
+    onward.end(one.body)
+  }),
+)
 
 /** Nothing of the machine's settings, such as a proxy or somebody's key. */
 const environment = () => ({ PATH: process.env.PATH, HOME: g.config.TOLLGATE_DATA, GATEWAY: g.url, GATEWAY_KEY: key })
+
+const SETTINGS = {
+  security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
+  privacy: { usageStatisticsEnabled: false },
+  general: { disableAutoUpdate: true, enableAutoUpdate: false },
+}
+/** Without a file, an address in GOOGLE_GEMINI_BASE_URL makes it choose a kind of sign-in that it then refuses; Vertex mode needs no file. */
+const WAYS: readonly { way: string; settings?: object; env(address: string): Record<string, string> }[] = [
+  {
+    ...{ way: 'a settings file', settings: SETTINGS },
+    env: (address) => ({ GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: address }),
+  },
+  {
+    way: 'the environment alone',
+    env: (address) => ({
+      ...{ GOOGLE_GENAI_USE_VERTEXAI: 'true', GOOGLE_API_KEY: key, GOOGLE_VERTEX_BASE_URL: address },
+    }),
+  },
+]
 
 for (const version of CLI)
   test(`${version} answers, streams and calls a tool`, async (t) => {
     const program = await installed(t, version, '@google/gemini-cli/bundle/gemini.js')
     if (program === undefined) return
-    for (const model of MODELS)
-      await t.test(model, async () => {
+    for (const [model, { way, settings, env }] of MODELS.flatMap((one) => WAYS.map((by) => [one, by] as const)))
+      await t.test(`${model}, by ${way}`, async () => {
         const home = await mkdtemp(join(g.config.TOLLGATE_DATA, 'gemini-'))
         const work = join(home, 'work')
         await mkdir(work)
         await writeFile(join(work, 'notes.txt'), 'The gate opens at dawn.\n')
-        await mkdir(join(home, '.gemini'))
-        const settings = {
-          security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
-          privacy: { usageStatisticsEnabled: false },
-          general: { disableAutoUpdate: true, enableAutoUpdate: false },
+        if (settings) {
+          await mkdir(join(home, '.gemini'))
+          await writeFile(join(home, '.gemini', 'settings.json'), JSON.stringify(settings))
         }
-        await writeFile(join(home, '.gemini', 'settings.json'), JSON.stringify(settings))
-        const { port } = between.address() as AddressInfo
+        const { port } = between
         const ask = async (prompt: string) => {
           const before = seen.length
           const ran = await runProgram(
@@ -75,8 +86,8 @@ for (const version of CLI)
               cwd: work,
               timeoutMs: RUN_MS_MAX,
               env: {
-                ...{ PATH: process.env.PATH, HOME: home, GEMINI_API_KEY: key, CI: '1', NO_COLOR: '1' },
-                ...{ GOOGLE_GEMINI_BASE_URL: `http://127.0.0.1:${port}/gemini`, GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+                ...{ PATH: process.env.PATH, HOME: home, CI: '1', NO_COLOR: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+                ...env(`http://127.0.0.1:${port}/gemini`),
               },
             },
           )

@@ -1,16 +1,16 @@
 // Programs of others, unchanged, in front of the real gateway: their own metadata, users and session headers are the labels of their calls.
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
-import { createServer, type IncomingHttpHeaders, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type IncomingHttpHeaders, request } from 'node:http'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
-import { after, before, type TestContext, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { UsageView } from '../../src/ledger/views.ts'
 import { testGateway } from '../gateway.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
+import { listen, started } from '../started.ts'
 
 const RUN_MS_MAX = 120_000
 const PYTHON = join(import.meta.dirname, '..', 'sdk', 'python')
@@ -18,29 +18,26 @@ const g = testGateway({ catalog: everyKind }, async () => {})
 
 /** What the programs send: they talk to the gateway through this. */
 const seen: { path: string; headers: IncomingHttpHeaders; body: Record<string, unknown> }[] = []
-const between = createServer((req, res) => {
-  const pieces: Buffer[] = []
-  req.on('data', (piece) => pieces.push(piece))
-  req.on('end', () => {
-    const body = Buffer.concat(pieces)
-    if (body.length > 0) seen.push({ path: req.url ?? '', headers: req.headers, body: JSON.parse(body.toString()) })
-    const { host: _, ...headers } = req.headers
-    const onward = request(g.url + req.url, { method: req.method, headers }, (answer) => {
-      res.writeHead(answer.statusCode ?? 500, answer.headers)
-      answer.pipe(res)
+const between = started(() =>
+  listen((req, res) => {
+    const pieces: Buffer[] = []
+    req.on('data', (piece) => pieces.push(piece))
+    req.on('end', () => {
+      const body = Buffer.concat(pieces)
+      if (body.length > 0) seen.push({ path: req.url ?? '', headers: req.headers, body: JSON.parse(body.toString()) })
+      const { host: _, ...headers } = req.headers
+      const onward = request(g.url + req.url, { method: req.method, headers }, (answer) => {
+        res.writeHead(answer.statusCode ?? 500, answer.headers)
+        answer.pipe(res)
+      })
+      onward.on('error', () => res.destroy())
+      onward.end(body)
     })
-    onward.on('error', () => res.destroy())
-    onward.end(body)
-  })
-})
+  }),
+)
 let through = ''
 before(async () => {
-  await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve))
-  through = `http://127.0.0.1:${(between.address() as AddressInfo).port}`
-})
-after(() => {
-  between.close()
-  between.closeAllConnections()
+  through = between.url
 })
 
 interface Labelled {

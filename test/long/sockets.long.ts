@@ -26,7 +26,7 @@ async function running(env: Record<string, string> = {}) {
   const data = await makeDataDirectory()
   const start = () => startProcess({ env: { TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '1', ...env } })
   const gateway = await start()
-  await until(() => KEY.test(gateway.output))
+  await until(() => gateway.output, KEY)
   return { data, gateway, start, key: KEY.exec(gateway.output)![0] }
 }
 

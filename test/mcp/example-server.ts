@@ -9,13 +9,19 @@ import {
 import type { ApiKeys } from '../../src/admission/api-key.ts'
 import { createApi } from '../../src/api/api.ts'
 import { mountFetch } from '../../src/api/fetch-route.ts'
+import { createServer } from '../../src/api/server/server.ts'
+import type { Prompt, Resource } from '../../src/extensions/agents/mcp/mcp.ts'
+import {
+  InputNeeded,
+  objectSchema,
+  type Tool,
+  type ToolAnswer,
+  type ToolCall,
+} from '../../src/extensions/agents/mcp/tool.ts'
+import { createTransport } from '../../src/extensions/agents/mcp/transport.ts'
 import { Fault } from '../../src/kernel/fault.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { realWorld } from '../../src/kernel/world.ts'
-import type { Prompt, Resource } from '../../src/mcp/mcp.ts'
-import { InputNeeded, objectSchema, type Tool, type ToolAnswer, type ToolCall } from '../../src/mcp/tool.ts'
-import { createTransport } from '../../src/mcp/transport.ts'
-import { createServer } from '../../src/server/server.ts'
 import { createByteBudget } from '../../src/upstream/budget.ts'
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=='
@@ -28,10 +34,7 @@ const embedded = (uri: string, mimeType: string, text: string) =>
 const say = (text: string): ToolAnswer => ({ structured: undefined, text })
 
 const ask = (message: string, properties: Record<string, { type: 'string' } | { type: 'boolean' }>) =>
-  inputRequired.elicit({
-    message,
-    requestedSchema: { type: 'object', properties, required: Object.keys(properties) },
-  })
+  inputRequired.elicit({ message, requestedSchema: { type: 'object', properties, required: Object.keys(properties) } })
 const name = ask('What is your name?', { name: { type: 'string' } })
 const capital = inputRequired.createMessage({
   messages: [{ role: 'user', content: { type: 'text', text: 'What is the capital of France?' } }],

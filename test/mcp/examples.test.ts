@@ -1,18 +1,13 @@
 // The official client calls every tool by the example that its description shows.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { before, test } from 'node:test'
+import { testGateway } from '../gateway.ts'
 import { connect, ERAS } from './client.ts'
 
-let g: TestGateway
 let key: string
+const g = testGateway()
 before(async () => {
-  g = await startGateway()
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 for (const era of ERAS)

@@ -1,21 +1,16 @@
 // The protocol's own inspector, its command line: what people try a server with first. That is a process for each call, two seconds of a processor, so
 // that it calls a sample: what differs from tool to tool, the schemas, it reads all of.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { before, test } from 'node:test'
+import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 
 const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0'
 
-let g: TestGateway
 let key: string
+const g = testGateway()
 before(async () => {
-  g = await startGateway()
   key = (await g.account()).key
-})
-after(async () => {
-  await g.settled()
-  await g.close()
 })
 
 test('the inspector lists the tools without a complaint about their schemas, and calls them', async (t) => {

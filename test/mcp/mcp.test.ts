@@ -2,18 +2,12 @@
 // bytes that no client would send.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { test } from 'node:test'
+import { testGateway } from '../gateway.ts'
+import { not, until } from '../until.ts'
 import { connect, ERAS } from './client.ts'
 
-let g: TestGateway
-before(async () => {
-  g = await startGateway()
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-})
+const g = testGateway()
 
 type Result = { isError?: boolean; content: { text: string }[]; structuredContent?: any; _meta?: Record<string, any> }
 const textOf = (result: unknown) => (result as Result).content[0]!.text
@@ -107,7 +101,7 @@ test('two tools find and call the others, and the row names the one that was cal
   assert.match(textOf(await call('nope', {})), /There is no tool "nope"/)
   assert.match(textOf(await call('website_visits', { keys: 'example.com', nope: 1 })), /"nope" is not a parameter/)
   await g.settled()
-  const rows = await g.gateway.database.query({ text: 'select endpoint from usage where account_id = $1' }, [id])
+  const rows = await g.sql('select endpoint from usage where account_id = $1', [id])
   assert.deepEqual(rows, [{ endpoint: 'mcp:website_visits' }])
   await client.close()
 })
@@ -144,10 +138,7 @@ for (const era of ERAS)
     const others = await other.callTool({ name: 'get_video', arguments: { job_id: job.structuredContent.jobId } })
     assert.match(textOf(others), /another account/)
     await g.settled()
-    const rows = await g.gateway.database.query<{ endpoint: string }>(
-      { text: 'select endpoint from usage where account_id = $1 order by id' },
-      [id],
-    )
+    const rows = await g.sql<{ endpoint: string }>('select endpoint from usage where account_id = $1 order by id', [id])
     assert.deepEqual(
       rows.map(({ endpoint }) => endpoint),
       ['mcp:ask_model', 'mcp:generate_image', 'mcp:create_video'],
@@ -245,7 +236,7 @@ test('one request id for the request and its call, and one for each call of a ba
   )
   assert.equal(many.status, 400)
   await g.settled()
-  const rows = await g.gateway.database.query({ text: 'select id from usage where account_id = $1' }, [id])
+  const rows = await g.sql('select id from usage where account_id = $1', [id])
   assert.equal(rows.length, 4)
 })
 
@@ -320,7 +311,7 @@ test('who leaves in the middle of a call leaves no hold behind, and its vendor i
       })
       .then((answer) => answer.text()),
   )
-  while (g.sandbox.seen.requests === seen) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => g.sandbox.seen.requests, not(seen))
   assert.notEqual((await g.balance(id)).held, 0n)
   leave.abort()
   await gone

@@ -175,12 +175,12 @@ test('a refresh may name any path of the tools, and one for something else does 
   }
 })
 
-test('a consent and its code may name any path of the tools, and asking for openid too is one click', async () => {
+test('a consent and its code may name any path of the tools, and asking for openid and models too is one click', async () => {
   const program = new Program(callback)
   const { client, transport } = await connect(program)
   await assert.rejects(client.connect(transport), UnauthorizedError)
   program.asked?.searchParams.set('resource', `${home.url}/mcp/analytics/`)
-  program.asked?.searchParams.set('scope', 'openid mcp')
+  program.asked?.searchParams.set('scope', 'openid mcp api')
   program.asked?.searchParams.set('nonce', 'n-0123456789')
   const fields = exchange((await consent(program)).searchParams.get('code') ?? '', program)
   assert.equal((await token({ ...fields, ...FOREIGN }, program)).body.error, 'invalid_target')
@@ -317,10 +317,7 @@ test('a second person connects in the browser in which another one did', async (
     assert.equal(status, 200, name)
     // Budgets of members hold for what a program does in their name.
     const { items: keys } = await home.gateway.keys.list(own, { limit: 1 })
-    const [who] = await home.gateway.database.query<{ id: string }>(
-      { text: 'select id from person where email = $1' },
-      [email],
-    )
+    const [who] = await home.sql<{ id: string }>('select id from person where email = $1', [email])
     assert.equal(keys[0]?.memberId, who?.id)
   }
   await shared.close()
@@ -428,7 +425,7 @@ test('a fault of our own is a 500 without its reason, and in the log with it', a
     log: { ...silentLog, error: (fields, message) => lines.push({ ...fields, message }) },
   })
   try {
-    await own.gateway.database.query({ text: 'alter table oauth_object rename to oauth_object_away' })
+    await own.sql('alter table oauth_object rename to oauth_object_away')
     const answer = await fetch(`${own.url}/oauth/token`, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -444,7 +441,7 @@ test('a fault of our own is a 500 without its reason, and in the log with it', a
     assert.equal(line.requestId, requestId)
     assert.match(String((line.error as Error).message), /oauth_object/)
   } finally {
-    await own.gateway.database.query({ text: 'alter table oauth_object_away rename to oauth_object' })
+    await own.sql('alter table oauth_object_away rename to oauth_object')
     await own.close()
   }
 })

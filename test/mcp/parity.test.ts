@@ -131,8 +131,8 @@ test('every data tool answers, costs and refuses as its endpoint does, parameter
 })
 
 test('what was used says which tool was called, and each call its own request id', async () => {
-  const rows = await g.gateway.database.query<{ endpoint: string; product: string }>(
-    { text: 'select distinct endpoint, product from usage where account_id = $1' },
+  const rows = await g.sql<{ endpoint: string; product: string }>(
+    'select distinct endpoint, product from usage where account_id = $1',
     [mcp.id],
   )
   const products = new Map(rows.map(({ endpoint, product }) => [endpoint, product]))

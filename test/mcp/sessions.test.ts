@@ -39,7 +39,7 @@ test('many sessions on two processes, one of them killed: no call is lost, and n
     await other.exited
     dead()
     // Twenty seconds of silence pass at once; the living one is heard again by its own next sweep.
-    await g.gateway.database.query({ text: `update gateway_instance set heartbeat_at = now() - interval '1 minute'` })
+    await g.sql(`update gateway_instance set heartbeat_at = now() - interval '1 minute'`)
     await g.gateway.ledger.sweep()
   }
 
@@ -90,11 +90,9 @@ test('many sessions on two processes, one of them killed: no call is lost, and n
     assert.equal(answers, SESSIONS * CALLS)
     assert.ok(repeated > 0, 'nobody was cut off')
     assert.deepEqual(await g.balance(id), { posted: 1_000_000_000n - BigInt(SESSIONS * CALLS) * PRICE, held: 0n })
-    const [row] = await g.gateway.database.query<{ settled: bigint; expired: bigint }>(
-      {
-        text: `select count(*) filter (where outcome = 'settled') as settled, count(*) filter (where outcome = 'expired') as expired
+    const [row] = await g.sql<{ settled: bigint; expired: bigint }>(
+      `select count(*) filter (where outcome = 'settled') as settled, count(*) filter (where outcome = 'expired') as expired
                from usage where account_id = $1`,
-      },
       [id],
     )
     assert.equal(row!.settled, BigInt(SESSIONS * CALLS))

@@ -1,10 +1,9 @@
 // Tool servers at which each person signs in: by clicks in the console, with a certified authorization server, and with hostile ones.
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
+import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
 import { connect } from './client.ts'
 import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
@@ -24,14 +23,16 @@ const callers: (string | undefined)[] = []
 
 /** Describes itself as a test tells it. */
 let description: (path: string) => unknown = () => ({})
-const hostile = createServer((request, response) => {
-  const said = description(request.url ?? '')
-  if (request.method === 'POST' || said === undefined)
-    return void response.writeHead(said === undefined ? 404 : 401).end()
-  response
-    .writeHead(200, { 'content-type': 'application/json' })
-    .end(typeof said === 'string' ? said : JSON.stringify(said))
-})
+const hostile = started(() =>
+  listen((request, response) => {
+    const said = description(request.url ?? '')
+    if (request.method === 'POST' || said === undefined)
+      return void response.writeHead(said === undefined ? 404 : 401).end()
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(typeof said === 'string' ? said : JSON.stringify(said))
+  }),
+)
 
 before(async () => {
   authority = await startToolAuthority()
@@ -46,26 +47,22 @@ before(async () => {
     description: { resource: server.url, authorization_servers: [authority.issuer], scopes_supported: ['notes'] },
   }
   server.protects = protection
-  await new Promise<void>((resolve) => hostile.listen(0, '127.0.0.1', resolve))
-  const hosts = [
-    authority.hostAndPort,
-    new URL(server.url).host,
-    `127.0.0.1:${(hostile.address() as AddressInfo).port}`,
-  ]
+  const hosts = [authority.hostAndPort, new URL(server.url).host, hostile.host]
   home = await startConsole({ env: { TOLLGATE_OUTBOUND_ALLOW: hosts.join(',') } })
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   operator = await home.visitor()
   await home.setUp(operator, 'op@example.com')
-  const [row] = await home.gateway.database.query<{ id: string }>({ text: 'select id from person' })
+  const [row] = await home.sql<{ id: string }>('select id from person')
   person = row?.id ?? ''
   const member = { text: `insert into membership (account_id, person_id, role) values ($1, $2, 'owner')` }
   await home.gateway.database.query(member, [account, person])
+  await home.sql(`insert into person (id, email) values ('usr_other', 'other@sign-ins.example')`)
+  await home.gateway.database.query(member, [account, 'usr_other'])
 })
 
 after(async () => {
   await home?.close()
   authority.close()
-  hostile.close()
   await server.close()
 })
 
@@ -88,8 +85,8 @@ async function call(key: string): Promise<string> {
 }
 
 /** Made by the person themselves, unless somebody else is named. */
-const keyOf = (memberId: string | null, maker: string | undefined = memberId ?? undefined) =>
-  home.gateway.keys.create(account, { name: 'k', memberId }, { ...BY, person: maker })
+const keyOf = (memberId: string | null, maker: string | null = memberId) =>
+  home.gateway.keys.create(account, { name: 'k', memberId }, { ...BY, ...(maker ? { person: maker } : {}) })
 
 /** For oneself. */
 async function signIn(): Promise<void> {
@@ -105,7 +102,7 @@ async function onlyOwnKeys(mine: string): Promise<void> {
   const other = { ...BY, person: 'usr_other' }
   const [forged, unsaid, given, shared] = [
     await keyOf(person, 'usr_other'),
-    await keyOf(person, ''),
+    await keyOf(person, null),
     await keyOf(null, 'usr_other'),
     await keyOf(null, person),
   ]
@@ -165,7 +162,7 @@ test('each person signs in at a server, and calls of their keys alone use that s
   authority.visitor = 'the team'
   await page.getByRole('row', { name: /notes/ }).getByRole('button', { name: 'Sign in' }).click()
   await page.getByText('Signed in.').first().waitFor()
-  await until(async () => (await call(nobodys)) === 'notes of the team')
+  await until(() => call(nobodys), 'notes of the team')
   assert.equal(await call(mine), 'notes of ann')
   assert.match(await call(strangers), /first/)
 
@@ -182,7 +179,7 @@ test('each person signs in at a server, and calls of their keys alone use that s
   await until(async () => (await call(mine)) === 'notes of ann' && tokens().size > before + 1)
   const last = (server.seen.at(-1)?.key ?? '').replace('Bearer ', '')
   assert.equal(await authority.subjectOf(last), 'ann')
-  const rows = await home.gateway.database.query<{ sealed: Buffer }>({ text: 'select sealed from tool_connection' })
+  const rows = await home.sql<{ sealed: Buffer }>('select sealed from tool_connection')
   assert.equal(rows.length, 3)
   assert.ok(rows.every(({ sealed }) => !sealed.includes(last)))
 
@@ -220,14 +217,14 @@ test('a sign-in is finished once, by the session that began it; whoever leaves t
   assert.equal(await call(key), 'notes of eve')
   const token = (server.seen.at(-1)?.key ?? '').replace('Bearer ', '')
   assert.equal((await home.operator('DELETE', `/accounts/${account}/members/${person}`)).status, 200)
-  assert.match(await call(key), /first/, 'at once')
+  await assert.rejects(call(key), /401/, 'at once')
   assert.equal(await authority.subjectOf(token), undefined, 'revoked there too')
   const left = await database.query({ text: 'select 1 from tool_connection where person_id is not null' })
   assert.equal(left.length, 0)
 })
 
 test('a hostile server cannot lead the sign-in to another issuer, an address within, a script or an endless document', async () => {
-  const base = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`
+  const base = hostile.url
   await home.operator('PUT', '/tool-servers/trap', { url: `${base}/mcp`, auth: 'person' })
   const good = {
     ...{ issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token` },
@@ -257,6 +254,6 @@ test('a hostile server cannot lead the sign-in to another issuer, an address wit
     /cannot be used/,
   )
   assert.match(await tried(undefined, undefined), /cannot be used/)
-  const rows = await home.gateway.database.query({ text: `select 1 from tool_connection where server = 'trap'` })
+  const rows = await home.sql(`select 1 from tool_connection where server = 'trap'`)
   assert.equal(rows.length, 0)
 })

@@ -1,18 +1,11 @@
 // Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from '../gateway.ts'
-import { until } from '../until.ts'
+import { test } from 'node:test'
+import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
+import { atLeast, until } from '../until.ts'
 import { connect } from './client.ts'
 
-let g: TestGateway
-before(async () => {
-  g = await startGateway()
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-})
+const g = testGateway()
 
 type Result = { isError?: boolean; content: { text: string }[]; structuredContent?: any; _meta?: Record<string, any> }
 const textOf = (result: unknown) => (result as Result).content[0]!.text
@@ -62,7 +55,7 @@ test('what each agent spent is summed by its session or its name, and its calls 
   await g.settled()
   const sums = async () =>
     ((await (await g.call(`/admin/v1/accounts/${id}/usage-by-client`, OPERATOR_TOKEN)).json()) as any).data.items
-  await until(async () => (await sums()).length >= 4)
+  await until(async () => (await sums()).length, atLeast(4))
   const all = Object.fromEntries((await sums()).map((one: any) => [one.client, [one.requests, Number(one.charged)]]))
   assert.deepEqual(Object.keys(all).sort(), ['beacon', 'filmer', 'lighthouse', 'session-7'])
   assert.deepEqual(all.lighthouse, [2, 1])
@@ -111,7 +104,7 @@ test('an idempotency key makes a call safe to repeat: one charge, the same answe
   const other = await keyed('website_visits', { keys: 'other.example' }, 'key of website_visits')
   assert.match(textOf(other), /different request/)
   assert.match(textOf(await keyed('website_visits', { keys: 'example.com' }, 7)), /must be a text/)
-  const jobs = await g.gateway.database.query({ text: 'select id from job where account_id = $1' }, [id])
+  const jobs = await g.sql('select id from job where account_id = $1', [id])
   assert.equal(jobs.length, 1)
   await client.close()
 })

@@ -6,8 +6,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { test } from 'node:test'
+import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 import { until } from '../until.ts'
 import { connect } from './client.ts'
@@ -18,14 +18,7 @@ const EVERYTHING = '@modelcontextprotocol/server-everything@2026.8.31'
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'
 const PRICE = { unit: 'credits', tiers: [{ call: '0.5' }] }
 
-let g: TestGateway
-before(async () => {
-  g = await startGateway()
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-})
+const g = testGateway()
 
 async function sellAll(name: string, url: string, pricing: object = PRICE): Promise<string[]> {
   const { status, data } = await g.operator<any>('PUT', `/tool-servers/${name}`, { url })

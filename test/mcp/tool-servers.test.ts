@@ -1,22 +1,15 @@
 // Tools of foreign MCP servers behind the same key and balance: registered, agreed to, priced, listed, called, paid, and held back when they change.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { after, before, test } from 'node:test'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { after, test } from 'node:test'
+import { testGateway } from '../gateway.ts'
 import { until } from '../until.ts'
 import { connect, ERAS } from './client.ts'
 import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
 
-let g: TestGateway
 const servers: ForeignServer[] = []
-before(async () => {
-  g = await startGateway()
-})
-after(async () => {
-  await g.settled()
-  await g.close()
-  await Promise.all(servers.map((server) => server.close()))
-})
+const g = testGateway()
+after(() => Promise.all(servers.map((server) => server.close())))
 
 type Result = { isError?: boolean; content: any[]; structuredContent?: any; _meta?: Record<string, any> }
 const said = (result: unknown) => (result as Result).content.map(({ text }) => text).join(' ')
@@ -73,9 +66,7 @@ for (const era of ERAS)
       name,
       server,
       { [`forecast.${era}`]: by('0.5', '0.1'), website_visits: by('0') },
-      {
-        credential: { value: `secret-of-${era}` },
-      },
+      { credential: { value: `secret-of-${era}` } },
     )
     await choose(name, 'unpriced', {})
     const { key, id } = await g.account()
@@ -121,10 +112,7 @@ for (const era of ERAS)
     assert.equal(calls.length, 2)
     if (era === 'legacy')
       assert.ok(calls.every(({ session }) => session !== undefined && session === calls[0]?.session))
-    const usage = await g.gateway.database.query<any>(
-      { text: 'select product, endpoint from usage where account_id = $1' },
-      [id],
-    )
+    const usage = await g.sql<any>('select product, endpoint from usage where account_id = $1', [id])
     assert.deepEqual(usage[0], { product: `mcp/${name}/forecast.${era}`, endpoint: `mcp:${forecast}` })
     await client.close()
   })
@@ -187,9 +175,9 @@ test('a tool that its server changed is held back until the operator agrees, and
   assert.equal(stale.status, 409)
   assert.equal((await choose('notes', 'notes', {})).state, 'listed')
   assert.match((await shownTo(key)).get('notes').description, /Worse\./)
-  const rows = await g.gateway.database.query<any>({
-    text: `select detail from audit where action = 'tool-server.look' and object = 'notes' order by id`,
-  })
+  const rows = await g.sql<any>(
+    `select detail from audit where action = 'tool-server.look' and object = 'notes' order by id`,
+  )
   assert.match(JSON.stringify(rows[0]), /"drop":"gone"/)
   assert.match(JSON.stringify(rows[0]), /"notes":"changed"/)
   assert.equal((await g.operator('DELETE', '/tool-servers/notes')).status, 200)
@@ -267,7 +255,7 @@ for (const era of ERAS)
     const price = (tools: string[]) => Object.fromEntries(tools.map((tool) => [`${tool}_${era}`, by('1', '1')]))
     const others = Object.keys(acts).filter((tool) => !timed.includes(tool))
     await sell(`hostile-${era}`, server, price([...others, 'fine']), limits)
-    await sell(`silent-${era}`, server, price(timed), { ...limits, timeoutMs: 400 })
+    await sell(`silent-${era}`, server, price(timed), { ...limits, timeoutMs: 3_000 })
     const { key, id } = await g.account()
     const client = await connect(g.url, key, { era })
     const attack = async (tool: string) => {
@@ -301,7 +289,7 @@ for (const era of ERAS)
 
 test('calls that hang at one server keep nobody else waiting, and a caller who leaves is released there and here', async () => {
   const [slow, quick] = [await foreign(), await foreign()]
-  slow.tools = [{ name: 'hang' }]
+  slow.tools = [{ name: 'hang', annotations: { readOnlyHint: true } }]
   quick.tools = [{ name: 'hurry' }]
   slow.acts.set('hang', () => undefined)
   quick.acts.set('hurry', () => text('at once'))
@@ -313,18 +301,41 @@ test('calls that hang at one server keep nobody else waiting, and a caller who l
   const calls = Array.from({ length: 5 }, () =>
     hung.callTool({ name: 'hang', arguments: {} }, { signal: leaving.signal }).catch(() => 'left'),
   )
-  await until(() => slow.seen.filter(({ method }) => method === 'tools/call').length === 2)
+  await until(() => slow.seen.filter(({ method }) => method === 'tools/call').length, 2)
   const other = await connect(g.url, key)
   assert.equal(charged(await other.callTool({ name: 'hurry', arguments: {} })), '1')
   assert.equal(charged(await other.callTool({ name: 'website_visits', arguments: { keys: 'example.com' } })), '0.5')
   leaving.abort()
   assert.deepEqual(await Promise.all(calls), Array(5).fill('left'))
-  await until(() => slow.left.length === 2)
+  await until(() => slow.left.length, 2)
   await g.settled()
   assert.deepEqual(await g.balance(id), { posted: 998_500_000n, held: 0n })
   // Those that had waited for a place were never sent.
   assert.equal(slow.seen.filter(({ method }) => method === 'tools/call').length, 2)
   await Promise.all([hung.close(), other.close()])
+})
+
+test('a tool that is not read-only is read to the end and charged when its caller leaves', async () => {
+  const server = await foreign()
+  server.tools = [{ name: 'place_order' }]
+  const { promise, resolve } = Promise.withResolvers<void>()
+  server.acts.set('place_order', async () => {
+    await promise
+    return text('ordered')
+  })
+  await sell('orders', server, { place_order: by('1') })
+  const { key, id } = await g.account()
+  const client = await connect(g.url, key)
+  const leaving = new AbortController()
+  const call = client.callTool({ name: 'place_order', arguments: {} }, { signal: leaving.signal }).catch(() => 'left')
+  await until(() => server.seen.some(({ method }) => method === 'tools/call'))
+  leaving.abort()
+  assert.equal(await call, 'left')
+  await client.close()
+  resolve()
+  await until(async () => (await g.balance(id)).held === 0n)
+  await g.settled()
+  assert.equal((await g.balance(id)).posted, 999_000_000n)
 })
 
 test('a listing without an end, tools that cannot be sold, and addresses that are none are refused', async () => {
@@ -400,7 +411,7 @@ test('test keys get simulated results, restricted keys see no foreign tool, and 
 for (const era of ERAS)
   test(`progress of a foreign tool reaches the caller who asked for it, and a call that is taken back ends there (${era})`, async () => {
     const server = await foreign(era)
-    server.tools = [{ name: `slow_${era}` }]
+    server.tools = [{ name: `slow_${era}`, annotations: { readOnlyHint: true } }]
     const tokens: unknown[] = []
     server.acts.set(`slow_${era}`, async ({ res, id, meta }) => {
       tokens.push(meta?.progressToken)
@@ -415,7 +426,7 @@ for (const era of ERAS)
       tell(1, 'half\u200b way')
       tell(1, 'not further')
       tell(2, 'there')
-      await until(async () => told.length === 2)
+      await until(() => told.length, 2)
       if (isEndless) return
       send({ id, result: { resultType: 'complete', ...text('done') } })
       res.end()
@@ -438,7 +449,7 @@ for (const era of ERAS)
     told.length = 0
     const leaving = new AbortController()
     const taken = client.callTool(call, { onprogress, signal: leaving.signal }).catch(() => 'taken back')
-    await until(async () => told.length === 2)
+    await until(() => told.length, 2)
     leaving.abort()
     assert.equal(await taken, 'taken back')
     // In older revisions taking a request back is a request of its own, which names none of ours: there leaving ends the call.

@@ -2,8 +2,8 @@
 // differs from run to run (ids, times, addresses) is replaced, so that a run on any day records the same.
 import { type EndpointSpec, exampleBody } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
-import type { RecordedAnswer } from '../../src/docs/endpoint-page.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
+import type { RecordedAnswer } from '../../src/operator/docs/endpoint-page.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { PICTURE } from '../picture.ts'
 import { wav } from '../sound.ts'
@@ -37,7 +37,16 @@ interface Made {
 }
 
 /** Which of what was made stands in a path: `/v1/files/{id}` is about the file. */
-const OWNERS = ['responses', 'conversations', 'files', 'batches', 'jobs', 'videos', 'social'] as const
+const OWNERS = [
+  'messages/batches',
+  'responses',
+  'conversations',
+  'files',
+  'batches',
+  'jobs',
+  'videos',
+  'social',
+] as const
 
 function pathOf(spec: EndpointSpec, { values }: Made): string {
   return spec.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -79,6 +88,7 @@ async function ask(spec: EndpointSpec, made: Made): Promise<Response> {
 const BEFORE: Readonly<Record<string, readonly string[]>> = {
   'responses/{id}/cancel': ['responses background'],
   'batches/{id}/cancel': ['files/create', 'batches/create'],
+  'messages/batches/{id}/cancel': ['messages/batches/create'],
   'jobs/{id}/cancel': ['video'],
   'files/{id}/delete': ['files/create'],
 }
@@ -89,6 +99,7 @@ const MAKES: Readonly<Record<string, string>> = {
   'conversations/create': 'conversations',
   'files/create': 'files',
   'batches/create': 'batches',
+  'messages/batches/create': 'messages/batches',
   'video/create': 'videos',
 }
 
@@ -127,11 +138,13 @@ async function recordAll(made: Made): Promise<Record<string, RecordedAnswer>> {
       await ended('jobs', made)
       await ended('videos', made)
     }
-    if (spec.id === 'files') await ended('batches', made)
     // Its vendor would have made the video before anybody cancels it.
     if (spec.id === 'jobs/{id}/cancel') await made.gateway.sandbox.close()
     const answer = await prepared(spec, made)
     await note(spec.id, answer, made)
+    // One after the other, so that lists always have their files in the same order.
+    if (spec.id === 'batches/create') await ended('batches', made)
+    if (spec.id === 'messages/batches/create') await ended('messages/batches', made)
     recorded[spec.id] = await recordedOf(spec, answer)
   }
   return Object.fromEntries(ENDPOINTS.map(({ id }) => [id, recorded[id] ?? missing(id)]))
@@ -153,15 +166,18 @@ async function prepared(spec: EndpointSpec, made: Made, triesLeft = 20): Promise
   let answer = await ask(spec, made)
   // A job that is just being handed to its vendor says so, and wants to be asked again.
   while ((await answer.clone().text()).includes('try to cancel it again')) answer = await ask(spec, made)
-  const isCancelled = answer.ok && /"status":"cancell/i.test(await answer.clone().text())
+  const isCancelled = answer.ok && /status":"cancel/i.test(await answer.clone().text())
   const isLate = spec.id.endsWith('/cancel') && !isCancelled
   return isLate && triesLeft > 0 ? prepared(spec, made, triesLeft - 1) : answer
 }
 
-async function ended(what: 'jobs' | 'videos' | 'batches', { gateway, key, values }: Made): Promise<void> {
+async function ended(
+  what: 'jobs' | 'videos' | 'batches' | 'messages/batches',
+  { gateway, key, values }: Made,
+): Promise<void> {
   await until(async () => {
     const answer = await gateway.call(`/v1/${what}/${values.get(what)}`, key)
-    return /"status":"completed"/i.test(await answer.text())
+    return /status":"(?:completed|ended)"/i.test(await answer.text())
   })
 }
 
@@ -170,6 +186,10 @@ const PINNED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'batches/{id}/cancel': {
     ...{ status: 'cancelling', in_progress_at: null, finalizing_at: null, cancelled_at: null, output_file_id: null },
     request_counts: { total: 0, completed: 0, failed: 0 },
+  },
+  'messages/batches/{id}/cancel': {
+    ...{ processing_status: 'canceling', ended_at: null, results_url: null },
+    request_counts: { processing: 1, succeeded: 0, errored: 0, canceled: 0, expired: 0 },
   },
   'realtime/client_secrets': { value: 'ek_5Gk0s8Qm…' },
   'jobs/{id}/cancel': { status: 'CANCELLED', startedAt: null },
@@ -214,7 +234,7 @@ async function recordedOf(spec: EndpointSpec, answer: Response): Promise<Recorde
 }
 
 const ID =
-  /\b(acc|key|chatcmpl|resp|msg|req|file|batch|batch_req|conv|call|rs|fc|cmp|rerank|modr|embd|evt|item|ws)([-_])[A-Za-z0-9]{12,}(?:_\d+\b)?(?![A-Za-z0-9])/g
+  /\b(acc|key|chatcmpl|cmpl|resp|msg|req|file|batch|batch_req|conv|call|rs|fc|cmp|rerank|modr|embd|evt|item|ws)([-_])[A-Za-z0-9]{12,}(?:_\d+\b)?(?![A-Za-z0-9])/g
 const SAMPLE_ID = '01kd0c9w7qj8h5m2x4v6t3z1ab'
 const OWN_ID = /(?<![A-Za-z0-9])01[0-9a-hjkmnp-tv-z]{24}(?![A-Za-z0-9])/g
 const JOB_ID = /(?<![0-9])\d{18,20}\b/g
@@ -267,6 +287,7 @@ function recordingWorld(): World {
 export async function answersFile(): Promise<string> {
   const world = recordingWorld()
   const gateway = await startGateway({
+    plain: true,
     world,
     vendorWorld: world,
     catalog: (all) => Object.assign(all, { allClientFormats: true }),

@@ -18,10 +18,7 @@ export function chartSchema(): string {
     $schema: 'http://json-schema.org/draft-07/schema#',
     type: 'object',
     properties: {
-      image: {
-        type: 'object',
-        properties: { digest: { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' } },
-      },
+      image: { type: 'object', properties: { digest: { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' } } },
       replicas: { type: 'integer', minimum: 1 },
       existingSecret: { type: 'string' },
       settings: { type: 'object', additionalProperties: false, properties: Object.fromEntries(settings) },

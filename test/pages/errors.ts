@@ -1,7 +1,7 @@
 // The page of every error, from the table of faults and the advice for each.
 
+import { faultBody } from '../../src/api/server/envelope.ts'
 import { ADVICE, type Blame, FAULTS, Fault, type FaultName } from '../../src/kernel/fault.ts'
-import { faultBody } from '../../src/server/envelope.ts'
 import { code, page, table } from './markdown.ts'
 
 /** What each integer code means to the contract. */

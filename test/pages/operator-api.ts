@@ -1,5 +1,7 @@
 // The operator API, from the table of resources that both the operator token and the console reach.
+
 import * as z from 'zod'
+import { EXTENSIONS } from '../../src/compose.ts'
 import { ACCOUNT_ROLES, type AnyRole, OPERATOR_ROLES, RIGHTS, ROLE_WORDS } from '../../src/identity/roles.ts'
 import { ADMIN_PREFIX, operatorResources, type ResourceDeps } from '../../src/operator/admin.ts'
 import type { Resource } from '../../src/operator/resource.ts'
@@ -34,10 +36,13 @@ export function rolesPage(): string {
 const ofWhat = (role: AnyRole) => (OPERATOR_ROLES.some((one) => one === role) ? 'the gateway' : 'an account')
 
 /** The table needs nothing of its dependencies until a resource is asked for. */
-const nothing: object = new Proxy(() => nothing, { get: () => nothing, apply: () => nothing })
+export const nothing: object = new Proxy(() => nothing, { get: () => nothing, apply: () => nothing })
 
 export function listResources(): Resource[] {
-  return operatorResources(nothing as ResourceDeps)
+  return [
+    ...operatorResources(nothing as ResourceDeps),
+    ...EXTENSIONS.flatMap((one) => one.describe(nothing).resources),
+  ]
 }
 
 function fieldsOf(schema: z.ZodType | undefined): string {

@@ -9,7 +9,7 @@ import * as z from 'zod'
 import { testGateway } from '../gateway.ts'
 
 let key: string
-const g = testGateway({}, async () => {
+const g = testGateway({ isShared: true }, async () => {
   key = (await g.account()).key
 })
 

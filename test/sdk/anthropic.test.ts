@@ -7,7 +7,7 @@ import { testGateway } from '../gateway.ts'
 import { FAMILIES, openAllDoors, WEATHER } from './families.ts'
 
 let key: string
-const g = testGateway({ catalog: openAllDoors }, async () => {
+const g = testGateway({ catalog: openAllDoors, isShared: true }, async () => {
   key = (await g.account()).key
 })
 

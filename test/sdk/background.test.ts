@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { storedCatalogs } from '../../src/catalog/store.ts'
-import { verifyLedger } from '../../src/verify/verify.ts'
 import { testGateway } from '../gateway.ts'
+import { until } from '../until.ts'
 import { openAllDoors } from './families.ts'
 
 let key: string
 let account: string
-const g = testGateway({ catalog: openAllDoors }, async () => {
+const g = testGateway({ catalog: openAllDoors, isShared: true }, async () => {
   const made = await g.account()
   key = made.key
   account = made.id
@@ -19,17 +18,15 @@ const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, ma
 const start = (over: object = {}, apiKey = key) =>
   client(apiKey).responses.create({ model: 'alpha-5.4', input: 'Say hello.', background: true, ...over } as any)
 
-async function ended(id: string, apiKey = key): Promise<any> {
-  for (;;) {
-    const response = await client(apiKey).responses.retrieve(id)
-    if (response.status !== 'queued' && response.status !== 'in_progress') return response
-    await new Promise((resolve) => setTimeout(resolve, 30))
-  }
-}
+const ended = (id: string, apiKey = key): Promise<any> =>
+  until(
+    () => client(apiKey).responses.retrieve(id),
+    ({ status }) => status !== 'queued' && status !== 'in_progress',
+  )
 
 const usageOf = (of: string) =>
-  g.gateway.database.query<{ endpoint: string; outcome: string; charged: bigint }>(
-    { text: 'select endpoint, outcome, charged from usage where account_id = $1 order by id' },
+  g.sql<{ endpoint: string; outcome: string; charged: bigint }>(
+    'select endpoint, outcome, charged from usage where account_id = $1 order by id',
     [of],
   )
 
@@ -58,8 +55,7 @@ test('a response in the background is accepted at once, answered later, and char
   )
   assert.equal(rows[1]?.charged, price, 'the price is the same')
   assert.equal(typeof direct.id, 'string')
-  const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
-  assert.deepEqual(problems, [])
+  assert.deepEqual(await g.problems(), [])
 })
 
 test('the next response goes on from one that was made in the background', async () => {
@@ -127,12 +123,11 @@ test('it can be cancelled and deleted, by its account alone', async () => {
   const { id }: any = await start({ input: 'A long one. [[stall]]' }, made.key)
   for (const act of ['retrieve', 'cancel', 'delete'] as const)
     await assert.rejects((client() as any).responses[act](id), { status: 404 })
-  while ((await client(made.key).responses.retrieve(id)).status !== 'in_progress')
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  await until(async () => (await client(made.key).responses.retrieve(id)).status, 'in_progress')
   assert.equal((await client(made.key).responses.cancel(id)).status, 'cancelled')
   assert.equal((await client(made.key).responses.cancel(id)).status, 'cancelled', 'once more changes nothing')
   // The vendor had not begun to answer: nothing is owed, and nothing stays held.
-  while ((await g.balance(made.id)).held > 0n) await new Promise((resolve) => setTimeout(resolve, 50))
+  await until(async () => (await g.balance(made.id)).held, 0n)
   assert.equal((await g.balance(made.id)).posted, 1_000_000_000n)
   await client(made.key).responses.delete(id)
   await assert.rejects(client(made.key).responses.retrieve(id), { status: 404 })
@@ -146,10 +141,8 @@ test('a response whose process died after its settlement is given again, and not
   const first = await ended(id, made.key)
   await g.settled()
   const before = await g.balance(made.id)
-  await g.gateway.database.query(
-    {
-      text: `update background set status = 'in_progress', answer = null, open = true, step_at = now() - interval '1 hour' where id = $1`,
-    },
+  await g.sql(
+    `update background set status = 'in_progress', answer = null, open = true, step_at = now() - interval '1 hour' where id = $1`,
     [id],
   )
   const again = await ended(id, made.key)
@@ -233,13 +226,10 @@ test('only what was made with stream in the background can be followed, by its a
       new RegExp(`"${param}`),
     )
   await ended(id)
-  await g.gateway.database.query(
-    { text: `update background set created_at = now() - interval '25 hours' where id = $1` },
-    [id],
-  )
+  await g.sql(`update background set created_at = now() - interval '25 hours' where id = $1`, [id])
   await assert.rejects(resumed(id), (error: any) => error.status === 400 && /kept for a day/.test(error.message))
   await client().responses.delete(id)
-  const left = await g.gateway.database.query({ text: 'select 1 from background_event where id = $1' }, [id])
+  const left = await g.sql('select 1 from background_event where id = $1', [id])
   assert.equal(left.length, 0)
 })
 
@@ -285,14 +275,11 @@ test('a stream whose process died goes on with its end, and neither its text nor
   const { id } = all[0].response
   await g.settled()
   const before = await g.balance(made.id)
-  await g.gateway.database.query(
-    {
-      text: `update background set status = 'in_progress', answer = null, open = true, step_at = now() - interval '1 hour' where id = $1`,
-    },
+  await g.sql(
+    `update background set status = 'in_progress', answer = null, open = true, step_at = now() - interval '1 hour' where id = $1`,
     [id],
   )
   assert.deepEqual(await events(await resumed(id, undefined, made.key)), all)
   assert.deepEqual(await g.balance(made.id), before)
-  const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
-  assert.deepEqual(problems, [])
+  assert.deepEqual(await g.problems(), [])
 })

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { storedCatalogs } from '../../src/catalog/store.ts'
 import { parseCredits } from '../../src/kernel/credits.ts'
-import { verifyLedger } from '../../src/verify/verify.ts'
 import { testGateway } from '../gateway.ts'
+import { atLeast, until } from '../until.ts'
 import { openAllDoors } from './families.ts'
 
 let key: string
@@ -56,12 +55,12 @@ async function start(lines: readonly Line[] | string | Buffer, apiKey = key, end
 }
 
 async function ended(id: string, apiKey = key): Promise<OpenAI.Batch> {
-  for (;;) {
-    const batch = await client(apiKey).batches.retrieve(id)
-    if (['completed', 'failed', 'expired', 'cancelled'].includes(batch.status)) return batch
-    await new Promise((resolve) => setTimeout(resolve, 30))
-  }
+  const isEnd = ({ status }: OpenAI.Batch) => ['completed', 'failed', 'expired', 'cancelled'].includes(status)
+  return until(() => client(apiKey).batches.retrieve(id), isEnd)
 }
+
+const completed = (batch: OpenAI.Batch, count: number, apiKey: string) =>
+  until(async () => (await client(apiKey).batches.retrieve(batch.id)).request_counts!.completed, atLeast(count))
 
 const contentOf = async (id: string | undefined | null, apiKey = key): Promise<any[]> => {
   if (!id) return []
@@ -73,8 +72,8 @@ const contentOf = async (id: string | undefined | null, apiKey = key): Promise<a
 }
 
 const usageOf = (batch: string) =>
-  g.gateway.database.query<{ endpoint: string; outcome: string; charged: bigint; lines: any[] }>(
-    { text: 'select endpoint, outcome, charged, lines from usage where client = $1 order by id' },
+  g.sql<{ endpoint: string; outcome: string; charged: bigint; lines: any[] }>(
+    'select endpoint, outcome, charged, lines from usage where client = $1 order by id',
     [batch],
   )
 
@@ -166,11 +165,11 @@ test('each line of a batch is a call of its own: answered, charged at the price 
   )
   const ids = (await client().batches.list({ limit: 5 })).data.map(({ id }) => id)
   assert.ok(ids.includes(batch.id))
-  const calls = await g.gateway.database.query<{ completed: number; known: boolean }>({
-    text: `select completed, calls_hash is not null as known from batch where id = '${batch.id}'`,
-  })
+  const calls = await g.sql<{ completed: number; known: boolean }>(
+    `select completed, calls_hash is not null as known from batch where id = '${batch.id}'`,
+  )
   assert.deepEqual(calls, [{ completed: done.request_counts?.completed, known: true }])
-  assert.deepEqual((await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))).problems, [])
+  assert.deepEqual(await g.problems(), [])
 })
 
 /** The batch as a process that died after its settlements left it. */
@@ -228,7 +227,6 @@ function placesOf(...lines: Array<[string, string]>): object[] {
 }
 
 test('an answer of any size is paid for once, also when its process died between its settlement and its result', async () => {
-  const { database } = g.gateway
   const made = await g.account()
   const content = 'Large. [[big=9000000]]'
   const batch = await start([line('a', chat(content))], made.key)
@@ -242,7 +240,7 @@ test('an answer of any size is paid for once, also when its process died between
   assert.deepEqual(second.response.body, first.response.body)
   assert.deepEqual(await g.balance(made.id), before)
   assert.equal((await usageOf(batch.id)).length, 1)
-  assert.deepEqual((await verifyLedger(database, storedCatalogs(database))).problems, [])
+  assert.deepEqual(await g.problems(), [])
 })
 
 test('a quote knows the price in batches, and refuses what is not offered there', async () => {
@@ -325,9 +323,7 @@ test('a file that is wrong fails as a whole, with a list of what is wrong and wh
     assert.ok(batch.failed_at)
     assert.equal(batch.output_file_id, null)
   }
-  const [rows] = await g.gateway.database.query<{ count: number }>({
-    text: 'select count(*)::int as count from batch_line',
-  })
+  const [rows] = await g.sql<{ count: number }>('select count(*)::int as count from batch_line')
   assert.equal(rows?.count, 0)
   assert.deepEqual(await g.balance(account), before)
 })
@@ -395,16 +391,12 @@ test('a batch waits where a limit of its key says so, and fails nothing for it',
     Array.from({ length: 6 }, (_, i) => line(`l${i}`, chat('Hi.'))),
     made.key,
   )
-  let seen: OpenAI.Batch
-  do {
-    seen = await client(made.key).batches.retrieve(batch.id)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  } while (seen.request_counts!.completed < 3)
+  await completed(batch, 3, made.key)
   await new Promise((resolve) => setTimeout(resolve, 300))
-  seen = await client(made.key).batches.retrieve(batch.id)
+  const seen = await client(made.key).batches.retrieve(batch.id)
   assert.equal(seen.status, 'in_progress')
   assert.deepEqual(seen.request_counts, { total: 6, completed: 3, failed: 0 })
-  const refused = await g.gateway.database.query({ text: 'select 1 from refusal where account_id = $1' }, [made.id])
+  const refused = await g.sql('select 1 from refusal where account_id = $1', [made.id])
   assert.equal(refused.length, 0)
   await assert.rejects(client(made.key).files.delete(seen.input_file_id), { status: 409 })
   assert.equal((await client(made.key).batches.cancel(batch.id)).status, 'cancelling')
@@ -426,12 +418,8 @@ test('a batch whose time is over ends with what it has, and one whose key is rev
   const by = { actor: 'test', ip: null, requestId: null }
   await g.gateway.accounts.change(slow.id, { limits: { requestsPerMinute: 1 } }, by)
   const late = await start([line('a', chat('A.')), line('b', chat('B.'))], slow.key)
-  while ((await client(slow.key).batches.retrieve(late.id)).request_counts!.completed < 1)
-    await new Promise((resolve) => setTimeout(resolve, 30))
-  await g.gateway.database.query(
-    { text: `update batch set expires_at = now() - interval '1 second', step_at = now() where id = $1` },
-    [late.id],
-  )
+  await completed(late, 1, slow.key)
+  await g.sql(`update batch set expires_at = now() - interval '1 second', step_at = now() where id = $1`, [late.id])
   const over = await ended(late.id, slow.key)
   assert.equal(over.status, 'expired')
   assert.ok(over.expired_at)
@@ -443,14 +431,12 @@ test('a batch whose time is over ends with what it has, and one whose key is rev
     [[answered.custom_id === 'a' ? 'b' : 'a', 'batch_expired']],
   )
   const made = await g.account()
-  await g.gateway.database.query({ text: `update api_key set revoked_at = now() where id = $1` }, [made.keyId])
+  await g.sql(`update api_key set revoked_at = now() where id = $1`, [made.keyId])
   const file = await upload(JSON.stringify(line('a', chat('A.'))))
-  await g.gateway.database.query({ text: 'update stored_file set account_id = $2 where id = $1' }, [file.id, made.id])
-  await g.gateway.database.query(
-    {
-      text: `insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, expires_at, step_at)
+  await g.sql('update stored_file set account_id = $2 where id = $1', [file.id, made.id])
+  await g.sql(
+    `insert into batch (account_id, id, key_id, endpoint, input_file_id, completion_window, output_seconds, expires_at, step_at)
              values ($1, 'batch_revoked', $2, '/v1/chat/completions', $3, '24h', 3600, now() + interval '1 day', now() - interval '1 hour')`,
-    },
     [made.id, made.keyId, file.id],
   )
   const { key: second } = await g.key(made.id)
@@ -538,8 +524,7 @@ test('a batch that runs shows its lines, and is cancelled by its operator with a
     ['a', 'b', 'c', 'd'].map((name) => line(name, chat('Hi.'))),
     made.key,
   )
-  while ((await client(made.key).batches.retrieve(batch.id)).request_counts!.completed < 2)
-    await new Promise((resolve) => setTimeout(resolve, 30))
+  await completed(batch, 2, made.key)
   const at = `/accounts/${made.id}/batches/${batch.id}`
   const read = async (path: string, method = 'GET') => (await g.operator<any>(method, path)).data
   const one = await read(`${at}/lines?outcome=completed&limit=1`)

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { storedCatalogs } from '../../src/catalog/store.ts'
-import { verifyLedger } from '../../src/verify/verify.ts'
 import { testGateway } from '../gateway.ts'
+import { not, until } from '../until.ts'
 import { openAllDoors } from './families.ts'
 
 let key: string
@@ -52,17 +51,13 @@ test('responses go on in a conversation, whole, streamed and in the background, 
   assert.equal((first as any).conversation.id, id)
   const stream = client().responses.stream({ model: 'alpha-5.5', input: 'And again.', conversation: { id } })
   await stream.finalResponse()
-  let later = await client().responses.create({
+  const later = await client().responses.create({
     model: 'alpha-5.4',
     input: 'Later.',
     conversation: id,
     background: true,
   })
-  while (later.status === 'queued' || later.status === 'in_progress') {
-    await new Promise((resolve) => setTimeout(resolve, 30))
-    later = await client().responses.retrieve(later.id)
-  }
-  assert.equal(later.status, 'completed')
+  await until(async () => (await client().responses.retrieve(later.id)).status, 'completed')
   const said: string[] = []
   for await (const item of client().conversations.items.list(id, { order: 'asc' })) said.push(JSON.stringify(item))
   for (const words of ['My name is Ada.', 'Hello.', 'And again.', 'Later.'])
@@ -136,10 +131,8 @@ test('a conversation is compacted for the price of its tokens, and the next resp
   assert.ok(made.usage.input_tokens > 0 && made.usage.output_tokens > 0)
   await g.settled()
   const paid = before.posted - (await g.balance(account)).posted
-  const [row] = await g.gateway.database.query<any>(
-    {
-      text: `select endpoint, outcome, charged, held, lines from usage where account_id = $1 order by id desc limit 1`,
-    },
+  const [row] = await g.sql<any>(
+    `select endpoint, outcome, charged, held, lines from usage where account_id = $1 order by id desc limit 1`,
     [account],
   )
   assert.deepEqual([row.endpoint, row.outcome, row.charged], ['responses/compact', 'settled', paid])
@@ -150,8 +143,7 @@ test('a conversation is compacted for the price of its tokens, and the next resp
   const stored = await client().responses.create({ model: 'alpha-5.4', input: 'Remember me.' })
   const bare = await client().responses.compact({ model: 'alpha-5.4', previous_response_id: stored.id })
   assert.equal(bare.object, 'response.compaction')
-  const { problems } = await verifyLedger(g.gateway.database, storedCatalogs(g.gateway.database))
-  assert.deepEqual(problems, [])
+  assert.deepEqual(await g.problems(), [])
 })
 
 test('what cannot be compacted is refused, with nothing held', async () => {
@@ -190,7 +182,7 @@ test('however a compaction ends, it is settled or released once: what was not de
   const gone = new AbortController()
   const heard = g.sandbox.seen.requests
   const leaving = compact('A story. [[stall]]', gone.signal)
-  while (g.sandbox.seen.requests === heard) await new Promise((resolve) => setTimeout(resolve, 20))
+  await until(() => g.sandbox.seen.requests, not(heard))
   gone.abort()
   await assert.rejects(leaving)
   await g.settled()
@@ -198,8 +190,8 @@ test('however a compaction ends, it is settled or released once: what was not de
   // A vendor that reports nothing is paid by an estimate, never above the hold.
   await compact('A story. [[no-usage]]')
   await g.settled()
-  const [row] = await g.gateway.database.query<any>(
-    { text: 'select charged, held, estimated from usage where account_id = $1 order by id desc limit 1' },
+  const [row] = await g.sql<any>(
+    'select charged, held, estimated from usage where account_id = $1 order by id desc limit 1',
     [made.id],
   )
   assert.ok(row.estimated && row.charged > 0n && row.charged <= row.held)

@@ -1,5 +1,5 @@
 // A model of each family, and the doors at which the shipped catalog offers it.
-import { TEXT_PROTOCOLS } from '../../src/meter/kind.ts'
+import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
 
 export const FAMILIES = [
   { model: 'alpha-5.4', clientFormats: ['chat', 'responses'] },
@@ -12,7 +12,7 @@ export const FAMILIES = [
   { model: 'zeta-m3', clientFormats: ['chat'] },
 ] as const
 
-export const ALL_DOORS = [...TEXT_PROTOCOLS]
+export const ALL_DOORS = [...CLIENT_FORMATS]
 
 /** Opens every door for every text model: conversion then serves what the vendor does not speak. */
 export function openAllDoors(document: { models: Record<string, { type: string; clientFormats?: string[] }> }): void {

@@ -143,8 +143,8 @@ test('a call is charged as its vendor reports, with thoughts and what was cached
   assert.ok((used.cachedContentTokenCount ?? 0) > 0 && (used.thoughtsTokenCount ?? 0) > 0)
   assert.ok(second.candidates?.[0]?.content?.parts?.some(({ thought }) => thought === true))
   await g.settled()
-  const [row] = await g.gateway.database.query<{ charged: bigint; endpoint: string; lines: Array<[string, number]> }>(
-    { text: 'select charged, endpoint, lines from usage where account_id = $1 order by id desc limit 1' },
+  const [row] = await g.sql<{ charged: bigint; endpoint: string; lines: Array<[string, number]> }>(
+    'select charged, endpoint, lines from usage where account_id = $1 order by id desc limit 1',
     [account],
   )
   const cached = used.cachedContentTokenCount ?? 0
@@ -202,7 +202,7 @@ test('refusals have the shape of the format: before a call, of a vendor, in a st
     [404, 'NOT_FOUND', () => ask('no-such-model', 'Hi')],
     [400, 'INVALID_ARGUMENT', () => ask(CLOSED, 'Hi')],
     [400, 'INVALID_ARGUMENT', () => ask(OWN, 'Hi', { maxOutputTokens: 0.5 })],
-    [400, 'googleSearch', () => ask(OWN, 'Hi', { tools: [{ googleSearch: {} }] })],
+    [400, 'googleMaps', () => ask(OWN, 'Hi', { tools: [{ googleMaps: {} }] })],
     [400, 'cachedContent', () => ask(OWN, 'Hi', { cachedContent: 'cachedContents/1' })],
     [400, 'responseModalities', () => ask(OWN, 'Hi', { responseModalities: ['IMAGE'] })],
     [429, 'RESOURCE_EXHAUSTED', () => ask(OWN, '[[429 retry-after=3]]')],
@@ -264,4 +264,27 @@ test('a quote reads the format, and an idempotency key belongs to one model', as
   assert.equal((await send(OWN)).status, 200)
   assert.equal((await send(OWN)).status, 200)
   assert.equal((await send('alpha-5.4')).status, 409)
+})
+
+test('in Vertex mode the SDK works with an express key, and with a project whose token is the key', async () => {
+  const baseUrl = `${g.url}/gemini`
+  const express = new GoogleGenAI({ vertexai: true, apiKey: key, httpOptions: { baseUrl } })
+  const headers = { authorization: `Bearer ${key}` }
+  const project = new GoogleGenAI({
+    ...{ vertexai: true, project: 'some-project', location: 'europe-west4' },
+    // Instead of a login at Google.
+    googleAuthOptions: { authClient: { getRequestHeaders: async () => new Headers(headers) } as never },
+    httpOptions: { baseUrl },
+  })
+  for (const { models } of [express, project]) {
+    const whole = await models.generateContent({ model: OWN, contents: 'Hello' })
+    assert.ok(whole.text)
+    let text = ''
+    for await (const chunk of await models.generateContentStream({ model: OWN, contents: 'Hello' }))
+      text += chunk.text ?? ''
+    assert.ok(text.length > 0)
+    assert.ok(((await models.countTokens({ model: OWN, contents: 'Hello' })).totalTokens ?? 0) > 0)
+  }
+  const nobody = new GoogleGenAI({ vertexai: true, apiKey: 'tg_live_nobody', httpOptions: { baseUrl } })
+  assert.equal((await refusal(() => nobody.models.generateContent({ model: OWN, contents: 'Hi' }))).status, 401)
 })

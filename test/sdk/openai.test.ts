@@ -7,7 +7,7 @@ import { FAMILIES, openAllDoors, WEATHER } from './families.ts'
 
 let key: string
 let account: string
-const g = testGateway({ catalog: openAllDoors }, async () => {
+const g = testGateway({ catalog: openAllDoors, isShared: true }, async () => {
   const made = await g.account()
   key = made.key
   account = made.id
@@ -221,8 +221,8 @@ test('models are listed and retrieved', async () => {
 
 test('every call was paid for, once', async () => {
   await g.settled()
-  const [row] = await g.gateway.database.query<{ charged: bigint }>(
-    { text: 'select sum(charged)::bigint as charged from usage where account_id = $1' },
+  const [row] = await g.sql<{ charged: bigint }>(
+    'select sum(charged)::bigint as charged from usage where account_id = $1',
     [account],
   )
   assert.equal(1_000_000_000n - (await g.balance(account)).posted, row?.charged)

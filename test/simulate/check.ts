@@ -1,6 +1,6 @@
 // What must be true at the end of every story.
 import assert from 'node:assert/strict'
-import { verifyLedger } from '../../src/verify/verify.ts'
+import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import { catalogs, PRICE_PER_SECOND } from './catalog.ts'
 import type { Line } from './faulty-database.ts'
 import type { Lane } from './lane.ts'
@@ -42,7 +42,7 @@ export async function checkEnding(ending: Ending, line: Line, lane: Lane, world:
   const usage = new Map(rows.map((row) => [row.id, row]))
   const paid = checkTexts(ending, usage) + (await checkVideos(ending, usage, line, world))
   const [state] = await line.see<{ gone: bigint; held: bigint; keys: bigint; holds: bigint }>(
-    `select (select sum(case when t.kind = 'grant' then t.amount when t.kind in ('takeback', 'expiry') then -t.amount else 0 end) from transfer t)::bigint - a.posted as gone,
+    `select (select sum(case when t.kind in ('grant', 'purchase') then t.amount when t.kind in ('takeback', 'expiry', 'refund') then -t.amount else 0 end) from transfer t)::bigint - a.posted as gone,
        a.held, (select count(*) from held) + (select count(*) from journal) as holds,
        (select count(*) from idempotency i where i.status is null and not i.freed) as keys from account a where a.id = $1`,
     [ending.account],

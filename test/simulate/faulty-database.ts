@@ -171,6 +171,8 @@ export function databaseOf(
       }) as never
     },
     transaction: (run) => asMortal(mortal, () => line.transaction(run)),
+    outside: () => Promise.reject(new Error('not here')),
+    measure: () => undefined,
     waiting: () => 0,
     close: async () => {},
   }

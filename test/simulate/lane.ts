@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { type Database, type Queryable, type Statement, type Value, withLast } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import type { EmbeddedConnection } from '../../src/postgres/embedded.ts'
+import type { EmbeddedConnection } from '../../src/database/server/embedded.ts'
 
 export interface Lane {
   readonly database: Database
@@ -31,6 +31,8 @@ const WRITTEN = [
   'hold',
   'lease',
   'lot',
+  'claim',
+  'payment',
   'journal',
   'transfer',
   'usage',
@@ -108,6 +110,8 @@ async function connect(server: EmbeddedConnection, name: string): Promise<Lane> 
           throw error
         }
       },
+      outside: () => Promise.reject(new Error('not here')),
+      measure: () => undefined,
       waiting: () => 0,
       close: () => client.end(),
     },

@@ -1,4 +1,5 @@
 // What a story is about: who calls when, what they may spend, and what an operator does meanwhile. Drawn from its seed.
+import type { Queryable } from '../../src/database/database.ts'
 import { type Limits, storeLimits } from '../../src/ledger/limits.ts'
 import { MODEL } from '../faults/chat-vendor.ts'
 import { VIDEO_MODEL } from './catalog.ts'
@@ -77,6 +78,30 @@ export function drawPlot(
     steady,
     lots: chance.is(0.4) ? Array.from({ length: 1 + chance.below(3) }, () => drawLot(chance)) : [],
   }
+}
+
+/** Credits that are bought at the beginning, and when their money goes back. */
+export function drawRefund(chance: Chance): { readonly atMs: number; readonly amount: bigint } | undefined {
+  return chance.is(0.3) ? { atMs: chance.below(STORY_MS), amount: BigInt(1 + chance.below(20_000)) } : undefined
+}
+
+const PURCHASE = { text: `select ledger_grant($3, $1, $2, 'pay_1', 'simulated', 'purchase')` }
+const PAYMENT = {
+  text: `insert into payment (account_id, id, provider, kind, currency, amount_minor, credits, state, transfer_id) values ($1, 'pay_1', 'stripe', 'amount', 'EUR', 100, $2, 'paid', $3)`,
+}
+const REFUND = {
+  text: `with back as (select moved from ledger_grant($2, $1, -(select credits from payment), 'pay_1', 'simulated', 'refund', 0,
+      (select jsonb_build_object('id', transfer_id, 'payment', id) from payment)))
+    update payment set state = 'refunded', refunded_minor = 100, taken = -moved, lost = credits + moved from back where id = 'pay_1'`,
+}
+
+export async function buy(tx: Queryable, account: string, amount: bigint, id: string): Promise<void> {
+  await tx.query(PURCHASE, [account, amount, id])
+  await tx.query(PAYMENT, [account, amount, id])
+}
+
+export async function chargeBack(tx: Queryable, account: string, id: string): Promise<void> {
+  await tx.query(REFUND, [account, id])
 }
 
 function drawLot(chance: Chance): Plot['lots'][number] {

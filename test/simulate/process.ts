@@ -1,5 +1,6 @@
 // One gateway process of a story: the real ledger, path and job engine, on a line that may fail, and mortal itself.
 
+import { createUsualOutput } from '../../src/admission/usual-output.ts'
 import { createAudit } from '../../src/database/audit.ts'
 import { type JobEngine, startJobs } from '../../src/jobs/engine.ts'
 import type { JobTiming } from '../../src/jobs/job.ts'
@@ -46,6 +47,9 @@ export interface Surroundings {
   readonly stage: Stage | undefined
 }
 
+/** Shorter than a caller's patience, so that some wait in vain. */
+const CREDIT_WAIT_MS = 3_000
+
 export class Process implements Mortal {
   readonly id: string
   readonly ledger: Ledger
@@ -68,11 +72,11 @@ export class Process implements Mortal {
       before: (name) => this.#mayStop(name, around.stage),
       during: (name) => this.#mayDoze(name),
     })
-    this.ledger = createLedger({ database, world, processId: this.id })
+    this.ledger = createLedger({ database, world, processId: this.id, creditWaitMs: CREDIT_WAIT_MS })
     const { reserve } = this.ledger
-    this.ledger.reserve = async (reservation) => {
+    this.ledger.reserve = async (reservation, waits) => {
       const cameMs = world.nowMs()
-      const reserved = await reserve(reservation)
+      const reserved = await reserve(reservation, waits)
       if (reserved.outcome === 'held') around.books.admitted(this, reservation, reserved.amount, cameMs)
       return reserved
     }
@@ -93,8 +97,8 @@ export class Process implements Mortal {
       refusals: { note() {} },
       shadows: { copy() {} },
       labelNames: { check: () => undefined },
-      hooks: { ask: () => Promise.reject(new Error('no hooks')) },
       unbilled: { count() {} },
+      usualOutput: createUsualOutput(),
     }
     this.#beat()
     this.engine = this.#startEngine(around)
@@ -168,7 +172,7 @@ export class Process implements Mortal {
     return startJobs({
       ...{ database, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
       logins: { open: () => Promise.reject(new Error('no logins')) },
-      byokKeys: { use: () => undefined },
+      byokKeys: { of: () => undefined },
       mailer: undefined,
       audit: createAudit({ database, world }),
       results: {

@@ -7,7 +7,7 @@ import { Books } from './books.ts'
 import { checkEnding } from './check.ts'
 import { Line, type Sabotage, type Stage, type Weather } from './faulty-database.ts'
 import type { Lane } from './lane.ts'
-import { drawPlot, STEADY_CALLS, STORY_MS, setLimits } from './plot.ts'
+import { buy, chargeBack, drawPlot, drawRefund, STEADY_CALLS, STORY_MS, setLimits } from './plot.ts'
 import { Process, type Surroundings } from './process.ts'
 import { TaskVendor } from './task-vendor.ts'
 import { TextCalls } from './text-calls.ts'
@@ -46,6 +46,8 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   const books = new Books(world, fair)
   line.books = books
   const plot = drawPlot(chance, account, { fair, limited: options.stage?.limited })
+  // Drawn by itself, so that the stories of before stay what they were.
+  const refund = drawRefund(new Chance(seed + 2 ** 30))
   let failure: { readonly error: unknown } | undefined
   const wrong = (error: unknown) => {
     failure ??= { error }
@@ -105,6 +107,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
     .then(() =>
       line.see(`select ledger_grant($1, $2, $3, 'simulated', 'simulated')`, [newId(world), account, plot.granted]),
     )
+    .then(() => refund && line.arrange('buy', (tx) => buy(tx, account, refund.amount, newId(world))))
     .then(() => setLimits(line, plot))
     .then(() => {
       set = true
@@ -123,6 +126,7 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   const { takeback, steady } = plot
   for (const lot of plot.lots) world.after(lot.atMs, () => void give(lot))
   if (takeback) world.after(takeback.atMs, () => void takeBack(takeback.amount))
+  if (refund) world.after(refund.atMs, () => void goBack().catch(wrong))
   if (steady) {
     const one = () => (processes[0]!.dead ? some() : processes[0]!)
     for (let i = 0; i < STEADY_CALLS; i++) world.after(steady.atMs + i * steady.everyMs, () => texts.begin(one(), true))
@@ -148,6 +152,14 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   /** More than is there cannot be taken, and whether it was is seen in the end. */
   async function takeBack(amount: bigint, by = some()): Promise<void> {
     await by.ledger.grant({ account, amount: -amount, note: 'simulated', actor: 'simulated' }).catch(() => undefined)
+  }
+
+  /** A chargeback, which asks for leases first, as sales/apply.ts does. */
+  async function goBack(): Promise<void> {
+    await some()
+      .ledger.returned(account)
+      .catch(() => undefined)
+    await line.arrange('grant', (tx) => chargeBack(tx, account, newId(world)))
   }
 
   /** Whether it was is seen in the end. */

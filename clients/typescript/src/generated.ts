@@ -20,6 +20,7 @@ export const PATHS = {
 /** Ids of the endpoints that are paid for. */
 export type PaidEndpoint =
   | 'chat'
+  | 'completions'
   | 'responses'
   | 'responses/compact'
   | 'messages'
@@ -452,14 +453,14 @@ export type ChatRequest = {
       type: string
       /** Of text: what is said. */
       text?: string
-      /** Of image_url: the picture. */
+      /** Of image_url: the picture, or its address alone. */
       image_url?: {
         /** An https address, or data:image/png;base64,… */
         url: string
         /** low, high or auto, where the model knows it. */
         detail?: string
         [member: string]: unknown
-      }
+      } | string
       /** Of input_audio: the recording. */
       input_audio?: {
         /** The recording, as base64. */
@@ -524,7 +525,9 @@ export type ChatRequest = {
   }
   /** Functions that the model may call. */
   tools?: {
-    type: string
+    /** function, if absent. */
+    type?: string
+    function?: Record<string, unknown>
     [member: string]: unknown
   }[]
   /** none, auto, required, or one function. */
@@ -1154,12 +1157,19 @@ export type AccountAnswer = {
     held: string
     available: string
     limits: {
+      /** Calls a minute */
       requestsPerMinute?: number
+      /** Calls a day (UTC) */
       requestsPerDay?: number
+      /** Tokens a minute */
       tokensPerMinute?: number
+      /** Calls at the same time */
       concurrency?: number
+      /** Credits in all */
       spendTotal?: string
+      /** Credits a day (UTC) */
       spendPerDay?: string
+      /** Credits a month (UTC) */
       spendPerMonth?: string
     }
     test: boolean
@@ -1175,12 +1185,19 @@ export type AccountAnswer = {
       endpoints: string[] | null
       expiresAt: string | null
       limits: {
+        /** Calls a minute */
         requestsPerMinute?: number
+        /** Calls a day (UTC) */
         requestsPerDay?: number
+        /** Tokens a minute */
         tokensPerMinute?: number
+        /** Calls at the same time */
         concurrency?: number
+        /** Credits in all */
         spendTotal?: string
+        /** Credits a day (UTC) */
         spendPerDay?: string
+        /** Credits a month (UTC) */
         spendPerMonth?: string
       }
     }

@@ -25,6 +25,8 @@ export function placeOf({ rule, account, subject }: Alert): string | undefined {
     verification: '/operator/ledger',
     payment: '/operator/payments',
     export: `/operator/finance/exports/${encodeURIComponent(subject)}`,
+    stored: '/operator/system',
+    gateway: '/operator/system',
     test: undefined,
   }
   return places[rule]

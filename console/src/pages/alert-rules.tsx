@@ -9,75 +9,60 @@ import { SelectField, Switch, TextField } from '../ui/field.tsx'
 import { Badge, Card } from '../ui/page.tsx'
 import { Fault, Loaded } from '../ui/state.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { AlertRules, AlertSettings, Receiver } from '../wire.ts'
+import type { AlertRules, AlertSettings, AlertSettingsInput, Receiver } from '../wire.ts'
 import { DeliveryTable } from './deliveries.tsx'
 
 type Name = keyof AlertRules
 
-interface RuleWords {
-  label: string
+/** A rule's schema, with its words: src/jobs/alerts/rules.ts. */
+interface RuleSchema {
+  readonly type?: string
+  readonly anyOf?: readonly RuleSchema[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly title: string
+  /** Without one, the rule has no value but on or off. */
+  readonly unit?: string
+  readonly usual?: string
   /** Only the gateway's own rules have it; the others are those of accounts. */
-  gateway?: boolean
-  value?: { unit: string; usual: string; read: (text: string) => AlertRules[Name] | undefined }
+  readonly of?: 'gateway'
+  /** The rule of which it is a second value. */
+  readonly after?: Name
 }
+declare const ALERT_RULES: Record<Name, RuleSchema>
 
-const within = (from: number, to: number) => (text: string) => {
-  const value = Number(text)
-  return text.trim() !== '' && value >= from && value <= to ? value : undefined
-}
-const percents = (text: string) => {
-  const list = text.split(/[\s,;%]+/).filter(Boolean)
-  const values = list.map(Number)
-  return list.length > 0 && values.every((one) => Number.isInteger(one) && one >= 1 && one <= 100) ? values : undefined
-}
-const amount = (text: string) => {
-  const value = parseCredits(text)
-  return value !== undefined && value >= 0n ? text.trim() : undefined
-}
+const NAMES = Object.keys(ALERT_RULES) as Name[] // the table has no others
+const schemaOf = (name: Name): RuleSchema => ({
+  ...ALERT_RULES[name].anyOf?.find(({ type }) => type !== 'null'),
+  ...ALERT_RULES[name],
+})
 
-const labelAmounts = (text: string) => {
-  const pairs = text
-    .split(',')
-    .map((pair) => pair.trim())
-    .filter(Boolean)
-    .map((pair) => pair.split('='))
+const amounts = (text: string) => {
+  const pairs = text.split(',').filter((pair) => pair.trim())
+  const parts = pairs.map((pair) => pair.trim().split('='))
   const isMeant = ([name = '', value = '', ...rest]: string[]) =>
     /^[A-Za-z][\w.:/-]{0,63}$/.test(name) && (parseCredits(value) ?? 0n) > 0n && rest.length === 0
-  return pairs.length > 0 && pairs.every(isMeant) ? Object.fromEntries(pairs) : undefined
+  return parts.length > 0 && parts.every(isMeant) ? Object.fromEntries(parts) : undefined
 }
 
-/** `failureCalls` is a second value of the rule before it. */
-const RULES: Record<Exclude<Name, 'failureCalls'>, RuleWords> = {
-  balanceBelow: { label: 'Fewer credits are available than', value: { unit: 'credits', usual: '100', read: amount } },
-  balanceDays: {
-    label: 'At last week’s rate the balance is used up within',
-    value: { unit: 'days', usual: '3', read: within(0.1, 365) },
-  },
-  limitShares: {
-    label: 'A spending limit of the account or a key reaches',
-    value: { unit: '%', usual: '50, 80, 100', read: percents },
-  },
-  labelSpend: {
-    label: 'One value of a label spends in 24 hours',
-    value: { unit: 'credits', usual: 'user=5', read: labelAmounts },
-  },
-  failurePercent: {
-    label: 'Failing calls in two hours reach',
-    value: { unit: '%', usual: '50', read: within(1, 100) },
-  },
-  keyDays: { label: 'A key expires within', value: { unit: 'days', usual: '7', read: within(0.1, 365) } },
-  jobFailed: { label: 'A job failed' },
-  vendorOpen: { label: 'The circuit breaker of a vendor is open', gateway: true },
-  vendorOverrun: { label: 'A vendor bills more output than its cap', gateway: true },
-  verification: { label: 'A check of the ledger or the audit log found problems or did not finish', gateway: true },
-  exportPaused: { label: 'An export of usage is paused because its receiver rejected it', gateway: true },
-  payments: { label: 'A payment is quarantined, or payments differ from the payment provider’s list', gateway: true },
+/** Undefined: it is not a value of the rule. */
+function read({ type, minimum = 0, maximum = 100 }: RuleSchema, text: string): AlertRules[Name] | undefined {
+  if (type === 'object') return amounts(text)
+  if (type === 'string') return (parseCredits(text) ?? -1n) >= 0n ? text.trim() : undefined
+  const list = type === 'array' ? text.split(/[\s,;%]+/).filter(Boolean) : [text]
+  const values = list.map(Number)
+  const isMeant = values.every(
+    (one) => (type === 'number' || Number.isInteger(one)) && one >= minimum && one <= maximum,
+  )
+  if (!isMeant || list.length === 0 || text.trim() === '') return undefined
+  return type === 'array' ? values : values[0]
 }
-const NAMES = Object.keys(RULES) as Exclude<Name, 'failureCalls'>[] // the table has no others
 
+const off = ({ type }: RuleSchema) =>
+  type === 'boolean' ? false : type === 'array' ? [] : type === 'object' ? {} : null
 const isOn = (value: AlertRules[Name]) =>
   value !== null && value !== false && !(typeof value === 'object' && Object.keys(value).length === 0)
-const shown = (value: AlertRules[Name]) =>
+const asText = (value: AlertRules[Name]) =>
   Array.isArray(value)
     ? value.join(', ')
     : typeof value === 'object' && value !== null
@@ -85,16 +70,6 @@ const shown = (value: AlertRules[Name]) =>
           .map((pair) => pair.join('='))
           .join(', ')
       : String(value)
-const OFF: Partial<AlertRules> = {
-  labelSpend: {},
-  limitShares: [],
-  jobFailed: false,
-  vendorOpen: false,
-  vendorOverrun: false,
-  verification: false,
-  exportPaused: false,
-  payments: false,
-}
 
 export function AlertSettingsPanel({ account }: { account: string | undefined }) {
   const settings = useQuery(`alert-settings/${account ?? ''}`, (signal) => api.alertSettings(account, signal))
@@ -111,7 +86,7 @@ export function AlertSettingsPanel({ account }: { account: string | undefined })
   )
 }
 
-async function save(account: string | undefined, settings: AlertSettings): Promise<void> {
+async function save(account: string | undefined, settings: AlertSettingsInput): Promise<void> {
   await api.changeAlerts(account, settings)
   refresh(`alert-settings/${account ?? ''}`)
 }
@@ -122,25 +97,22 @@ interface CardProps {
 }
 
 function RulesCard({ account, settings }: CardProps) {
-  const names = NAMES.filter((name) => (RULES[name].gateway ?? false) === (account === undefined))
+  const names = NAMES.filter((name) => (ALERT_RULES[name].of === 'gateway') === (account === undefined))
   const [on, setOn] = useState(() => new Set<Name>(names.filter((name) => isOn(settings.rules[name]))))
   const [texts, setTexts] = useState<Partial<Record<Name, string>>>({})
-  const [calls, setCalls] = useState(String(settings.rules.failureCalls))
   const textOf = (name: Name) => {
     const known = settings.rules[name]
-    return texts[name] ?? (isOn(known) ? shown(known) : undefined)
+    return texts[name] ?? (isOn(known) ? asText(known) : (schemaOf(name).usual ?? ''))
   }
-  const meantBy = (name: (typeof NAMES)[number]) => {
-    const { value } = RULES[name]
-    if (!on.has(name)) return OFF[name] ?? null
-    return value ? value.read(textOf(name) ?? value.usual) : true
+  const meantBy = (name: Name) => {
+    const schema = schemaOf(name)
+    if (!on.has(name)) return off(schema)
+    return schema.unit ? read(schema, textOf(name)) : true
   }
-  const failureCalls = within(1, 1_000_000)(calls)
   const values = names.map((name) => [name, meantBy(name)] as const)
-  const wrong = values.some(([, value]) => value === undefined) || failureCalls === undefined
+  const wrong = values.some(([, value]) => value === undefined)
   const { busy, error, onSubmit } = useSubmit(async () => {
-    const rules = { ...settings.rules, ...Object.fromEntries(values), failureCalls: Math.round(failureCalls ?? 1) }
-    await save(account, { ...settings, rules })
+    await save(account, { ...settings, rules: { ...settings.rules, ...Object.fromEntries(values) } })
     toast('Saved.')
   })
   return (
@@ -152,30 +124,33 @@ function RulesCard({ account, settings }: CardProps) {
     >
       <form className="stack" onSubmit={onSubmit}>
         <ul className="rule-list">
-          {names.map((name) => (
-            <li key={name}>
-              <Switch
-                label={RULES[name].label}
-                on={on.has(name)}
-                onSwitch={(next) => setOn((old) => (next ? new Set([...old, name]) : without(old, name)))}
-              />
-              <span>{RULES[name].label}</span>
-              <RuleValue
-                words={RULES[name]}
-                text={on.has(name) ? (textOf(name) ?? RULES[name].value?.usual ?? '') : undefined}
-                wrong={meantBy(name) === undefined}
-                onText={(text) => setTexts({ ...texts, [name]: text })}
-              >
-                {name === 'failurePercent' ? (
-                  <>
-                    <span className="nowrap">of at least</span>
-                    <TextField quiet label="Calls at least" inputMode="numeric" value={calls} onText={setCalls} />
-                    <span>calls</span>
-                  </>
-                ) : null}
-              </RuleValue>
-            </li>
-          ))}
+          {names
+            .filter((name) => ALERT_RULES[name].after === undefined)
+            .map((name) => (
+              <li key={name}>
+                <Switch
+                  label={ALERT_RULES[name].title}
+                  on={on.has(name)}
+                  onSwitch={(next) => setOn((old) => (next ? new Set([...old, name]) : without(old, name)))}
+                />
+                <span>{ALERT_RULES[name].title}</span>
+                <span className={`rule-values${on.has(name) && schemaOf(name).unit ? '' : ' muted'}`}>
+                  {!on.has(name)
+                    ? 'off'
+                    : !schemaOf(name).unit
+                      ? 'on'
+                      : [name, ...names.filter((other) => ALERT_RULES[other].after === name)].map((one) => (
+                          <RuleValue
+                            key={one}
+                            schema={schemaOf(one)}
+                            text={textOf(one)}
+                            wrong={meantBy(one) === undefined}
+                            onText={(text) => setTexts({ ...texts, [one]: text })}
+                          />
+                        ))}
+                </span>
+              </li>
+            ))}
         </ul>
         {error ? <Fault error={error} /> : null}
         <div>
@@ -192,38 +167,31 @@ function without<T>(set: ReadonlySet<T>, one: T): Set<T> {
   return new Set([...set].filter((other) => other !== one))
 }
 
-/** An undefined text: the rule is off. */
-function RuleValue(props: {
-  words: RuleWords
-  text: string | undefined
-  wrong: boolean
-  onText: (text: string) => void
-  children?: React.ReactNode
-}) {
-  const { value, label } = props.words
-  if (props.text === undefined) return <span className="rule-values muted">off</span>
-  if (!value) return <span className="rule-values muted">on</span>
+function RuleValue(props: { schema: RuleSchema; text: string; wrong: boolean; onText: (text: string) => void }) {
+  const { title, unit = '', usual, after } = props.schema
   return (
-    <span className="rule-values">
+    <>
+      {after ? <span className="nowrap">{title}</span> : null}
       <TextField
         quiet
-        label={`${label}, in ${value.unit}`}
+        label={`${title}, in ${unit}`}
         inputMode="decimal"
         value={props.text}
         onText={props.onText}
-        fault={props.wrong ? `Such as ${value.usual}.` : undefined}
+        fault={props.wrong ? `Such as ${usual}.` : undefined}
       />
-      <span>{value.unit}</span>
-      {props.children}
-    </span>
+      <span>{unit}</span>
+    </>
   )
 }
 
 const KINDS: readonly (readonly [Receiver['kind'], string, string])[] = [
-  ['webhook', 'Webhook, signed', 'https://example.com/alerts'],
+  ['webhook', 'Webhook (signed)', 'https://example.com/alerts'],
   ['slack', 'Slack-compatible webhook', 'https://hooks.slack.com/services/…'],
   ['email', 'E-mail', 'ada@example.com'],
 ]
+
+const STATUSES = { waiting: 'Waiting for confirmation', unsubscribed: 'Unsubscribed' }
 
 function ReceiversCard({ account, settings }: CardProps) {
   const [kind, setKind] = useState<Receiver['kind']>('webhook')
@@ -246,7 +214,7 @@ function ReceiversCard({ account, settings }: CardProps) {
       right="alert-settings:write"
       account={account}
       title="Receivers"
-      lead="Alerts are sent here in addition to the bell, up to ten receivers. Webhooks are signed with the account’s secret."
+      lead="Alerts are sent here in addition to the bell, up to ten receivers. An e-mail address of nobody who is a member confirms it once by a link. Webhooks are signed with the account’s secret."
       actions={
         <Button
           right="alert-settings:write"
@@ -267,6 +235,7 @@ function ReceiversCard({ account, settings }: CardProps) {
             <li key={`${one.kind} ${one.to}`}>
               <Badge>{one.kind}</Badge>
               <span className="name">{one.to}</span>
+              {one.status === 'active' ? null : <Badge tone="warn">{STATUSES[one.status]}</Badge>}
               <span>
                 <IconButton icon="trash" label={`Remove ${one.to}`} onClick={() => void removing.go(one)} />
               </span>

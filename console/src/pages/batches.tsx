@@ -85,7 +85,7 @@ function NoBatches({ action }: { action: React.ReactNode }) {
     <Empty icon="batches" title="No batches yet" action={action}>
       <p>
         Write a request into each line of a file, as below, and upload it here or with the <code>openai</code> package.{' '}
-        <a href="/docs/guides/batches">How batches work</a>
+        <a href="/docs/guides/jobs-and-batches#batches">How batches work</a>
       </p>
       <Code label="A line of the file" text={EXAMPLE} wrap />
     </Empty>

@@ -80,7 +80,7 @@ function rowsOf({ lots, plain }: BalanceOf): LotRow[] {
 
 function Lots({ of }: { of: BalanceOf }) {
   return (
-    <Card flush title="What the balance is made of" lead="In the order in which it is spent.">
+    <Card flush title="Credit breakdown" lead="In the order in which it is spent.">
       <Table
         label="Lots"
         rows={rowsOf(of)}
@@ -137,7 +137,7 @@ function Redeem({ account, onClose }: { account: string; onClose: () => void }) 
         required
         maxLength={100}
         placeholder="K7QH-2MXA-9DFT-3WNB"
-        hint="Capital letters and dashes make no difference."
+        hint="Not case-sensitive; dashes are optional."
       />
     </FormDialog>
   )

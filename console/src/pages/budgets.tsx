@@ -110,7 +110,7 @@ export function BudgetsPage({ account }: { account: string }) {
         rowKey={({ id }) => id}
         empty={
           <Empty icon="statement" title="No budgets yet" action={may ? newOne : null}>
-            <p>A budget without a value is a default: each end user gets a budget of their own with the first call.</p>
+            <p>Set a limit for a team or key, or one limit that every end user gets.</p>
           </Empty>
         }
         columns={[
@@ -186,7 +186,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
       windowSeconds: span === 'rolling' ? Number(window) : null,
     } as BudgetInput // the options are those of the fields
     await api.createBudget(account, input)
-    toast(`The budget ${input.name} counts from now on.`)
+    toast(`Budget ${input.name} created.`)
     refresh(`budgets/${account}`)
   }
   return (
@@ -212,7 +212,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
         {scope === 'tag' ? (
           <TextField label="Name of the tag" value={tag} onText={setTag} maxLength={64} placeholder="feature" mono />
         ) : null}
-        <ValueField account={account} scope={scope} value={value} onText={setValue} label="Only this value" />
+        <ValueField account={account} scope={scope} value={value} onText={setValue} label="Only for" />
       </div>
       <div className="grid-3">
         <TextField label="Maximum" value={max} onText={setMax} inputMode="decimal" placeholder="5" required />
@@ -252,7 +252,7 @@ function ValueField(props: {
     <TextField
       {...{ label, value, onText, required }}
       maxLength={64}
-      placeholder={required ? 'alice' : 'Empty: each value has its own'}
+      placeholder={required ? 'alice' : 'Leave empty for one limit each'}
     />
   )
 }
@@ -260,7 +260,7 @@ function ValueField(props: {
 function Kind({ hard, onHard }: { hard: string; onHard: (text: string) => void }) {
   return (
     <SelectField
-      label="Beyond it"
+      label="When exceeded"
       value={hard}
       onText={onHard}
       options={[
@@ -334,7 +334,7 @@ function ValueForm({ account, budget, onClose }: { account: string; budget: Budg
         onText={setMax}
         inputMode="decimal"
         placeholder={budget.max}
-        hint="Empty: the same as for all others"
+        hint="Leave empty to use the limit of all others"
       />
     </FormDialog>
   )

@@ -6,11 +6,7 @@ import { Card, Note } from '../ui/page.tsx'
 import type { Attempt, UsageDetail } from '../wire.ts'
 import { faultAdvice, faultPage, faultText, faultTitle } from './fault-words.ts'
 
-const BLAMES = {
-  caller: 'Cause: your request.',
-  vendor: 'Cause: the vendor.',
-  gateway: 'Cause: this gateway.',
-}
+const BLAMES = { caller: 'Cause: your request.', vendor: 'Cause: the vendor.', gateway: 'Cause: this gateway.' }
 
 const STOPS: Record<NonNullable<Attempt['stopped']>, string> = {
   rejected: 'Another vendor would reject the same request, so none was tried.',
@@ -33,6 +29,7 @@ export function Verdict({ call }: { call: UsageDetail }) {
     return (
       <>
         {call.status >= 400 || attempt ? <Survived call={call} /> : null}
+        <AboveHold call={call} />
         <Guarded call={call} />
         <Decided call={call} />
       </>
@@ -59,10 +56,18 @@ export function Verdict({ call }: { call: UsageDetail }) {
         </p>
       ) : null}
       {seesVendors && attempt ? <ForOperators attempt={attempt} /> : null}
+      <AboveHold call={call} />
       <Guarded call={call} />
       <Decided call={call} />
     </Card>
   )
+}
+
+/** A hold is the most that a call can cost, so this is a fault of the gateway or of its catalog. */
+function AboveHold({ call: { attemptLog } }: { call: UsageDetail }) {
+  return attemptLog?.aboveHold ? (
+    <Note tone="warn">The call used more than was held for it: {attemptLog.aboveHold}</Note>
+  ) : null
 }
 
 /** Why the call went where it did. */

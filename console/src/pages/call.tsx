@@ -2,7 +2,7 @@ import { ApiError, api } from '../api.ts'
 import { formatCredits, sumCredits } from '../credits.ts'
 import { formatMs, formatWhole, plural } from '../format.ts'
 import { useQuery } from '../query.ts'
-import { Link } from '../router.tsx'
+import { Link, useLocation } from '../router.tsx'
 import { lastAccount, useSession } from '../session.tsx'
 import { CopyButton } from '../ui/code.tsx'
 import { Amount, Card, Facts, Note, Page, Stat, Stats, When } from '../ui/page.tsx'
@@ -14,7 +14,14 @@ import { Verdict, Waterfall } from './call-verdict.tsx'
 import { keyLabels } from './key-label.ts'
 import { OutcomeBadge } from './usage.tsx'
 
-export function CallPage({ account, request }: { account: string; request: string }) {
+interface Props {
+  account: string
+  request: string
+  /** The way to the list that led here. */
+  back?: { to: string; label: string }
+}
+
+export function CallPage({ account, request, back }: Props) {
   const call = useQuery(`usage-of/${request}`, (signal) => api.usageOf(request, signal))
   // The account that the address names may be another one, or none.
   const base = `/a/${encodeURIComponent(call.data?.account ?? account)}`
@@ -23,7 +30,7 @@ export function CallPage({ account, request }: { account: string; request: strin
     <Page
       title={call.data?.product || 'Call'}
       lead={<code>{request}</code>}
-      back={{ to: `${base}/usage`, label: 'Usage' }}
+      back={back ?? { to: `${base}/usage`, label: 'Usage' }}
       actions={<CopyButton text={request} label="Copy request id" small={false} />}
     >
       {unknown ? (
@@ -42,6 +49,17 @@ export function CallPage({ account, request }: { account: string; request: strin
         </Loaded>
       )}
     </Page>
+  )
+}
+
+export function OperatorCallPage({ request }: { request: string }) {
+  const { query } = useLocation()
+  return (
+    <CallPage
+      account=""
+      request={request}
+      back={{ to: `/operator/calls${query.size > 0 ? `?${query}` : ''}`, label: 'Calls' }}
+    />
   )
 }
 

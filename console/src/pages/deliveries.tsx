@@ -161,10 +161,7 @@ function columns(account: string | undefined): TableColumn<Delivery>[] {
     { head: 'Status', cell: (delivery) => <DeliveryBadge delivery={delivery} />, tight: true },
     { head: 'Attempts', right: true, cell: ({ attempts }) => attempts },
     { head: 'Last attempt', cell: ({ lastAttemptAt }) => <Maybe at={lastAttemptAt} />, tight: true },
-    {
-      head: 'Answer',
-      cell: ({ error, statusCode }) => error ?? statusCode ?? <span className="muted">–</span>,
-    },
+    { head: 'Answer', cell: ({ error, statusCode }) => error ?? statusCode ?? <span className="muted">–</span> },
   ]
 }
 

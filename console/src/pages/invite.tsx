@@ -18,7 +18,7 @@ export function Invite() {
   const isOwn = !renewing && invite.data !== undefined && session.data?.user.email === invite.data.email
   const { busy, error, onSubmit } = useSubmit(async (form) => {
     if (isOwn) await api.joinByInvite(token)
-    else await api.acceptInvite(token, String(form.get('password')))
+    else await api.acceptInvite(token, String(form.get('password')), form.get('endOthers') !== null)
     clearCache()
     toast(renewing ? 'Your password was changed.' : 'Welcome. You are a member now.')
     navigate('/', { replace: true })
@@ -51,6 +51,15 @@ export function Invite() {
                     hint={renewing ? '' : 'If this email already has a login here, enter its password.'}
                   />
                 )}
+                {data.others.length > 0 ? (
+                  <>
+                    <p>You can also sign in by: {data.others.join(', ')}.</p>
+                    <label className="checkbox">
+                      <input type="checkbox" name="endOthers" /> End logins at other providers and connected programs.
+                      Second factors stay; change them on your profile page.
+                    </label>
+                  </>
+                ) : null}
                 {error ? <Fault error={error} /> : null}
                 <Button type="submit" look="primary" busy={busy}>
                   {renewing ? 'Set the password and sign in' : isOwn ? 'Accept' : 'Accept and sign in'}

@@ -177,7 +177,7 @@ function Rules(props: {
     <>
       <TextArea
         label="Allowed IP ranges"
-        hint="One per line, such as 203.0.113.0/24. Empty: from anywhere."
+        hint="One per line, such as 203.0.113.0/24. Leave empty for anywhere."
         value={ranges}
         onText={onRanges}
         mono
@@ -185,7 +185,7 @@ function Rules(props: {
       />
       <TextField
         label="Required labels"
-        hint="Calls without these are rejected, such as user, feature. Empty: none are required."
+        hint="Calls without these are rejected, such as user, feature. Leave empty to require none."
         value={labels}
         onText={onLabels}
       />

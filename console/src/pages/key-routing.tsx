@@ -38,19 +38,19 @@ export function RoutingFields(props: { texts: RoutingTexts; onTexts: (texts: Rou
     <div className="grid-3">
       <TextField
         label="Allowed vendors"
-        hint="By their names in the catalog. Empty: all."
+        hint="By their names in the catalog. Leave empty for all."
         value={texts.vendors}
         onText={(vendors) => onTexts({ ...texts, vendors })}
       />
       <TextField
         label="Allowed regions"
-        hint="Such as eu, us-east-1. Empty: all."
+        hint="Such as eu, us-east-1. Leave empty for all."
         value={texts.regions}
         onText={(regions) => onTexts({ ...texts, regions })}
       />
       <TextField
         label="Highest prices"
-        hint="Such as input=300, output=1500. Empty: any."
+        hint="Such as input=300, output=1500. Leave empty for any."
         value={texts.maxPrice}
         onText={(maxPrice) => onTexts({ ...texts, maxPrice })}
       />

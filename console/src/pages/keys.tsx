@@ -23,7 +23,7 @@ export function KeysPage({ account }: { account: string }) {
   return (
     <Page
       title="Keys"
-      lead="A key lets a program spend this account’s credits. Its value is shown once, when it is made."
+      lead="A key lets a program spend this account’s credits. Its value is shown once, when it is created."
       actions={
         <>
           <Button right="keys:write" account={account} icon="plus" onClick={() => setQuery({ new: 'agent' })}>

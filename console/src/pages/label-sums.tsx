@@ -12,6 +12,7 @@ import { Empty } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
 import type { LabelSum } from '../wire.ts'
 import { CsvButton } from './csv.tsx'
+import { runPath } from './run.tsx'
 import { useTagNames } from './sums.tsx'
 
 const BUILT_IN = [
@@ -74,11 +75,11 @@ export function LabelSumsCard({ account, filter }: { account: string | undefined
         empty={
           <Empty icon="usage" title="No calls carry this label">
             <p>
-              Calls carry it when they send it: <a href="/docs/guides/labels">Labels</a> has how.
+              Calls carry it when they send it: <a href="/docs/guides/labels-and-budgets#labels">Labels</a> has how.
             </p>
           </Empty>
         }
-        columns={labelColumns(label, to).filter(
+        columns={labelColumns(label, to, account).filter(
           ({ head }) => (head !== 'Account' || account === undefined) && (head !== 'Cost' || seesCost),
         )}
       />
@@ -117,7 +118,13 @@ function LabelChoice({ account, label }: { account: string | undefined; label: s
   )
 }
 
-function labelColumns(label: string, to: (row: LabelSum) => string): TableColumn<LabelSum>[] {
+function labelColumns(
+  label: string,
+  to: (row: LabelSum) => string,
+  account: string | undefined,
+): TableColumn<LabelSum>[] {
+  const runOf = ({ value, account: whose = account }: LabelSum) =>
+    whose === undefined ? null : <Link to={runPath(whose, value)}>Run</Link>
   return [
     {
       head: BUILT_IN.find(([name]) => name === label)?.[1] ?? label,
@@ -131,6 +138,7 @@ function labelColumns(label: string, to: (row: LabelSum) => string): TableColumn
         </>
       ),
     },
+    ...(label === 'session' ? [{ head: 'Run', cell: runOf }] : []),
     { head: 'Account', cell: (row) => row.accountName },
     { head: 'Calls', right: true, cell: (row) => formatWhole(row.calls) },
     { head: 'Failed', right: true, wideOnly: true, cell: (row) => formatWhole(row.errors) },

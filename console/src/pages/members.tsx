@@ -6,13 +6,14 @@ import { useMay, useSession } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { Confirm, FormDialog, Notice } from '../ui/dialog.tsx'
-import { TextField } from '../ui/field.tsx'
+import { SelectField, TextField } from '../ui/field.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
 import { Ago, Badge, Note, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { AccountRole, Member } from '../wire.ts'
+import type { AccountRole, Ended, Member } from '../wire.ts'
+import { DomainsCard } from './domains.tsx'
 import { PassOn, PendingInvites } from './pending-invites.tsx'
 import { ChangeRole, ROLE_NAMES, RoleField, useAccountRoles } from './roles.tsx'
 
@@ -40,6 +41,7 @@ export function MembersPage({ account }: { account: string }) {
       }
     >
       <MembersPanel account={account} inviting={inviting} onInviting={setInviting} />
+      {may('scim:read', account) ? <DomainsCard account={account} /> : null}
       {secret ? <WebhookSecret account={account} onClose={() => setSecret(false)} /> : null}
     </Page>
   )
@@ -95,10 +97,7 @@ export function MembersPanel({
           },
           { head: 'Since', cell: (member) => <Ago at={member.createdAt} /> },
           { head: 'Last seen', cell: (member) => <Ago at={member.lastSeenAt} none="Never" /> },
-          {
-            head: 'Actions',
-            cell: (member) => <MemberMenu email={member.email} items={actions(member)} />,
-          },
+          { head: 'Actions', cell: (member) => <MemberMenu email={member.email} items={actions(member)} /> },
         ]}
       />
       <PendingInvites
@@ -117,28 +116,64 @@ export function MembersPanel({
         />
       ) : null}
       {inviting ? <InviteForm account={account} onClose={() => onInviting(false)} /> : null}
-      {leaving ? <RemoveMember account={account} member={leaving} onClose={() => setLeaving(undefined)} /> : null}
+      {leaving ? (
+        <RemoveMember
+          account={account}
+          member={leaving}
+          members={members.data ?? []}
+          onClose={() => setLeaving(undefined)}
+        />
+      ) : null}
     </>
   )
 }
 
-function RemoveMember({ account, member, onClose }: { account: string; member: Member; onClose: () => void }) {
+/** "2 keys and 1 token ended." Empty: nothing did. */
+function endedText({ keys, handedOver, programs, tokens }: Ended): string {
+  const counted = (count: number, noun: string) => (count > 0 ? [`${count} ${noun}${count === 1 ? '' : 's'}`] : [])
+  const ended = [...counted(keys, 'key'), ...counted(programs, 'connected program'), ...counted(tokens, 'token')]
+  return [
+    ...(ended.length > 0 ? [` Ended: ${ended.join(', ')}.`] : []),
+    ...(handedOver > 0 ? [` Handed over: ${counted(handedOver, 'key').join('')}.`] : []),
+  ].join('')
+}
+
+function RemoveMember({
+  account,
+  member,
+  members,
+  onClose,
+}: {
+  account: string
+  member: Member
+  members: readonly Member[]
+  onClose: () => void
+}) {
+  const [keysTo, setKeysTo] = useState('')
+  const others = members.filter(({ userId }) => userId !== member.userId)
   return (
     <Confirm
       title="Remove this member?"
       action="Remove"
       danger
       run={async () => {
-        await api.removeMember(account, member.userId)
-        toast(`${member.email} is no longer a member.`)
+        const { ended } = await api.removeMember(account, member.userId, keysTo)
+        toast(`${member.email} is no longer a member.${endedText(ended)}`)
         refresh(`members/${account}`)
       }}
       onClose={onClose}
     >
       <p>
-        <b>{member.email}</b> loses access to this account at once. Keys that this person made go on working; their
-        tokens do not.
+        <b>{member.email}</b> loses access to this account at once. Their tokens and connected programs end, and so do
+        their keys and the keys without a member that they made.
       </p>
+      <SelectField
+        label="Keys"
+        value={keysTo}
+        onText={setKeysTo}
+        options={[['', 'End them'], ...others.map(({ userId, email }) => [userId, `Hand over to ${email}`] as const)]}
+        hint={keysTo ? 'This person still knows the values of the keys. Rotate them soon.' : undefined}
+      />
     </Confirm>
   )
 }
@@ -158,14 +193,14 @@ function NoMembers({ onInvite }: { onInvite: () => void }) {
         </Button>
       }
     >
-      <p>An invitation is a link that you pass on yourself; no email is sent.</p>
+      <p>You get a link to share; we do not send an email.</p>
     </Empty>
   )
 }
 
 async function changeRole(account: string, member: Member, role: AccountRole): Promise<void> {
-  await api.changeRole(account, member.userId, role)
-  toast(`${member.email} has the role ${ROLE_NAMES[role]} now.`)
+  const { ended } = await api.changeRole(account, member.userId, role)
+  toast(`${member.email} has the role ${ROLE_NAMES[role]} now.${ended ? endedText(ended) : ''}`)
   refresh(`members/${account}`, 'session')
 }
 
@@ -197,10 +232,13 @@ function InviteForm({ account, onClose }: { account: string; onClose: () => void
   return (
     <FormDialog
       title="Invite someone"
-      action="Create link"
+      action="Invite"
       run={async () => {
-        setLink((await api.inviteMember(account, { email, role })).link)
+        const made = await api.inviteMember(account, { email, role })
         refresh(`invites/${account}`)
+        if (made.link !== null) return setLink(made.link)
+        toast(`The invitation was sent to ${email}.`)
+        onClose()
       }}
       onClose={onClose}
       stay

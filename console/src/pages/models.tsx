@@ -90,11 +90,7 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
           wideOnly: true,
           tight: true,
         },
-        {
-          head: 'Capabilities',
-          wideOnly: true,
-          cell: (offer) => <Badges names={offer.marks.slice(0, 4)} />,
-        },
+        { head: 'Capabilities', wideOnly: true, cell: (offer) => <Badges names={offer.marks.slice(0, 4)} /> },
       ]}
     />
   )

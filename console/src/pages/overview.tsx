@@ -207,7 +207,7 @@ function Charts({ account, sums }: Pick<BodyProps, 'account' | 'sums'>) {
       </div>
       <Spenders account={account} sums={sums} />
       {latency.data?.groups.length ? (
-        <Card flush title="Latency" lead="Of the calls that succeeded, by endpoint.">
+        <Card flush title="Latency" lead="Successful calls, by endpoint.">
           <LatencyTable data={latency.data} />
         </Card>
       ) : null}

@@ -143,7 +143,7 @@ function DeleteLogin() {
   return (
     <Card
       title="Delete my login"
-      lead="Your address, password, sessions and memberships are deleted. Accounts that only you belong to are closed and their keys end. Records of money are kept."
+      lead="Your address, password, sessions and memberships are deleted, and your keys, tokens and connected programs end. Accounts that only you belong to are closed and their keys end. Records of money are kept."
     >
       <div>
         <Button look="danger" onClick={() => setAsking(true)}>

@@ -62,11 +62,11 @@ export function SignInsPage({ account }: { account: string }) {
   const list = useList(`tool-sign-ins/${account}`, (_, signal) => api.toolSignIns(account, signal))
   return (
     <Page
-      title="Tool sign-ins"
+      title="Connected tools"
       lead="Some tools act for a person at their server. Your keys use your own sign-in; keys without a member use the shared one."
     >
       <TableCard
-        label="Tool sign-ins"
+        label="Connected tools"
         list={list}
         rowKey={({ server }) => server}
         empty={<Empty icon="key" title="No tool needs a sign-in" />}

@@ -138,10 +138,10 @@ function TotalStats({ totals, before }: { totals: TotalFigures; before: TotalFig
 
 /** Against as long a time right before. */
 export function changeOf(now: number, before: number): string {
-  if (before === 0) return now === 0 ? 'as before' : 'none before'
+  if (before === 0) return now === 0 ? 'no change' : 'new'
   const share = (now - before) / before
-  if (Math.abs(share) < 0.0005) return 'as before'
-  if (share >= 10) return `${formatWhole(share + 1)} times as before`
+  if (Math.abs(share) < 0.0005) return 'no change'
+  if (share >= 10) return `${formatWhole(share + 1)}× previous period`
   return `${share > 0 ? '+' : '−'}${formatPercent(Math.abs(share))} vs. before`
 }
 
@@ -360,11 +360,7 @@ export function LatencyTable({ data: { by, groups } }: { data: Pick<UsageLatency
       rows={groups}
       rowKey={(row) => row.group}
       columns={[
-        {
-          head: groupingName(by),
-          main: true,
-          cell: (row) => groupName(row, by),
-        },
+        { head: groupingName(by), main: true, cell: (row) => groupName(row, by) },
         { head: 'Calls', right: true, cell: (row) => formatWhole(row.calls), sort: (row) => row.calls },
         ...PERCENTILES.map(([value, head]) => ({
           head,

@@ -151,7 +151,7 @@ function MembersForm({ account, team, onClose }: { account: string; team: Team; 
       <p>People with the role member who are in a team see and create only keys of their teams.</p>
       <TextField
         label="Group of your directory (SCIM)"
-        hint="Its members are the members of the team. Empty: choose them here."
+        hint="Its members are the members of the team. Leave empty to choose them here."
         value={group}
         onText={setGroup}
         maxLength={254}

@@ -8,10 +8,10 @@ import { useMay } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { Code } from '../ui/code.tsx'
 import { Confirm, FormDialog, Notice } from '../ui/dialog.tsx'
-import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
+import { SearchField, SelectField, TextArea, TextField } from '../ui/field.tsx'
 import { Ago, Badge, Note, Page } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
-import { TableCard } from '../ui/table.tsx'
+import { Table, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { Permission, Token } from '../wire.ts'
 
@@ -134,7 +134,9 @@ function TokenForm({ account, list, onClose }: { account?: string; list: string;
   return (
     <FormDialog
       title="New token"
+      wide
       action="Create token"
+      disabled={!name.trim() || scopes.length === 0}
       run={async () => {
         const ranges = addresses.split(/[\s,]+/).filter(Boolean)
         const made = await api.createToken(account, {
@@ -151,23 +153,106 @@ function TokenForm({ account, list, onClose }: { account?: string; list: string;
       <SelectField label="Expires" value={days} onText={setDays} options={EXPIRIES} />
       <TextArea
         label="Addresses"
-        hint="Addresses or ranges such as 10.0.0.0/8, one in a line. Empty: from anywhere."
+        hint="Addresses or ranges such as 10.0.0.0/8, one per line. Leave empty for anywhere."
         rows={2}
         value={addresses}
         onText={setAddresses}
       />
-      <fieldset className="stack">
-        <legend className="field-label">Rights</legend>
-        {offered.map(({ permission, about }) => (
-          <Checkbox
-            key={permission}
-            label={permission}
-            hint={about}
-            checked={scopes.includes(permission)}
-            onCheck={(on) => setScopes(on ? [...scopes, permission] : scopes.filter((one) => one !== permission))}
-          />
-        ))}
-      </fieldset>
+      <Rights offered={offered} scopes={scopes} onScopes={setScopes} />
     </FormDialog>
+  )
+}
+
+type Right = (typeof RIGHTS)[number]
+
+const resourceOf = ({ permission }: Pick<Right, 'permission'>) => permission.split(':')[0] ?? ''
+const isRead = ({ permission }: Pick<Right, 'permission'>) => permission.endsWith(':read')
+
+const BILLING = /^(billing|billing-details|invoices|payments|purchases|plans?|statements|margins|usage|ledger|exports)$/
+const DEPLOY = /^(catalog|vendors|vendor-credentials|limits)$/
+
+/** What a program usually needs: a choice to begin with. */
+const PRESETS: readonly { label: string; takes: (right: Right) => boolean }[] = [
+  { label: 'Read only', takes: isRead },
+  { label: 'Billing', takes: (right) => isRead(right) && BILLING.test(resourceOf(right)) },
+  { label: 'Deploy', takes: (right) => DEPLOY.test(resourceOf(right)) },
+  { label: 'None', takes: () => false },
+]
+
+interface RightsProps {
+  offered: readonly Right[]
+  scopes: readonly Permission[]
+  onScopes: (scopes: readonly Permission[]) => void
+}
+
+/** None, read, or write for each resource; who writes may read as well. */
+function Rights({ offered, scopes, onScopes }: RightsProps) {
+  const [text, setText] = useState('')
+  const sought = text.trim().toLowerCase()
+  const resources = [...Map.groupBy(offered, resourceOf)].filter(([name, [one]]) =>
+    `${name} ${one?.about}`.toLowerCase().includes(sought),
+  )
+  const choices = PRESETS.map(({ label, takes }) => ({ label, of: offered.filter(takes) })).filter(
+    ({ label, of }) => label === 'None' || of.length > 0,
+  )
+  return (
+    <fieldset className="stack">
+      <legend className="field-label">Rights</legend>
+      <div className="row">
+        {choices.map(({ label, of }) => (
+          <Button key={label} small onClick={() => onScopes(of.map(({ permission }) => permission))}>
+            {label}
+          </Button>
+        ))}
+      </div>
+      <SearchField label="Search rights" text={text} onText={setText} />
+      <Table
+        label="Rights"
+        rows={resources}
+        rowKey={([name]) => name}
+        columns={[
+          {
+            head: 'Resource',
+            main: true,
+            cell: ([name, [one]]) => (
+              <>
+                <b>{name}</b>
+                <span className="cell-sub">{one?.about}</span>
+              </>
+            ),
+          },
+          ...(['None', 'Read', 'Write'] as const).map((level) => ({
+            head: level,
+            tight: true,
+            cell: ([name, rights]: (typeof resources)[number]) => (
+              <Level {...{ name, rights, level, scopes, onScopes }} />
+            ),
+          })),
+        ]}
+      />
+    </fieldset>
+  )
+}
+
+function Level(props: Omit<RightsProps, 'offered'> & { name: string; rights: readonly Right[]; level: string }) {
+  const { name, rights, level, scopes, onScopes } = props
+  const [read, write] = [rights.filter(isRead), rights.filter((right) => !isRead(right))]
+  if ((level === 'Read' && read.length === 0) || (level === 'Write' && write.length === 0)) return null
+  const wanted = level === 'None' ? [] : level === 'Read' ? read : rights
+  const has = (right: Right) => scopes.includes(right.permission)
+  const now = write.some(has) ? 'Write' : read.some(has) ? 'Read' : 'None'
+  return (
+    <input
+      type="radio"
+      aria-label={`${level}: ${name}`}
+      name={`right-${name}`}
+      checked={now === level}
+      onChange={() =>
+        onScopes([
+          ...scopes.filter((one) => !rights.some(({ permission }) => permission === one)),
+          ...wanted.map(({ permission }) => permission),
+        ])
+      }
+    />
   )
 }

@@ -101,8 +101,12 @@ function Calls({ account, filter, filtered, everyMs }: CallsProps) {
     { everyMs },
   )
   const [hidden, setHidden] = useHiddenColumns(account === undefined ? 'all' : 'one')
+  const search = query.size > 0 ? `?${query}` : ''
+  // An operator's list leads to the operator's page of the call, which leads back to the same filters.
   const to = (row: ListedCall) =>
-    `/a/${encodeURIComponent(account ?? row.account ?? '')}/usage/${encodeURIComponent(row.id)}`
+    account === undefined
+      ? `/operator/calls/${encodeURIComponent(row.id)}${search}`
+      : `/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.id)}`
   const columns = callColumns(keys, to).filter(
     ({ head }) => (head !== 'Account' || account === undefined) && (head !== 'Vendor' || seesVendors),
   )
@@ -175,10 +179,7 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: ListedCall) =>
         <Link to={`/operator/accounts/${encodeURIComponent(row.account ?? '')}`}>{row.accountName ?? row.account}</Link>
       ),
     },
-    {
-      head: 'Key',
-      cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted">console</span>,
-    },
+    { head: 'Key', cell: (row) => keys.get(row.keyId) ?? row.keyName ?? <span className="muted">console</span> },
     { head: 'Outcome', cell: (row) => <OutcomeBadge row={row} />, tight: true },
     { head: 'Endpoint', cell: (row) => <code>{row.endpoint}</code>, wideOnly: true },
     { head: 'Vendor', cell: (row) => row.vendor ?? <span className="muted">–</span>, wideOnly: true },
@@ -191,12 +192,7 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: ListedCall) =>
       wideOnly: true,
       sort: 'duration',
     },
-    {
-      head: 'Credits',
-      cell: (row) => <Amount value={row.charged} decimals={4} />,
-      right: true,
-      sort: 'charged',
-    },
+    { head: 'Credits', cell: (row) => <Amount value={row.charged} decimals={4} />, right: true, sort: 'charged' },
   ]
   return columns
 }

@@ -157,12 +157,7 @@ export function Switch({
   disabled,
   right,
   account,
-}: {
-  label: string
-  on: boolean
-  onSwitch: (on: boolean) => void
-  disabled?: boolean
-} & Needs) {
+}: { label: string; on: boolean; onSwitch: (on: boolean) => void; disabled?: boolean } & Needs) {
   const allowed = useAllowed({ right, account })
   return (
     <button

@@ -57,13 +57,10 @@ export function TableCard<Row>({
   lead,
   actions,
   ...table
-}: {
-  list: List<Row>
-  empty?: ReactNode
-  title?: string
-  lead?: string
-  actions?: ReactNode
-} & Omit<TableProps<Row>, 'rows'>) {
+}: { list: List<Row>; empty?: ReactNode; title?: string; lead?: string; actions?: ReactNode } & Omit<
+  TableProps<Row>,
+  'rows'
+>) {
   return (
     <Card flush title={title} lead={lead} actions={actions}>
       <Loaded query={list}>{(rows) => (rows.length === 0 && empty ? empty : <Table {...table} rows={rows} />)}</Loaded>

@@ -10,6 +10,7 @@ declare
   ended bigint := 0;
   now_second bigint := floor(extract(epoch from clock_timestamp()))::bigint;
   r record;
+  o record;
 begin
   perform 1 from account a where a.id = account for update;
   dead := array(
@@ -25,9 +26,13 @@ begin
   perform ledger_settle(account, ids);
   -- The key is free again, but remembers for whom it was: see the late settlement.
   update idempotency i set freed = true where i.account_id = account and i.hold_id = any(ids) and i.status is null;
+  select a.posted, a.moved_at, a.chain, a.claims into o from account a where a.id = account;
   for r in delete from lease e where e.account_id = account and e.process_id = any(dead)
     and not exists (select 1 from journal j where j.account_id = account and j.lease_id = e.id) returning e.* loop
     ended := ended + r.amount;
+    if r.claims < o.claims then
+      select k.* into o.posted, o.moved_at, o.chain from claim_take(account, r.claims, jsonb_build_array(jsonb_build_array('', r.amount)), 0, o.posted, o.moved_at, o.chain) k;
+    end if;
     -- What it did not use of limits on requests and tokens, and what calls took that nobody will settle. One that is settled after all is counted then.
     if r.slices <> '{}' then
       perform counter_put(array(select slice_return(counter_now(c, now_second), r.slices) from counter c
@@ -35,6 +40,6 @@ begin
           and c.unit in ('requests', 'tokens') and c.since <= r.created_at));
     end if;
   end loop;
-  update account a set held = a.held - ended where a.id = account and ended > 0;
+  update account a set held = a.held - ended, posted = o.posted, moved_at = o.moved_at, chain = o.chain where a.id = account and ended > 0;
   return jsonb_build_array(cardinality(ids), (freed + ended)::text);
 end $$;

@@ -16,22 +16,25 @@ begin
   if exists (select 1 from journal j where j.account_id = account and j.lease_id in (select k ->> 'id' from jsonb_array_elements(changes) k where (k ->> 'close')::boolean)) then
     perform ledger_post(account, '{}', true);
   end if;
-  select a.posted, a.held, a.has_lots, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots as is_shut into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.claims, a.has_lots, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots as is_shut into o from account a where a.id = account for update;
   -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off it.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
   budgets_held := case when o.budgets > 0 then budget_held(account) end;
   counters := counters_for(account, changes, now_second); places := counter_places(counters);
   for x in
-    select c.*, e.amount, e.created_at, e.slices, not o.is_shut and system is not distinct from (select s.value from setting s where s.name = 'system-limits')
+    select c.*, e.amount, e.created_at, e.slices, e.claims, not o.is_shut and coalesce(e.claims, o.claims) = o.claims and system is not distinct from (select s.value from setting s where s.name = 'system-limits')
         and o.budgets = coalesce(c.budgets, 0) and (c.scopes is null or coalesce(places, '{}') ?& array(select jsonb_array_elements_text(c.scopes))) as may_have
     from jsonb_to_recordset(changes) as c(id text, key text, scopes jsonb, budgets int, fresh boolean, give bigint, add bigint, least bigint, requests bigint, tokens bigint, close boolean, retired boolean, back jsonb)
-      left join lateral (select e.amount, e.created_at, e.slices from lease e where e.account_id = account and e.id = c.id limit 1) e on true
+      left join lateral (select e.amount, e.created_at, e.slices, e.claims from lease e where e.account_id = account and e.id = c.id limit 1) e on true
   loop
     if x.amount is null and not x.fresh then
       answers := answers || '{"added": null}'::jsonb;
       continue;
     end if;
     freed := case when x.close then coalesce(x.amount, 0) else least(x.give, coalesce(x.amount, 0)) end;
+    if freed > 0 and x.claims < o.claims then
+      select k.* into o.posted, o.moved_at, o.chain from claim_take(account, x.claims, jsonb_build_array(jsonb_build_array('', freed)), 0, o.posted, o.moved_at, o.chain) k;
+    end if;
     -- With its end all of it comes back, also what a call took that could never be settled.
     given := case when x.close and x.slices is not null then x.slices
       when x.back is not null then jsonb_build_object(x.back ->> 'second', jsonb_build_array(x.back -> 'requests', x.back -> 'tokens')) end;
@@ -60,7 +63,7 @@ begin
     if x.close then
       delete from lease e where e.account_id = account and e.id = x.id;
     elsif x.amount is null and share.added > 0 then
-      insert into lease (account_id, id, key_id, process_id, amount, scopes, slices, created_at) values (account, x.id, x.key, process, share.added, x.scopes, kept, moment);
+      insert into lease (account_id, id, key_id, process_id, amount, scopes, slices, created_at, claims) values (account, x.id, x.key, process, share.added, x.scopes, kept, moment, o.claims);
     elsif share.added <> freed or x.retired or kept is distinct from x.slices then
       update lease e set amount = e.amount + share.added - freed, slices = kept, retired = e.retired or coalesce(x.retired, false) where e.account_id = account and e.id = x.id;
     end if;
@@ -70,7 +73,7 @@ begin
     end if;
     answers := answers || (share.slice || jsonb_build_object('added', share.added::text, 'seconds', share.until - now_second, 'second', share.until, 'available', (o.posted - o.held)::text, 'rests', o.has_lots));
   end loop;
-  update account a set held = o.held where a.id = account and a.held <> o.held;
+  update account a set held = o.held, posted = o.posted, moved_at = o.moved_at, chain = o.chain where a.id = account and (a.held <> o.held or a.posted <> o.posted);
   perform counter_put(array(select counters[i] from generate_subscripts(counters, 1) i where changed[i]));
   return to_jsonb(answers);
 end $$;

@@ -28,6 +28,13 @@ language sql stable as $$
   select coalesce(sum(x.amount), 0)::bigint from lot_order(account, asked, free, moment) x
 $$;
 
+-- What calls that may be charged as any of these products could pay if nothing were held.
+create or replace function lot_payable(account text, asked text[], posted bigint) returns bigint
+language sql stable as $$
+  select posted - coalesce(sum(l.remaining), 0)::bigint from lot l
+  where l.account_id = account and l.remaining > 0 and (l.ends_at <= now() or exists (select 1 from unnest(asked) a where not lot_serves(l.products, a)))
+$$;
+
 -- Holds credits for a call: [[lot, amount], …], in the order in which its charge will be taken.
 drop function if exists lot_hold(text, text, bigint, timestamptz, bigint);
 create or replace function lot_hold(account text, asked text[], free bigint, moment timestamptz, amount bigint) returns jsonb

@@ -18,31 +18,31 @@ create or replace function ledger_settle(account text, wanted text[]) returns js
 language plpgsql as $$
 declare
   o record; r record; spent record; before record;
-  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept.
+  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept. The bounds of the ids say in which months it is looked for.
   known text[];
   moment timestamptz; n int := 0; at int; freed bigint; charge bigint; has_holds boolean := false; is_late boolean; answers jsonb := '[]';
-  -- The leases of these rows, what is left of each (null of one that has expired), and when it was made.
-  cover record; leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}';
+  -- The leases of these rows, what is left of each (null of one that has expired), when it was made, and the account's claims then.
+  cover record; leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_claims int[] := '{}';
   -- Of each row that is posted now, in the order of ids: 1, or 2 (beside the transfer of its expired hold); what became of it; and its transfer.
   kinds int[]; outcomes text[]; ids text[]; paid bigint[]; lost bigint[]; held bigint[]; moved timestamptz[]; balances bigint[]; hashes bytea[]; lots jsonb[];
   -- Where there are limits: what counts for them.
   is_limited boolean; is_sliced boolean := false; covers text[]; keys text[]; at_second bigint[]; made timestamptz[]; scopes jsonb[]; given bigint[]; requests bigint[]; tokens bigint[];
 begin
-  select a.posted, a.held, a.moved_at, a.chain, a.has_lots into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.has_lots, a.claims into o from account a where a.id = account for update;
   if not found then
     raise exception 'there is no account %', account;
   end if;
   moment := clock_timestamp(); is_limited := exists (select 1 from counter c where c.account_id = account);
-  known := array(select t.id from transfer t where t.account_id = account and t.id = any(wanted));
+  known := array(select t.id from transfer t where t.account_id = account and t.id = any(wanted) and t.id >= (select min(w collate "C") from unnest(wanted) w) and t.id <= (select max(w collate "C") from unnest(wanted) w));
   for r in
-    select j.id, j.outcome, j.charged, case when j.lease_id is null then coalesce(h.amount, 0) else j.held end as held, j.lease_id, j.stays_leased, j.waived, j.product, j.key_id, j.tokens, h.lots, h.created_at as made,
+    select j.id, j.outcome, j.charged, case when j.lease_id is null then coalesce(h.amount, 0) else j.held end as held, j.lease_id, j.stays_leased, j.waived, j.product, j.key_id, j.tokens, h.lots, h.claims, h.created_at as made,
       -- A job's hold says its budgets. One that has expired is known only to the process that made it.
       coalesce(h.scopes, j.scopes) as scopes, case when j.lease_id is null then floor(extract(epoch from coalesce(h.created_at, moment)))::bigint else j.second end as second,
       -- One that expired or was given up (it has no endpoint) was no request.
       case when h.amount is not null and j.endpoint = '' then -1 else 0 end as requests, j.input_tokens + j.output_tokens as used,
       case when j.lease_id is null then coalesce(h.tokens, 0) else j.tokens end as counted, 1 as kind
     from journal j
-      left join lateral (select x.amount, x.lots, x.scopes, x.created_at, x.tokens from hold x where x.account_id = account and x.id = j.id and j.lease_id is null limit 1) h on true
+      left join lateral (select x.amount, x.lots, x.scopes, x.created_at, x.tokens, x.claims from hold x where x.account_id = account and x.id = j.id and j.lease_id is null limit 1) h on true
     where j.account_id = account and j.id = any(wanted) order by j.id
   loop
     if r.id = any(known) then
@@ -60,9 +60,10 @@ begin
     if r.lease_id is not null then
       at := array_position(leases, r.lease_id);
       if at is null then
-        select x.amount, x.created_at, x.slices <> '{}' as is_sliced into cover from lease x where x.account_id = account and x.id = r.lease_id;
-        leases := leases || r.lease_id; at := cardinality(leases); lease_left[at] := cover.amount; lease_made[at] := cover.created_at; is_sliced := is_sliced or coalesce(cover.is_sliced, false);
+        select x.amount, x.created_at, x.claims, x.slices <> '{}' as is_sliced into cover from lease x where x.account_id = account and x.id = r.lease_id;
+        leases := leases || r.lease_id; at := cardinality(leases); lease_left[at] := cover.amount; lease_made[at] := cover.created_at; lease_claims[at] := cover.claims; is_sliced := is_sliced or coalesce(cover.is_sliced, false);
       end if;
+      r.claims := lease_claims[at];
     end if;
     is_late := r.kind = 2 or r.lease_id is not null and lease_left[at] is null;
     if is_late then
@@ -88,6 +89,9 @@ begin
     lost[n] := r.charged - paid[n]; o.posted := o.posted - paid[n]; balances[n] := o.posted;
     o.moved_at := greatest(clock_timestamp(), o.moved_at + interval '1 microsecond'); moved[n] := o.moved_at;
     o.chain := transfer_hash(o.chain, account, case r.kind when 1 then r.id else r.id || '+late' end, r.outcome, paid[n], lost[n], held[n], o.posted, null, null, lots[n]); hashes[n] := o.chain;
+    if freed > charge and r.claims < o.claims then
+      select k.* into o.posted, o.moved_at, o.chain from claim_take(account, r.claims, coalesce(r.lots, jsonb_build_array(jsonb_build_array('', freed))), charge, o.posted, o.moved_at, o.chain) k;
+    end if;
   end loop;
   if n > 0 then
     insert into transfer (account_id, id, kind, amount, loss, held, moved_at, balance, hash, lots)
@@ -95,7 +99,7 @@ begin
     from unnest(ids, kinds, outcomes, paid, lost, held, moved, balances, hashes, lots) as t(id, n, kind, paid, lost, held, moved_at, balance, hash, lots);
     if o.has_lots then
       -- What went back to a lot that has ended meanwhile expires at once.
-      select e.posted, o.held as held, e.moved_at, e.chain, e.has_lots into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) e;
+      select e.posted, o.held as held, e.moved_at, e.chain, e.has_lots, o.claims into o from lot_expire(account, moment, o.posted, o.moved_at, o.chain) e;
     end if;
     if is_limited then
       perform counter_settle(account, keys, paid, requests, tokens, at_second, made, scopes);
@@ -104,9 +108,7 @@ begin
       perform slices_use(account, covers, at_second, given);
     end if;
     update lease e set amount = l.amount from unnest(leases, lease_left) as l(id, amount) where e.account_id = account and e.id = l.id and e.amount <> l.amount;
-    if has_holds then
-      delete from hold h where h.account_id = account and h.id = any(ids);
-    end if;
+    delete from hold h where has_holds and h.account_id = account and h.id = any(ids);
     update account a set posted = o.posted, held = o.held, moved_at = o.moved_at, chain = o.chain, has_lots = o.has_lots where a.id = account;
     perform ledger_use(account, ids, kinds, paid, lost, held);
   end if;

@@ -3,10 +3,11 @@
 -- want, floor, most: what is held while it is there, the least that is worth holding, and the most that the call can cost. What lies between is shared:
 -- of what is available, a call gets one part in twice the account's open calls, so that a lone call is seldom cut short and many at once are all
 -- served. open: calls of the account that leases of the process cover. last: it has waited for what others have leased, and now takes no for an answer.
+-- due: it has waited for running calls as well, and takes what is there. Others that get less than `want` while calls of the account run are `crowded`, and so are those behind them: first come, first served.
 -- products: all that it may be charged as, where these are several. scopes: of its budgets; budgets: the version of the account's budgets by which the process found them.
 -- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the process goes by.
--- Answers [{as, amount, available, limit, scope, max, left, wait, full, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short or limited; stale: the account has other
--- budgets; tight: others were asked for what they have leased; away:
+-- Answers [{as, amount, available, held, calls, limit, scope, max, left, wait, full, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short, limited or crowded (`held` is what `calls` running calls
+-- hold); stale: the account has other budgets; tight: others were asked for what they have leased; away:
 -- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, blocked (the account is suspended or closed), no_account, idem_conflict, idem_running, idem_replay.
 create or replace function ledger_reserve(account text, process text, calls jsonb, waited int, system text) returns jsonb
 language plpgsql as $$
@@ -20,9 +21,9 @@ declare
   places jsonb; mine int[] := '{}'; mine_key text; mine_of jsonb;
   amount bigint; open_calls bigint; one hold; made hold[] := '{}';
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
-  recalled boolean; elsewhere bigint;
+  recalled boolean; elsewhere bigint; is_crowded boolean := false;
 begin
-  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets into o from account a where a.id = account for update;
+  select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets, a.claims into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
@@ -40,8 +41,8 @@ begin
   judged := counters_judge(counters, room, mine, 0, 0);
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone, c.job is not null and h.amount is not null and j.id is null as becomes_job
-    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, idem text, hash text,
-        job jsonb)
+    from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, due boolean,
+        idem text, hash text, job jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
       left join lateral (select j.id from job j where j.account_id = account and j.hold_id = c.id and c.job is not null limit 1) j on true
@@ -60,13 +61,15 @@ begin
       end if;
       amount := case when o.has_lots then lot_available(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment) else o.posted - o.held end;
       -- Whoever cannot pay is told that, and not to come back when the minute is over.
-      if amount < x.floor then
-        recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, null)) end;
+      if amount < x.floor or (amount < x.want or is_crowded) and o.held > 0 and x.due is not true then
+        recalled := case when x.last then recalled else coalesce(recalled, ledger_recall(account, null, false)) end;
         elsewhere := coalesce(elsewhere, case when x.last or not recalled then ledger_elsewhere(account, process) end);
-        r := jsonb_build_object('as', case when recalled and not x.last then 'tight' when x.floor - amount <= elsewhere then 'away' else 'short' end,
-          'amount', x.want::text, 'available', amount::text);
+        r := case when recalled and not x.last then '{"as": "tight"}' when x.floor - amount between 1 and elsewhere then '{"as": "away"}'
+          else reserve_crowded(account, process, x.floor, x.open, array[o.posted, o.held], case when o.has_lots then coalesce(x.products, array[x.product]) end) end
+          || jsonb_build_object('amount', x.want::text, 'available', amount::text);
+        is_crowded := is_crowded or r ->> 'as' = 'crowded';
       elsif judged.refused is not null then
-        r := ledger_limited(counters[judged.refused], process, not x.last, judged.lacks) || jsonb_build_object('available', amount::text, 'left', room[judged.refused]::text);
+        r := ledger_limited(counters[judged.refused], not x.last, judged.lacks) || jsonb_build_object('available', amount::text, 'left', room[judged.refused]::text);
       elsif x.scopes is not null and not coalesce(places, '{}') ?& budget_scopes then
         r := budget_full(account, places, x.scopes);
       end if;
@@ -81,7 +84,7 @@ begin
       end if;
       r := jsonb_build_object('as', 'held', 'amount', amount::text) || judged.rate;
       one.account_id := account; one.id := x.id; one.key_id := x.key; one.process_id := process; one.job := x.job is not null; one.amount := amount;
-      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes;
+      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes; one.claims := o.claims;
       one.lots := case when o.has_lots then lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount) end;
       made := made || one;
       o.held := o.held + amount;
@@ -114,6 +117,22 @@ begin
     when is_frozen then '{"as": "frozen"}'
     when status <> 'open' then jsonb_build_object('as', 'blocked', 'status', status, 'reason', reason, 'contact', (select s.value from setting s where s.name = 'contact'))
     else '{"as": "stale"}' end;
+end $$;
+
+-- The answer to a call for which too little is available: with nothing held, it could pay (crowded) or not (short); what is claimed does not come back. balance: what the account has, and what of it is held; products: of an account with lots, what the
+-- call may be charged as; open: calls that leases of its process cover. Of a lease of another process it is known only that calls use it.
+create or replace function reserve_crowded(account text, process text, floor bigint, open int, balance bigint[], products text[]) returns jsonb
+language plpgsql as $$
+declare
+  back bigint := balance[1] - coalesce(claim_due(account, products), 0);
+begin
+  if floor > back or balance[2] = 0 or products is not null and floor > lot_payable(account, products, back) then
+    return '{"as": "short"}';
+  end if;
+  -- Other processes may lease what the waiting call needs.
+  perform ledger_recall(account, null, false);
+  return jsonb_build_object('as', 'crowded', 'held', balance[2]::text, 'calls', open + (select count(*) from hold h where h.account_id = account)
+    + (select count(*) from lease e where e.account_id = account and e.process_id <> process and e.in_use > 0));
 end $$;
 
 -- What the counters at these places say to a call. refused: the one without room for it, the first in their order, and of those that count credits the tightest, and how much it lacks; credits: what they leave
@@ -152,25 +171,26 @@ begin
 end $$;
 
 -- The answer to a call for which a counter has no room. asks: others may be asked for what they have leased. lacks: how much more room it needs.
-create or replace function ledger_limited(c counter, process text, asks boolean, lacks bigint) returns jsonb
+drop function if exists ledger_limited(counter, text, boolean, bigint);
+create or replace function ledger_limited(c counter, asks boolean, lacks bigint) returns jsonb
 language plpgsql as $$
 begin
-  -- Of a minute, this process has used up what it was given itself.
-  if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), case when c.span = 'minute' then process end) then
+  -- Also the process that asks may have been given some of a minute that it cannot use yet.
+  if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), c.unit <> 'credits') then
     return '{"as": "tight"}';
   end if;
   return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'max', c.max::text, 'wait', counter_wait(c, lacks));
 end $$;
 
 -- Asks processes for what they have leased of an account, or of a key or budget alone. What was asked for longer ago has been given back, but for what calls need.
--- Answers whether something may come back.
+-- sliced: only leases that may have some of a limit on requests or tokens left, which one that admits no more calls has given back. Answers whether something may come back.
 drop function if exists ledger_recall(text, text, text);
-create or replace function ledger_recall(account text, scope text, but text) returns boolean
+create or replace function ledger_recall(account text, scope text, sliced boolean) returns boolean
 language plpgsql as $$
 begin
   update lease e set recalled_at = least(e.recalled_at, now())
   where e.account_id = account and e.amount > 0 and (e.recalled_at is null or e.recalled_at > now() - interval '2 seconds')
-    and (scope is null or e.key_id = scope or e.scopes ? scope) and (but is null or e.process_id <> but);
+    and (scope is null or e.key_id = scope or e.scopes ? scope) and (not sliced or e.slices <> '{}' and not e.retired);
   return found;
 end $$;
 

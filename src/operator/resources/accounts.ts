@@ -4,14 +4,23 @@ import * as z from 'zod'
 import { type Accounts, accountUnknown, TEST_CREDITS } from '../../admission/accounts.ts'
 import { type Keys, keyUnknown } from '../../admission/keys.ts'
 import type { Teams } from '../../admission/teams.ts'
-import { keyRouting, keyView, newKey } from '../../admission/views.ts'
+import { keyView, newKey } from '../../admission/views.ts'
+import type { Domains } from '../../identity/domains.ts'
 import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
-import { roleMay } from '../../identity/roles.ts'
-import { linkView, memberView, operatorRole, operatorView, pendingInvite, role } from '../../identity/views.ts'
+import { ACCOUNT_ROLES, OPERATOR_ROLES, roleMay } from '../../identity/roles.ts'
+import {
+  domainView,
+  endedView,
+  linkView,
+  memberView,
+  operatorRole,
+  operatorView,
+  pendingInvite,
+  role,
+} from '../../identity/views.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { LABEL_NAME } from '../../kernel/label.ts'
 import { ownAccountOf, testAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import { type AccountView, accountView, balanceView, webhookSecretView } from '../../ledger/views.ts'
@@ -28,15 +37,25 @@ import {
   moment,
   paging,
   type Resource,
+  requireCredits,
   resource,
   test,
   text,
   WithHeaders,
 } from '../resource.ts'
+import { keyChange, keyCreation, keyImport, keyRotation } from './key-input.ts'
 
 /** Callers of the account see this text. */
-const reason = text(200)
+const reason = text(200).describe('Why; callers read it in the answer to rejected calls')
+const closing = z
+  .enum(['payout', 'writeoff'])
+  .describe('What becomes of the balance: payout (you pay the customer) or writeoff')
 const TEST_CREDITS_MAX: Credits = 1_000_000_000_000n
+
+const available = amount
+  .refine((value) => value >= 0n && value <= TEST_CREDITS_MAX, `must be 0 to ${formatCredits(TEST_CREDITS_MAX)}`)
+  .default(TEST_CREDITS)
+  .describe('The new available amount; 1000 by default, 0 empties it')
 
 export interface AccountDeps {
   readonly accounts: Accounts
@@ -45,7 +64,43 @@ export interface AccountDeps {
   readonly webhookSecret: (account: string) => string
 }
 
-export function accountResources({ accounts, statements, webhookSecret }: AccountDeps): Resource[] {
+/** The test account beside it, and the secret with which receivers verify webhooks. */
+function besideResources(
+  { accounts, webhookSecret }: AccountDeps,
+  show: (id: string) => Promise<AccountView>,
+): Resource[] {
+  return [
+    resource('GET /accounts/{id}/test-balance', 'accounts:read', {
+      title: 'Show the test balance of an account',
+      answer: accountView,
+      run: ({ params }) => show(testAccountOf(params.id)),
+    }),
+    resource('PUT /accounts/{id}/test-balance', 'test-balance:write', {
+      title: 'Set the test balance of an account',
+      body: z.strictObject({ available }),
+      answer: accountView,
+      run: ({ params, body, by }) => accounts.refillTest(params.id, body.available, by),
+    }),
+    // The secret with which receivers verify webhooks of the gateway itself, such as alerts.
+    resource('GET /webhook-secret', 'exports:write', {
+      title: 'Show the gateway’s webhook secret',
+      answer: webhookSecretView,
+      run: () => ({ secret: webhookSecret('') }),
+    }),
+    resource('GET /accounts/{id}/webhook-secret', 'webhook-secret:read', {
+      title: 'Show the webhook secret of an account',
+      query: z.strictObject({ test }),
+      answer: webhookSecretView,
+      run: async ({ params, query }) => {
+        const account = query.test === 'true' ? testAccountOf(params.id) : params.id
+        return { secret: webhookSecret((await show(account)).id) }
+      },
+    }),
+  ]
+}
+
+export function accountResources(deps: AccountDeps): Resource[] {
+  const { accounts, statements } = deps
   async function show(id: string): Promise<AccountView> {
     const account = await statements.account(id)
     if (!account) throw accountUnknown()
@@ -54,8 +109,14 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
 
   return [
     resource('GET /accounts', 'accounts:read', {
+      title: 'List accounts',
       own: true,
-      query: z.strictObject({ ...paging, q: text(100, 0).optional() }),
+      query: z.strictObject({
+        ...paging,
+        q: text(100, 0)
+          .optional()
+          .meta({ description: 'Only accounts whose name contains this text', option: 'search' }),
+      }),
       answer: page(accountView),
       run({ query, actor }) {
         const only = accountsOf(actor, 'accounts:read')
@@ -63,26 +124,36 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       },
     }),
     resource('POST /accounts', 'accounts:write', {
+      title: 'Create an account',
       body: z.strictObject({
         name: text(100),
-        credits: amount.refine((value) => value >= 0n, 'must not be negative').optional(),
-        note: text(200, 0).optional(),
+        credits: amount
+          .refine((value) => value >= 0n, 'must not be negative')
+          .optional()
+          .describe('Opening balance'),
+        note: text(200, 0).optional().describe('Of the opening balance; stored in the ledger'),
         limits: limitsInput.nullable().optional(),
       }),
       repeatable: true,
       answer: accountView,
-      async run({ body, by, idempotencyKey: key }) {
+      async run({ body, by, actor, idempotencyKey: key }) {
+        if (body.credits) requireCredits(actor)
         if (key === undefined) return show(await accounts.create(body, by))
         const { id, again } = await accounts.createOnce(key, body, by)
         return again ? new WithHeaders(await show(id), { 'idempotent-replayed': 'true' }) : show(id)
       },
     }),
     resource('GET /accounts/{id}', 'accounts:read', {
+      title: 'Show an account',
       answer: accountView,
       run: ({ params }) => show(params.id),
     }),
     resource('PATCH /accounts/{id}', 'accounts:write', {
-      body: z.strictObject({ name: text(100).optional(), limits: limitsInput.nullable().optional() }),
+      title: 'Change an account',
+      body: z.strictObject({
+        name: text(100).optional().describe('A new name'),
+        limits: limitsInput.nullable().optional(),
+      }),
       answer: accountView,
       async run({ params, body, by }) {
         await accounts.change(params.id, body, by)
@@ -90,6 +161,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       },
     }),
     resource('POST /accounts/{id}/suspend', 'accounts:write', {
+      title: 'Suspend an account',
       body: z.strictObject({ reason }),
       answer: accountView,
       async run({ params, body, by }) {
@@ -98,7 +170,8 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       },
     }),
     resource('POST /accounts/{id}/close', 'accounts:write', {
-      body: z.strictObject({ reason, balance: z.enum(['payout', 'writeoff']) }),
+      title: 'Close an account',
+      body: z.strictObject({ reason, balance: closing }),
       answer: accountView,
       async run({ params, body, by }) {
         await accounts.close(params.id, body, by)
@@ -106,36 +179,14 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
       },
     }),
     resource('POST /accounts/{id}/reopen', 'accounts:write', {
+      title: 'Resume or reopen an account',
       answer: accountView,
       async run({ params, by }) {
         await accounts.reopen(params.id, by)
         return show(params.id)
       },
     }),
-    resource('GET /accounts/{id}/test-balance', 'accounts:read', {
-      answer: accountView,
-      run: ({ params }) => show(testAccountOf(params.id)),
-    }),
-    resource('PUT /accounts/{id}/test-balance', 'test-balance:write', {
-      body: z.strictObject({
-        available: amount
-          .refine(
-            (value) => value >= 0n && value <= TEST_CREDITS_MAX,
-            `must be 0 to ${formatCredits(TEST_CREDITS_MAX)}`,
-          )
-          .default(TEST_CREDITS),
-      }),
-      answer: accountView,
-      run: ({ params, body, by }) => accounts.refillTest(params.id, body.available, by),
-    }),
-    resource('GET /accounts/{id}/webhook-secret', 'webhook-secret:read', {
-      query: z.strictObject({ test }),
-      answer: webhookSecretView,
-      run: async ({ params, query }) => {
-        const account = query.test === 'true' ? testAccountOf(params.id) : params.id
-        return { secret: webhookSecret((await show(account)).id) }
-      },
-    }),
+    ...besideResources(deps, show),
     ...creditResources({ accounts, statements }),
     ...limitResources(accounts),
   ]
@@ -145,6 +196,7 @@ export function accountResources({ accounts, statements, webhookSecret }: Accoun
 function creditResources({ accounts, statements }: Pick<AccountDeps, 'accounts' | 'statements'>): Resource[] {
   return [
     resource('GET /accounts/{id}/balance', 'accounts:read', {
+      title: 'Show the balance of an account',
       query: z.strictObject({ test }),
       answer: balanceView,
       async run({ params, query }) {
@@ -154,17 +206,22 @@ function creditResources({ accounts, statements }: Pick<AccountDeps, 'accounts' 
       },
     }),
     resource('POST /accounts/{id}/credits', 'credits:write', {
+      title: 'Add credits to an account',
       body: z.strictObject({
         amount: amount.refine((value) => value !== 0n, 'must not be zero'),
-        note: text(200, 0).default(''),
-        /** A correction in the customer's favour, not a top-up: statements list it separately. */
-        correction: z.boolean().default(false),
-        /** When the credits expire; absent: never. */
-        endsAt: moment.optional(),
-        /** The models and data endpoints that they are for; a name that ends in * stands for all that begin so. Absent: for all. */
-        products: z.array(text(100)).min(1).max(200).optional(),
-        /** 0 is spent first; credits without a priority have 50. */
-        priority: z.int().min(0).max(1000).optional(),
+        note: text(200, 0).default('').describe('The purpose; stored in the ledger'),
+        correction: z
+          .boolean()
+          .default(false)
+          .describe('A correction in the customer’s favour instead of a top-up; statements list it apart'),
+        endsAt: moment.optional().meta({ description: 'When the credits end; never by default', option: 'ends' }),
+        products: z
+          .array(text(100))
+          .min(1)
+          .max(200)
+          .optional()
+          .describe('Models and data endpoints that the credits are for; a name may end in *'),
+        priority: z.int().min(0).max(1000).optional().describe('Lower numbers are spent first; 50 by default'),
       }),
       repeatable: true,
       answer: accountView,
@@ -188,69 +245,17 @@ function creditResources({ accounts, statements }: Pick<AccountDeps, 'accounts' 
 function limitResources(accounts: Accounts): Resource[] {
   return [
     resource('GET /limits', 'limits:read', {
+      title: 'Show the limits of the gateway',
       answer: limitsView,
       run: () => accounts.systemLimits(),
     }),
     resource('PATCH /limits', 'limits:write', {
+      title: 'Change the limits of the gateway',
       body: limitsInput,
       answer: limitsView,
       run: ({ body, by }) => accounts.changeSystemLimits(body, by),
     }),
   ]
-}
-
-/** A replaced key works for at most a month. */
-const OVERLAP_SECONDS_MAX = 30 * 86_400
-const OVERLAP_SECONDS = 86_400
-
-const labelName = z
-  .string()
-  .regex(LABEL_NAME, 'must be the name of a label: letters, digits or any of . _ : / - , beginning with a letter')
-
-const fields = {
-  name: text(100),
-  models: z.array(text(100)).min(1, 'must name at least one model; null allows all').max(500).nullable().optional(),
-  endpoints: z
-    .array(text(100))
-    .min(1, 'must name at least one endpoint; null allows all')
-    .max(100)
-    .nullable()
-    .optional(),
-  requiredLabels: z
-    .array(labelName)
-    .min(1, 'must name at least one label; null requires none')
-    .max(8)
-    .nullable()
-    .optional(),
-  teamId: id.nullable().optional(),
-  memberId: id.nullable().optional(),
-  expiresAt: moment.nullable().optional(),
-  limits: limitsInput.nullable().optional(),
-  ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),
-  responseCache: z.boolean().nullable().optional(),
-  routing: keyRouting.nullable().optional(),
-}
-
-const creation = z.strictObject({ ...fields, test: z.boolean().optional() }).transform(withMs)
-const imported = z
-  .strictObject({
-    ...fields,
-    sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be the SHA-256 of the key in 64 hexadecimal digits'),
-    last4: z.string().regex(/^[\x21-\x7e]{1,4}$/, 'must be the last four characters of the key'),
-  })
-  .transform(withMs)
-const change = z.strictObject({ ...fields, name: fields.name.optional() }).transform(withMs)
-
-const rotation = z
-  .strictObject({
-    ...fields,
-    name: fields.name.optional(),
-    overlapSeconds: z.number().int().min(0).max(OVERLAP_SECONDS_MAX).default(OVERLAP_SECONDS),
-  })
-  .transform(withMs)
-
-function withMs<T extends { expiresAt?: number | null | undefined }>({ expiresAt, ...rest }: T) {
-  return { ...rest, ...(expiresAt === undefined ? {} : { expiresAtMs: expiresAt }) }
 }
 
 export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, 'of' | 'areByGroup'> }): Resource[] {
@@ -269,7 +274,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
   }
 
   /** Member and team of a new key. A key that a person with the role member makes is theirs. If they are in one team it gets that team; if in several, they must name one. */
-  async function placed<B extends Place>(actor: Actor, account: string, given: B): Promise<B> {
+  async function placed<B extends OwnerOfKey>(actor: Actor, account: string, given: B): Promise<B> {
     const body = owned(confined(actor, account), given)
     const own = await fence(actor, account)
     if (!own) return body
@@ -281,7 +286,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
   }
 
   /** Checks that a person with the role member may change this key, and returns the person; undefined for all other actors. */
-  async function requireWithin(actor: Actor, keyId: string, { teamId, memberId }: Place = {}) {
+  async function requireWithin(actor: Actor, keyId: string, { teamId, memberId }: OwnerOfKey = {}) {
     const found = await keys.get(keyId)
     const person = found && confined(actor, found.account)
     if (!found || person === undefined) return undefined
@@ -304,6 +309,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
 
   return [
     resource('GET /accounts/{id}/keys', 'keys:read', {
+      title: 'List the keys of an account',
       query: z.strictObject(paging),
       answer: page(keyView),
       async run({ params, query, actor }) {
@@ -313,18 +319,21 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
       },
     }),
     resource('POST /accounts/{id}/keys', 'keys:write', {
-      body: creation,
+      title: 'Create a key',
+      body: keyCreation,
       answer: newKey,
       run: async ({ params, body, by, actor }) => keys.create(params.id, await placed(actor, params.id, body), by),
     }),
     resource('POST /accounts/{id}/imported-keys', 'imported-keys:write', {
-      body: imported,
+      title: 'Import a key from another gateway',
+      body: keyImport,
       answer: keyView,
       run: ({ params, body, by }) => keys.import(params.id, body, by),
     }),
     resource('PATCH /keys/{id}', 'keys:write', {
+      title: 'Change a key',
       account: accountOf,
-      body: change,
+      body: keyChange,
       answer: keyView,
       async run({ params, body, by, actor }) {
         await requireWithin(actor, params.id, body)
@@ -332,6 +341,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
       },
     }),
     resource('DELETE /keys/{id}', 'keys:write', {
+      title: 'Revoke a key',
       account: accountOf,
       answer: keyView,
       async run({ params, by, actor }) {
@@ -340,8 +350,9 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
       },
     }),
     resource('POST /keys/{id}/rotate', 'keys:write', {
+      title: 'Rotate a key',
       account: accountOf,
-      body: rotation,
+      body: keyRotation,
       answer: newKey,
       async run({ params, body, by, actor }) {
         // The person who rotates a key sees its new value, so the key belongs to that person from then on.
@@ -353,7 +364,7 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
 }
 
 /** Team and member of a key, as a request may set them. */
-interface Place {
+interface OwnerOfKey {
   readonly teamId?: string | null | undefined
   readonly memberId?: string | null | undefined
 }
@@ -371,7 +382,7 @@ function confined(
 }
 
 /** A person with the role member sees the key's value, so the key becomes theirs. Otherwise they could spend another person's budget. */
-function owned<B extends Place>(person: string | undefined, body: B): B {
+function owned<B extends OwnerOfKey>(person: string | undefined, body: B): B {
   if (person === undefined) return body
   if (body.memberId && body.memberId !== person) throw notTheirs()
   return { ...body, memberId: person }
@@ -392,61 +403,83 @@ function outside(): Fault {
 export interface MemberDeps {
   readonly members: Members
   readonly people: People
+  readonly domains: Domains
   /** The address that people reach the gateway at, without a slash at its end. */
   readonly publicUrl: () => string
 }
 
-/** Operators may leave an account without an owner. */
-const leave = (actor: Actor) => ({
-  mayGive: mayGive(actor),
-  mayRemoveLastOwner: may(actor, 'accounts:write'),
-})
+const keysTo = id
+  .optional()
+  .meta({
+    ...{ description: 'The member who gets the person’s keys; without it they end', value: 'user' },
+    refersTo: '/accounts/{id}/members',
+  })
 
-export function memberResources({ members, people, publicUrl }: MemberDeps): Resource[] {
+/** Operators may leave an account without an owner. */
+const leave = (actor: Actor) => ({ mayGive: mayGive(actor), mayRemoveLastOwner: may(actor, 'accounts:write') })
+
+export function memberResources({ members, people, domains, publicUrl }: MemberDeps): Resource[] {
   return [
     resource('GET /accounts/{id}/members', 'members:read', {
+      title: 'List the members of an account',
       answer: page(memberView),
       run: async ({ params }) => ({ items: await members.list(params.id), next: null }),
     }),
     resource('POST /accounts/{id}/invites', 'members:write', {
-      body: z.strictObject({ email, role }),
-      answer: linkView,
-      run: async ({ params, body, actor, by }) => ({
-        link: inviteLink(publicUrl(), await members.invite(params.id, body, mayGive(actor), by)),
+      title: 'Invite a member',
+      body: z.strictObject({
+        email,
+        role: role.default('member').describe(`One of ${ACCOUNT_ROLES.join(', ')}; member by default`),
       }),
+      /** Null: the link was sent by mail, and nobody else sees it. */
+      answer: z.object({ link: z.string().nullable() }),
+      async run({ params, body, actor, by }) {
+        const inviter = { mayGive: mayGive(actor), vouches: may(actor, 'password-links:write') }
+        const token = await members.invite(params.id, body, inviter, by)
+        return { link: token && inviteLink(publicUrl(), token) }
+      },
     }),
     resource('DELETE /accounts/{id}/members/{userId}', 'members:write', {
-      answer: z.object({ removed: z.string() }),
-      async run({ params, actor, by }) {
-        await members.remove(params.id, params.userId, leave(actor), by)
-        return { removed: params.userId }
+      title: 'Remove a member',
+      query: z.strictObject({ keysTo }),
+      answer: z.object({ removed: z.string(), ended: endedView }),
+      async run({ params, query, actor, by }) {
+        const ended = await members.remove(params.id, params.userId, { ...leave(actor), ...query }, by)
+        return { removed: params.userId, ended }
       },
     }),
     resource('PATCH /accounts/{id}/members/{userId}', 'members:write', {
+      title: 'Change the role of a member',
       body: z.strictObject({ role }),
-      answer: z.object({ userId: z.string(), role }),
+      /** `ended`: not null if people with the new role may not make keys. */
+      answer: z.object({ userId: z.string(), role, ended: endedView.nullable() }),
       async run({ params, body, actor, by }) {
-        await members.changeRole(params.id, params.userId, { ...body, ...leave(actor) }, by)
-        return { userId: params.userId, role: body.role }
+        const ended = await members.changeRole(params.id, params.userId, { ...body, ...leave(actor) }, by)
+        return { userId: params.userId, role: body.role, ended }
       },
     }),
     resource('GET /accounts/{id}/invites', 'members:read', {
+      title: 'List the open invitations of an account',
       answer: page(pendingInvite),
       run: async ({ params }) => ({ items: await members.pending(params.id), next: null }),
     }),
     resource('DELETE /accounts/{id}/invites/{inviteId}', 'members:write', {
+      title: 'Withdraw an invitation to an account',
       answer: z.object({ withdrawn: z.string() }),
       async run({ params, actor, by }) {
         await members.withdraw(params.id, params.inviteId, mayGive(actor), by)
         return { withdrawn: params.inviteId }
       },
     }),
+    ...domainResources(domains),
     ...operatorResources(members, publicUrl),
     resource('POST /setup-link', 'operators:write', {
+      title: 'Create a link for the first login',
       answer: linkView,
       run: async ({ by }) => ({ link: setupLink(publicUrl(), await people.renewSetup(by)) }),
     }),
     resource('POST /password-link', 'password-links:write', {
+      title: 'Create a link for a new password',
       body: z.strictObject({ email }),
       answer: linkView,
       run: async ({ body, actor, by }) => ({
@@ -456,40 +489,75 @@ export function memberResources({ members, people, publicUrl }: MemberDeps): Res
   ]
 }
 
+/** Mail domains whose people a directory of the account may create. */
+function domainResources(domains: Domains): Resource[] {
+  return [
+    resource('GET /accounts/{id}/domains', 'scim:read', {
+      title: 'List the mail domains of an account',
+      answer: page(domainView),
+      run: async ({ params }) => ({ items: await domains.list(params.id), next: null }),
+    }),
+    resource('POST /accounts/{id}/domains', 'scim:write', {
+      title: 'Add or prove a mail domain of an account',
+      body: z.strictObject({ domain: text(253) }),
+      answer: domainView,
+      run: ({ params, body, by }) => domains.prove(params.id, body.domain, by),
+    }),
+    resource('DELETE /accounts/{id}/domains', 'scim:write', {
+      title: 'Remove a mail domain of an account',
+      query: z.strictObject({ domain: text(253) }),
+      answer: z.object({ removed: z.string() }),
+      async run({ params, query, by }) {
+        await domains.remove(params.id, query.domain, by)
+        return { removed: query.domain }
+      },
+    }),
+  ]
+}
+
 /** People with gateway roles. */
 function operatorResources(members: Members, publicUrl: () => string): Resource[] {
   return [
     resource('GET /operators', 'operators:read', {
+      title: 'List operators',
       answer: page(operatorView),
       run: async () => ({ items: await members.operators(), next: null }),
     }),
     resource('DELETE /operators/{userId}', 'operators:write', {
-      answer: z.object({ removed: z.string() }),
+      title: 'Remove an operator',
+      answer: z.object({ removed: z.string(), ended: endedView.nullable() }),
       async run({ params, actor, by }) {
-        await members.changeOperator(params.userId, null, mayGive(actor), by)
-        return { removed: params.userId }
+        const change = { role: null, mayGive: mayGive(actor) }
+        return { removed: params.userId, ended: await members.changeOperator(params.userId, change, by) }
       },
     }),
     resource('PATCH /operators/{userId}', 'operators:write', {
+      title: 'Change the role of an operator',
       body: z.strictObject({ role: operatorRole }),
-      answer: z.object({ userId: z.string(), role: operatorRole }),
+      answer: z.object({ userId: z.string(), role: operatorRole, ended: endedView.nullable() }),
       async run({ params, body, actor, by }) {
-        await members.changeOperator(params.userId, body.role, mayGive(actor), by)
-        return { userId: params.userId, role: body.role }
+        const ended = await members.changeOperator(params.userId, { ...body, mayGive: mayGive(actor) }, by)
+        return { userId: params.userId, role: body.role, ended }
       },
     }),
     resource('GET /operator-invites', 'operators:read', {
+      title: 'List open invitations of operators',
       answer: page(pendingInvite),
       run: async () => ({ items: await members.pending(null), next: null }),
     }),
     resource('POST /operator-invites', 'operators:write', {
-      body: z.strictObject({ email, role: operatorRole.default('operator') }),
+      title: 'Invite an operator',
+      body: z.strictObject({
+        email,
+        role: operatorRole.default('operator').describe(`One of ${OPERATOR_ROLES.join(', ')}; operator by default`),
+      }),
       answer: linkView,
       run: async ({ body, actor, by }) => ({
         link: inviteLink(publicUrl(), await members.inviteOperator(body, mayGive(actor), by)),
       }),
     }),
     resource('DELETE /operator-invites/{inviteId}', 'operators:write', {
+      title: 'Withdraw an invitation of an operator',
       answer: z.object({ withdrawn: z.string() }),
       async run({ params, actor, by }) {
         await members.withdraw(null, params.inviteId, mayGive(actor), by)

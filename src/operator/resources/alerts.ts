@@ -1,8 +1,8 @@
 import * as z from 'zod'
-import type { Alerts } from '../../alerts/alerts.ts'
-import { type AlertSettings, alertPage, alertSettings, alertSettingsInput, alertView } from '../../alerts/views.ts'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
+import type { Alerts } from '../../jobs/alerts/alerts.ts'
+import { type AlertSettings, alertPage, alertSettings, alertSettingsInput, alertView } from '../../jobs/alerts/views.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import { shownTarget } from '../../jobs/delivery.ts'
 import { DELIVERY_KINDS, DELIVERY_STATUSES, deliveryDetail, deliveryPage, deliveryView } from '../../jobs/views.ts'
@@ -48,11 +48,13 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
 
   return [
     resource('GET /alerts', 'alerts:read', {
+      title: 'List the alerts of the gateway',
       query: z.strictObject({ ...paging, of: z.enum(['all', 'gateway']).default('all') }),
       answer: alertPage,
       run: ({ query }) => alerts.list(query.of === 'gateway' ? GATEWAY : null, query),
     }),
     resource('POST /alerts/read', 'alerts:write', {
+      title: 'Mark the gateway’s alerts as read',
       body: readBody,
       answer: done,
       run: async ({ body }) => {
@@ -60,22 +62,30 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
         return DONE
       },
     }),
-    resource('POST /alerts/test', 'alert-settings:write', { answer: alertView, run: () => alerts.test(GATEWAY) }),
+    resource('POST /alerts/test', 'alert-settings:write', {
+      title: 'Send a test alert of the gateway',
+      answer: alertView,
+      run: () => alerts.test(GATEWAY),
+    }),
     resource('GET /alert-settings', 'alert-settings:read', {
+      title: 'Show the alert rules of the gateway',
       answer: alertSettings,
       run: () => alerts.settings(GATEWAY),
     }),
     resource('PUT /alert-settings', 'alert-settings:write', {
+      title: 'Set the alert rules of the gateway',
       body: alertSettingsInput,
       answer: alertSettings,
       run: ({ body, by }) => change(GATEWAY, body, by),
     }),
     resource('GET /accounts/{id}/alerts', 'alerts:read', {
+      title: 'List the alerts of an account',
       query: z.strictObject(paging),
       answer: alertPage,
       run: ({ params, query }) => alerts.list(params.id, query),
     }),
     resource('POST /accounts/{id}/alerts/read', 'alerts:write', {
+      title: 'Mark an account’s alerts as read',
       body: readBody,
       answer: done,
       run: async ({ params, body }) => {
@@ -84,14 +94,17 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
       },
     }),
     resource('POST /accounts/{id}/alerts/test', 'alert-settings:write', {
+      title: 'Send a test alert of an account',
       answer: alertView,
       run: ({ params }) => alerts.test(params.id),
     }),
     resource('GET /accounts/{id}/alert-settings', 'alert-settings:read', {
+      title: 'Show the alert rules of an account',
       answer: alertSettings,
       run: ({ params }) => alerts.settings(params.id),
     }),
     resource('PUT /accounts/{id}/alert-settings', 'alert-settings:write', {
+      title: 'Set the alert rules of an account',
       body: alertSettingsInput,
       answer: alertSettings,
       run: ({ params, body, by }) => change(params.id, body, by),
@@ -103,37 +116,51 @@ export interface DeliveryDeps {
   readonly deliveries: Pick<Deliveries, 'list' | 'find' | 'repeat'>
 }
 
-const filter = { ...paging, status: z.enum(DELIVERY_STATUSES).optional(), kind: z.enum(DELIVERY_KINDS).optional() }
+const filter = {
+  ...paging,
+  status: z.enum(DELIVERY_STATUSES).optional().describe('Only with this status'),
+  kind: z.enum(DELIVERY_KINDS).optional().describe('Only of this kind'),
+}
 /** Members of an account are members of its test account too. */
 const bothOf = (account: string) => [account, testAccountOf(account)]
 
 export function deliveryResources({ deliveries }: DeliveryDeps): Resource[] {
   return [
     resource('GET /deliveries', 'deliveries:read', {
-      query: z.strictObject({ ...filter, account: id.optional(), of: z.enum(['all', 'gateway']).default('all') }),
+      title: 'List all deliveries',
+      query: z.strictObject({
+        ...filter,
+        account: id.optional(),
+        of: z.enum(['all', 'gateway']).default('all').describe('Only the gateway’s own'),
+      }),
       answer: deliveryPage,
       run: ({ query: { of, account, ...query } }) =>
         deliveries.list({ ...query, account: of === 'gateway' ? '' : account }),
     }),
     resource('GET /deliveries/{delivery}', 'deliveries:read', {
+      title: 'Show a delivery',
       answer: deliveryDetail,
       run: ({ params }) => deliveries.find(params.delivery),
     }),
     resource('POST /deliveries/{delivery}/repeat', 'deliveries:write', {
+      title: 'Repeat a delivery',
       answer: deliveryView,
       run: ({ params, by }) => deliveries.repeat(params.delivery, by),
     }),
     resource('GET /accounts/{id}/deliveries', 'deliveries:read', {
+      title: 'List the deliveries of an account',
       query: z.strictObject({ ...filter, test }),
       answer: deliveryPage,
       run: ({ params, query: { test: isTest, ...query } }) =>
         deliveries.list({ ...query, account: isTest === 'true' ? testAccountOf(params.id) : params.id }),
     }),
     resource('GET /accounts/{id}/deliveries/{delivery}', 'deliveries:read', {
+      title: 'Show a delivery of an account',
       answer: deliveryDetail,
       run: ({ params }) => deliveries.find(params.delivery, bothOf(params.id)),
     }),
     resource('POST /accounts/{id}/deliveries/{delivery}/repeat', 'deliveries:write', {
+      title: 'Repeat a delivery of an account',
       answer: deliveryView,
       run: ({ params, by }) => deliveries.repeat(params.delivery, by, bothOf(params.id)),
     }),

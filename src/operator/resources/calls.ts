@@ -76,34 +76,45 @@ function readLabelFilter(given: string, context: z.core.$RefinementCtx): Readonl
 const chosen = {
   ...range,
   test,
-  /** A model, or a data endpoint. */
-  product: text(100, 0).optional(),
-  key: id.optional(),
-  endpoint: text(100).optional(),
+  product: text(100, 0).optional().meta({ description: 'Only this model or data endpoint', value: 'uid' }),
+  key: id.optional().meta({ description: 'Only calls with this key', value: 'key', refersTo: 'key' }),
+  endpoint: text(100).optional().describe('Only this endpoint'),
   /** For operators only: who answered, or was tried last. */
-  vendor: text(100).optional(),
-  client: text(80).optional(),
-  /** Only calls with these labels: `feature=chat,user=alice`. */
-  labels: z.string().max(1000).transform(readLabelFilter).optional(),
-  outcome: soughtOutcome.optional(),
-  /** A status, or all of one class. */
+  vendor: text(100).optional().describe('Only calls that this vendor answered, or was tried last for'),
+  client: text(80).optional().describe('Only calls of this agent'),
+  labels: z
+    .string()
+    .max(1000)
+    .transform(readLabelFilter)
+    .optional()
+    .meta({ description: 'Only calls with these labels, such as feature=chat,user=alice', value: 'a=b,…' }),
+  outcome: soughtOutcome.optional().describe('Only calls that ended so'),
   status: z
     .string()
     .regex(/^[1-5](\d\d|xx)$/, 'must be a status such as 429, or 4xx')
-    .optional(),
-  fault: text(40).optional(),
-  /** Only calls that took at least as long. */
-  minMs: z.coerce.number().int().min(0).max(DURATION_MS_MAX).optional(),
-  /** Only calls that were charged at least as many credits. */
-  minCharged: amount.optional(),
-  /** A request id, or a part of an error message, a fault, a model, an endpoint or an agent's name. */
-  q: text(200).optional(),
+    .optional()
+    .describe('Only this HTTP status, such as 429, or 5xx'),
+  fault: text(40).optional().describe('Only this error'),
+  minMs: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(DURATION_MS_MAX)
+    .optional()
+    .describe('Only calls that took at least as many milliseconds'),
+  minCharged: amount.optional().describe('Only calls that were charged at least as many credits'),
+  q: text(200)
+    .optional()
+    .meta({
+      description: 'A request id, or a part of an error message, a fault, a model, an endpoint or an agent’s name',
+      option: 'search',
+    }),
 }
 const listed = {
   ...paging,
-  /** What the rows are in the order of. A cursor is of one order. */
-  sort: z.enum(['time', 'duration', 'charged']).optional(),
-  order: z.enum(['asc', 'desc']).default('desc'),
+  /** A cursor is of one order. */
+  sort: z.enum(['time', 'duration', 'charged']).optional().describe('Newest, slowest or most expensive first'),
+  order: z.enum(['asc', 'desc']).default('desc').describe('Descending by default'),
 }
 const stepped = {
   by: grouping.default('product'),
@@ -116,7 +127,7 @@ const ofAll = { account: id.optional() }
 const byValue = {
   /** Whose values are summed up: `user`, `session` or a tag. */
   label: labelName.default('user'),
-  sort: labelSort.default('charged'),
+  sort: labelSort.default('charged').describe('Highest spending, most calls or newest first'),
   limit: paging.limit,
   cursor: z
     .string()
@@ -232,6 +243,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
 
   return [
     resource('GET /accounts/{id}/usage', 'usage:read', {
+      title: 'List the calls of an account',
       query: listQuery,
       answer: page(usageView),
       async run({ params, query, actor }) {
@@ -246,6 +258,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       },
     }),
     resource('GET /accounts/{id}/usage/sums', 'usage:read', {
+      title: 'Sum up the calls of an account',
       query: sumsQuery,
       answer: usageSums,
       run: ({ params, query, actor }) => {
@@ -258,6 +271,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       },
     }),
     resource('GET /accounts/{id}/usage/latency', 'usage:read', {
+      title: 'Show the latency of an account’s calls',
       query: latencyQuery,
       answer: usageLatency,
       run: ({ params, query, actor }) => {
@@ -267,22 +281,26 @@ export function callResources({ database, statements, world }: CallDeps): Resour
     }),
     // Totals by the values of a label, such as end users, sessions or teams.
     resource('GET /accounts/{id}/usage/labels', 'usage:read', {
+      title: 'Sum up an account’s calls by label',
       query: labelQuery,
       answer: labelSums,
       run: ({ params, query, actor }) => byLabel(params.id, query, actor),
       csv: ({ params, query, actor }) => byLabelCsv(params.id, query, actor),
     }),
     resource('GET /usage/labels', 'usage:read', {
+      title: 'Sum up all calls by label',
       query: allLabelQuery,
       answer: labelSums,
       run: ({ query: { account, ...query }, actor }) => byLabel(account, query, actor),
       csv: ({ query: { account, ...query }, actor }) => byLabelCsv(account, query, actor),
     }),
     resource('GET /accounts/{id}/labels', 'usage:read', {
+      title: 'List the labels of an account',
       answer: z.object({ names: z.array(z.string()) }),
       run: async ({ params }) => ({ names: await readLabelNames(database, params.id) }),
     }),
     resource('GET /usage', 'usage:read', {
+      title: 'List all calls',
       query: allListQuery,
       answer: page(callView),
       async run({ query: { account, ...query }, actor }) {
@@ -305,6 +323,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       },
     }),
     resource('GET /usage/sums', 'usage:read', {
+      title: 'Sum up all calls',
       query: allSumsQuery,
       answer: usageSums,
       run: ({ query: { account, ...query }, actor }) => {
@@ -317,6 +336,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       },
     }),
     resource('GET /usage/latency', 'usage:read', {
+      title: 'Show the latency of all calls',
       query: allLatencyQuery,
       answer: usageLatency,
       run: ({ query: { account, ...query }, actor }) => {

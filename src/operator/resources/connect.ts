@@ -33,9 +33,9 @@ import {
   currentView,
   presetView,
   vendorCheckView,
+  versionDocumentView,
   versionView,
 } from '../../catalog/views.ts'
-import type { Credentials } from '../../credentials/credentials.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import type { Database, Queryable } from '../../database/database.ts'
 import { parseCredits } from '../../kernel/credits.ts'
@@ -46,7 +46,19 @@ import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
 import { type VendorTest, vendorTest } from '../../routing/views.ts'
 import { isMetadataHost } from '../../upstream/address.ts'
-import { type Actor, dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
+import type { Credentials } from '../../upstream/credentials/credentials.ts'
+import {
+  type Actor,
+  dryRun,
+  isDryRun,
+  type Resource,
+  requireCredits,
+  requireRight,
+  resource,
+  secret,
+  text,
+} from '../resource.ts'
+import { changeModel } from './model-change.ts'
 
 // Connecting a vendor: presets, a test before anything is stored, and credential, vendor and models in one transaction.
 
@@ -98,17 +110,19 @@ const connectBody = z.strictObject({
   note: text(200, 0).default(''),
 })
 type ConnectBody = z.output<typeof connectBody>
-type Place = Pick<ConnectBody, keyof typeof connectFields>
+type ConnectFields = Pick<ConnectBody, keyof typeof connectFields>
 
 export function connectResources({ database, audit, catalog, credentials, test }: ConnectDeps): Resource[] {
   return [
     resource('GET /presets', 'vendors:read', {
+      title: 'List vendor presets',
       answer: page(presetView),
       async run() {
         return { items: (await readPresets()).map((one) => show(one, catalog.current.input)), next: null }
       },
     }),
     resource('POST /connect/test', 'vendors:write', {
+      title: 'Test a vendor before it is connected',
       body: z.strictObject({ ...connectFields, model: z.string().max(200).default('') }),
       answer: vendorTest,
       async run({ body, by }) {
@@ -117,7 +131,7 @@ export function connectResources({ database, audit, catalog, credentials, test }
         const value = body.credential.value ?? (name === undefined ? undefined : credentials.get(name))
         if (name !== undefined && value === undefined)
           throw new Fault('request_invalid', {
-            message: `The credential ${name} is neither given, nor stored, nor in the gateway's environment, of which only names with KEY or TOKEN are read.`,
+            message: `Paste a key, or set ${name} in the gateway's environment, of which only names with KEY or TOKEN are read.`,
           })
         if (name !== undefined && body.credential.value === undefined)
           for (const address of addressesOf(place.vendor)) await requireOwnOrigin(name, address, catalog.current.input)
@@ -141,6 +155,7 @@ export function connectResources({ database, audit, catalog, credentials, test }
       },
     }),
     resource('POST /connect', 'vendors:write', {
+      title: 'Connect a vendor',
       query: z.strictObject({ dryRun }),
       body: connectBody,
       answer: z.union([appliedView.extend({ notes: z.array(z.string()) }), connectCheckView]),
@@ -281,7 +296,7 @@ type PlaceFound = Pick<Connection, 'vendorName' | 'vendor' | 'preset'> & {
 }
 
 /** The vendor's address, login and formats: those of the request, otherwise of the preset. */
-async function placeOf(body: Place): Promise<PlaceFound> {
+async function placeOf(body: ConnectFields): Promise<PlaceFound> {
   const found = body.preset === undefined ? undefined : await findPreset(body.preset)
   if (body.preset !== undefined && !found)
     throw new Fault('request_invalid', {
@@ -317,7 +332,7 @@ async function placeOf(body: Place): Promise<PlaceFound> {
 }
 
 /** As it was given, or that of the preset with its variables replaced. */
-function authOf({ auth: given, variables }: Place, preset: Preset | undefined) {
+function authOf({ auth: given, variables }: ConnectFields, preset: Preset | undefined) {
   if (given !== undefined) return { auth: given }
   if (preset?.vendor.auth === undefined) return {}
   const filled = auth.safeParse(filledIn(preset.vendor.auth, variables))
@@ -337,7 +352,7 @@ function loginsOf(preset: Preset | undefined): string {
 }
 
 /** A credential that is given without a name is stored under one made of the vendor's. */
-function madeName(vendorName: string, { credential }: Place): string | undefined {
+function madeName(vendorName: string, { credential }: ConnectFields): string | undefined {
   if (credential.value === undefined) return undefined
   return `${vendorName
     .toUpperCase()
@@ -345,7 +360,7 @@ function madeName(vendorName: string, { credential }: Place): string | undefined
     .replace(/^[^A-Z]+/, '')}_API_KEY`.slice(-64)
 }
 
-function addressOf(body: Place, preset: Preset | undefined): string {
+function addressOf(body: ConnectFields, preset: Preset | undefined): string {
   if (body.baseUrl !== undefined) return checkedAddress(body.baseUrl)
   if (!preset) throw new Fault('request_invalid', { message: 'Give "baseUrl": where the vendor is.', param: 'baseUrl' })
   const filled = filledAddress(preset, body.variables)
@@ -463,6 +478,9 @@ const overtaken = (basedOn: number, version: number) =>
     message: `The change was made for version ${basedOn} of the catalog, and version ${version} is current by now. Nothing was changed; review it again.`,
   })
 
+/** Packs and plans decide how many credits a payment brings, or that they are free. */
+const salesOf = (document: unknown) => Object(document).sales as unknown // The document is checked when it is applied.
+
 export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'catalog' | 'credentials'>): Resource[] {
   /** Stores the given values in the transaction of `apply`. */
   async function withValues(
@@ -471,6 +489,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
     apply: (take: Take) => Promise<Applied>,
   ): Promise<Applied> {
     const applied = await apply(async (document, current, tx) => {
+      if (JSON.stringify(salesOf(document)) !== JSON.stringify(salesOf(current))) requireCredits(actor)
       await checkMoves(actor, document, { current, credentials, catalog, values })
       checkNamed(document, Object.keys(values))
       for (const [name, value] of Object.entries(values)) await credentials.storeWith(tx, name, value, by)
@@ -481,6 +500,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
 
   return [
     resource('GET /catalog', 'catalog:read', {
+      title: 'Show the catalog',
       answer: currentView,
       async run() {
         const { version, input, document } = catalog.current
@@ -490,6 +510,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       },
     }),
     resource('PUT /catalog', 'catalog:write', {
+      title: 'Replace the catalog',
       query: z.strictObject({ dryRun }),
       body: z.strictObject({
         document: json,
@@ -518,6 +539,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
       },
     }),
     resource('PATCH /catalog', 'catalog:write', {
+      title: 'Change parts of the catalog',
       body: z.strictObject({
         allClientFormats: z.boolean().describe('Whether every text model is offered in every client format.'),
       }),
@@ -530,11 +552,23 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
         ),
     }),
     resource('GET /catalog/versions', 'catalog:read', {
+      title: 'List the versions of the catalog',
       query: z.strictObject({ limit: z.string().optional(), cursor: z.string().optional() }),
       answer: page(versionView),
       run: async () => ({ items: await catalog.versions(), next: null }),
     }),
+    resource('GET /catalog/versions/{version}', 'catalog:read', {
+      title: 'Show a version of the catalog',
+      answer: versionDocumentView,
+      async run({ params: { version } }) {
+        if (!/^[1-9]\d{0,8}$/.test(version))
+          throw new Fault('not_found', { message: 'There is no such catalog version.' })
+        const { version: found, input: document } = await catalog.at(Number(version))
+        return { version: found, document }
+      },
+    }),
     resource('POST /catalog/rollback', 'catalog:write', {
+      title: 'Go back to an earlier catalog',
       query: z.strictObject({ dryRun }),
       body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647), credentials: givenValues }),
       answer: z.union([appliedView, vendorCheckView]),
@@ -549,28 +583,6 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
         return { ...catalog.check(document), unservedProducts, document }
       },
     }),
-    resource('PATCH /models/{uid}', 'catalog:write', {
-      body: z
-        .strictObject({
-          enabled: z.boolean().optional(),
-          pricing: z.record(z.string(), z.unknown()).optional(),
-          batchFactor: z.union([z.string(), z.number()]).optional(),
-          routes: z.array(z.record(z.string(), z.unknown())).max(100).optional(),
-          routing: z.record(z.string(), z.unknown()).optional(),
-        })
-        .refine(
-          (body) => Object.values(body).some((value) => value !== undefined),
-          'give "enabled", "pricing", "batchFactor", "routes" or "routing"',
-        ),
-      answer: appliedView.extend({ uid: z.string() }),
-      run: async ({ params: { uid }, body, by }) => ({
-        uid,
-        ...(await catalog.change(uid, withoutUndefined(body), by)),
-      }),
-    }),
+    changeModel(catalog),
   ]
-}
-
-function withoutUndefined(body: object): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 }

@@ -30,6 +30,7 @@ const days = z.strictObject({ days: z.coerce.number().int().min(1).max(DAYS_MAX)
 export function figureResources({ database, catalog, statements, reports }: FiguresDeps): Resource[] {
   return [
     resource('GET /accounts/{id}/limits', 'accounts:read', {
+      title: 'Show the limits of an account and what is used',
       answer: page(fillView),
       async run({ params }) {
         if (!(await statements.account(params.id))) throw accountUnknown()
@@ -37,6 +38,7 @@ export function figureResources({ database, catalog, statements, reports }: Figu
       },
     }),
     resource('GET /accounts/{id}/keys/figures', 'usage:read', {
+      title: 'Show what each key of an account used',
       query: days.extend({ test }),
       answer: page(keyFigures),
       run: async ({ params, query }) => ({
@@ -45,6 +47,7 @@ export function figureResources({ database, catalog, statements, reports }: Figu
       }),
     }),
     resource('GET /home', 'home:read', {
+      title: 'Show the operator’s overview',
       query: days,
       answer: homeFigures,
       async run({ query }) {
@@ -65,6 +68,7 @@ export function figureResources({ database, catalog, statements, reports }: Figu
       },
     }),
     resource('GET /search', 'accounts:read', {
+      title: 'Find accounts, keys, calls and pages',
       own: true,
       query: z.strictObject({ q: text(100, 0).default('') }),
       answer: page(found),

@@ -2,14 +2,11 @@
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Database } from '../../database/database.ts'
-import type { InvoiceFilter, Invoices } from '../../invoices/invoices.ts'
-import { billingDetailsView, invoiceKind, invoicePage, invoiceSettings, invoiceView } from '../../invoices/views.ts'
 import { dayOfMs, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { invalid } from '../../kernel/fault.ts'
-import { ownAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
-import { formatMonth, parseMonth } from '../../ledger/usage-months.ts'
+import { formatMonth, parseMonth } from '../../ledger/usage-sums.ts'
 import type { Billing } from '../../reports/billing.ts'
 import { marginsCsv, statementCsv, unbilledCsv } from '../../reports/csv.ts'
 import { labelOf, marginTotals, readMargins } from '../../reports/margins.ts'
@@ -28,7 +25,7 @@ import {
   unbilledRow,
 } from '../../reports/views.ts'
 import { zip } from '../../reports/zip.ts'
-import { email, id, paging, type Resource, range, resource, text } from '../resource.ts'
+import { id, paging, type Resource, resource, text } from '../resource.ts'
 
 export interface FinanceDeps {
   readonly database: Database
@@ -40,33 +37,66 @@ const MONTHS_MAX = 36
 /** For reports that read single calls. */
 const LABEL_MONTHS_MAX = 3
 /** A statement's usage by the values of a label, instead of by model and key in its files. */
-const statementQuery = z.strictObject({ label: labelName.optional() })
+const statementQuery = z.strictObject({
+  label: labelName.optional().describe('The usage by the values of this label, such as user or feature'),
+})
 const ACCOUNTS_PAGE = 100
 
 const cursor = z
   .string()
   .regex(/^\d{1,9}$/, 'is not a cursor that a page gave as next')
   .optional()
+const ofAccount = id.optional().meta({ description: 'Of one account', value: 'account', refersTo: 'account' })
+const served = {
+  product: text(100).optional().meta({ description: 'Only this model, by its name in the catalog', option: 'model' }),
+  vendor: text(100).optional().describe('Only this vendor'),
+}
 const marginQuery = z.strictObject({
-  by: marginGrouping.default('product'),
-  /** The first and the last month: `2026-10`. The last month that is over, where none is given. */
-  from: text(7).optional(),
-  to: text(7).optional(),
-  account: id.optional(),
-  product: text(100).optional(),
-  vendor: text(100).optional(),
+  by: marginGrouping.default('product').describe('product (default), account, vendor, month or label:<name>'),
+  from: text(7)
+    .optional()
+    .meta({ description: 'The first month, such as 2026-10; last month by default', value: 'month' }),
+  to: text(7).optional().meta({ description: 'The last month; the same by default', value: 'month' }),
+  account: ofAccount,
+  ...served,
   limit: paging.limit,
   cursor,
 })
 const unbilledQuery = z.strictObject({
-  /** The first and the last day: `2026-11-15`. This month, where none is given. */
-  from: text(10).optional(),
-  to: text(10).optional(),
-  product: text(100).optional(),
-  vendor: text(100).optional(),
+  from: text(10).optional().meta({ description: 'The first day; the first of this month by default', value: 'day' }),
+  to: text(10).optional().meta({ description: 'The last day; today by default', value: 'day' }),
+  ...served,
   limit: paging.limit,
   cursor,
 })
+
+function billingResources(billing: FinanceDeps['billing']): Resource[] {
+  return [
+    resource('GET /billing', 'billing:read', {
+      title: 'Show what a credit is worth',
+      answer: billingView,
+      run: () => billing.get(),
+    }),
+    resource('PATCH /billing', 'billing:write', {
+      title: 'Set what a credit is worth',
+      body: z.strictObject({
+        worth: z
+          .strictObject({
+            currency: text(3).meta({ description: 'ISO code such as EUR', value: 'code' }),
+            rate: text(20).meta({ description: 'What one credit is worth, such as 0.01', value: 'amount' }),
+          })
+          .nullable()
+          .optional(),
+        contact: text(100)
+          .nullable()
+          .optional()
+          .describe('On statements and in the answer to calls of suspended accounts'),
+      }),
+      answer: billingView,
+      run: ({ body, by }) => billing.change(body, by),
+    }),
+  ]
+}
 
 export function financeResources({ database, world, billing }: FinanceDeps): Resource[] {
   const monthly = createMonthlyStatements({ database, world, billing })
@@ -133,19 +163,9 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
   }
 
   return [
-    resource('GET /billing', 'billing:read', { answer: billingView, run: () => billing.get() }),
-    resource('PATCH /billing', 'billing:write', {
-      body: z.strictObject({
-        worth: z
-          .strictObject({ currency: text(3), rate: text(20) })
-          .nullable()
-          .optional(),
-        contact: text(100).nullable().optional(),
-      }),
-      answer: billingView,
-      run: ({ body, by }) => billing.change(body, by),
-    }),
+    ...billingResources(billing),
     resource('GET /accounts/{id}/statements/{month}', 'statements:read', {
+      title: 'Show the statement of an account for a month',
       query: statementQuery,
       answer: monthlyStatement,
       run: ({ params, query }) => read(params.id, monthOf(params.month, 'month'), query.label),
@@ -157,7 +177,11 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
       },
     }),
     resource('GET /statements/{month}', 'statements:read', {
-      query: z.strictObject({ ...paging, format: z.enum(['pdf', 'csv']).default('pdf') }),
+      title: 'Show all statements of a month',
+      query: z.strictObject({
+        ...paging,
+        format: z.enum(['pdf', 'csv']).default('pdf').describe('Of the files; pdf by default'),
+      }),
       answer: page(statementSummary),
       run: ({ params, query }) => monthly.list(monthOf(params.month, 'month'), query),
       files: {
@@ -168,6 +192,7 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
       },
     }),
     resource('GET /margins', 'margins:read', {
+      title: 'Show margins',
       query: marginQuery,
       answer: marginPage,
       async run({ query }) {
@@ -183,110 +208,11 @@ export function financeResources({ database, world, billing }: FinanceDeps): Res
       csv: ({ query }) => marginsCsv(() => marginsOf(query)),
     }),
     resource('GET /margins/unbilled', 'margins:read', {
+      title: 'Show costs not billed to customers',
       query: unbilledQuery,
       answer: page(unbilledRow),
       run: ({ query }) => unbilled(query),
       csv: ({ query }) => unbilledCsv((paging) => unbilled({ ...query, ...paging })),
-    }),
-  ]
-}
-
-// Invoices: issuer, billing details of accounts, and the list.
-
-export interface InvoiceDeps {
-  readonly invoices: Invoices
-}
-
-const line = (charsMax: number) =>
-  text(charsMax, 0)
-    .nullish()
-    .transform((value) => value || null)
-const country = z
-  .string()
-  .transform((value) => value.trim().toUpperCase())
-  .refine((value) => /^[A-Z]{2}$/.test(value), 'must be a country code such as DE or US')
-const rate = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, 'must be percent such as "19" or "8.1"')
-/** Without the spaces between its groups. */
-const compact = (charsMax: number) =>
-  line(charsMax).transform((value) => value?.replaceAll(/\s/g, '').toUpperCase() ?? null)
-
-const issuerInput = z.strictObject({
-  ...{ name: text(200), street: text(200), postcode: line(20), city: text(100), country },
-  ...{
-    vatId: compact(30),
-    taxNumber: line(50),
-    registration: line(100),
-    email: email.nullish().transform((value) => value ?? null),
-  },
-  series: z
-    .string()
-    .transform((value) => value.trim().toUpperCase())
-    .refine((value) => /^[A-Z0-9]{1,10}$/.test(value), 'must be 1 to 10 letters and digits')
-    .default('INV'),
-  taxRate: rate,
-  ratesAbroad: z.record(country, rate).default({}),
-  ...{ exemption: line(200), iban: compact(50), bic: compact(20) },
-  paymentDays: z.number().int().min(0).max(365).default(14),
-  footer: line(500),
-})
-
-const detailsInput = z.strictObject({
-  ...{ company: line(200), name: line(200), street: line(200), postcode: line(20), city: line(100) },
-  country: country.nullish().transform((value) => value ?? null),
-  ...{ vatId: line(30), email: email.nullish().transform((value) => value ?? null) },
-})
-
-const filter = { ...paging, ...range, kind: invoiceKind.optional(), q: text(100, 0).optional() }
-const asked = ({ from, to, ...rest }: { from?: number | undefined; to?: number | undefined } & InvoiceFilter) => ({
-  ...rest,
-  ...{ fromMs: from, toMs: to },
-})
-
-export function invoiceResources({ invoices }: InvoiceDeps): Resource[] {
-  /** The newest first, as they are listed. */
-  async function* files(asking: InvoiceFilter) {
-    for (let cursor: string | undefined; ; ) {
-      const { items, next } = await invoices.list({ ...asking, cursor, limit: 100 })
-      for (const { id: invoice, account } of items) yield await invoices.file(invoice, account)
-      if (next === null) return
-      cursor = next
-    }
-  }
-
-  return [
-    resource('GET /invoice-settings', 'invoice-settings:read', {
-      answer: invoiceSettings,
-      run: () => invoices.settings(),
-    }),
-    resource('PATCH /invoice-settings', 'invoice-settings:write', {
-      body: z.strictObject({ issuer: issuerInput.nullable().optional(), monthly: z.boolean().optional() }),
-      answer: invoiceSettings,
-      run: ({ body, by }) => invoices.changeSettings(body, by),
-    }),
-    resource('GET /invoices', 'invoices:read', {
-      query: z.strictObject({ ...filter, account: id.optional() }),
-      answer: invoicePage,
-      run: ({ query }) => invoices.list(asked(query)),
-      files: { 'application/zip': async ({ query }) => ({ name: 'invoices.zip', body: zip(files(asked(query))) }) },
-    }),
-    resource('GET /accounts/{id}/invoices/{invoice}', 'invoices:read', {
-      answer: invoiceView,
-      run: ({ params }) => invoices.find(params.invoice, ownAccountOf(params.id)),
-      files: { 'application/pdf': ({ params }) => invoices.file(params.invoice, ownAccountOf(params.id)) },
-    }),
-    resource('GET /accounts/{id}/invoices', 'invoices:read', {
-      query: z.strictObject(filter),
-      answer: invoicePage,
-      run: ({ params, query }) => invoices.list({ ...asked(query), account: ownAccountOf(params.id) }),
-    }),
-    resource('GET /accounts/{id}/billing-details', 'billing-details:read', {
-      answer: billingDetailsView,
-      run: ({ params }) => invoices.details(ownAccountOf(params.id)),
-    }),
-    resource('PUT /accounts/{id}/billing-details', 'billing-details:write', {
-      body: detailsInput,
-      answer: billingDetailsView,
-      run: ({ params, body, by }) => invoices.changeDetails(ownAccountOf(params.id), body, by),
     }),
   ]
 }

@@ -1,6 +1,6 @@
 // Login besides the password (single sign-on, passkeys, login links), second factors, and the confirmation of identity before sensitive actions.
-import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
+import type { WebServer } from '../../api/server/server.ts'
 import { isShared } from '../../identity/mailbox.ts'
 import type { Oidc } from '../../identity/oidc.ts'
 import { type Passkeys, passkeyResponse } from '../../identity/passkeys.ts'
@@ -324,7 +324,7 @@ const providerInput = z.strictObject({
   name: text(60),
   issuer: z.url({ protocol: /^https?$/ }).max(500),
   clientId: text(300),
-  secret: secret.optional(),
+  secret: secret.optional().meta({ description: 'The client secret. Absent: as it is stored', read: 'sealed' }),
   scopes: z
     .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/))
     .max(20)
@@ -375,10 +375,12 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
   })
   return [
     resource('GET /login-providers', 'login-providers:read', {
+      title: 'List login providers',
       answer: page(loginProvider),
       run: async () => ({ items: (await providers.list()).map(view), next: null }),
     }),
     resource('PUT /login-providers/{id}', 'login-providers:write', {
+      title: 'Add or change a login provider',
       body: providerInput,
       answer: loginProvider,
       async run({ params, body, actor, by }) {
@@ -388,6 +390,7 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
       },
     }),
     resource('DELETE /login-providers/{id}', 'login-providers:write', {
+      title: 'Remove a login provider',
       answer: z.object({ removed: z.string() }),
       async run({ params, actor, by }) {
         await providers.remove(params.id, mayGive(actor), by)
@@ -395,6 +398,7 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
       },
     }),
     resource('POST /login-providers/{id}/test', 'login-providers:read', {
+      title: 'Test a login provider',
       answer: providerTest,
       async run({ params }) {
         const problem = await oidc.problem(providers.clientOf(await providers.get(params.id)))
@@ -404,15 +408,24 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
         }
       },
     }),
-    resource('GET /login-policy', 'login-providers:read', { answer: loginPolicy, run: () => providers.policy() }),
+    resource('GET /login-policy', 'login-providers:read', {
+      title: 'Show the login policy',
+      answer: loginPolicy,
+      run: () => providers.policy(),
+    }),
     resource('PUT /login-policy', 'login-providers:write', {
+      title: 'Change the login policy',
       body: z.strictObject({
-        secondFactorRoles: z.array(z.enum([...OPERATOR_ROLES, ...ACCOUNT_ROLES])).max(20),
+        secondFactorRoles: z
+          .array(z.enum([...OPERATOR_ROLES, ...ACCOUNT_ROLES]))
+          .max(20)
+          .meta({ option: 'roles', none: 'none' }),
       }),
       answer: loginPolicy,
       run: ({ body, actor, by }) => providers.changePolicy(body, mayGive(actor), by),
     }),
     resource('POST /login-links', 'login-links:write', {
+      title: 'Create a login link',
       body: z.strictObject({ email }),
       answer: linkView,
       run: async ({ body, actor, by }) => ({
@@ -420,6 +433,7 @@ export function loginProviderResources({ people, factors, providers, oidc, publi
       }),
     }),
     resource('POST /second-factor-resets', 'login-links:write', {
+      title: 'Reset a person’s second factors',
       body: z.strictObject({ email }),
       answer: z.object({ email: z.string() }),
       async run({ body, actor, by }) {
@@ -434,16 +448,15 @@ const LOGOUT_BYTES_MAX = 32_768
 const LOGOUTS_PER_MINUTE = 120
 
 /** OpenID Connect Back-Channel Logout 1.0: a provider reports that a person has signed out. The signed token authenticates it. */
-export function mountBackchannelLogout(app: FastifyInstance, { sso, world }: { sso: Sso; world: World }): void {
+export function mountBackchannelLogout(app: WebServer, { sso, world }: { sso: Sso; world: World }): void {
   const budget = createMinuteBudget(world, LOGOUTS_PER_MINUTE)
-  app.post('/sso/:provider/logout', { bodyLimit: LOGOUT_BYTES_MAX }, async (request, reply) => {
+  app.add('POST', '/sso/{provider}/logout', async (request) => {
     requireRoom(budget, request.ip)
-    const { provider } = request.params as { provider: string } // The path has this parameter.
-    const form = new URLSearchParams(Buffer.isBuffer(request.body) ? request.body.toString('utf8') : '')
-    const token = form.get('logout_token')
+    const body = await request.body(LOGOUT_BYTES_MAX)
+    const token = new URLSearchParams(body.toString('utf8')).get('logout_token')
     if (!token) throw invalid('It takes a form with a logout_token.', 'logout_token')
-    await sso.logOut(provider, token)
-    return reply.header('cache-control', 'no-store').code(200).send()
+    await sso.logOut(request.params.provider ?? '', token)
+    return { headers: { 'cache-control': 'no-store' } }
   })
 }
 
@@ -456,9 +469,22 @@ export interface TokenDeps {
 const creation = z
   .strictObject({
     name: text(100),
-    scopes: z.array(text(100)).min(1, 'must name at least one right; * is everything').max(200),
-    expiresAt: moment.nullable().optional(),
-    ipRanges: z.array(text(64)).min(1, 'must name at least one range; null allows all').max(100).nullable().optional(),
+    scopes: z
+      .array(text(100))
+      .min(1, 'must name at least one right; * is everything')
+      .max(200)
+      .describe('Rights such as keys:read, whole resources such as keys, or * for everything'),
+    expiresAt: moment
+      .nullable()
+      .optional()
+      .meta({ description: 'When it ends; never by default', option: 'expires', value: 'time' }),
+    ipRanges: z
+      .array(text(64))
+      .min(1, 'must name at least one range; null allows all')
+      .max(100)
+      .nullable()
+      .optional()
+      .meta({ description: 'From where it may be used; from anywhere by default', option: 'addresses' }),
   })
   .transform(({ expiresAt, ...rest }) => ({ ...rest, ...(expiresAt === undefined ? {} : { expiresAtMs: expiresAt }) }))
 
@@ -471,30 +497,36 @@ const makerOf = (actor: Actor, account?: string) => ({
 export function tokenResources({ tokens }: TokenDeps): Resource[] {
   return [
     resource('GET /tokens', 'tokens:read', {
+      title: 'List tokens of the gateway',
       answer: page(tokenView),
       run: async () => ({ items: await tokens.list(null), next: null }),
     }),
     resource('POST /tokens', 'tokens:write', {
+      title: 'Create a token of the gateway',
       body: creation,
       answer: newToken,
       run: ({ body, actor, by }) => tokens.create(null, body, makerOf(actor), by),
     }),
     resource('DELETE /tokens/{tokenId}', 'tokens:write', {
+      title: 'Revoke a token of the gateway',
       answer: tokenView,
-      run: ({ params, by }) => tokens.revoke(null, params.tokenId, by),
+      run: ({ params, actor, by }) => tokens.revoke(null, params.tokenId, makerOf(actor).may, by),
     }),
     resource('GET /accounts/{id}/tokens', 'tokens:read', {
+      title: 'List the tokens of an account',
       answer: page(tokenView),
       run: async ({ params }) => ({ items: await tokens.list(params.id), next: null }),
     }),
     resource('POST /accounts/{id}/tokens', 'tokens:write', {
+      title: 'Create a token of an account',
       body: creation,
       answer: newToken,
       run: ({ params, body, actor, by }) => tokens.create(params.id, body, makerOf(actor, params.id), by),
     }),
     resource('DELETE /accounts/{id}/tokens/{tokenId}', 'tokens:write', {
+      title: 'Revoke a token of an account',
       answer: tokenView,
-      run: ({ params, by }) => tokens.revoke(params.id, params.tokenId, by),
+      run: ({ params, actor, by }) => tokens.revoke(params.id, params.tokenId, makerOf(actor, params.id).may, by),
     }),
   ]
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { type Audit, auditCheck, auditView } from '../../database/audit.ts'
+import type { Backfills } from '../../database/backfill.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
 import type { AuditExport } from '../../jobs/audit-export.ts'
@@ -8,9 +9,10 @@ import { auditExportInput, auditExportView, type JobFacts } from '../../jobs/vie
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
-import { verificationRun, verificationState } from '../../ledger/views.ts'
+import { archiveState, verificationRun, verificationState } from '../../ledger/views.ts'
+import type { ArchiveWork } from '../../reports/verify/archive.ts'
+import type { Verifier } from '../../reports/verify/runs.ts'
 import type { Reports } from '../../telemetry/reports.ts'
-import type { Verifier } from '../../verify/runs.ts'
 import { may, paging, type Resource, range, resource, text } from '../resource.ts'
 import { livePage, systemView } from '../views.ts'
 
@@ -21,6 +23,7 @@ export interface OperationsDeps {
   readonly auditExport: AuditExport
   readonly world: World
   readonly verifier: Pick<Verifier, 'state' | 'start'>
+  readonly archive: Pick<ArchiveWork, 'state' | 'start' | 'check'>
   /** Of all processes. */
   readonly reports: Reports
   readonly system: {
@@ -28,6 +31,8 @@ export interface OperationsDeps {
     readonly storeKind: string
     readonly storeVersion: string
     readonly migrations: Migrations
+    readonly backfills: Pick<Backfills, 'progress'>
+    readonly setAside: () => readonly string[]
     readonly queue: () => Promise<JobFacts>
   }
 }
@@ -39,36 +44,68 @@ const PROCESSES = statement(
   `select id, started_at, heartbeat_at from gateway_instance where heartbeat_at > now() - interval '1 minute' order by id limit 500`,
 )
 
-export function operationsResources(deps: OperationsDeps): Resource[] {
-  const { database, catalog, audit, world, system } = deps
-  const startedMs = world.elapsedMs()
+function ledgerResources(deps: OperationsDeps): Resource[] {
   return [
     resource('GET /ledger/verify', 'ledger:read', {
+      title: 'Show the last verification of the ledger',
       answer: verificationState,
       run: () => deps.verifier.state(),
     }),
     resource('POST /ledger/verify', 'ledger:write', {
+      title: 'Verify the ledger',
       body: z.strictObject({ full: z.boolean().optional() }),
       answer: verificationRun,
       run: ({ body }) => deps.verifier.start({ whole: body.full ?? false }),
     }),
+    resource('GET /ledger/archive', 'ledger:read', {
+      title: 'List the archived months of the ledger',
+      answer: archiveState,
+      run: () => deps.archive.state(),
+    }),
+    resource('POST /ledger/archive', 'ledger:write', {
+      title: 'Archive the months of the ledger that are due, or check one',
+      body: z.strictObject({
+        check: z
+          .string()
+          .regex(/^\d{4}-(0[1-9]|1[0-2])$/)
+          .optional()
+          .describe('A month such as 2026-01, whose files are read again and compared'),
+      }),
+      answer: archiveState,
+      async run({ body }) {
+        if (body.check === undefined) await deps.archive.start()
+        else await deps.archive.check(body.check)
+        return deps.archive.state()
+      },
+    }),
+  ]
+}
+
+export function operationsResources(deps: OperationsDeps): Resource[] {
+  const { database, catalog, audit, world, system } = deps
+  const startedMs = world.elapsedMs()
+  return [
+    ...ledgerResources(deps),
     resource('GET /audit', 'audit:read', {
+      title: 'List the audit log',
       query: z.strictObject({
         ...paging,
-        actor: text(200).optional(),
-        action: text(100).optional(),
-        object: text(200).optional(),
-        token: text(100).optional(),
+        actor: text(200).optional().describe('Who did it: an e-mail address or the name of a token’s holder'),
+        action: text(100).optional().describe('An action such as key.revoke, or only its noun: key'),
+        object: text(200).optional().describe('What it was done to'),
+        token: text(100).optional().describe('By which token'),
         ...range,
       }),
       answer: page(auditView),
       run: ({ query }) => audit.list(query),
     }),
     resource('GET /audit/verify', 'audit:read', {
+      title: 'Verify the audit log',
       answer: auditCheck,
       run: () => audit.verify(),
     }),
     resource('GET /audit-export', 'audit-export:read', {
+      title: 'Show the export of the audit log',
       answer: auditExportView,
       // Only people who may change the export see the webhook's secret.
       run: async ({ actor }) => ({
@@ -77,11 +114,13 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       }),
     }),
     resource('PUT /audit-export', 'audit-export:write', {
+      title: 'Set the export of the audit log',
       body: auditExportInput,
       answer: auditExportView,
       run: ({ body, by }) => deps.auditExport.set(body, by),
     }),
     resource('DELETE /audit-export', 'audit-export:write', {
+      title: 'End the export of the audit log',
       answer: auditExportView,
       async run({ by }) {
         if (!(await deps.auditExport.remove(by)))
@@ -90,6 +129,7 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       },
     }),
     resource('GET /requests/live', 'live-calls:read', {
+      title: 'Show running calls',
       answer: livePage,
       async run() {
         const { calls: items, running, processes } = await deps.reports.read()
@@ -97,22 +137,22 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       },
     }),
     resource('GET /system', 'system:read', {
+      title: 'Show the state of the gateway',
       answer: systemView,
       async run() {
-        const [size, processes, queue] = await Promise.all([
+        const [size, processes, queue, backfills] = await Promise.all([
           database.query<{ bytes: bigint }>(SIZE),
           database.query<{ id: string; started_at: Date; heartbeat_at: Date }>(PROCESSES),
           system.queue(),
+          system.backfills.progress(),
         ])
         return {
           version: system.version,
           runtime: `Node ${process.versions.node}`,
-          store: {
-            kind: system.storeKind,
-            version: system.storeVersion,
-            sizeBytes: Number(size[0]?.bytes ?? 0n),
-          },
+          store: { kind: system.storeKind, version: system.storeVersion, sizeBytes: Number(size[0]?.bytes ?? 0n) },
           migrations: system.migrations,
+          backfills,
+          setAside: [...system.setAside()],
           processes: processes.map((row) => ({
             id: row.id,
             startedAt: row.started_at.toISOString(),

@@ -70,6 +70,7 @@ export function priceResources({ catalog, guard }: PriceDeps): Resource[] {
 
   return [
     resource('POST /prices/compare', 'catalog:read', {
+      title: 'Compare costs with a table of list prices',
       body: source,
       bodyBytesMax: 2 * TABLE_BYTES_MAX,
       answer: priceComparisonView,
@@ -80,6 +81,7 @@ export function priceResources({ catalog, guard }: PriceDeps): Resource[] {
       },
     }),
     resource('POST /prices', 'catalog:write', {
+      title: 'Apply list prices',
       body: source.extend({ rows: z.array(text(310)).min(1).max(5_000) }),
       bodyBytesMax: 2 * TABLE_BYTES_MAX,
       answer: appliedView,

@@ -1,12 +1,10 @@
 // Login, sessions and logout of people in the console.
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
-import type { PersonPlace, Teams } from '../../admission/teams.ts'
 import { type DataEndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
 import { endpointAccess } from '../../catalog/endpoint-access.ts'
 import { endpointsOf } from '../../catalog/product.ts'
 import type { Catalog, CatalogStore } from '../../catalog/store.ts'
-import type { Audit, By } from '../../database/audit.ts'
+import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
@@ -15,6 +13,7 @@ import type { Browsers, Sessions } from '../../identity/sessions.ts'
 import {
   inviteView,
   loginStep,
+  type Offered,
   savedView,
   sessionView,
   setupView,
@@ -24,26 +23,20 @@ import {
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
-import type { LimitsPatch } from '../../ledger/limits.ts'
-import { limitsInput } from '../../meter/limits.ts'
 import type { Billing } from '../../reports/billing.ts'
-import type { Codes } from '../../sales/codes.ts'
-import type { Selling } from '../../sales/open.ts'
 import { agentSetup, agentSetups, limitsFor, modelFor } from '../agent-setup.ts'
 import {
   email,
-  id,
   linkToken,
   NO_SESSION,
   password,
   type Resource,
-  requireRight,
   resource,
   sessionOf,
   text,
   WithHeaders,
 } from '../resource.ts'
-import { type ConsentView, consentView, type PublicCatalog, publicCatalog } from '../views.ts'
+import { type PublicCatalog, publicCatalog } from '../views.ts'
 import { signing } from './login.ts'
 
 export interface SessionDeps {
@@ -55,8 +48,8 @@ export interface SessionDeps {
   readonly sessions: Sessions
   readonly browsers: Browsers
   readonly billing: Billing
-  readonly sales: Selling
-  readonly codes: Codes
+  /** What extensions offer. */
+  readonly offered: () => Promise<Partial<Offered>>
 }
 
 /** A long prompt; filters are far shorter. */
@@ -69,10 +62,7 @@ const viewPage = z.string().regex(/^[\w/-]{1,120}$/)
 export function visitorResources({ people, members, ...deps }: SessionDeps): Resource[] {
   const signedIn = signing(deps)
   return [
-    resource('GET /setup', 'visitor', {
-      answer: setupView,
-      run: async () => ({ open: await people.setupOpen() }),
-    }),
+    resource('GET /setup', 'visitor', { answer: setupView, run: async () => ({ open: await people.setupOpen() }) }),
     resource('POST /setup', 'visitor', {
       body: z.strictObject({ token: linkToken, email, password }),
       answer: loginStep,
@@ -88,20 +78,11 @@ export function visitorResources({ people, members, ...deps }: SessionDeps): Res
       run: ({ params }) => members.look(params.token),
     }),
     resource('POST /invites/{token}', 'visitor', {
-      body: z.strictObject({ password }),
+      body: z.strictObject({ password, endOthers: z.boolean().optional() }),
       answer: loginStep,
-      run: async ({ params, body, visit, by }) =>
-        signedIn(await members.accept(params.token, body.password, visit, by)),
+      run: async ({ params, body, visit, by }) => signedIn(await members.accept(params.token, body, visit, by)),
     }),
   ]
-}
-
-/** Whether credits are sold, and whether there are codes to redeem. */
-async function offeredBy({ catalog, sales, codes }: Pick<SessionDeps, 'catalog' | 'sales' | 'codes'>) {
-  const { sales: sold } = catalog.current.document
-  const isSold = sold !== undefined && (sold.amounts !== null || sold.packs.length > 0)
-  const salesEnabled = isSold && (await sales.payments.provider()) !== undefined
-  return { salesEnabled, codesEnabled: await codes.areOffered() }
 }
 
 /** For people who are signed in, about themselves. */
@@ -121,9 +102,9 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       answer: whoView,
       async run({ actor }): Promise<WhoView> {
         const { person, accounts } = sessionOf(actor)
-        const [{ worth }, offered] = await Promise.all([deps.billing.get(), offeredBy(deps)])
+        const [{ worth }, offered] = await Promise.all([deps.billing.get(), deps.offered()])
         const user = { id: person.id, email: person.email, role: person.role ?? 'user' } as const
-        return { user, accounts, worth, ...offered }
+        return { user, accounts, worth, salesEnabled: false, codesEnabled: false, ...offered }
       },
     }),
     resource('POST /logout', 'self', {
@@ -140,10 +121,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       answer: loginStep,
       async run({ actor, body, visit, by }) {
         const session = sessionOf(actor)
-        return signedIn({
-          session: await people.changePassword(session, body, visit, by),
-          email: session.person.email,
-        })
+        return signedIn({ session: await people.changePassword(session, body, visit, by), email: session.person.email })
       },
     }),
     resource('GET /sessions', 'self', {
@@ -187,10 +165,7 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         return { deleted: query.name }
       },
     }),
-    resource('GET /catalog/public', 'self', {
-      answer: publicCatalog,
-      run: () => readPublicCatalog(),
-    }),
+    resource('GET /catalog/public', 'self', { answer: publicCatalog, run: () => readPublicCatalog() }),
     resource('GET /agent-setup', 'self', {
       query: z.strictObject({ url: z.url({ protocol: /^https?$/ }).max(200) }),
       answer: page(agentSetup),
@@ -199,66 +174,6 @@ export function sessionResources(deps: SessionDeps): Resource[] {
         const about = { url: new URL(query.url).origin, model: modelFor(models), limits: limitsFor(models) }
         return { items: agentSetups(about), next: null }
       },
-    }),
-  ]
-}
-
-// The OAuth consent page of the console: a person decides what a program may do for an account.
-
-interface Http {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-}
-
-interface Consent {
-  readonly person: string
-  /** Team, project and member of its key. */
-  readonly place: PersonPlace
-  readonly account: string
-  readonly models: readonly string[] | null
-  readonly limits: LimitsPatch
-  readonly by: By
-}
-
-/** Each checks the browser's cookie, so the link of a consent request works only in the browser that started it. */
-export interface Connections {
-  look(http: Http, uid: string): Promise<ConsentView>
-  /** Returns the address to which the browser goes next. */
-  allow(http: Http, uid: string, consent: Consent): Promise<string>
-  refuse(http: Http, uid: string): Promise<string>
-}
-
-const onward = z.object({ redirect: z.string() })
-
-export function consentResources({
-  connections,
-  teams,
-}: {
-  readonly connections: Connections
-  readonly teams: Pick<Teams, 'placeOf'>
-}): Resource[] {
-  return [
-    resource('GET /connect/{uid}/details', 'self', {
-      answer: consentView,
-      run: ({ params, http }) => connections.look(http, params.uid),
-    }),
-    resource('POST /connect/{uid}/allow', 'self', {
-      body: z.strictObject({
-        account: id,
-        models: z.array(text(100)).min(1).max(500).nullable(),
-        limits: limitsInput.default({}),
-      }),
-      answer: onward,
-      async run({ params, body, actor, by, http }) {
-        requireRight(actor, 'keys:write', body.account)
-        const { person } = sessionOf(actor)
-        const place = await teams.placeOf(body.account, person.id)
-        return { redirect: await connections.allow(http, params.uid, { ...body, person: person.id, place, by }) }
-      },
-    }),
-    resource('POST /connect/{uid}/refuse', 'self', {
-      answer: onward,
-      run: async ({ params, http }) => ({ redirect: await connections.refuse(http, params.uid) }),
     }),
   ]
 }

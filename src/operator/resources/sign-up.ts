@@ -1,12 +1,13 @@
 // Sign-up and branding: the operator's settings, and the steps of visitors and people.
-import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
-import { type Branding, LOGO_BYTES_MAX } from '../../branding/branding.ts'
-import { brandingInput, brandingView, publicBranding } from '../../branding/views.ts'
+import type { WebServer } from '../../api/server/server.ts'
+import { type Branding, LOGO_BYTES_MAX } from '../../identity/branding/branding.ts'
+import { brandingInput, brandingView, publicBranding } from '../../identity/branding/views.ts'
 import type { OwnDeletion } from '../../identity/own-deletion.ts'
 import type { Browsers } from '../../identity/sessions.ts'
 import { DEFAULTS, type SignUp } from '../../identity/sign-up.ts'
 import {
+  endedView,
   linkView,
   mailAsked,
   mailPreview,
@@ -27,6 +28,7 @@ import {
   NO_SESSION,
   password,
   type Resource,
+  requireCredits,
   resource,
   text,
   WithHeaders,
@@ -37,21 +39,49 @@ export interface SignUpResourceDeps {
   readonly branding: Branding
 }
 
-const domains = (max: number) => z.array(text(260)).max(max).default([])
+const domains = (max: number, description: string, option: string) =>
+  z.array(text(260)).max(max).default([]).meta({ description, option, none: 'none' })
 
 const settingsInput = z
   .strictObject({
-    mode: signUpSettings.shape.mode.default(DEFAULTS.mode),
-    domains: domains(1_000),
-    blockedDomains: domains(20_000),
-    credits: amount.refine((value) => value >= 0n && value <= CREDITS_MAX, 'must not be negative').default(0n),
+    mode: signUpSettings.shape.mode.default(DEFAULTS.mode).describe('off, invitation, domain or open'),
+    domains: domains(1_000, 'For "domain": a,b or @file; subdomains are included', 'domains'),
+    blockedDomains: domains(20_000, 'Blocked mail domains: a,b or @file', 'blocked'),
+    credits: amount
+      .refine((value) => value >= 0n && value <= CREDITS_MAX, 'must not be negative')
+      .default(0n)
+      .describe('Starting credits, once for each mailbox'),
     limits: limitsInput.default({}),
     terms: z
-      .strictObject({ version: text(60), url: z.url({ protocol: /^https?$/ }).max(500) })
+      .strictObject({
+        version: text(60).meta({ description: 'What people accept', option: 'terms-version' }),
+        url: z
+          .url({ protocol: /^https?$/ })
+          .max(500)
+          .meta({ description: 'Where the terms are', option: 'terms-url' }),
+      })
       .nullable()
       .default(null),
-    perNetworkPerHour: z.number().int().min(1).max(10_000).default(DEFAULTS.perNetworkPerHour),
-    perDomainPerDay: z.number().int().min(1).max(1_000_000).default(DEFAULTS.perDomainPerDay),
+    perNetworkPerHour: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(DEFAULTS.perNetworkPerHour)
+      .meta({ description: 'Mails that one network may ask for in an hour', option: 'per-network' }),
+    perDomainPerDay: z
+      .number()
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .default(DEFAULTS.perDomainPerDay)
+      .meta({ description: 'Sign-ups with mailboxes of one domain in a day', option: 'per-domain' }),
+    challengeUrl: z
+      .url({ protocol: /^https?$/ })
+      .max(500)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Asked whether a sign-up is accepted', option: 'challenge' }),
   })
   .transform(({ credits, limits, ...rest }) => ({
     ...rest,
@@ -61,34 +91,45 @@ const settingsInput = z
 
 const LOGO_BASE64_CHARS_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4
 const logoInput = z.strictObject({
-  /** PNG or JPEG in base64. */
   data: z
     .string()
     .max(LOGO_BASE64_CHARS_MAX, `must be a file of at most ${LOGO_BYTES_MAX / 1000} kB`)
-    .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'must be base64'),
+    .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'must be base64')
+    .meta({ description: 'PNG or JPEG in base64', option: 'file', read: 'base64' }),
 })
 
 const DOMAINS_BODY_BYTES = 2_000_000
 
 export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resource[] {
   return [
-    resource('GET /sign-up', 'sign-up:read', { answer: signUpSettings, run: () => signUp.settings() }),
+    resource('GET /sign-up', 'sign-up:read', {
+      title: 'Show the sign-up settings',
+      answer: signUpSettings,
+      run: () => signUp.settings(),
+    }),
     resource('PUT /sign-up', 'sign-up:write', {
+      title: 'Change the sign-up settings',
       body: settingsInput,
       bodyBytesMax: DOMAINS_BODY_BYTES,
       answer: signUpSettings,
-      run: ({ body, by }) => signUp.change(body, by),
+      async run({ body, actor, by }) {
+        if (body.credits !== '0' && body.credits !== (await signUp.settings()).credits) requireCredits(actor)
+        return signUp.change(body, by)
+      },
     }),
     resource('GET /sign-up/invites', 'sign-up:read', {
+      title: 'List open invitations to sign up',
       answer: page(signUpInvite),
       run: async () => ({ items: await signUp.pending(), next: null }),
     }),
     resource('POST /sign-up/invites', 'sign-up:write', {
+      title: 'Invite somebody to sign up',
       body: z.strictObject({ email }),
       answer: linkView,
       run: async ({ body, by }) => ({ link: await signUp.invite(body.email, by) }),
     }),
     resource('DELETE /sign-up/invites/{inviteId}', 'sign-up:write', {
+      title: 'Withdraw an invitation to sign up',
       answer: z.object({ withdrawn: z.string() }),
       async run({ params, by }) {
         await signUp.withdraw(params.inviteId, by)
@@ -96,10 +137,12 @@ export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resou
       },
     }),
     resource('GET /mails', 'branding:read', {
+      title: 'List the mails that are sent',
       answer: page(mailPreview),
       run: () => ({ items: signUp.previews(), next: null }),
     }),
     resource('GET /mails/{name}', 'branding:read', {
+      title: 'Show a mail as people get it',
       answer: mailPreview,
       html: ({ params }) => signUp.previewHtml(params.name),
       run({ params }) {
@@ -108,19 +151,26 @@ export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resou
         return found
       },
     }),
-    resource('GET /branding', 'branding:read', { answer: brandingView, run: () => branding.get() }),
+    resource('GET /branding', 'branding:read', {
+      title: 'Show the branding',
+      answer: brandingView,
+      run: () => branding.get(),
+    }),
     resource('PUT /branding', 'branding:write', {
+      title: 'Change the branding',
       body: brandingInput,
       answer: brandingView,
       run: ({ body, by }) => branding.change(body, by),
     }),
     resource('PUT /branding/logo', 'branding:write', {
+      title: 'Set the logo',
       body: logoInput,
       bodyBytesMax: LOGO_BASE64_CHARS_MAX + 1_000,
       answer: brandingView,
       run: ({ body, by }) => branding.changeLogo(Buffer.from(body.data, 'base64'), by),
     }),
     resource('DELETE /branding/logo', 'branding:write', {
+      title: 'Remove the logo',
       answer: brandingView,
       run: ({ by }) => branding.changeLogo(null, by),
     }),
@@ -147,10 +197,10 @@ export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPag
     }),
     resource('GET /public/sign-up', 'visitor', { answer: signUpView, run: () => signUp.view() }),
     resource('POST /public/sign-up', 'visitor', {
-      body: z.strictObject({ email }),
+      body: z.strictObject({ email, challenge: text(4_000).optional() }),
       answer: mailAsked,
       async run({ body, visit }) {
-        await signUp.request(body.email, visit)
+        await signUp.request(body.email, visit, body.challenge)
         return SENT
       },
     }),
@@ -184,13 +234,13 @@ export function ownDeletionResources({ ownDeletion }: SignUpPageDeps): Resource[
       // Needs a recent confirmation, so that a stolen session is not enough, and the typed address, so that it does not happen by mistake.
       fresh: true,
       body: z.strictObject({ email, forfeit: z.boolean().default(false) }),
-      answer: signingView,
+      answer: signingView.extend({ ended: endedView }),
       async run({ actor, body, by }) {
         if (!actor.session) throw new Fault('key_unknown', { message: 'You are not signed in.' })
         const { person } = actor.session
         if (body.email !== person.email) throw invalid('email: type the address of your own login.', 'email')
-        await ownDeletion.delete(person, body.forfeit, by)
-        return new WithHeaders({ signedIn: false }, NO_SESSION)
+        const ended = await ownDeletion.delete(person, body.forfeit, by)
+        return new WithHeaders({ signedIn: false, ended }, NO_SESSION)
       },
     }),
   ]
@@ -204,19 +254,15 @@ const FILE_HEADERS = {
 }
 
 /** The logo and colours for pages and mails. */
-export function mountBranding(app: FastifyInstance, branding: Branding): void {
-  app.get('/branding/logo', (_request, reply) => {
+export function mountBranding(app: WebServer, branding: Branding): void {
+  app.get('/branding/logo', () => {
     const logo = branding.logo()
     if (!logo) throw new Fault('not_found')
-    return reply
-      .headers({ ...FILE_HEADERS, 'cache-control': 'public, max-age=3600' })
-      .type(`image/${logo.type}`)
-      .send(logo.bytes)
+    const headers = { 'content-type': `image/${logo.type}`, 'cache-control': 'public, max-age=3600' }
+    return { headers: { ...FILE_HEADERS, ...headers }, body: logo.bytes }
   })
-  app.get('/branding/style.css', (_request, reply) =>
-    reply
-      .headers({ ...FILE_HEADERS, 'cache-control': 'no-cache' })
-      .type('text/css; charset=utf-8')
-      .send(branding.css()),
-  )
+  app.get('/branding/style.css', () => ({
+    headers: { ...FILE_HEADERS, 'content-type': 'text/css; charset=utf-8', 'cache-control': 'no-cache' },
+    body: branding.css(),
+  }))
 }

@@ -2,7 +2,6 @@
 
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
-import { CONTENT_BYTES, CONTENT_DAYS, contentRules, contentView } from '../../admission/views.ts'
 import type { Batches } from '../../background/batches.ts'
 import { ENDPOINT_URLS } from '../../background/lines.ts'
 import { batchDetail, batchLine, batchView, fileCheck } from '../../background/views.ts'
@@ -23,11 +22,11 @@ import {
   type UsageDetail,
   usageDetail,
 } from '../../ledger/views.ts'
-import type { RecordingPolicies, Recordings } from '../../recordings/recordings.ts'
+import type { Recorder } from '../../pipeline/hooks.ts'
 import { ledgerCsv } from '../../reports/csv.ts'
 import { readClients, readMargin, readOverview, readRouteFigures } from '../../reports/figures.ts'
 import type { Statements } from '../../reports/statement.ts'
-import { id, may, paging, type Resource, range, resource, test } from '../resource.ts'
+import { may, paging, type Resource, range, resource, test } from '../resource.ts'
 import { withoutVendor } from './calls.ts'
 
 const DAYS_MAX = 366
@@ -41,7 +40,8 @@ interface JobFilter extends Paging {
 export interface UsageDeps {
   readonly database: Database
   readonly statements: Statements
-  readonly contents: Recordings
+  /** Absent: no content is logged. */
+  readonly contents: Pick<Recorder, 'has'> | undefined
   readonly world: World
   /** An address with the placeholder {request_id}. */
   readonly traceUrl?: string | undefined
@@ -53,8 +53,8 @@ const ledgerQuery = z.strictObject({
   ...paging,
   ...range,
   test,
-  kind: movement.optional(),
-  zero: test,
+  kind: movement.optional().describe('Only this kind of movement'),
+  zero: test.describe('Rows that moved no credits instead: released holds, calls without a charge'),
 })
 
 type Test = z.output<typeof test>
@@ -95,6 +95,7 @@ export function usageResources(deps: UsageDeps): Resource[] {
 
   return [
     resource('GET /accounts/{id}/overview', 'usage:read', {
+      title: 'Show the overview of an account',
       query: z.strictObject({ test, days: z.coerce.number().int().min(1).max(DAYS_MAX).default(30) }),
       answer: overview,
       async run({ params, query, actor }) {
@@ -107,6 +108,7 @@ export function usageResources(deps: UsageDeps): Resource[] {
       },
     }),
     resource('GET /models/{uid}/routes', 'catalog:read', {
+      title: 'Show the routes of a model and their state',
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(HOURS_MAX).default(24) }),
       answer: page(routeFigures),
       async run({ params, query }) {
@@ -117,6 +119,7 @@ export function usageResources(deps: UsageDeps): Resource[] {
       },
     }),
     resource('GET /accounts/{id}/usage-by-client', 'usage:read', {
+      title: 'Sum up an account’s usage by program',
       query: z.strictObject({ ...range, test }),
       answer: page(clientSum),
       run: async ({ params, query }) => ({
@@ -125,91 +128,31 @@ export function usageResources(deps: UsageDeps): Resource[] {
       }),
     }),
     resource('GET /usage/{requestId}', 'usage:read', {
+      title: 'Show a call',
       account: async ({ requestId }) => (await usageOf(requestId)).account,
       answer: usageDetail,
       run: async ({ params, actor }) => {
         const { account, detail } = await usageOf(params.requestId)
-        const whole = { ...detail, content: await contents.has(account, params.requestId) }
+        const whole = { ...detail, content: (await contents?.has(account, params.requestId)) ?? false }
         if (!may(actor, 'vendors:read')) return withoutVendors(whole)
         const trace = deps.traceUrl?.replaceAll('{request_id}', encodeURIComponent(params.requestId))
         return { ...whole, ...(trace === undefined ? {} : { trace }) }
       },
     }),
     resource('GET /accounts/{id}/ledger', 'statements:read', {
+      title: 'List the credit movements of an account',
       query: ledgerQuery,
       answer: page(ledgerView),
       run: ({ params, query }) => statements.ledger(movementsOf(params.id, query)),
       csv: ({ params, query }) => ledgerCsv(statements, movementsOf(params.id, query)),
     }),
     resource('GET /accounts/{id}/jobs', 'jobs:read', {
-      query: z.strictObject({
-        ...paging,
-        test,
-        status: z.enum(JOB_STATUSES).optional(),
-      }),
+      title: 'List the jobs of an account',
+      query: z.strictObject({ ...paging, test, status: z.enum(JOB_STATUSES).optional() }),
       answer: page(listedJob),
       run: ({ params, query: { test: isTest, ...filter } }) => listJobs(chosen(params.id, { test: isTest }), filter),
     }),
   ]
-}
-
-export interface ContentDeps {
-  readonly contents: Recordings
-  readonly contentRules: RecordingPolicies
-  readonly statements: Statements
-}
-
-const done = z.object({ ok: z.literal(true) })
-
-export function contentResources({ contents, contentRules: rules, statements }: ContentDeps): Resource[] {
-  async function accountOf({ requestId }: { requestId: string }): Promise<string> {
-    // A rejected call may not be in the list yet, or may be one of many that are counted in one row.
-    const account = (await statements.usageOf(requestId))?.account ?? (await contents.accountOf(requestId))
-    if (account === undefined) throw nothingKept()
-    return account
-  }
-
-  return [
-    resource('GET /accounts/{id}/content', 'content-logging:read', {
-      answer: contentRules,
-      run: ({ params }) => rules.get(params.id),
-    }),
-    resource('PUT /accounts/{id}/content', 'content-logging:write', {
-      body: z.strictObject({
-        key: id.optional(),
-        days: z.number().int().min(CONTENT_DAYS.min).max(CONTENT_DAYS.max).default(CONTENT_DAYS.usual),
-        maxBytes: z.number().int().min(CONTENT_BYTES.min).max(CONTENT_BYTES.max).default(CONTENT_BYTES.usual),
-      }),
-      answer: contentRules,
-      run: ({ params, body: { key, ...rule }, by }) => rules.set(params.id, key, rule, by),
-    }),
-    resource('DELETE /accounts/{id}/content', 'content-logging:write', {
-      query: z.strictObject({ key: id.optional(), keep: test }),
-      answer: contentRules,
-      run: ({ params, query, by }) => rules.unset(params.id, query.key, query.keep !== 'true', by),
-    }),
-    resource('GET /usage/{requestId}/content', 'recordings:read', {
-      account: accountOf,
-      answer: contentView,
-      async run({ params, by }) {
-        const found = await contents.read(await accountOf(params), params.requestId, by)
-        if (!found) throw nothingKept()
-        return found
-      },
-    }),
-    resource('DELETE /usage/{requestId}/content', 'recordings:write', {
-      account: accountOf,
-      answer: done,
-      async run({ params, by }) {
-        if (!(await contents.remove(await accountOf(params), params.requestId, by))) throw nothingKept()
-        return { ok: true as const }
-      },
-    }),
-  ]
-}
-
-function nothingKept(): Fault {
-  return new Fault('not_found', { message: 'No content is stored for this call.' })
 }
 
 export interface BatchResourceDeps {
@@ -228,17 +171,31 @@ function found<T>(what: T | undefined, name: string): T {
 export function batchResources({ batches }: BatchResourceDeps): Resource[] {
   return [
     resource('GET /accounts/{id}/batches', 'jobs:read', {
-      query: z.strictObject({ ...paging, test, status: z.enum(BATCH_STATUSES).optional() }),
+      title: 'List the batches of an account',
+      query: z.strictObject({
+        ...paging,
+        test,
+        status: z.enum(BATCH_STATUSES).optional().describe('Only with this status'),
+      }),
       answer: page(batchView),
       run: ({ params, query }) => batches.queries.list(of(params.id, query), query),
     }),
     resource('GET /accounts/{id}/batches/{batch}', 'jobs:read', {
+      title: 'Show a batch',
       query: whose,
       answer: batchDetail,
       run: async ({ params, query }) => found(await batches.queries.find(of(params.id, query), params.batch), 'batch'),
     }),
     resource('GET /accounts/{id}/batches/{batch}/lines', 'jobs:read', {
-      query: z.strictObject({ ...paging, test, outcome: z.enum(['failed', 'completed']).default('failed') }),
+      title: 'List the lines of a batch',
+      query: z.strictObject({
+        ...paging,
+        test,
+        outcome: z
+          .enum(['failed', 'completed'])
+          .default('failed')
+          .describe('Lines that failed (default), or were answered'),
+      }),
       answer: page(batchLine),
       async run({ params, query: { outcome, ...query } }) {
         const wanted = { ...query, ok: outcome === 'completed' }
@@ -246,6 +203,7 @@ export function batchResources({ batches }: BatchResourceDeps): Resource[] {
       },
     }),
     resource('POST /accounts/{id}/batches/{batch}/cancel', 'jobs:write', {
+      title: 'Cancel a batch',
       query: whose,
       answer: batchDetail,
       async run({ params, query, by }) {
@@ -255,6 +213,7 @@ export function batchResources({ batches }: BatchResourceDeps): Resource[] {
       },
     }),
     resource('GET /accounts/{id}/files/{file}/check', 'jobs:read', {
+      title: 'Check a file before it becomes a batch',
       query: z.strictObject({ test, endpoint: z.enum(ENDPOINT_URLS).default('/v1/chat/completions') }),
       answer: fileCheck,
       run: async ({ params, query }) =>

@@ -12,7 +12,6 @@ import {
   withVendorChanged,
 } from '../../catalog/vendor-edit.ts'
 import { appliedView, vendorCheckView } from '../../catalog/views.ts'
-import type { Credentials } from '../../credentials/credentials.ts'
 import type { By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -23,6 +22,7 @@ import { readVendorErrors } from '../../reports/figures.ts'
 import { renameUnbilled } from '../../reports/unbilled.ts'
 import { vendorError } from '../../reports/views.ts'
 import { renameVendorHours } from '../../routing/vendor-hours.ts'
+import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
 import { checkedAddress, isFreeToGo, mayGoTo } from './connect.ts'
 
@@ -58,6 +58,7 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
   const { catalog, credentials, database, world } = deps
   return [
     resource('PATCH /vendors/{name}', 'vendors:write', {
+      title: 'Change a vendor',
       query: z.strictObject({ dryRun }),
       body: change,
       answer: z.union([appliedView, vendorCheckView]),
@@ -72,6 +73,7 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
       },
     }),
     resource('DELETE /vendors/{name}', 'vendors:write', {
+      title: 'Remove a vendor',
       query: z.strictObject({ dryRun, force: z.enum(['true', 'false']).optional(), note: text(200, 0).default('') }),
       answer: z.union([appliedView, vendorCheckView]),
       async run({ params: { name }, query, by }) {
@@ -83,6 +85,7 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
       },
     }),
     resource('GET /vendors/{name}/errors', 'vendors:read', {
+      title: 'List the latest errors of a vendor',
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
       answer: page(vendorError),
       run: async ({ params: { name }, query }) => ({

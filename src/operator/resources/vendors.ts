@@ -11,9 +11,8 @@ import {
 } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { originsOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-edit.ts'
-import { type ByokKeys, byokFeeOf, isForElsewhere, shownEnd } from '../../credentials/byok-keys.ts'
-import type { Credentials } from '../../credentials/credentials.ts'
-import { type Database, statement } from '../../database/database.ts'
+import type { Database } from '../../database/database.ts'
+import { listSettings, putSetting } from '../../database/setting.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { fingerprintOf } from '../../kernel/secret.ts'
@@ -29,6 +28,8 @@ import { testedRoute } from '../../routing/vendor-test.ts'
 import { type VendorTest, vendorHistory, vendorTest } from '../../routing/views.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import { createMinuteBudget } from '../../upstream/budget.ts'
+import { type ByokKeys, byokFeeOf, isForElsewhere, shownEnd } from '../../upstream/credentials/byok-keys.ts'
+import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { type Resource, requireRight, resource, secret } from '../resource.ts'
 import {
   type ByokKeyView,
@@ -107,6 +108,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
 
   return [
     resource('GET /vendors', 'vendors:read', {
+      title: 'List vendors',
       answer: page(vendorView),
       async run() {
         const [known, tests] = await Promise.all([reports.read(), readTests(database)])
@@ -115,6 +117,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       },
     }),
     resource('GET /vendors/history', 'vendors:read', {
+      title: 'Show the vendors’ calls by the hour',
       query: z.strictObject({ hours: z.coerce.number().int().min(1).max(168).default(24) }),
       answer: page(vendorHistory),
       async run({ query }) {
@@ -124,6 +127,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       },
     }),
     resource('POST /vendors/{name}/test', 'vendors:write', {
+      title: 'Test a vendor with a real call',
       query: z.strictObject({ credential: credentialName.optional() }),
       answer: vendorTest,
       async run({ params: { name }, query }) {
@@ -148,12 +152,16 @@ export function vendorResources(deps: VendorDeps): Resource[] {
           message: message.slice(0, MESSAGE_CHARS_MAX),
           at: new Date(deps.world.nowMs()).toISOString(),
         }
-        await database.query(KEEP_TEST, [TEST_OF + name, JSON.stringify(kept)])
+        await putSetting(database, TEST_OF + name, JSON.stringify(kept))
         return result
       },
     }),
     resource('PUT /vendors/{name}/credential', 'vendor-credentials:write', {
-      body: z.strictObject({ value: secret, shared }),
+      title: 'Store the credential of a vendor',
+      body: z.strictObject({
+        value: secret.meta({ description: 'The credential', read: 'sealed', option: 'credential-env' }),
+        shared,
+      }),
       answer: credentialView,
       async run({ params, body, by }) {
         const name = credentialOf(params.name)
@@ -163,6 +171,7 @@ export function vendorResources(deps: VendorDeps): Resource[] {
       },
     }),
     resource('DELETE /vendors/{name}/credential', 'vendor-credentials:write', {
+      title: 'Remove the credential of a vendor',
       answer: credentialView,
       async run({ params, by }) {
         const name = credentialOf(params.name)
@@ -179,23 +188,20 @@ export function vendorResources(deps: VendorDeps): Resource[] {
 }
 
 /** Confirms that other vendors with the same credential get the value too. */
-const shared = z.boolean().default(false)
+const shared = z
+  .boolean()
+  .default(false)
+  .describe('Even if other vendors have the same credential, which then get the new value too')
 
 type Tests = ReadonlyMap<string, NonNullable<VendorView['lastTest']>>
 
 /** The last test of each vendor, for people who did not run it. */
 async function readTests(database: Database): Promise<Tests> {
-  const rows = await database.query<{ name: string; value: string }>(TESTS, [TEST_OF])
-  return new Map(rows.map(({ name, value }) => [name.slice(TEST_OF.length), JSON.parse(value)]))
+  return new Map([...(await listSettings(database, TEST_OF))].map(([vendor, value]) => [vendor, JSON.parse(value)]))
 }
 
 const TEST_OF = 'vendor test '
 const MESSAGE_CHARS_MAX = 300
-const TESTS = statement('vendor_tests', 'select name, value from setting where starts_with(name, $1)')
-const KEEP_TEST = statement(
-  'vendor_test_keep',
-  'insert into setting (name, value) values ($1, $2) on conflict (name) do update set value = excluded.value',
-)
 
 // Vendors with several credentials: adding, replacing and removing them while calls run.
 
@@ -270,6 +276,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
 
   return [
     resource('GET /vendors/{name}/credentials', 'vendor-credentials:read', {
+      title: 'List the credentials of a vendor',
       query: z.strictObject({
         salt: z
           .string()
@@ -291,11 +298,8 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
       },
     }),
     resource('PUT /vendors/{name}/credentials/{credential}', 'vendor-credentials:write', {
-      body: z.strictObject({
-        value: secret.optional(),
-        weight: z.number().int().min(1).max(1000).optional(),
-        shared,
-      }),
+      title: 'Store one of several credentials of a vendor',
+      body: z.strictObject({ value: secret.optional(), weight: z.number().int().min(1).max(1000).optional(), shared }),
       answer: page(vendorCredentialView),
       async run({ params: { name: vendorName, credential }, body: { value, weight, shared: isShared }, by }) {
         const name = readName(credential)
@@ -327,6 +331,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
       },
     }),
     resource('DELETE /vendors/{name}/credentials/{credential}', 'vendor-credentials:write', {
+      title: 'Remove one of several credentials of a vendor',
       query: z.strictObject({ force: z.enum(['true', 'false']).optional() }),
       answer: page(vendorCredentialView),
       async run({ params: { name: vendorName, credential }, query, by }) {
@@ -433,11 +438,22 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
 
   return [
     resource('GET /accounts/{id}/byok-keys', 'byok-keys:read', {
+      title: 'List the vendor keys of an account (BYOK)',
       answer: page(byokKeyView),
       run: ({ params }) => list(params.id),
     }),
     resource('PUT /accounts/{id}/byok-keys/{name}', 'byok-keys:write', {
-      body: z.strictObject({ value: secret.optional(), fallback: z.boolean().optional() }),
+      title: 'Store a vendor key of an account (BYOK)',
+      body: z.strictObject({
+        value: secret.optional().meta({ description: 'The key', read: 'sealed', option: 'key-env' }),
+        fallback: z
+          .boolean()
+          .optional()
+          .meta({
+            description: 'Calls may use the gateway’s credential, at the full price, if the key fails',
+            off: 'no-fallback|Calls fail if the key fails',
+          }),
+      }),
       answer: byokKeyStored,
       async run({ params: { id, name: vendor }, body: { value, fallback }, by }) {
         const before = (await byokKeys.list(id)).find((one) => one.vendor === vendor)
@@ -459,6 +475,7 @@ export function byokKeyResources(deps: ByokKeyDeps): Resource[] {
       },
     }),
     resource('DELETE /accounts/{id}/byok-keys/{name}', 'byok-keys:write', {
+      title: 'Remove a vendor key of an account (BYOK)',
       answer: page(byokKeyView),
       async run({ params: { id, name }, by }) {
         if (!(await byokKeys.remove(id, name, by)))

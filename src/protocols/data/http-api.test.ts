@@ -1,22 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { ANALYTICS } from '../../catalog/analytics.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { realWorld } from '../../kernel/world.ts'
-import { type Sandbox, startSandbox } from '../../../sandbox/server.ts'
+import { startSandbox } from '../../../sandbox/server.ts'
+import { started } from '../../../test/started.ts'
 import type { Exchange, Target } from '../protocol.ts'
 import { readDataRequest } from './http-api.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const OPEN = { requestId: 'req_test', createdSeconds: NOW_MS / 1000, signal: new AbortController().signal }
 
-let sandbox: Sandbox
-before(async () => {
-  sandbox = await startSandbox({ world: { ...realWorld, nowMs: () => NOW_MS } })
-})
-after(async () => {
-  await sandbox.close()
-})
+const sandbox = started(() => startSandbox({ world: { ...realWorld, nowMs: () => NOW_MS } }))
 
 const target = (): Target => ({
   protocol: 'site-analytics',

@@ -231,6 +231,8 @@ function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange 
       if (!operation) return { body, contentType, usage: priced.has('row') ? { call: 1, row: countRows(body) } : called }
       return counted(spec, read, { body: operation.pageToken && tokens ? sealed(body, operation.pageToken.path, tokens) : body, contentType })
     },
+    // An effect is charged, whether or not its caller waits for the answer.
+    drains: operation && !operation.readOnly ? 'call' : undefined,
     ...(isRead ? {} : { pass: (headers: Headers) => ({ contentType: typeOf(headers), usage: called }) }),
     ...(operation && !operation.answers.every(isJsonType) ? { passesAsItComes: (headers: Headers) => !isJsonType(bare(headers['content-type'] ?? '')) } : {}),
     vendorError: (body) => dataWords(body, saidIn),

@@ -52,7 +52,9 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
       const call = { method: 'POST', url: target.baseUrl, headers } as const
       // The server may repeat what it was sent: the credential, or the token of a person's sign-in.
       const clean = (said: string) => withoutSecrets(said, { ...target, headers: { ...target.headers, ...headers } })
-      const facts: Pick<Exchange, 'answer' | 'vendorError'> = {
+      const facts: Pick<Exchange, 'answer' | 'vendorError' | 'drains'> = {
+        // An effect is charged, whether or not its caller waits for the result.
+        drains: sold.readOnly ? undefined : 'call',
         answer(body) {
           const result = resultIn(body, server, clean)
           checkPromise(result, spec)

@@ -1,24 +1,19 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import type { DataTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { realWorld } from '../../kernel/world.ts'
-import { type Sandbox, startSandbox } from '../../../sandbox/server.ts'
+import { startSandbox } from '../../../sandbox/server.ts'
 import { EDITIONS } from '../../../test/product-copy.ts'
+import { started } from '../../../test/started.ts'
 import type { Exchange } from '../protocol.ts'
 import { readSocialRequest } from './social-v2.ts'
 
 const OPEN = { requestId: 'req_test', createdSeconds: 1_800_000_000, signal: new AbortController().signal }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-let sandbox: Sandbox
-before(async () => {
-  sandbox = await startSandbox({ world: realWorld })
-})
-after(async () => {
-  await sandbox.close()
-})
+const sandbox = started(() => startSandbox({ world: realWorld }))
 
 type Kind = 'users' | 'users/{id}' | 'users/{id}/tweets'
 

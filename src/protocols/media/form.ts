@@ -3,7 +3,7 @@
 // is possible.
 import { createHash } from 'node:crypto'
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import { FormError, FormReader, type PartHead, type PartSink } from '../../parsers/multipart.ts'
+import { FormError, FormReader, type PartHead, type PartSink } from '../../kernel/parsers/multipart.ts'
 
 export interface FormFile {
   readonly head: PartHead

@@ -3,8 +3,8 @@
 import type { Model } from '../../catalog/document.ts'
 import { ocrBody, PAGES_MAX } from '../../catalog/ocr.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { countPdfPages } from '../../kernel/parsers/pdf-pages.ts'
 import { readCount } from '../../meter/usage.ts'
-import { countPdfPages } from '../../parsers/pdf-pages.ts'
 import { isObject, type Json, objectOf, readBody, wrong } from '../check.ts'
 import { garbled, jsonCall, type PaidRequest } from '../protocol.ts'
 import { readWhole, renamed } from '../text/relay.ts'
@@ -38,8 +38,7 @@ export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model,
         const whole = readWhole(body, 'latin1')
         if (!Array.isArray(whole.value.pages)) throw garbled('the answer has no pages')
         const read = readCount(objectOf(whole.value.usage_info).pages_processed) ?? whole.value.pages.length
-        const usage = { page: Math.min(read, pagesMost) }
-        return { body: renamed(body, whole, uid), contentType: 'application/json', usage }
+        return { body: renamed(body, whole, uid), contentType: 'application/json', usage: { page: read } }
       },
       vendorError: readErrorBody,
     }),

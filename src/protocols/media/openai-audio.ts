@@ -4,8 +4,8 @@ import { countCharacters, SPEECH_TYPES, speechBody, TRANSCRIPT_FORMATS } from '.
 import type { ModelOf } from '../../catalog/document.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../kernel/json.ts'
+import { AUDIO_EDGE_BYTES, type AudioFacts, readAudioFacts } from '../../kernel/parsers/audio-file.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { AUDIO_EDGE_BYTES, type AudioFacts, readAudioFacts } from '../../parsers/audio-file.ts'
 import { bytesToText, encodeComment, encodeJson } from '../../upstream/sse.ts'
 import { Fields, isObject, type Json, mustBe, objectOf, readBody, text, wrong } from '../check.ts'
 import {
@@ -62,9 +62,11 @@ export function readTranscriptionRequest(
   if (stream && format !== 'json' && format !== 'text' && format !== 'diarized_json')
     throw wrong('stream', `goes with the response_format json, text or diarized_json, not ${format}.`)
   const secondsMax = model?.traits.secondsMax ?? Number.POSITIVE_INFINITY
+  const secondsMin = model?.traits.secondsMin ?? 1
   const { secondsMost, secondsLikely, secondsPossible } = file ? file.facts : quotedFacts(fields)
-  const worst = { second: Math.ceil(Math.min(secondsMost, secondsMax)) }
-  const usageOf = (value: Json) => secondsOf(value, Math.ceil(Math.min(secondsPossible, secondsMax)))
+  const worst = { second: Math.max(secondsMin, Math.ceil(Math.min(secondsMost, secondsMax))) }
+  const most = { second: Math.max(secondsMin, Math.ceil(Math.min(secondsPossible, secondsMax))) }
+  const usageOf = (value: Json) => secondsOf(value, secondsMin)
   const wanted: Wanted = { work, format, stream, fields: json.value, usageOf }
   return {
     product: uid,
@@ -73,10 +75,12 @@ export function readTranscriptionRequest(
     stream,
     price: {},
     worst,
+    // No decoder gets more out of the file.
+    most,
     likely(outputTokens) {
       // The file's own length may be wrong, but the transcribed text needs a minimum time.
       const heard = (outputTokens * CHARS_PER_TOKEN) / CHARS_PER_SECOND
-      return { second: Math.min(Math.max(1, Math.ceil(secondsLikely), Math.floor(heard)), worst.second) }
+      return { second: Math.min(Math.max(secondsMin, Math.ceil(secondsLikely), Math.floor(heard)), worst.second) }
     },
     open(target, options) {
       if (!file) throw new Fault('internal', { internal: { why: 'a quote was opened' } })
@@ -103,14 +107,14 @@ function quotedFacts(fields: Fields): Omit<AudioFacts, 'type'> {
   return { secondsMost: seconds, secondsLikely: seconds, secondsPossible: seconds }
 }
 
-/** The vendor's report, capped at the possible maximum. */
-function secondsOf({ usage, duration }: Json, most: number): Usage | undefined {
+/** The vendor's report; it bills a minimum. */
+function secondsOf({ usage, duration }: Json, least: number): Usage | undefined {
   const reported = objectOf(usage)
   const details = objectOf(reported.input_token_details)
   const tokens = readCount(details.audio_tokens)
   const seconds =
     positive(reported.seconds) ?? positive(duration) ?? (tokens === undefined ? undefined : tokens / TOKENS_PER_SECOND)
-  return seconds === undefined ? undefined : { second: Math.min(Math.ceil(seconds), most) }
+  return seconds === undefined ? undefined : { second: seconds === 0 ? 0 : Math.max(Math.ceil(seconds), least) }
 }
 
 /** Some vendors send the duration as text. */

@@ -1,7 +1,7 @@
 // The canonical form between two text formats: a caller's request and a vendor's answer. Only conversions use it; between equal formats
 // nothing is converted.
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, objectOf, wrong } from '../check.ts'
+import { isObject, type Json, objectOf, text, wrong } from '../check.ts'
 import type { TokenCounts } from './tokens.ts'
 
 /** Base64 data, an address, or a vendor's own id. */
@@ -200,11 +200,16 @@ export function nothingSaid(): Fault {
   return invalid('The conversation holds nothing but instructions or empty messages; say something.', 'messages')
 }
 
-/** Tool input as an object. Anything else is wrapped in one, so that nothing is lost. */
+/** The input of a call as vendors write it: JSON, or with some of them the object itself. */
+export function inputText(input: unknown): string | undefined {
+  return isObject(input) ? JSON.stringify(input) : text(input)
+}
+
+/** Tool input as an object. Anything else is wrapped in one, so that nothing is lost; Groq's models call without arguments by `null`. */
 export function inputObject(input: string): Json {
   if (input.trim() === '') return {}
   try {
-    const value: unknown = JSON.parse(input)
+    const value: unknown = JSON.parse(input) ?? {}
     return isObject(value) ? value : { value }
   } catch {
     return { input }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
-import type { TextProtocolName } from '../../meter/kind.ts'
+import type { ClientFormatName } from '../../meter/kind.ts'
 import { bytesOf } from '../../upstream/sse.ts'
 import type { Exchange } from '../protocol.ts'
 import { readTextRequest } from './text.ts'
@@ -14,7 +14,7 @@ const CHAT = 'openai-chat'
 const RESPONSES = 'openai-responses'
 const MESSAGES = 'anthropic-messages'
 
-function open(front: TextProtocolName, back: TextProtocolName, body: object, traits: TextTraitsGiven = {}): Exchange {
+function open(front: ClientFormatName, back: ClientFormatName, body: object, traits: TextTraitsGiven = {}): Exchange {
   const limits = { outputTokensReserve: 4096, outputTokensFloor: 64 }
   const ask = readTextRequest(front, readJson(Buffer.from(JSON.stringify(body))), {
     uid: 'public',
@@ -24,7 +24,7 @@ function open(front: TextProtocolName, back: TextProtocolName, body: object, tra
   const target = { protocol: back, baseUrl: 'http://v', secret: undefined, headers: {}, model: 'vendor' }
   return ask.open(target, { requestId: 'req_1', createdSeconds: 5, signal: new AbortController().signal }) as Exchange
 }
-const sentTo = (front: TextProtocolName, back: TextProtocolName, body: object, traits: TextTraitsGiven = {}) =>
+const sentTo = (front: ClientFormatName, back: ClientFormatName, body: object, traits: TextTraitsGiven = {}) =>
   JSON.parse(String(open(front, back, body, traits).call.body)) as Json
 async function answered(exchange: Exchange, answer: object): Promise<Json> {
   return JSON.parse(String((await exchange.answer(Buffer.from(JSON.stringify(answer)), {})).body)) as Json
@@ -65,7 +65,7 @@ const call = (id: string, name: string, input: string) => ({
 
 test('an empty list of tool calls beside text is text', async () => {
   const whole = await answered(open(MESSAGES, CHAT, messages()), completion({ content: 'Hello', tool_calls: [] }))
-  assert.deepEqual(whole.content, [{ type: 'text', text: 'Hello', citations: null }])
+  assert.deepEqual(whole.content, [{ type: 'text', text: 'Hello' }])
   assert.equal(whole.stop_reason, 'end_turn')
   const text = streamed(
     open(MESSAGES, CHAT, messages({ stream: true })),
@@ -382,7 +382,7 @@ test('a chat request for a Responses vendor keeps top_p, drops stop, and is not 
 
 test('what another format has no words for is refused, and the field is named', () => {
   const image = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'ftp://x' } }] }
-  const cases: [TextProtocolName, TextProtocolName, object, string][] = [
+  const cases: [ClientFormatName, ClientFormatName, object, string][] = [
     [CHAT, MESSAGES, chat({ n: 2 }), 'n'],
     [CHAT, MESSAGES, chat({ messages: [image] }), 'messages[0].content[0].image_url.url'],
     [
@@ -442,7 +442,7 @@ test('an error that comes with status 200 is an error', async () => {
 })
 
 test('keep-alives cannot be taken for events', () => {
-  const keepAlive = (front: TextProtocolName, body: object) => open(front, front, body).stream!({}).keepAlive
+  const keepAlive = (front: ClientFormatName, body: object) => open(front, front, body).stream!({}).keepAlive
   assert.equal(keepAlive(CHAT, chat({ stream: true })), ': ping\n')
   assert.equal(keepAlive(RESPONSES, responses({ stream: true })), ': ping\n')
   assert.match(keepAlive(MESSAGES, messages({ stream: true })), /^event: ping\ndata: .*\n\n$/)

@@ -3,18 +3,19 @@
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
-import type { TextProtocolName, UseUnit } from '../../meter/kind.ts'
+import type { ClientFormatName, UseUnit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { Usage } from '../../meter/usage.ts'
-import { isObject, type Json, objects, shown, text, wrong } from '../check.ts'
+import { isObject, type Json, objectOf, objects, shown, text, wrong } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './canonical.ts'
+import { TIERS } from './tokens.ts'
 
 type MediaUnit = 'inputAudio' | 'outputAudio' | 'inputImage' | 'outputImage'
 type Tools = ReadonlyArray<readonly [tool: string, unit: UseUnit]>
 
 /** The tools whose uses a format counts, with the units that price them. */
-const TOOLS: Record<TextProtocolName, Tools> = {
+const TOOLS: Record<ClientFormatName, Tools> = {
   'openai-chat': [['web_search', 'webSearch']],
   'openai-responses': [
     ['web_search', 'webSearch'],
@@ -22,35 +23,31 @@ const TOOLS: Record<TextProtocolName, Tools> = {
     ['code_interpreter', 'codeRun'],
     ['image_generation', 'image'],
   ],
-  'anthropic-messages': [['web_search', 'webSearch']],
+  'anthropic-messages': [
+    ['web_search', 'webSearch'],
+    ['code_execution', 'codeRun'],
+  ],
   gemini: [['web_search', 'webSearch']],
 }
 const GEMINI_SEARCH = /^(?:googleSearch|google_search|enterpriseWebSearch|enterprise_web_search)/
-/** The limit on uses for the hold and for the vendor, if the request names none. */
-const USES_MAX = 10
-
-/** Request fields whose values change the price of tokens; Google spells the first one differently. */
-const TIERS: ReadonlyArray<readonly [attribute: string, fields: readonly string[]]> = [
-  ['service_tier', ['service_tier', 'serviceTier']],
-  ['speed', ['speed']],
-  ['inference_geo', ['inference_geo']],
-]
+/** The most uses, if the request names no limit, and if it does: the input of one more turn than uses is plausible. */
+const USES_DEFAULT = 10
+export const USES_MAX = 63
 
 /** The spellings of a tier field. */
 function spellingsOf(tier: string): readonly string[] {
   return TIERS.find(([name]) => name === tier)?.[1] ?? [tier]
 }
 
-/** The unit that prices a tool; undefined if its uses are not counted. */
-function unitOf(tool: string): string | undefined {
-  return Object.values(TOOLS)
-    .flat()
-    .find(([name]) => name === tool)?.[1]
+/** The unit that prices a tool; undefined if its uses are not counted in this format, or in none. */
+function unitOf(tool: string, clientFormat?: ClientFormatName): string | undefined {
+  const counted = clientFormat ? TOOLS[clientFormat] : Object.values(TOOLS).flat()
+  return counted.find(([name]) => name === tool)?.[1]
 }
 
 /** The model's traits, with the tools that have a price allowed. */
 export function withPriced(
-  clientFormat: TextProtocolName,
+  clientFormat: ClientFormatName,
   traits: TextTraits,
   pricing: Pricing | undefined,
 ): TextTraits {
@@ -72,48 +69,70 @@ function isTierPriced(pricing: Pricing | undefined, name: string, value: unknown
 }
 
 interface Extras {
-  /** The request, with a limit on uses for every priced tool. */
-  readonly json: JsonText
-  /** The usage that the hold covers. */
+  /** The usage that the hold covers at least: one use of each tool whose vendor can be told how often. */
   readonly worst: Usage
+  /** How often the vendor reads again after these uses; one whose uses cannot be limited counts as one. Absent: no tool has a price. */
+  readonly turns?: number | undefined
+  /** What further uses add, up to the limit of the request. */
+  readonly usesOpen?: { readonly most: number; readonly each: Usage } | undefined
+  /** The request as the vendor gets it: with this limit on uses, or a lower one of its own. */
+  capped(json: JsonText, usesCap: number): JsonText
   /** Charged with any answer, because the format does not count these uses. */
   readonly uses?: Usage
   readonly price: PriceAttributes
-  readonly keepsForAnHour: boolean
+  readonly prices?: readonly PriceAttributes[] | undefined
   /** The fault if the vendor's format cannot express the extras. */
   refusal(protocol: string): Fault | undefined
 }
 
 /** For a validated request: everything left in it has a price, or is allowed at the operator's expense. */
 export function readExtras(
-  clientFormat: TextProtocolName,
+  clientFormat: ClientFormatName,
   json: JsonText,
   pricing: Pricing | undefined,
-  n: number,
+  { n, contextTokens }: { readonly n: number; readonly contextTokens: number },
 ): Extras {
   const tools = pricedTools(clientFormat, json.value, pricing)
   const price = attributesOf(json.value, pricing)
-  const bounded = tools.length > 0 ? bound(clientFormat, json, tools) : json
-  const uses = clientFormat === 'openai-chat' && tools.length > 0 ? { webSearch: n } : undefined
-  const most = (tool: Json) => usesMost(clientFormat, bounded.value, tool)
-  const worst: Partial<Record<UseUnit, number>> = {}
-  for (const { unit, tool } of tools) worst[unit] = (worst[unit] ?? 0) + most(tool)
+  const uses = uncounted(clientFormat, tools, n)
+  const capped = cappedTools(clientFormat, tools)
+  const most = Math.min(USES_MAX, Math.max(0, ...capped.map(({ tool }) => usesMost(clientFormat, json.value, tool))))
+  const least = Math.min(1, most)
+  const each = capped.length > 0 ? usesOf(capped, 1) : undefined
+  // A limit on all tools together is one on the turns; else each tool has its own.
+  const readers = clientFormat === 'openai-responses' ? 1 : capped.length
   const only = tools.length > 0 ? 'tools' : ['speed', 'inference_geo'].find((name) => price[name] !== undefined)
   return {
-    json: bounded,
-    worst: uses ?? worst,
+    worst: { ...usesOf(tools, USES_DEFAULT), ...usesOf(capped, least), ...uses },
+    turns: tools.length > 0 ? least * readers + tools.length - capped.length : undefined,
+    usesOpen: each && most > 1 ? { most, each: { ...each, input: contextTokens * readers } } : undefined,
+    capped: (body, usesCap) => (each ? withCap(clientFormat, body, pricing, usesCap) : body),
     ...(uses ? { uses } : {}),
     price,
-    keepsForAnHour: clientFormat === 'anthropic-messages' && /"ttl"\s*:\s*"1h"/.test(json.text),
+    prices: answeredPrices(json.value, price, pricing),
     refusal: (protocol) =>
       only === undefined || protocol === clientFormat ? undefined : cannotConvert(only, 'what runs at another vendor'),
   }
 }
 
-/** The output modalities besides text; only chat requests can ask for them. */
-function wantedMedia(clientFormat: TextProtocolName, { modalities, audio }: Json): MediaUnit[] {
-  if (clientFormat !== 'openai-chat') return []
-  const asks = (modality: string) => Array.isArray(modalities) && modalities.includes(modality)
+/**
+ * The uses that a format does not count. Anthropic bills code execution by the time of its container, five minutes at least, which no answer
+ * reports and no request can limit: a request that offers it is charged one run, and no request lasts longer than the vendor's deadline.
+ */
+function uncounted(clientFormat: ClientFormatName, tools: readonly PricedTool[], n: number): Usage | undefined {
+  if (clientFormat === 'openai-chat') return tools.length > 0 ? { webSearch: n } : undefined
+  const isRun = clientFormat === 'anthropic-messages' && tools.some(({ unit }) => unit === 'codeRun')
+  return isRun ? { codeRun: 1 } : undefined
+}
+
+/** The output modalities besides text; only chat and Gemini requests can ask for them. */
+function wantedMedia(clientFormat: ClientFormatName, body: Json): MediaUnit[] {
+  if (clientFormat !== 'openai-chat' && clientFormat !== 'gemini') return []
+  const config = objectOf(body.generationConfig ?? body.generation_config)
+  const { modalities, audio } =
+    clientFormat === 'gemini' ? { modalities: config.responseModalities ?? config.response_modalities } : body
+  const asks = (modality: string) =>
+    Array.isArray(modalities) && modalities.some((one) => String(one).toLowerCase() === modality)
   return [
     ...(isObject(audio) || asks('audio') ? (['outputAudio'] as const) : []),
     ...(asks('image') ? (['outputImage'] as const) : []),
@@ -121,12 +140,21 @@ function wantedMedia(clientFormat: TextProtocolName, { modalities, audio }: Json
 }
 
 /** Audio or image output is held at its own rate, up to a limit that is sent to the vendor. */
-export function boundMedia(clientFormat: TextProtocolName, json: JsonText, tokensMost: number): JsonText {
+export function boundMedia(clientFormat: ClientFormatName, json: JsonText, tokensMost: number): JsonText {
   const { max_tokens: plain, max_completion_tokens: completion } = json.value
-  if (wantedMedia(clientFormat, json.value).length === 0 || (plain ?? completion ?? undefined) !== undefined)
-    return json
+  if (wantedMedia(clientFormat, json.value).length === 0) return json
+  if (clientFormat === 'gemini') return boundConfig(json, tokensMost)
+  if ((plain ?? completion ?? undefined) !== undefined) return json
   const most = { max_tokens: String(tokensMost) }
   return edited(json, json.member('max_tokens') ? { replace: most } : { add: most })
+}
+
+function boundConfig(json: JsonText, tokensMost: number): JsonText {
+  const name = json.member('generationConfig') ? 'generationConfig' : 'generation_config'
+  const config = objectOf(json.value[name])
+  if ((config.maxOutputTokens ?? config.max_output_tokens ?? undefined) !== undefined) return json
+  const spelling = name === 'generationConfig' ? 'maxOutputTokens' : 'max_output_tokens'
+  return edited(json, { replace: { [name]: JSON.stringify({ ...config, [spelling]: tokensMost }) } })
 }
 
 interface MediaTokens {
@@ -140,7 +168,7 @@ interface MediaTokens {
  * rates of text. Input images use their own rate if the price has one; otherwise vendors charge them like text.
  */
 export function readMedia(
-  clientFormat: TextProtocolName,
+  clientFormat: ClientFormatName,
   body: Json,
   pricing: Pricing | undefined,
   { sound, pictures, output }: MediaTokens,
@@ -150,7 +178,8 @@ export function readMedia(
   const needed: MediaUnit[] = sound > 0 ? ['inputAudio', ...made] : made
   const unpriced = needed.find((unit) => pricing && !isPriced(pricing, unit))
   if (unpriced !== undefined) {
-    const at = unpriced === 'inputAudio' ? 'input_audio' : 'modalities'
+    const asked = clientFormat === 'gemini' ? 'responseModalities' : 'modalities'
+    const at = unpriced === 'inputAudio' ? 'input_audio' : asked
     const what = unpriced === 'outputImage' ? 'a picture' : 'sound'
     throw invalid(`"${at}": ${what} has no price here ("${unpriced}" of the model's price sets one); send text.`, at)
   }
@@ -166,7 +195,7 @@ interface PricedTool {
   readonly tool: Json
 }
 
-function pricedTools(clientFormat: TextProtocolName, body: Json, pricing: Pricing | undefined): PricedTool[] {
+function pricedTools(clientFormat: ClientFormatName, body: Json, pricing: Pricing | undefined): PricedTool[] {
   const priced = (unit: UseUnit, tool: Json) => (isPriced(pricing, unit) ? [{ unit, tool }] : [])
   const option = clientFormat === 'openai-chat' ? body.web_search_options : undefined
   if (isObject(option)) return priced('webSearch', option)
@@ -178,8 +207,36 @@ function pricedTools(clientFormat: TextProtocolName, body: Json, pricing: Pricin
   })
 }
 
+/** Options of tools that vendors bill differently: each value besides the standard ones needs a price by its attribute. */
+const OPTIONS: ReadonlyArray<{
+  readonly tool: string
+  readonly option: string
+  readonly attribute: string
+  readonly standard: readonly unknown[]
+}> = [
+  { tool: 'code_interpreter', option: 'memory_limit', attribute: 'memory_limit', standard: ['1g'] },
+  { tool: 'image_generation', option: 'quality', attribute: 'image_quality', standard: ['auto', 'low'] },
+  { tool: 'image_generation', option: 'size', attribute: 'image_size', standard: ['auto', '1024x1024'] },
+  { tool: 'image_generation', option: 'model', attribute: 'image_model', standard: [] },
+  { tool: 'image_generation', option: 'input_fidelity', attribute: 'image_fidelity', standard: ['low'] },
+  { tool: 'image_generation', option: 'partial_images', attribute: 'image_partials', standard: [0] },
+]
+
+/** The options that a request sets: of a tool itself, or of its container. */
+function optionsOf(body: Json): Array<{ attribute: string; value: unknown; at: string; standard: readonly unknown[] }> {
+  return objects(body.tools).flatMap((tool, i) =>
+    OPTIONS.flatMap(({ tool: type, option, attribute, standard }) => {
+      if (typeof tool.type !== 'string' || !tool.type.startsWith(type)) return []
+      const value = tool[option] ?? (isObject(tool.container) ? tool.container[option] : undefined)
+      return value === undefined || value === null ? [] : [{ attribute, value, at: `tools[${i}].${option}`, standard }]
+    }),
+  )
+}
+
 function attributesOf(body: Json, pricing: Pricing | undefined): PriceAttributes {
   const price: Record<string, string> = {}
+  for (const { attribute, value } of optionsOf(body))
+    if (isTierPriced(pricing, attribute, String(value))) price[attribute] = String(value)
   for (const [name, fields] of TIERS)
     for (const field of fields) {
       const value = body[field]
@@ -188,20 +245,65 @@ function attributesOf(body: Json, pricing: Pricing | undefined): PriceAttributes
   return price
 }
 
-/** Sends the held limit on uses to the vendor, if its format has a field for it. */
-function bound(clientFormat: TextProtocolName, json: JsonText, tools: readonly PricedTool[]): JsonText {
+/** Tiers that the vendor decides where the request leaves it to it. */
+const LEFT_OPEN: ReadonlySet<string> = new Set(['service_tier', 'inference_geo'])
+
+/** The attributes that the answer may have: a vendor may serve another tier than was asked for, and chooses where nothing was. */
+function answeredPrices(
+  body: Json,
+  price: PriceAttributes,
+  pricing: Pricing | undefined,
+): PriceAttributes[] | undefined {
+  if (!pricing || (!pricing.multipliers && pricing.tiers.length === 1)) return undefined
+  let all: PriceAttributes[] = [price]
+  for (const [name, fields] of TIERS) {
+    const asked = fields.map((field) => body[field]).find((value) => value !== undefined && value !== null)
+    const isOpen = LEFT_OPEN.has(name) && (asked === undefined || asked === 'auto')
+    const others = isOpen ? pricedValues(pricing, name) : price[name] === undefined ? [] : [undefined]
+    const more = all.flatMap((one) => others.map((value) => withValue(one, name, value)))
+    all = [...all, ...more]
+  }
+  return all.length > 1 ? all : undefined
+}
+
+function pricedValues({ multipliers, tiers }: Pricing, name: string): string[] {
+  const values = tiers.flatMap(({ when }) => when?.[name] ?? [])
+  return [...new Set([...values, ...Object.keys(multipliers?.[name] ?? {})])]
+}
+
+function withValue(price: PriceAttributes, name: string, value: string | undefined): PriceAttributes {
+  const { [name]: _, ...others } = price
+  return value === undefined ? others : { ...others, [name]: value }
+}
+
+/** The tools whose uses the vendor can be told to limit. */
+function cappedTools(clientFormat: ClientFormatName, tools: readonly PricedTool[]): readonly PricedTool[] {
+  if (clientFormat === 'openai-responses') return tools
+  return clientFormat === 'anthropic-messages' ? tools.filter(({ unit }) => unit !== 'codeRun') : NO_TOOLS
+}
+
+const NO_TOOLS: readonly PricedTool[] = []
+
+function usesOf(tools: readonly PricedTool[], uses: number): Partial<Record<UseUnit, number>> {
+  const sum: Partial<Record<UseUnit, number>> = {}
+  for (const { unit } of tools) sum[unit] = (sum[unit] ?? 0) + uses
+  return sum
+}
+
+/** Tells the vendor the limit on uses that is held, where the request does not set a lower one. */
+function withCap(clientFormat: ClientFormatName, json: JsonText, pricing: Pricing | undefined, uses: number): JsonText {
   const { value } = json
-  if (clientFormat === 'openai-responses' && !isBound(value.max_tool_calls)) {
-    const most = { max_tool_calls: String(USES_MAX) }
+  const lowered = (tool: Json) => Math.min(uses, usesMost(clientFormat, value, tool))
+  if (clientFormat === 'openai-responses') {
+    const most = { max_tool_calls: String(lowered(value)) }
     return edited(json, json.member('max_tool_calls') ? { replace: most } : { add: most })
   }
-  if (clientFormat !== 'anthropic-messages' || tools.every(({ tool }) => isBound(tool.max_uses))) return json
-  const bounded = (tool: unknown) =>
-    tools.some((one) => one.tool === tool) && isObject(tool) && !isBound(tool.max_uses)
-      ? { ...tool, max_uses: USES_MAX }
-      : tool
-  return edited(json, { replace: { tools: JSON.stringify([value.tools].flat().map(bounded)) } })
+  const capped = new Set<unknown>(cappedTools(clientFormat, pricedTools(clientFormat, value, pricing)).map(toolOf))
+  const told = (tool: unknown) => (capped.has(tool) && isObject(tool) ? { ...tool, max_uses: lowered(tool) } : tool)
+  return edited(json, { replace: { tools: JSON.stringify([value.tools].flat().map(told)) } })
 }
+
+const toolOf = ({ tool }: PricedTool) => tool
 
 function edited(json: JsonText, edits: Parameters<typeof splice>[1]): JsonText {
   return readJson(Buffer.from(splice(json, edits)))
@@ -211,9 +313,9 @@ function isBound(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
-function usesMost(clientFormat: TextProtocolName, body: Json, tool: Json): number {
+function usesMost(clientFormat: ClientFormatName, body: Json, tool: Json): number {
   const said = clientFormat === 'openai-responses' ? body.max_tool_calls : tool.max_uses
-  return isBound(said) ? said : USES_MAX
+  return isBound(said) ? said : USES_DEFAULT
 }
 
 // Features on the vendor's side. Tools that the vendor runs and bills per use are rejected without a price, unless the catalog allows them. So
@@ -250,10 +352,15 @@ const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: JsonText; leftOut?: string } {
   const { tools, tool_choice: choice } = json.value
   if (!Array.isArray(tools)) return { json }
-  const isSearch = (tool: Json) => text(tool.type)?.startsWith('web_search') === true
+  const isSearch = (tool: Json) => text(tool.type)?.startsWith('web_search') === true || hasGeminiSearch(tool)
   const found = objects(tools).filter(isSearch)
   if (found.length === 0 || traits.webSearch === 'refuse' || traits.hostedTools.includes('web_search')) return { json }
-  const kept = tools.filter((tool) => !isObject(tool) || !isSearch(tool))
+  // In Google's format one entry may have several tools.
+  const kept = tools.flatMap((tool) => {
+    if (!isObject(tool) || !isSearch(tool)) return [tool]
+    const others = hasGeminiSearch(tool) ? Object.entries(tool).filter(([name]) => !GEMINI_SEARCH.test(name)) : []
+    return others.length === 0 ? [] : [Object.fromEntries(others)]
+  })
   const mode = isObject(choice) ? choice.type : choice
   const named = isObject(choice) ? [choice, ...objects(choice.tools)] : []
   const demanded =
@@ -264,6 +371,9 @@ export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: Json
     kept.length > 0 ? { replace: { tools: JSON.stringify(kept) } } : { remove: ['tools', 'tool_choice'] as const }
   return { json: readJson(Buffer.from(splice(json, edits))), leftOut: 'web_search' }
 }
+
+const hasGeminiSearch = (tool: Json) =>
+  tool.type === undefined && Object.keys(tool).some((name) => GEMINI_SEARCH.test(name))
 
 /** SDKs recognise the code and send the whole conversation. */
 export function threadUnsupported(why: string): Fault {
@@ -276,7 +386,7 @@ export function threadUnsupported(why: string): Fault {
 
 /** Values that cost no more than the standard; unknown new values may cost anything. */
 const STANDARD = Object.entries<readonly unknown[]>({
-  service_tier: ['auto', 'default', 'standard', 'standard_only', 'flex', 'scale'],
+  service_tier: ['auto', 'default', 'standard', 'standard_only', 'on_demand', 'flex', 'scale'],
   speed: ['standard'],
   inference_geo: ['global'],
 }).map(([name, values]) => ({ name, values, spellings: spellingsOf(name) }))
@@ -293,6 +403,22 @@ function checkExtras(body: Json, pricing: Pricing | undefined): void {
   }
 }
 
+/** Each of several tools of a kind would have a price of its own, so all say the same. */
+function checkOptions(body: Json, pricing: Pricing | undefined): void {
+  const seen = new Map<string, string>()
+  for (const { attribute, value, at, standard } of optionsOf(body)) {
+    const said = String(value)
+    if (!standard.includes(value) && !isTierPriced(pricing, attribute, said))
+      throw invalid(
+        `"${at}": ${shown(value)} may cost more at the vendor and has no price here ("${attribute}" in a "when" of the model's price sets one); leave it out.`,
+        at,
+      )
+    if (seen.has(attribute) && seen.get(attribute) !== said)
+      throw wrong(at, 'must be the same in all tools of a request.')
+    seen.set(attribute, said)
+  }
+}
+
 function dearer(name: string, value: unknown, standard: readonly unknown[]): Fault | undefined {
   if (value === undefined || standard.includes(value)) return undefined
   return invalid(
@@ -302,9 +428,19 @@ function dearer(name: string, value: unknown, standard: readonly unknown[]): Fau
 }
 
 /** The fault for a tool that runs at the vendor; undefined if the catalog allows it. */
-export function hostedRefusal(hosted: string, at: string, traits: TextTraits): Fault | undefined {
+export function hostedRefusal(
+  hosted: string,
+  at: string,
+  traits: TextTraits,
+  clientFormat?: ClientFormatName,
+): Fault | undefined {
   if (traits.hostedTools.includes(hosted)) return undefined
-  const unit = unitOf(hosted)
+  if (clientFormat === 'gemini' && hosted === 'file_search')
+    return invalid(
+      `"${at}": it reads stores of the operator's account at the vendor; send the documents in "contents", or ask the operator to allow "file_search" (the model's "hostedTools").`,
+      at,
+    )
+  const unit = unitOf(hosted, clientFormat)
   const setting = unit === undefined ? '' : ` ("${unit}" of the model's price sets one)`
   return invalid(
     `"${at}": the tool "${hosted}" runs at the vendor and has no price here${setting}; use function tools.`,
@@ -332,6 +468,7 @@ function hostedIn({ type, environment }: Json): string | undefined {
 
 export function checkVendorSide(body: Json, traits: TextTraits, pricing?: Pricing): void {
   checkExtras(body, pricing)
+  if (pricing) checkOptions(body, pricing)
   checkTools(body.tools, 'tools', traits)
   const options = body.web_search_options ?? undefined
   if (options !== undefined && !(isObject(options) && traits.hostedTools.includes('web_search')))

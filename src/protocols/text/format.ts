@@ -1,13 +1,14 @@
-// The interface of a text format, on the client's and on the vendor's side. There are four formats, each in a folder of its own, and no code
-// for pairs of formats.
+// The interfaces of a text format, on the client's and on the vendor's side. There are four formats that are both, each in a folder of its own,
+// and no code for pairs of formats. A format that only vendors speak needs the vendor's side alone.
 
 import type { TextTraits } from '../../catalog/traits.ts'
 import type { JsonText } from '../../kernel/json.ts'
-import type { TextProtocolName } from '../../meter/kind.ts'
+import type { ClientFormatName, TextProtocolName } from '../../meter/kind.ts'
+import type { HttpCall } from '../../upstream/call.ts'
 import type { SseEvent } from '../../upstream/sse.ts'
-import type { Fields, Json } from '../check.ts'
+import { type Fields, type Json, objects } from '../check.ts'
 import type { Answer, Continued, OpenOptions, StreamRelay, Target } from '../protocol.ts'
-import type { AnswerFacts, Conversation, Reply } from './canonical.ts'
+import type { AnswerFacts, AnswerFormat, Conversation, Reply } from './canonical.ts'
 import type { StreamReader, StreamWriter } from './reader.ts'
 import type { Observer } from './relay.ts'
 
@@ -20,6 +21,8 @@ export interface CheckedRequest {
   /** The caller's name of the field; `n` by default. */
   readonly nField?: string
   readonly tokensMax: number | undefined
+  /** The caller's limit was higher, so the vendor gets this one instead. */
+  readonly isLowered?: true
   readonly hasTools: boolean
   /** Whether the vendor is asked to store its answer, in a format whose answers do not say whether it does. */
   readonly keeps?: boolean
@@ -30,39 +33,67 @@ export interface PassOptions {
   /** The model's name at the vendor. */
   readonly model: string
   readonly traits: TextTraits
-  /** The output limit of each choice, if the caller gave none. */
+  /** The output limit of each choice, if the caller gave none or one that was lowered. */
   readonly outputTokensCap: number | undefined
 }
 
-export interface TextFormat {
-  readonly name: TextProtocolName
-  /** Client side: validates a request. */
+/** What callers speak. */
+export interface ClientFormat {
+  readonly name: ClientFormatName
+  /** Validates a request. */
   check(fields: Fields, traits: TextTraits): CheckedRequest
+  /** Members in a form that vendors take besides the documented one, rewritten, so that everything else reads one form. */
+  lenient?(json: JsonText): Iterable<readonly [name: string, value: unknown]>
+  /** The members of the smallest request, with which vendors are tested. */
+  smallest(question: string, tokens: number): object
   /** The parts of a request that become the prompt. */
   prompt(value: Json): readonly unknown[]
-  /** Same format on both sides: the caller's text with the necessary edits, and an observer for the answer. */
-  pass(json: JsonText, paidRequest: CheckedRequest, options: PassOptions): string
-  passAnswer(body: Buffer, uid: string, traits: TextTraits, paidRequest: CheckedRequest): Answer
-  observe(uid: string, paidRequest: CheckedRequest, traits: TextTraits): Observer
-  /** Client side of a conversion. */
+  /** Whether a tool runs at the vendor, where that differs from the other formats. */
+  runsElsewhere?(value: Json): boolean
+  /** The JSON that the answer should be. */
+  wanted(value: Json): AnswerFormat | undefined
+  /** The texts of each choice of an answer. */
+  texts(answer: Json): Place[][]
   readConversation(value: Json): Conversation
   writeReply(reply: Reply, facts: AnswerFacts): Json
   writer(facts: AnswerFacts): StreamWriter
-  /** Client side: if a caller may want another stream framing than server-sent events. */
+  /** If a caller may want another stream framing than server-sent events. */
   framed?(relay: StreamRelay, request: Json): StreamRelay
-  /** Vendor side of a conversion. */
-  writeRequest(conversation: Conversation, model: string, traits: TextTraits): Json
-  readReply(value: Json, traits: TextTraits): Reply
-  reader(traits: TextTraits): StreamReader
-  /** Vendor side, if a vendor streams when it should not or the reverse: turns a whole answer into a stream, and a stream into a whole answer. */
-  unroll(value: Json): string
-  rollUp(events: readonly SseEvent[], traits: TextTraits): Json
-  /** Vendor side: whether the vendor reports the usage only at the end. */
-  reportsAtEnd(request: Json, traits: TextTraits): boolean
-  /** Vendor side, for all calls: the endpoint's address. */
+}
+
+/** What vendors speak. */
+export interface VendorFormat {
+  readonly name: TextProtocolName
+  /** The endpoint's address. */
   address(target: Target, stream: boolean): string
   /** The path of the model list below a vendor's address; `/models` by default. */
   readonly models?: string
   /** Headers besides the credential. */
   headers?(options: OpenOptions): Record<string, string>
+  /** The call as a cloud wants it, if the target is one. */
+  inCloud?(call: HttpCall, target: Target, stream: boolean): HttpCall
+  writeRequest(conversation: Conversation, model: string, traits: TextTraits): Json
+  readReply(value: Json, traits: TextTraits): Reply
+  reader(traits: TextTraits): StreamReader
+  /** What a failed answer reports all the same. */
+  usageOfFailed?(body: Buffer): Pick<Answer, 'usage' | 'price'> | undefined
+  /** If a vendor streams when it should not or the reverse: turns a whole answer into a stream, and a stream into a whole answer. */
+  unroll(value: Json): string
+  rollUp(events: readonly SseEvent[], traits: TextTraits): Json
+}
+
+/** What both speak: between a caller and a vendor of the same format the caller's text passes with the necessary edits. */
+export interface TextFormat extends ClientFormat, VendorFormat {
+  readonly name: ClientFormatName
+  pass(json: JsonText, paidRequest: CheckedRequest, options: PassOptions): string
+  passAnswer(body: Buffer, uid: string, traits: TextTraits, paidRequest: CheckedRequest): Answer
+  observe(uid: string, paidRequest: CheckedRequest, traits: TextTraits): Observer
+}
+
+/** A member of the answer that has text, in the order of reading. */
+export type Place = readonly [holder: Record<string, unknown>, member: string]
+
+/** The texts of the parts of one type. */
+export function typed(content: unknown, type: string): Place[] {
+  return objects(content).flatMap((part): Place[] => (part.type === type ? [[part, 'text']] : []))
 }

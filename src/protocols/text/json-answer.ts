@@ -2,13 +2,13 @@
 import { checkValue } from '../../catalog/json-schema.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
-import type { TextProtocolName } from '../../meter/kind.ts'
-import { isJson, repairJson } from '../../parsers/json-repair.ts'
-import { isObject, type Json, objectOf, objects } from '../check.ts'
+import { isJson, repairJson } from '../../kernel/parsers/json-repair.ts'
+import type { ClientFormatName } from '../../meter/kind.ts'
+import { isObject, type Json, objects } from '../check.ts'
 import type { Answer, PaidRequest } from '../protocol.ts'
 import type { AnswerFormat } from './canonical.ts'
-import { readGeminiFormat } from './gemini/request.ts'
-import { readFormat } from './openai.ts'
+import type { ClientFormat } from './format.ts'
+import { FORMATS } from './formats.ts'
 
 export const JSON_HEADER = 'x-tollgate-json'
 
@@ -45,16 +45,17 @@ function wishOf(header: string | undefined): JsonWish | undefined {
 
 /** The request with repair and checks of its answers; unchanged if it does not ask for JSON. */
 export function withJsonChecked(
-  paidRequest: PaidRequest & { readonly clientFormat: TextProtocolName },
+  paidRequest: PaidRequest & { readonly clientFormat: ClientFormatName },
   request: Json,
   wish: JsonWish,
 ): PaidRequest {
-  const format = FORMATS[paidRequest.clientFormat].wanted(request)
+  const client = FORMATS[paidRequest.clientFormat]
+  const format = client.wanted(request)
   if (!format) return paidRequest
   if (paidRequest.stream && wish.wholeOnly) return paidRequest
   if (paidRequest.stream)
     throw invalid(`"${JSON_HEADER}" is for whole answers: leave it out, or "stream".`, JSON_HEADER)
-  const see = (answer: Answer) => seen(answer, { format, wish, texts: FORMATS[paidRequest.clientFormat].texts })
+  const see = (answer: Answer) => seen(answer, { format, wish, texts: client.texts })
   return {
     ...paidRequest,
     async open(target, options) {
@@ -70,53 +71,10 @@ export function withJsonChecked(
   }
 }
 
-/** A member of the answer that has text, in the order of reading. */
-type Place = readonly [holder: Record<string, unknown>, member: string]
-
-interface Shape {
-  wanted(request: Json): AnswerFormat | undefined
-  /** The texts of each choice. */
-  texts(answer: Json): Place[][]
-}
-
-const FORMATS: Readonly<Record<TextProtocolName, Shape>> = {
-  'openai-chat': {
-    wanted: ({ response_format: format }) => readFormat(objectOf(format), objectOf(objectOf(format).json_schema)),
-    texts: ({ choices }) => objects(choices).map(({ message }) => [[objectOf(message), 'content']]),
-  },
-  'openai-responses': {
-    wanted: ({ text }) => readFormat(objectOf(objectOf(text).format), objectOf(objectOf(text).format)),
-    texts: ({ output }) =>
-      objects(output)
-        .filter(({ type }) => type === 'message')
-        .map(({ content }) => typed(content, 'output_text')),
-  },
-  'anthropic-messages': {
-    wanted({ output_config, output_format }) {
-      const { type, schema } = objectOf(objectOf(output_config).format ?? output_format)
-      return type === 'json_schema' ? { kind: 'schema', schema: objectOf(schema) } : undefined
-    },
-    texts: ({ content }) => [typed(content, 'text')],
-  },
-  gemini: {
-    wanted: (request) => readGeminiFormat(objectOf(request.generationConfig ?? request.generation_config)),
-    texts: ({ candidates }) =>
-      objects(candidates).map(({ content }) =>
-        objects(objectOf(content).parts).flatMap((part): Place[] =>
-          part.thought === true || typeof part.text !== 'string' ? [] : [[part, 'text']],
-        ),
-      ),
-  },
-}
-
-function typed(content: unknown, type: string): Place[] {
-  return objects(content).flatMap((part): Place[] => (part.type === type ? [[part, 'text']] : []))
-}
-
 interface Seeing {
   readonly format: AnswerFormat
   readonly wish: JsonWish
-  readonly texts: Shape['texts']
+  readonly texts: ClientFormat['texts']
 }
 
 function seen(answer: Answer, { format, wish, texts }: Seeing): Answer {

@@ -23,7 +23,8 @@ export function readMembers(value: Json) {
     topP: number(value.top_p),
     user: text(value.user),
     metadata: isObject(value.metadata) ? value.metadata : undefined,
-    serviceTier: text(value.service_tier),
+    // Groq's word, which its clients send in every request.
+    serviceTier: value.service_tier === 'on_demand' ? 'default' : text(value.service_tier),
     store: flag(value.store),
     cacheKey: text(value.prompt_cache_key),
     safetyId: text(value.safety_identifier),

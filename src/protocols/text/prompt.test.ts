@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
-import type { TextProtocolName } from '../../meter/kind.ts'
+import type { ClientFormatName } from '../../meter/kind.ts'
 import { rollUpChat } from './openai-chat/pass.ts'
 import { readTextRequest } from './text.ts'
 
@@ -14,16 +14,16 @@ const facts = {
   traits: readTextTraits({}),
   limits: { outputTokensReserve: 4096, outputTokensFloor: 64, contextTokens: 10_000_000 },
 }
-const ask = (clientFormat: TextProtocolName, body: object) =>
+const ask = (clientFormat: ClientFormatName, body: object) =>
   readTextRequest(
     clientFormat,
     readJson(Buffer.from(JSON.stringify({ model: 'public', max_tokens: 9, ...body }))),
     facts,
   )
 
-function isCovered(clientFormat: TextProtocolName, body: object): void {
+function isCovered(clientFormat: ClientFormatName, body: object): void {
   const held = ask(clientFormat, body).worst.input ?? 0
-  assert.ok(held >= LONG.length / 2, `${clientFormat} holds ${held} for ${JSON.stringify(body).slice(0, 160)}`)
+  assert.ok(held >= LONG.length, `${clientFormat} holds ${held} for ${JSON.stringify(body).slice(0, 160)}`)
 }
 
 const said = (part: object, role = 'user') => ({ contents: [{ role, parts: [part] }] })
@@ -128,6 +128,31 @@ test('a type where a format has none, or another than the reader looks at, hides
     isCovered('openai-responses', {
       input: [hello, { type: 'reasoning', encrypted_content: 'a', summary: [{ type, text: LONG }] }],
     })
+  }
+})
+
+test('a caller’s own JSON is covered with its names and numbers, wherever a format takes it', () => {
+  const hello = { role: 'user', content: 'Hi' }
+  const own = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`n${i}`, i]))
+  const env = Object.fromEntries(Object.keys(own).map((name) => [name, '1']))
+  const run = { type: 'exec', command: ['ls'], env }
+  const shell = { type: 'local_shell_call', id: 'x', call_id: 'c', status: 'completed', action: run }
+  const lines = Array.from({ length: 2_000 }, () => ({
+    stdout: '',
+    stderr: '',
+    outcome: { type: 'exit', exit_code: 0 },
+  }))
+  const tool = { name: 'f', input_schema: { type: 'object' }, input_examples: [own] }
+  for (const [format, body, tokens] of [
+    ['openai-chat', { messages: [hello], documents: [own] }, JSON.stringify(own).length],
+    ['openai-chat', { messages: [hello], chat_template_kwargs: own }, JSON.stringify(own).length],
+    ['openai-responses', { input: [hello, shell] }, JSON.stringify(env).length],
+    // A quarter of its JSON, if a vendor writes it as that.
+    ['openai-responses', { input: [hello, { type: 'shell_call_output', call_id: 'c', output: lines }] }, 2_000 * 25],
+    ['anthropic-messages', { messages: [hello], tools: [tool] }, JSON.stringify(own).length],
+  ] as const) {
+    const held = ask(format, body).worst.input ?? 0
+    assert.ok(held >= tokens, `${format} holds ${held} of ${tokens} for ${JSON.stringify(body).slice(0, 160)}`)
   }
 })
 

@@ -2,7 +2,7 @@
 import type { Fault } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { bytesToText, eachBlock, readEvent, SseBlocks, type SseEvent, textToBytes } from '../../upstream/sse.ts'
-import type { StreamRelay, StreamState } from '../protocol.ts'
+import type { PriceAttributes, StreamRelay, StreamState } from '../protocol.ts'
 import type { ReplyEvent } from './canonical.ts'
 import { isWholeJson, OutputCount } from './relay.ts'
 import { type TokenCounts, toUsage } from './tokens.ts'
@@ -66,6 +66,10 @@ export class ConvertRelay implements StreamRelay, StreamState {
 
   get usage(): Usage | undefined {
     return toUsage(this.reader.tokens)
+  }
+
+  get price(): PriceAttributes | undefined {
+    return (this.reader.tokens ?? this.reader.promptTokens)?.served
   }
 
   get promptUsage(): Usage | undefined {

@@ -3,7 +3,7 @@
 
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { JsonText } from '../../kernel/json.ts'
-import type { TextProtocolName } from '../../meter/kind.ts'
+import type { ClientFormatName } from '../../meter/kind.ts'
 import { isObject, type Json, mustBe, objects, text, wrong } from '../check.ts'
 import type { Continued } from '../protocol.ts'
 
@@ -81,7 +81,7 @@ function isWhole(item: Json): boolean {
 
 /** `shared` are ids that the catalog allows for every account. */
 export function referencesIn(
-  clientFormat: TextProtocolName,
+  clientFormat: ClientFormatName,
   { text: sent, value }: JsonText,
   shared: readonly string[],
 ): Continued[] {
@@ -100,11 +100,11 @@ export function referencesIn(
 
 class Seeker {
   readonly found: Continued[] = []
-  private readonly clientFormat: TextProtocolName
+  private readonly clientFormat: ClientFormatName
   /** Approval requests that are included in full with their answers. */
   private asked: ReadonlySet<unknown> = new Set()
 
-  constructor(clientFormat: TextProtocolName) {
+  constructor(clientFormat: ClientFormatName) {
     this.clientFormat = clientFormat
   }
 

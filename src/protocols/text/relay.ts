@@ -29,11 +29,15 @@ export class OutputCount {
 const LABELS: ReadonlySet<string> = new Set(['role', 'type', 'id', 'index', 'name', 'object', 'format'])
 const DELTA_DEPTH_MAX = 8
 
-function charsIn(value: unknown, depth = 0): number {
+export function charsIn(value: unknown, depth = 0): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null || depth > DELTA_DEPTH_MAX) return 0
   let chars = 0
-  for (const [name, member] of Object.entries(value)) if (!LABELS.has(name)) chars += charsIn(member, depth + 1)
+  const isTold = isObject(value) && (text(value.reasoning_content) ?? text(value.reasoning)) !== undefined
+  for (const [name, member] of Object.entries(value)) {
+    // Some vendors write a thought twice.
+    if (!LABELS.has(name) && !(isTold && name === 'reasoning_details')) chars += charsIn(member, depth + 1)
+  }
   return chars
 }
 

@@ -53,10 +53,7 @@ export function readRerankRequest(
         const input = tokensOf(value)
         return input === undefined ? undefined : { input }
       }
-    : (value: Json): Usage => ({
-        // Capped by the vendors' own definition of a search: the bytes limit the number of pieces.
-        call: Math.min(searches(value), calls),
-      })
+    : (value: Json): Usage => ({ call: searches(value) })
   const written = shape === 'cohere' ? (value: Json) => cohereAnswer(value, searches(value)) : undefined
   return {
     ...passed({ clientFormat: 'rerank', path: '/rerank', written }, json, uid, usageOf),
@@ -103,13 +100,21 @@ function passed(
       call: jsonCall(path, target.passesUnknown ? json : withoutUnknown(json, unknown), target),
       answer(body) {
         const whole = readWhole(body, written ? 'utf8' : 'latin1')
-        if (!Array.isArray(whole.value.results)) throw garbled('the answer has no results')
-        const said = written ? JSON.stringify(written(whole.value)) : renamed(body, whole, uid)
-        return { body: said, contentType: 'application/json', usage: usageOf(whole.value) }
+        const own = Array.isArray(whole.value.results)
+        const value = own ? whole.value : withResults(body, uid)
+        const said = written ? JSON.stringify(written(value)) : own ? renamed(body, whole, uid) : JSON.stringify(value)
+        return { body: said, contentType: 'application/json', usage: usageOf(value) }
       },
       vendorError: readErrorBody,
     }),
   }
+}
+
+/** An answer of Voyage, which calls its results `data`, in the form of the others. */
+function withResults(body: Buffer, uid: string): Json {
+  const { data, ...rest } = readWhole(body, 'utf8').value
+  if (!Array.isArray(data)) throw garbled('the answer has no results')
+  return { ...rest, model: uid, results: data }
 }
 
 /** The tokens, from either place where vendors report them. */

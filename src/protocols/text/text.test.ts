@@ -6,7 +6,7 @@ import type { Route } from '../../catalog/document.ts'
 import { readTextTraits, type TextTraitsGiven } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
-import { TEXT_PROTOCOLS, type TextProtocolName } from '../../meter/kind.ts'
+import { CLIENT_FORMATS, type ClientFormatName } from '../../meter/kind.ts'
 import { routesFor } from '../../routing/route.ts'
 import { type OpenOptions, type PaidRequest, type Target, vendorCall } from '../protocol.ts'
 import { countTokens, type ModelFacts, readModelName, readTextRequest } from './text.ts'
@@ -19,7 +19,7 @@ const model = (traits: TextTraitsGiven = {}, limits: Partial<ModelFacts['limits'
 })
 const json = (value: unknown) => readJson(Buffer.from(JSON.stringify(value)))
 const options: OpenOptions = { requestId: 'req_1', createdSeconds: 1, signal: new AbortController().signal }
-const target = (protocol: TextProtocolName): Target => ({
+const target = (protocol: ClientFormatName): Target => ({
   protocol,
   baseUrl: 'http://vendor.test/v1',
   passesUnknown: true,
@@ -29,7 +29,7 @@ const target = (protocol: TextProtocolName): Target => ({
 })
 
 const hello = [{ role: 'user', content: 'Hi' }]
-const BODIES: Record<TextProtocolName, Record<string, unknown>> = {
+const BODIES: Record<ClientFormatName, Record<string, unknown>> = {
   'openai-chat': { model: 'public', messages: hello },
   'openai-responses': { model: 'public', input: 'Hi' },
   'anthropic-messages': { model: 'public', messages: hello, max_tokens: 10 },
@@ -37,7 +37,7 @@ const BODIES: Record<TextProtocolName, Record<string, unknown>> = {
 }
 
 /** The field that a refusal names. */
-function refused(clientFormat: TextProtocolName, raw: string, facts = model()): string | undefined {
+function refused(clientFormat: ClientFormatName, raw: string, facts = model()): string | undefined {
   try {
     readTextRequest(clientFormat, readJson(Buffer.from(raw)), facts)
   } catch (error) {
@@ -48,7 +48,7 @@ function refused(clientFormat: TextProtocolName, raw: string, facts = model()): 
   }
   return undefined
 }
-const with_ = (clientFormat: TextProtocolName, over: object) => JSON.stringify({ ...BODIES[clientFormat], ...over })
+const with_ = (clientFormat: ClientFormatName, over: object) => JSON.stringify({ ...BODIES[clientFormat], ...over })
 
 test('a missing or wrong model is refused by name', () => {
   for (const body of [{}, { model: null }, { model: 5 }, { model: '' }, { model: ['a'] }])
@@ -88,7 +88,7 @@ test('the chat endpoint refuses what the contract refuses, and names the field',
     [{ messages: [{ role: 'user', content: [{ text: 'x' }] }] }, 'messages[0].content[0].type'],
     [{ messages: [{ role: 'user', content: [{ type: 'text', text: 1 }] }] }, 'messages[0].content[0].text'],
     [
-      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'x' }] }] },
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 5 }] }] },
       'messages[0].content[0].image_url.url',
     ],
     [{ messages: [{ role: 'assistant', content: null }] }, 'messages[0].content'],
@@ -128,7 +128,7 @@ test('the chat endpoint refuses what the contract refuses, and names the field',
 })
 
 test('the Responses and Messages endpoints refuse what their formats refuse, and name the field', () => {
-  const cases: [TextProtocolName, object, string | undefined][] = [
+  const cases: [ClientFormatName, object, string | undefined][] = [
     ['openai-responses', { input: undefined }, 'input'],
     ['openai-responses', { input: {} }, 'input'],
     ['openai-responses', { input: [] }, 'input'],
@@ -160,7 +160,7 @@ test('the Responses and Messages endpoints refuse what their formats refuse, and
 })
 
 test('numbers that a computer cannot hold as written are refused in every numeric field', () => {
-  const fields: Record<TextProtocolName, string[]> = {
+  const fields: Record<ClientFormatName, string[]> = {
     'openai-chat': [
       'temperature',
       'top_p',
@@ -191,7 +191,7 @@ test('numbers that a computer cannot hold as written are refused in every numeri
     '[1]',
     '{}',
   ]
-  for (const [clientFormat, names] of Object.entries(fields) as [TextProtocolName, string[]][])
+  for (const [clientFormat, names] of Object.entries(fields) as [ClientFormatName, string[]][])
     for (const name of names)
       for (const number of numbers) {
         const body = { ...BODIES[clientFormat] }
@@ -206,8 +206,8 @@ test('numbers that a computer cannot hold as written are refused in every numeri
 })
 
 test('an ask knows which formats cannot carry it, and why', () => {
-  const refusal = (clientFormat: TextProtocolName, over: object) =>
-    TEXT_PROTOCOLS.map(
+  const refusal = (clientFormat: ClientFormatName, over: object) =>
+    CLIENT_FORMATS.map(
       (back) =>
         readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), model()).refusal?.(back, 'any')
           ?.details.param,
@@ -220,7 +220,7 @@ test('an ask knows which formats cannot carry it, and why', () => {
   assert.deepEqual(refusal('openai-chat', { n: 2 }), [undefined, 'n', 'n', 'n'])
   const several = 'candidateCount'
   assert.deepEqual(refusal('gemini', { generationConfig: { [several]: 2 } }), [several, several, several, undefined])
-  for (const clientFormat of TEXT_PROTOCOLS)
+  for (const clientFormat of CLIENT_FORMATS)
     assert.deepEqual(refusal(clientFormat, {}), [undefined, undefined, undefined, undefined])
 })
 
@@ -246,7 +246,7 @@ test('tools go to the routes that serve them, where the family says so', () => {
 })
 
 test('tools that the vendor runs are refused unless the catalog lets them through, and kept answers where it says so', () => {
-  const cases: Array<[TextProtocolName, object, string]> = [
+  const cases: Array<[ClientFormatName, object, string]> = [
     ['openai-responses', { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 'tools[0].type'],
     [
       'openai-responses',
@@ -277,7 +277,7 @@ test('tools that the vendor runs are refused unless the catalog lets them throug
 
 test('no spelling or place brings in a tier or a search that is not paid for', () => {
   const shell = { type: 'shell', environment: { type: 'container_auto' } }
-  const cases: Array<[TextProtocolName, object, string]> = [
+  const cases: Array<[ClientFormatName, object, string]> = [
     // Two spellings of one tier, of which one is looked at here and the other there.
     ['openai-chat', { service_tier: 'priority', serviceTier: 'default' }, 'service_tier'],
     ['anthropic-messages', { service_tier: 'priority', serviceTier: 'flex' }, 'service_tier'],
@@ -306,12 +306,12 @@ test('no spelling or place brings in a tier or a search that is not paid for', (
   const tiers = [{ input: 1n, output: 1n, webSearch: 1n }]
   const multipliers = { service_tier: { priority: 2_000_000n, flex: 500_000n } }
   const priced: ModelFacts = { ...model(), pricing: { unit: 'credits', tiers, multipliers } }
-  const ask = (clientFormat: TextProtocolName, over: object) =>
+  const ask = (clientFormat: ClientFormatName, over: object) =>
     readTextRequest(clientFormat, json({ ...BODIES[clientFormat], ...over }), priced)
   assert.equal(ask('openai-chat', { tools: [{ type: 'web_search' }] }).uses?.webSearch, 1)
   assert.equal(ask('openai-chat', { web_search_options: {}, n: 2 }).uses?.webSearch, 2)
   const unbound = ask('openai-responses', { tools: [{ type: 'web_search' }], max_tool_calls: null })
-  assert.deepEqual([unbound.worst.webSearch, JSON.parse(unbound.sent ?? '{}').max_tool_calls], [10, 10])
+  assert.deepEqual([unbound.worst.webSearch, unbound.usesOpen?.most, unbound.usesOpen?.each.webSearch], [1, 10, 1])
   const both = with_('openai-chat', { service_tier: 'priority', serviceTier: 'flex' })
   assert.equal(refused('openai-chat', both, priced), 'serviceTier')
 })
@@ -321,14 +321,14 @@ test('the worst case covers the prompt and every choice, and base64 is not taken
     readTextRequest('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model({}, limits))
   const text = 'word '.repeat(1000)
   const long = worst({ messages: [{ role: 'user', content: text }] })
-  assert.ok(long.worst.input! >= text.length / 2 && long.worst.input! < text.length / 2 + 50)
+  assert.ok(long.worst.input! >= text.length && long.worst.input! < text.length + 100)
   assert.equal(long.worst.output, 4096)
-  assert.deepEqual(long.outputOpen, { floorTokens: 64, mostTokens: 4096 })
+  assert.deepEqual(long.outputOpen, { floorTokens: 64, mostTokens: 4096, reserveTokens: 4096 })
   const cjk = '你好'.repeat(1000)
   assert.ok(worst({ messages: [{ role: 'user', content: cjk }] }).worst.input! >= 2000)
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(1_000_000)}` } }
   const seen = worst({ messages: [{ role: 'user', content: [image, image] }] }).worst.input!
-  assert.ok(seen > 10_000 && seen < 10_100, String(seen))
+  assert.ok(seen > 10_000 && seen < 10_200, String(seen))
   const limited = worst({ max_tokens: 100, n: 3 })
   assert.equal(limited.worst.output, 300)
   assert.equal(limited.outputOpen, undefined)
@@ -348,10 +348,7 @@ test('the worst case covers the prompt and every choice, and base64 is not taken
 test('a chat body passes untouched but for the model, the usage opt-in, the cap and what the family needs', async () => {
   const forwarded = async (over: object, traits: TextTraitsGiven = {}, cap?: number) => {
     const ask = readTextRequest('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model(traits))
-    const { call } = await ask.open(target('openai-chat'), {
-      ...options,
-      ...(cap ? { outputTokensCap: cap } : {}),
-    })
+    const { call } = await ask.open(target('openai-chat'), { ...options, ...(cap ? { outputTokensCap: cap } : {}) })
     return JSON.parse(String(call.body)) as Record<string, unknown>
   }
   const base = { model: 'vendor-name', messages: hello }
@@ -368,11 +365,7 @@ test('a chat body passes untouched but for the model, the usage opt-in, the cap 
   })
   assert.deepEqual(
     await forwarded({ stream: true, stream_options: { include_obfuscation: false, include_usage: false } }),
-    {
-      ...base,
-      stream: true,
-      stream_options: { include_obfuscation: false, include_usage: true },
-    },
+    { ...base, stream: true, stream_options: { include_obfuscation: false, include_usage: true } },
   )
   const completion: TextTraitsGiven = { tokensField: 'max_completion_tokens' }
   assert.deepEqual(await forwarded({ max_tokens: 5 }, completion), { ...base, max_completion_tokens: 5 })
@@ -429,7 +422,7 @@ test('a chat body passes untouched but for the model, the usage opt-in, the cap 
 })
 
 test('each format authenticates its own way, and forwards what a Messages caller says of versions', async () => {
-  const headers = async (clientFormat: TextProtocolName, callerHeaders = {}) =>
+  const headers = async (clientFormat: ClientFormatName, callerHeaders = {}) =>
     vendorCall(
       (
         await readTextRequest(clientFormat, json(BODIES[clientFormat]), model()).open(target(clientFormat), {

@@ -3,27 +3,29 @@ import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
 import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../../kernel/json.ts'
-import type { ProtocolName, TextProtocolName } from '../../meter/kind.ts'
+import type { ClientFormatName, ProtocolName, Unit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { HttpCall } from '../../upstream/call.ts'
 import { Fields, isObject, type Json, mustBe, objects, wrong } from '../check.ts'
 import type { Answer, Exchange, OpenOptions, PaidRequest, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
-import { inCloud, isAwsStream, UnframingRelay, unframed } from './anthropic-messages/cloud.ts'
+import { isAwsStream, UnframingRelay, unframed } from './anthropic-messages/cloud.ts'
+import { anthropicMessages } from './anthropic-messages/format.ts'
 import { checkPrompt } from './anthropic-messages/request.ts'
 import { type AnswerFacts, type Conversation, cannotConvert } from './canonical.ts'
-import { boundMedia, checkVendorSide, leaveOutSearch, readExtras, readMedia, withPriced } from './extras.ts'
-import type { CheckedRequest, TextFormat } from './format.ts'
-import { anthropicMessages, FORMATS, gemini, openaiResponses } from './formats.ts'
+import { boundMedia, checkVendorSide, leaveOutSearch, readExtras, readMedia, USES_MAX, withPriced } from './extras.ts'
+import type { CheckedRequest, ClientFormat, TextFormat, VendorFormat } from './format.ts'
+import { FORMATS, VENDOR_FORMATS } from './formats.ts'
+import { gemini, listsOf } from './gemini/format.ts'
 import { checkGeminiPrompt } from './gemini/request.ts'
-import { measurePrompt, type PromptSize } from './prompt.ts'
+import { openaiResponses } from './openai-responses/format.ts'
+import { addedTokens, measurePrompt, type PromptSize, runsElsewhere } from './prompt.ts'
 import { ConvertRelay } from './reader.ts'
 import { referencesIn } from './references.ts'
 import { PassRelay, readEvents, readWhole, WholeRelay } from './relay.ts'
 import { admitMembers, DECIDING, withoutUnknown } from './request-members.ts'
+import { countedTokens } from './tokenizer.ts'
 import { toUsage } from './tokens.ts'
-
-const VENDOR_FORMATS: Readonly<Partial<Record<ProtocolName, TextFormat>>> = FORMATS
 
 /** An address that every vendor serves, whatever its format, or answers with its own 404. */
 export const modelsAddress = ({ protocol, baseUrl }: Target): string =>
@@ -43,13 +45,13 @@ export interface ModelFacts {
 }
 
 interface TextRequest extends PaidRequest {
-  readonly clientFormat: TextProtocolName
+  readonly clientFormat: ClientFormatName
 }
 
 /** The share of the remaining context that output may use, because the prompt may be larger than estimated. */
 const ROOM_PART = 0.75
 /** More turns than any vendor runs for one answer. */
-const TURNS_MAX = 64
+const TURNS_MAX = USES_MAX + 1
 /** Tools that the caller runs. */
 const OWN_TOOLS: ReadonlySet<unknown> = new Set([undefined, 'function', 'custom'])
 
@@ -74,34 +76,40 @@ function checkSpelling({ value }: JsonText): void {
 }
 
 /** Validates a request in one of the client formats. For a rejected request nothing is sent and nothing is held. */
-export function readTextRequest(clientFormat: TextProtocolName, sent: JsonText, model: ModelFacts): TextRequest {
-  const { pricing } = model
+export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, model: ModelFacts): TextRequest {
+  const { pricing, limits } = model
   const traits = withPriced(clientFormat, model.traits, pricing)
   const format = FORMATS[clientFormat]
-  const members = admitMembers(clientFormat, sent, traits.hostedTools)
-  const { json: wanted, leftOut } = leaveOutSearch(
-    boundMedia(clientFormat, members.json, model.limits.outputTokensReserve),
-    traits,
-  )
-  const checked = format.check(new Fields(wanted), traits)
-  checkVendorSide(wanted.value, traits, pricing)
-  const extras = readExtras(clientFormat, wanted, pricing, checked.n)
-  const { json, price } = extras
+  const members = admitMembers(clientFormat, documented(format, sent), [
+    ...traits.hostedTools,
+    ...(traits.vendorRouting ? ['provider'] : []),
+  ])
+  const { json, leftOut } = leaveOutSearch(boundMedia(clientFormat, members.json, limits.outputTokensReserve), traits)
+  const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
+  const checked = withinLimit(format.check(new Fields(json), traits), limits.outputTokensMax ?? contextTokens)
+  checkVendorSide(json.value, traits, pricing)
+  const extras = readExtras(clientFormat, json, pricing, { n: checked.n, contextTokens })
+  const { price } = extras
   const continues = [...(checked.continues ?? []), ...referencesIn(clientFormat, json, traits.sharedIds)]
   const needs =
     clientFormat !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined
       ? [traits.toolsNeed]
       : undefined
-  const opening = new UpstreamCall(format, json, checked, { ...model, unknown: members.unknown })
-  const { limits } = model
+  const opening = new UpstreamCall(format, json, checked, { ...model, unknown: members.unknown, capped: extras.capped })
   const perChoice = Math.min(
     checked.tokensMax ?? limits.outputTokensReserve,
     limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
   )
-  const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
   const output = (perChoice + predictedTokens(clientFormat, json.value)) * checked.n
-  const input = inputOf(opening.size, contextTokens, output, extras)
+  const inputOf = (size: PromptSize) => inputMost(size, addedTokens(json.value), contextTokens, extras.turns)
+  const input = inputOf(opening.size)
+  const likely =
+    opening.size.refers || opening.size.runs
+      ? Math.max(opening.size.likely, Math.ceil(contextTokens / 2))
+      : Math.min(opening.size.likely, contextTokens)
   const media = readMedia(clientFormat, json.value, pricing, { ...opening.size, output })
+  const worst = { input, output, ...extras.worst, ...media }
+  const { tokenizer } = traits
   // Written out in full: conditional members and copies would cost every call.
   return {
     clientFormat,
@@ -109,18 +117,28 @@ export function readTextRequest(clientFormat: TextProtocolName, sent: JsonText, 
     product: model.uid,
     stream: checked.stream,
     price,
-    worst: media ? { ...input.worst, ...media } : input.worst,
-    inputTokensLikely: input.likely,
-    inputTokensMost: contextTokens * (readsAgain(json) ? TURNS_MAX : 1),
+    prices: extras.prices,
+    inputUnits: opening.size.cached === 'long' || keepsLong(json.value) ? LONG_WRITES : WRITES,
+    worst,
+    exact:
+      tokenizer &&
+      (async () => {
+        const sizeOf = await countedTokens(tokenizer, opening.texts())
+        return sizeOf && { input: inputOf(opening.measure(sizeOf)) }
+      }),
+    inputTokensLikely: likely,
+    inputTokensMost: contextTokens * (readsAgain(format, json.value) ? TURNS_MAX : 1),
     outputTokensMost: Math.max(contextTokens, limits.outputTokensMax ?? 0) * checked.n,
     choices: checked.n,
     outputOpen:
       checked.tokensMax === undefined
         ? {
             floorTokens: limits.outputTokensFloor * checked.n,
-            mostTokens: writableTokens(limits, contextTokens - input.likely, perChoice) * checked.n,
+            reserveTokens: perChoice * checked.n,
+            mostTokens: writableTokens(limits, contextTokens - likely, perChoice) * checked.n,
           }
         : undefined,
+    usesOpen: extras.usesOpen,
     needs,
     leftOut,
     unknown: members.unknown,
@@ -131,8 +149,21 @@ export function readTextRequest(clientFormat: TextProtocolName, sent: JsonText, 
   }
 }
 
+/** The request in its documented form; the same object if it has that already. */
+function documented(format: ClientFormat, json: JsonText): JsonText {
+  const replace: Record<string, string> = {}
+  for (const [name, value] of format.lenient?.(json) ?? []) replace[name] = JSON.stringify(value)
+  return Object.keys(replace).length === 0 ? json : readJson(Buffer.from(splice(json, { replace })))
+}
+
+/** The vendor is told no more than the model can write, because that is what is held. */
+function withinLimit(checked: CheckedRequest, most: number): CheckedRequest {
+  const { tokensMax } = checked
+  return tokensMax === undefined || tokensMax <= most ? checked : { ...checked, tokensMax: most, isLowered: true }
+}
+
 /** The wrong part of a prediction is billed as output, beyond the output limit. */
-function predictedTokens(clientFormat: TextProtocolName, { prediction }: Json): number {
+function predictedTokens(clientFormat: ClientFormatName, { prediction }: Json): number {
   return clientFormat === 'openai-chat' && isObject(prediction) ? measurePrompt([prediction.content], {}).most : 0
 }
 
@@ -145,24 +176,28 @@ function writableTokens(limits: ModelFacts['limits'], roomTokens: number, reserv
 }
 
 /** Whether the prompt may be read several times: vendor tools and compaction read it once per turn, and the report is the sum. */
-function readsAgain({ value, text }: JsonText): boolean {
-  if (text.includes('"context_management"') || text.includes('"mcp_servers"')) return true
-  return isObject(value.web_search_options) || objects(value.tools).some(({ type }) => !OWN_TOOLS.has(type))
+function readsAgain(format: ClientFormat, value: Json): boolean {
+  if (['context_management', 'mcp_servers', 'web_search_options'].some((name) => isGiven(value[name]))) return true
+  if ((format.runsElsewhere ?? runsElsewhere)(value)) return true
+  return objects(value.tools).some(({ type }) => !OWN_TOOLS.has(type))
 }
 
-/** The input for the hold, and the likely input. */
-function inputOf(
-  size: PromptSize,
-  contextTokens: number,
-  output: number,
-  { worst: uses, keepsForAnHour }: Pick<ReturnType<typeof readExtras>, 'worst' | 'keepsForAnHour'>,
-) {
-  const input = size.elsewhere ? contextTokens : Math.min(size.most, contextTokens)
-  return {
-    // Writing to a one-hour cache costs more than plain input.
-    worst: keepsForAnHour ? { cacheWriteHour: input, output, ...uses } : { input, output, ...uses },
-    likely: size.elsewhere ? Math.max(size.likely, Math.ceil(input / 2)) : Math.min(size.likely, input),
-  }
+const isGiven = (value: unknown) => value !== undefined && value !== null
+
+/** Writing to a cache costs more than plain input, and vendors may write unasked. */
+const WRITES: readonly Unit[] = ['cacheWrite']
+const LONG_WRITES: readonly Unit[] = ['cacheWrite', 'cacheWriteHour']
+
+/** A time in the vendor's cache that is longer than its default, or not known. */
+function keepsLong({ prompt_cache_retention: kept, prompt_cache_options: options }: Json): boolean {
+  return (isGiven(kept) && kept !== 'in_memory' && kept !== 'in-memory') || isGiven(options)
+}
+
+/** The input that the hold covers: the first turn, and a full context after each use of a tool at the vendor. Tools without a price are held as one context. */
+function inputMost(size: PromptSize, added: number, contextTokens: number, turns: number | undefined): number {
+  const first = size.refers ? contextTokens : Math.min(size.most + added, contextTokens)
+  if (!size.runs) return first
+  return turns === undefined ? contextTokens : first + contextTokens * turns
 }
 
 /** For /v1/messages/count_tokens. Holds use the maximum, but a caller of this endpoint wants the likely count. */
@@ -183,7 +218,8 @@ export function countResponseTokens(json: JsonText): number {
 export function countGeminiTokens({ value }: JsonText): number {
   const whole = value.generateContentRequest ?? undefined
   if (whole !== undefined && !isObject(whole)) throw mustBe('generateContentRequest', 'an object', whole)
-  const request = whole ?? value
+  const sent = whole ?? value
+  const request = { ...sent, ...Object.fromEntries(listsOf(sent)) }
   checkGeminiPrompt(request)
   return measurePrompt(gemini.prompt(request), request).likely
 }
@@ -191,6 +227,7 @@ export function countGeminiTokens({ value }: JsonText): number {
 interface UpstreamCallFacts extends Pick<ModelFacts, 'uid' | 'traits'> {
   /** Members only for the format's own maker. */
   readonly unknown: readonly string[]
+  readonly capped: ReturnType<typeof readExtras>['capped']
 }
 
 /** A validated request that can be sent to any vendor. */
@@ -202,6 +239,7 @@ class UpstreamCall {
   private readonly uid: string
   private readonly traits: TextTraits
   private readonly unknown: readonly string[]
+  private readonly capped: UpstreamCallFacts['capped']
   /** Whether the vendor is asked for a stream; an answer of the other kind is converted to what the caller wants. */
   private readonly streams: boolean
   private readonly refusals = new Map<ProtocolName, Fault | undefined>()
@@ -211,7 +249,7 @@ class UpstreamCall {
     format: TextFormat,
     json: JsonText,
     checked: CheckedRequest,
-    { uid, traits, unknown }: UpstreamCallFacts,
+    { uid, traits, unknown, capped }: UpstreamCallFacts,
   ) {
     this.format = format
     this.json = json
@@ -219,8 +257,24 @@ class UpstreamCall {
     this.uid = uid
     this.traits = traits
     this.unknown = unknown
+    this.capped = capped
     this.streams = traits.streams === 'asked' ? checked.stream : traits.streams === 'always'
-    this.size = measurePrompt(format.prompt(json.value), json.value)
+    this.size = this.measure()
+  }
+
+  /** `sizeOf`: how many tokens a text has; absent: at most its bytes. */
+  measure(sizeOf?: (text: string) => number): PromptSize {
+    const { imageTokens } = this.traits
+    return measurePrompt(this.format.prompt(this.json.value), this.json.value, {
+      imageTokens,
+      ...(sizeOf && { sizeOf }),
+    })
+  }
+
+  texts(): string[] {
+    const texts: string[] = []
+    this.measure((text) => texts.push(text))
+    return texts
   }
 
   /** Determined by a trial conversion, once for each format. */
@@ -231,7 +285,7 @@ class UpstreamCall {
     return this.refusals.get(protocol)
   }
 
-  private tryToSay(back: TextFormat): Fault | undefined {
+  private tryToSay(back: VendorFormat): Fault | undefined {
     try {
       back.writeRequest(this.conversation(), this.uid, this.traits)
       return undefined
@@ -253,10 +307,12 @@ class UpstreamCall {
   /** For a vendor that uses the caller's format. */
   private pass(target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits, streams } = this
-    const known = target.passesUnknown ? this.json : withoutUnknown(this.json, this.unknown)
+    const sent = target.passesUnknown ? this.json : withoutUnknown(this.json, this.unknown)
+    const known = this.capped(sent, options.usesCap ?? 1)
     const json = withTemperature(streams === checked.stream ? known : withStream(known, streams), traits)
     const asked = streams === checked.stream ? checked : { ...checked, stream: streams }
-    const body = format.pass(json, asked, { model: target.model, traits, outputTokensCap: options.outputTokensCap })
+    const outputTokensCap = checked.isLowered ? checked.tokensMax : options.outputTokensCap
+    const body = format.pass(json, asked, { model: target.model, traits, outputTokensCap })
     return this.exchange(format, target, options, {
       body,
       request: json.value,
@@ -265,10 +321,10 @@ class UpstreamCall {
     })
   }
 
-  private convert(back: TextFormat, target: Target, options: OpenOptions): Exchange {
+  private convert(back: VendorFormat, target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits } = this
     const conversation = this.conversation()
-    const tokensMax = conversation.tokensMax ?? options.outputTokensCap
+    const tokensMax = checked.tokensMax ?? options.outputTokensCap
     const limited = tokensMax === undefined ? conversation : { ...conversation, tokensMax }
     const streamed = this.streams === checked.stream ? limited : { ...limited, stream: this.streams }
     const { zeroTemperature: zero } = traits
@@ -297,6 +353,7 @@ class UpstreamCall {
           body: JSON.stringify(format.writeReply(reply, facts)),
           contentType: 'application/json',
           usage: toUsage(reply.tokens),
+          price: reply.tokens?.served,
           outputChars,
         }
       },
@@ -311,7 +368,7 @@ class UpstreamCall {
   }
 
   private exchange(
-    back: TextFormat,
+    back: VendorFormat,
     target: Target,
     options: OpenOptions,
     way: { body: string; request: Json; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
@@ -333,11 +390,19 @@ class UpstreamCall {
       body: way.body,
     }
     return {
-      drains: back.reportsAtEnd(way.request, traits) ? 'answer' : undefined,
-      call: back === anthropicMessages ? inCloud(call, target, streams) : call,
+      // All formats report the output, and the thoughts that nobody sees, at the end.
+      drains: 'answer',
+      call: back.inCloud?.(call, target, streams) ?? call,
       answer(bytes, headers) {
         const events = isAwsStream(headers) ? unframed(bytes) : isOf(STREAM, headers) ? bytes : undefined
-        return way.answer(events ? Buffer.from(JSON.stringify(back.rollUp(readEvents(events), traits))) : bytes)
+        const whole = events ? Buffer.from(JSON.stringify(back.rollUp(readEvents(events), traits))) : bytes
+        try {
+          return way.answer(whole)
+        } catch (error) {
+          const used = error instanceof Fault ? back.usageOfFailed?.(whole) : undefined
+          if (!used) throw error
+          return { body: '', contentType: 'application/json', ...used, fault: error as Fault } // As was just checked.
+        }
       },
       stream: checked.stream
         ? (headers) => {

@@ -3,6 +3,7 @@ import type { TextTraits } from '../../catalog/traits.ts'
 import type { UseUnit } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
 import { isObject, type Json, objectOf, objects } from '../check.ts'
+import type { PriceAttributes } from '../protocol.ts'
 
 /** A vendor's report in the chat format's terms: the prompt includes audio, images, and tokens read from or written to a cache. */
 export interface TokenCounts {
@@ -23,18 +24,43 @@ export interface TokenCounts {
   readonly outputImage?: number
   /** Uses of tools that ran at the vendor. */
   readonly uses?: Usage | undefined
+  /** How the vendor served it, where it says so: the tier, the speed, the region. */
+  readonly served?: PriceAttributes | undefined
 }
 
-type Reported = Partial<Record<Exclude<keyof TokenCounts, 'uses'> | 'total', unknown>>
+/** Members of requests and answers whose values change the price of tokens; Google spells the first one differently. */
+export const TIERS: ReadonlyArray<readonly [attribute: string, fields: readonly string[]]> = [
+  ['service_tier', ['service_tier', 'serviceTier']],
+  ['speed', ['speed']],
+  ['inference_geo', ['inference_geo']],
+]
+
+/** How the vendor served an answer, from its report of usage or from the answer itself. */
+function servedOf(...places: readonly unknown[]): Pick<TokenCounts, 'served'> {
+  const served: Record<string, string> = {}
+  for (const place of places)
+    if (isObject(place))
+      for (const [name, fields] of TIERS)
+        for (const field of fields) {
+          const value = place[field]
+          if (typeof value === 'string' && value.length <= SERVED_CHARS_MAX) served[name] ??= value.toLowerCase()
+        }
+  return Object.keys(served).length > 0 ? { served } : {}
+}
+
+const SERVED_CHARS_MAX = 40
+
+type Reported = Partial<Record<Exclude<keyof TokenCounts, 'uses' | 'served'> | 'total', unknown>>
 
 /**
  * Normalizes counts so that parts never exceed their whole. Undefined if one of the two main counts is missing or invalid: an estimate is then
  * closer than half a report.
  */
 function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens'] = 'total'): TokenCounts | undefined {
-  const prompt = readCount(reported.prompt)
+  const counted = readCount(reported.prompt)
   const written = readCount(reported.output)
-  if (prompt === undefined || written === undefined) return undefined
+  if (counted === undefined || written === undefined) return undefined
+  const prompt = counted + cachedBeside(counted, written, reported)
   const reasoning = readCount(reported.reasoning)
   const output = outputOf(
     { prompt, written, reasoning: reasoning ?? 0, total: readCount(reported.total) },
@@ -62,6 +88,12 @@ function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens
   }
 }
 
+/** Some vendors leave what they read from the cache out of the prompt: it is more than that, and the total has both. */
+function cachedBeside(prompt: number, written: number, reported: Reported): number {
+  const cached = readCount(reported.cached) ?? 0
+  return cached > prompt && (readCount(reported.total) ?? 0) >= prompt + cached + written ? cached : 0
+}
+
 interface Written {
   readonly prompt: number
   /** The output as the vendor counts it. */
@@ -75,7 +107,9 @@ function outputOf({ prompt, written, reasoning, total }: Written, counted: TextT
   if (counted === 'inside') return written
   const beside = Math.min(written + reasoning, Number.MAX_SAFE_INTEGER)
   if (total !== undefined && total >= prompt + beside) return total - prompt
-  return counted === 'outside' || reasoning > written ? beside : written
+  if (counted === 'outside') return beside
+  const isInside = total !== undefined && total > 0 && total <= prompt + written
+  return reasoning > written && !isInside ? beside : written
 }
 
 const memberOf = (holder: unknown, name: string): Json => {
@@ -100,8 +134,11 @@ export function laterReport(earlier: unknown, later: unknown): unknown {
 export function mergedReports(earlier: Json, later: unknown): Json {
   const merged = { ...earlier }
   if (laterReport(earlier, later) !== later || !isObject(later)) return merged
+  // One that counts the input too is a whole report, whose zeros mean zero: what it leaves out of a sum it lists elsewhere.
+  const isWhole = (readCount(later.input_tokens) ?? 0) > 0
   for (const [name, value] of Object.entries(later))
-    if (!isNothing(value) || isNothing(merged[name]) || name === 'output_tokens') merged[name] = value ?? merged[name]
+    if (isWhole || !isNothing(value) || isNothing(merged[name]) || name === 'output_tokens')
+      merged[name] = value ?? merged[name]
   return merged
 }
 
@@ -110,23 +147,48 @@ export function isCounted(report: unknown): boolean {
   return isObject(report) && !isNothing(report)
 }
 
-export function readChatUsage(usage: unknown, traits?: Pick<TextTraits, 'reasoningTokens'>): TokenCounts | undefined {
+/** Where vendors of this format put their report. */
+export function chatReport({ usage, x_groq: own }: Json): unknown {
+  return isObject(usage) ? usage : memberOf(own, 'usage').prompt_tokens === undefined ? usage : memberOf(own, 'usage')
+}
+
+/** Tokens of sound that a vendor counts in seconds: its total has them, and neither prompt nor output does. */
+function soundBeside(usage: Json): number {
+  if (!(Number(usage.prompt_audio_seconds) > 0)) return 0
+  const [prompt, output, total] = [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens].map(readCount)
+  return Math.max(0, (total ?? 0) - (prompt ?? 0) - (output ?? 0))
+}
+
+/** Searches, where the report counts them. */
+function searchUses(usage: Json): Usage | undefined {
+  const searches = readCount(memberOf(usage, 'server_tool_use').web_search_requests)
+  return searches === undefined ? undefined : { webSearch: searches }
+}
+
+export function readChatUsage(
+  usage: unknown,
+  traits?: Pick<TextTraits, 'reasoningTokens'>,
+  answer?: unknown,
+): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const input = memberOf(usage, 'prompt_tokens_details')
   const output = memberOf(usage, 'completion_tokens_details')
+  const sound = soundBeside(usage)
   const reported = {
-    prompt: usage.prompt_tokens,
-    cached: input.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens,
+    prompt: sound > 0 ? (readCount(usage.prompt_tokens) ?? 0) + sound : usage.prompt_tokens,
+    cached:
+      input.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens ?? usage.cache_read_input_tokens,
     cacheWrite: input.cache_write_tokens ?? input.cache_creation_tokens ?? usage.cache_creation_input_tokens,
     output: usage.completion_tokens,
     reasoning: output.reasoning_tokens ?? usage.reasoning_tokens,
     total: usage.total_tokens,
-    inputAudio: input.audio_tokens,
+    inputAudio: sound > 0 ? sound : input.audio_tokens,
     inputImage: input.image_tokens,
     outputAudio: output.audio_tokens,
     outputImage: output.image_tokens,
   }
-  return counts(reported, traits?.reasoningTokens)
+  const tokens = counts(reported, traits?.reasoningTokens)
+  return withUses(tokens && { ...tokens, ...servedOf(usage, answer) }, searchUses(usage))
 }
 
 /** Embeddings have no output. Some vendors report only the total, which then equals the input. */
@@ -179,7 +241,7 @@ function withUses(tokens: TokenCounts | undefined, uses: Usage | undefined): Tok
   return tokens && uses ? { ...tokens, uses } : tokens
 }
 
-export function readResponsesUsage(usage: unknown, items?: unknown): TokenCounts | undefined {
+export function readResponsesUsage(usage: unknown, items?: unknown, answer?: unknown): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const input = memberOf(usage, 'input_tokens_details')
   const output = memberOf(usage, 'output_tokens_details')
@@ -195,7 +257,7 @@ export function readResponsesUsage(usage: unknown, items?: unknown): TokenCounts
     outputAudio: output.audio_tokens,
     outputImage: output.image_tokens,
   })
-  return withUses(tokens, usesOf(items))
+  return withUses(tokens && { ...tokens, ...servedOf(usage, answer) }, usesOf(items) ?? searchUses(usage))
 }
 
 /** Cache writes: the reported sum, or the sum of the details if that is higher. */
@@ -270,8 +332,7 @@ export function readMessagesUsage(usage: unknown): TokenCounts | undefined {
     },
     'inside',
   )
-  const searches = readCount(memberOf(usage, 'server_tool_use').web_search_requests) ?? 0
-  return withUses(tokens, searches > 0 ? { webSearch: searches } : undefined)
+  return withUses(tokens && { ...tokens, ...servedOf(usage) }, searchUses(usage))
 }
 
 /** In this format the input excludes tokens read from or written to a cache. */
@@ -315,6 +376,7 @@ export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | und
     ...tokens,
     output: Math.max(tokens.output, (total ?? 0) - tokens.prompt),
     reasoning: readCount(usage.thoughtsTokenCount),
+    ...servedOf(usage),
   }
   return withUses(counted, searches > 0 ? { webSearch: searches } : undefined)
 }
@@ -331,7 +393,12 @@ function tokensIn(details: unknown, of: string): number {
 export function searchesOf(candidates: unknown): number {
   return objects(candidates).reduce((sum, { groundingMetadata: found }) => {
     if (!isObject(found)) return sum
-    return sum + (Array.isArray(found.webSearchQueries) ? found.webSearchQueries.length : 1)
+    const { webSearchQueries: queries } = found
+    // An empty list says that it did not search.
+    const isFound = Object.values(found).some((one) =>
+      typeof one === 'object' ? Object.keys(one ?? {}).length > 0 : one,
+    )
+    return sum + (Array.isArray(queries) ? queries.length : isFound ? 1 : 0)
   }, 0)
 }
 

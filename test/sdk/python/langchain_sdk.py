@@ -3,7 +3,7 @@ from langchain_anthropic import ChatAnthropic
 from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI
+from langchain_openai import ChatOpenAI, OpenAI
 from pydantic import BaseModel
 from report import KEY, QUESTION, URL, raises, run
 
@@ -54,6 +54,16 @@ def tools():
         assert not bound.invoke(turns).tool_calls
 
 
+def legacy():
+    """the class of legacy completions, with its defaults: an answer, a stream, two prompts at once"""
+    for model in ["alpha-5.4", "beta-sonnet-4-6", "gamma-v4-pro"]:
+        llm = OpenAI(model=model, base_url=f"{URL}/v1", api_key=KEY, max_retries=0)
+        assert llm.invoke("Say hello.")
+        assert len([piece for piece in llm.stream("Count.") if piece]) > 1
+        both = llm.generate(["Say hello.", "Count."])
+        assert all(made[0].text for made in both.generations) and both.llm_output["token_usage"]["total_tokens"]
+
+
 def structured():
     """structured output, also by a named tool"""
     for model, method in [(chat(), "json_schema"), (chat(), "function_calling"), (chat("epsilon-k3"), "function_calling")]:
@@ -69,4 +79,4 @@ def errors():
     raises(ContextOverflowError, lambda: chat(use_responses_api=True).invoke(long))
 
 
-run(answers, tools, structured, errors)
+run(answers, legacy, tools, structured, errors)

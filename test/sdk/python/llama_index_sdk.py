@@ -7,15 +7,12 @@ from report import KEY, QUESTION, URL, raises, run
 MODELS = ["alpha-5.4", "beta-opus-5", "gamma-v4-pro", "epsilon-k3"]
 
 
+def legacy(model, **more):
+    return OpenAILike(model=model, api_base=f"{URL}/v1", api_key=KEY, max_retries=0, **more)
+
+
 def llm(model):
-    return OpenAILike(
-        model=model,
-        api_base=f"{URL}/v1",
-        api_key=KEY,
-        is_chat_model=True,
-        is_function_calling_model=True,
-        max_retries=0,
-    )
+    return legacy(model, is_chat_model=True, is_function_calling_model=True)
 
 
 def get_weather(city: str) -> str:
@@ -29,6 +26,14 @@ def answers():
         assert llm(model).complete("Say hello.").text
         pieces = [piece.delta for piece in llm(model).stream_chat([ChatMessage(role="user", content="Count.")])]
         assert "".join(piece or "" for piece in pieces)
+
+
+def defaults():
+    """an answer, a stream and a conversation by legacy completions, as it asks by default"""
+    for model in MODELS:
+        assert legacy(model).complete("Say hello.").text
+        assert "".join(piece.delta or "" for piece in legacy(model).stream_complete("Count."))
+        assert legacy(model).chat([ChatMessage(role="user", content="Say hello.")]).message.content
 
 
 def tools():
@@ -49,4 +54,4 @@ def errors():
     raises(openai.RateLimitError, lambda: llm("alpha-5.4").complete("[[429]]"))
 
 
-run(answers, tools, errors)
+run(answers, defaults, tools, errors)

@@ -24,7 +24,7 @@ def example(tool):
 
 async def call_all(client):
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert len(tools) == 38, list(tools)
+    assert len(tools) == 39, list(tools)
     job = None
     for name, tool in tools.items():
         if name in ("get_video", "wait_for_video"):

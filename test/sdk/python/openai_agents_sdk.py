@@ -2,6 +2,7 @@ import asyncio
 
 import openai
 from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from agents.realtime import RealtimeAgent, RealtimeRunner
 from report import KEY, QUESTION, URL, raises, run
 
 set_tracing_disabled(True)
@@ -53,6 +54,33 @@ def tools():
     asyncio.run(loop())
 
 
+def realtime():
+    """a Realtime agent keeps its instructions with all defaults"""
+
+    async def talk():
+        agent = RealtimeAgent(name="pirate", instructions="You are a pirate.")
+        runner = RealtimeRunner(agent, config={"model_settings": {"model_name": "alpha-realtime-1"}})
+        address = f"{URL.replace('http', 'ws')}/v1/realtime?model=alpha-realtime-1"
+        session = await runner.run(model_config={"url": address, "api_key": KEY})
+        told, left_out = [], []
+        async with asyncio.timeout(30), session:
+            await session.send_message("Hello there")
+            async for event in session:
+                assert event.type != "error", event
+                raw = event.data if event.type == "raw_model_event" else None
+                data = raw.data if raw and raw.type == "raw_server_event" else {}
+                if data.get("type") == "session.updated":
+                    told.append(data["session"].get("instructions"))
+                    left_out += data.get("left_out", [])
+                if data.get("type") == "response.done":
+                    assert data["response"]["status"] == "completed", data
+                    break
+        assert "You are a pirate." in told, told
+        assert "audio.input.transcription" in left_out, left_out
+
+    asyncio.run(talk())
+
+
 def errors():
     """errors are the classes of the SDK below it"""
     client = openai.AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY, max_retries=0)
@@ -60,4 +88,4 @@ def errors():
     raises(openai.NotFoundError, lambda: asyncio.run(Runner.run(agent, "x")), "does not exist")
 
 
-run(answers, tools, errors)
+run(answers, tools, realtime, errors)

@@ -17,6 +17,9 @@ export function StatusBadge({ of }: { of: Pick<Account, 'status'> }) {
   return <Badge tone={TONES[of.status]}>{WORDS[of.status]}</Badge>
 }
 
+/** What ended is reopened; what only stands still is resumed. */
+const wordOf = (status: Account['status']) => (status === 'suspended' ? 'Resume' : 'Reopen')
+
 type Change = 'suspend' | 'close' | 'reopen'
 
 export function StatusCard({ account }: { account: Account }) {
@@ -42,7 +45,7 @@ export function StatusCard({ account }: { account: Account }) {
         ) : null}
         {status === 'open' ? null : (
           <Button right="accounts:write" onClick={() => setChange('reopen')}>
-            Reopen
+            {wordOf(status)}
           </Button>
         )}
         {status === 'closed' ? null : (
@@ -77,11 +80,13 @@ function ChangeStatus({ account, change, onClose }: { account: Account; change: 
       refresh(`account/${id}`, 'accounts/', `ledger/${id}`, `keys/${id}`, `overview/${id}`)
     }
   }
-  const title = { suspend: `Suspend ${name}`, close: `Close ${name}`, reopen: `Reopen ${name}` }[change]
+  const title = { suspend: `Suspend ${name}`, close: `Close ${name}`, reopen: `${wordOf(account.status)} ${name}` }[
+    change
+  ]
   return (
     <FormDialog
       title={title}
-      action={{ suspend: 'Suspend', close: 'Close account', reopen: 'Reopen' }[change]}
+      action={{ suspend: 'Suspend', close: 'Close account', reopen: wordOf(account.status) }[change]}
       look={change === 'close' ? 'danger' : 'primary'}
       disabled={change !== 'reopen' && !reason.trim()}
       run={run}
@@ -95,7 +100,7 @@ function ChangeStatus({ account, change, onClose }: { account: Account; change: 
           onText={setReason}
           maxLength={200}
           placeholder="Invoice 2026-014 is overdue"
-          hint="Callers read it in the answer to their calls."
+          hint="Shown to API callers."
           required
         />
       )}

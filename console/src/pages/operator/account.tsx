@@ -17,9 +17,11 @@ import { LimitsCard } from '../limits.tsx'
 import { MembersPanel } from '../members.tsx'
 import { StatementPanel } from '../statement.tsx'
 import { UsagePanel } from '../usage.tsx'
-import { StatusCard } from './account-status.tsx'
+import { AccountOverview } from './account-overview.tsx'
+import { StatusBadge, StatusCard } from './account-status.tsx'
 
 const TABS = [
+  { name: 'overview', label: 'Overview' },
   { name: 'settings', label: 'Settings' },
   { name: 'keys', label: 'Keys' },
   { name: 'members', label: 'Members' },
@@ -27,7 +29,7 @@ const TABS = [
   { name: 'statement', label: 'Statement' },
 ] as const
 
-export function AccountPage({ account: id, tab = 'settings' }: { account: string; tab?: string }) {
+export function AccountPage({ account: id, tab = 'overview' }: { account: string; tab?: string }) {
   const base = `/operator/accounts/${encodeURIComponent(id)}`
   const account = useQuery(`account/${id}`, (signal) => api.account(id, signal))
   const [crediting, setCrediting] = useDialogInAddress('credits')
@@ -35,7 +37,11 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
   return (
     <Page
       title={account.data?.name ?? 'Account'}
-      lead={<code>{id}</code>}
+      lead={
+        <>
+          <code>{id}</code> {account.data ? <StatusBadge of={account.data} /> : null}
+        </>
+      }
       back={{ to: '/operator/accounts', label: 'Accounts' }}
       actions={
         <>
@@ -43,7 +49,7 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
             Act as this account
           </LinkButton>
           <Button right="credits:write" look="primary" icon="plus" onClick={() => setCrediting(true)}>
-            Credits
+            Add credits
           </Button>
         </>
       }
@@ -57,12 +63,13 @@ export function AccountPage({ account: id, tab = 'settings' }: { account: string
               current={tab}
               tabs={TABS.map((one) => ({ ...one, to: `${base}/${one.name}` }))}
             />
-            {tab === 'settings' ? (
+            {tab === 'overview' ? (
               <>
-                <Settings key={JSON.stringify(data.limits)} account={data} />
+                <AccountOverview account={data} />
                 <StatusCard account={data} />
               </>
             ) : null}
+            {tab === 'settings' ? <Settings key={JSON.stringify(data.limits)} account={data} /> : null}
             {tab === 'keys' || tab === 'members' ? (
               <div>
                 <Button right="keys:write" icon="plus" onClick={() => setAdding(true)}>
@@ -95,7 +102,7 @@ function Settings({ account }: { account: Account }) {
     <LimitsCard
       right="accounts:write"
       title="Name and limits"
-      lead="For all keys of the account together. Empty: no limit."
+      lead="For all keys of the account together. Leave empty for no limit."
       limits={account.limits}
       save={async (limits) => {
         await api.changeAccount(account.id, name.trim() === account.name ? { limits } : { limits, name: name.trim() })

@@ -132,7 +132,7 @@ function SetDialog({ view, onClose }: { view: AuditExportView; onClose: () => vo
             type="password"
             autoComplete="off"
             required={!s3}
-            hint={s3 ? 'Empty: the stored one stays.' : undefined}
+            hint={s3 ? 'Leave empty to keep the stored one.' : undefined}
           />
         </>
       )}

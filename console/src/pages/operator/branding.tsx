@@ -46,7 +46,7 @@ function LogoCard({ branding: { logo, name } }: { branding: Branding }) {
       {logo ? (
         <img className="brand-logo" src={logo.url} alt={`Logo of ${name}`} height={48} />
       ) : (
-        <p className="muted">None yet: the toll gate is shown.</p>
+        <p className="muted">Default logo in use.</p>
       )}
       <Allowed right="branding:write">
         <form className="stack" onSubmit={upload.onSubmit}>
@@ -104,14 +104,14 @@ function BrandingCard({ branding }: { branding: Branding }) {
             value={color}
             onText={setColor}
             placeholder="#0e6e74"
-            hint="Of buttons and links. It must be dark enough to be read on white."
+            hint="Colour of buttons and links. It must be dark enough to be read on white."
             {...colour}
           />
           <TextField
             label="Colour on dark pages"
             value={colorDark}
             onText={setColorDark}
-            hint="Empty: a lighter shade of the colour."
+            hint="Leave empty for a lighter shade of the colour."
             {...colour}
           />
           <TextField
@@ -127,7 +127,7 @@ function BrandingCard({ branding }: { branding: Branding }) {
             type="email"
             value={sender}
             onText={setSender}
-            hint="Empty: TOLLGATE_MAIL_FROM."
+            hint="Leave empty for TOLLGATE_MAIL_FROM."
           />
         </div>
         <TextArea
@@ -135,7 +135,7 @@ function BrandingCard({ branding }: { branding: Branding }) {
           value={links}
           onText={setLinks}
           rows={3}
-          hint="One a line, a name and an address, at most six: Privacy https://example.com/privacy"
+          hint="One per line, a name and an address, at most six: Privacy https://example.com/privacy"
         />
         {error ? <Fault error={error} /> : null}
         <Allowed right="branding:write">

@@ -7,11 +7,9 @@ import { Button } from '../../ui/button.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Card, Note } from '../../ui/page.tsx'
 import { Fault } from '../../ui/state.tsx'
-import { toast } from '../../ui/toast.tsx'
 import type { Catalog, CatalogCheck } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
 import { JsonArea, type JsonAreaHandle } from './json-area.tsx'
-import { Review } from './review.tsx'
+import { catalogChanged, Review, toastSaved } from './review.tsx'
 
 export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
   const original = JSON.stringify(catalog.document, null, 2)
@@ -86,10 +84,9 @@ export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
         <Review
           before={catalog.document}
           after={parsed.document}
-          changes={check.changes}
           apply={async (note) => {
-            const { version } = await api.applyCatalog(parsed.document, note)
-            toast(`Version ${version} is current now.`)
+            const saved = await api.applyCatalog(parsed.document, note)
+            toastSaved(saved)
             setDraft(null)
             setCheck(undefined)
             catalogChanged()

@@ -1,6 +1,5 @@
 import { useDeferredValue, useState } from 'react'
 import { api } from '../../api.ts'
-import { refresh } from '../../query.ts'
 import { Button } from '../../ui/button.tsx'
 import { SearchField, Switch } from '../../ui/field.tsx'
 import { Badge, Card } from '../../ui/page.tsx'
@@ -10,6 +9,7 @@ import { toast, toastError } from '../../ui/toast.tsx'
 import type { Catalog, CatalogDocument, CatalogModel } from '../../wire.ts'
 import { Price } from '../models.tsx'
 import { PriceForm } from './price-form.tsx'
+import { catalogChanged } from './review.tsx'
 import { RoutesForm } from './routes-form.tsx'
 
 /** Models and data endpoints alike: what has a price can be offered. */
@@ -26,10 +26,6 @@ function rowsOf({ models, endpoints }: CatalogDocument): Row[] {
       model: { ...endpoint, name: uid.split('/').slice(1).join(' / '), type: 'data' as const },
     })),
   ]
-}
-
-export function catalogChanged(): void {
-  refresh('catalog', 'public-catalog', 'vendors')
 }
 
 /** `isStale`: it is being read again. A form that opened now would save over what has just changed. */
@@ -69,7 +65,7 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
       <Card>
         <div className="row-spread">
           <p>
-            <b>Every client format for every text model</b>
+            <b>Offer all API formats for all text models</b>
             <br />
             <span className="muted small">
               Chat completions, Responses, Messages and Google’s format, converted if the vendor uses another. Off: each
@@ -78,7 +74,7 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
           </p>
           <Switch
             right="catalog:write"
-            label="Every client format for every text model"
+            label="Offer all API formats for all text models"
             on={catalog.document.allClientFormats === true}
             disabled={busy === 'formats'}
             onSwitch={(on) => void openFormats(on)}
@@ -146,7 +142,7 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
           onClose={() => setRouting(undefined)}
         />
       ) : null}
-      {editing ? <PriceForm row={editing} onClose={() => setEditing(undefined)} onDone={catalogChanged} /> : null}
+      {editing ? <PriceForm row={editing} catalog={catalog} onClose={() => setEditing(undefined)} /> : null}
     </>
   )
 }

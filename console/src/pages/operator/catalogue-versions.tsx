@@ -3,14 +3,12 @@ import { api } from '../../api.ts'
 import { useList } from '../../query.ts'
 import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
-import { Confirm } from '../../ui/dialog.tsx'
+import { Confirm, Notice } from '../../ui/dialog.tsx'
 import { Badge, When } from '../../ui/page.tsx'
 import { Empty, Fault } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
-import { toast } from '../../ui/toast.tsx'
 import type { CatalogVersion, VendorCheck } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
-import { Changes } from './review.tsx'
+import { Changes, toastSaved } from './review.tsx'
 
 export function CatalogueVersions({ current }: { current: number | undefined }) {
   const list = useList('catalog/versions', (cursor, signal) => api.catalogVersions({ cursor }, signal))
@@ -18,6 +16,12 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
   const asked = useAction(async (_signal, to: CatalogVersion) => {
     const [{ document: now }, check] = await Promise.all([api.catalog(), api.checkRollback(to.version)])
     setBack({ to, check, now })
+  })
+  const [one, setOne] = useState<{ version: number; before: unknown; after: unknown }>()
+  const shown = useAction(async (signal, version: number) => {
+    const at = async (of: number) => (of === 0 ? undefined : (await api.catalogVersion(of, signal)).document)
+    const [before, after] = await Promise.all([at(version - 1), at(version)])
+    setOne({ version, before, after })
   })
   return (
     <>
@@ -32,7 +36,10 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
             main: true,
             cell: (row) => (
               <>
-                <b>Version {row.version}</b> {row.version === current ? <Badge tone="good">current</Badge> : null}
+                <button type="button" className="text-button" onClick={() => shown.go(row.version)}>
+                  Version {row.version}
+                </button>{' '}
+                {row.version === current ? <Badge tone="good">current</Badge> : null}
               </>
             ),
           },
@@ -51,15 +58,20 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
         ]}
       />
       {asked.error ? <Fault error={asked.error} /> : null}
+      {shown.error ? <Fault error={shown.error} /> : null}
+      {one ? (
+        <Notice title={`Version ${one.version}: what it changed`} done="Close" wide onClose={() => setOne(undefined)}>
+          <Changes before={one.before} after={one.after} />
+        </Notice>
+      ) : null}
       {back ? (
         <Confirm
           title={`Roll back to version ${back.to.version}?`}
           action="Roll back"
           wide
           run={async () => {
-            const { version } = await api.rollBackCatalog(back.to.version)
-            toast(`Version ${version} is current now, with the content of version ${back.to.version}.`)
-            catalogChanged()
+            const saved = await api.rollBackCatalog(back.to.version)
+            toastSaved(saved, `Saved as version ${saved.version}, with the content of version ${back.to.version}.`)
           }}
           onClose={() => setBack(undefined)}
         >
@@ -67,7 +79,7 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
             Its document is applied again as a new version. Prices and routes change for the calls that start from then
             on; nothing is lost. This will change:
           </p>
-          <Changes before={back.now} after={back.check.document} changes={back.check.changes} />
+          <Changes before={back.now} after={back.check.document} />
         </Confirm>
       ) : null}
     </>

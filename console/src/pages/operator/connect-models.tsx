@@ -30,8 +30,8 @@ const SHOWN_MAX = 50
 /** What the server would make of an offer. */
 export interface MadePrice {
   readonly pricing: Pricing
-  /** "acme-large-1: 75 credits per million input tokens, cost 60, margin 20 %." */
-  readonly sentence: string | undefined
+  /** In percent, of each rate whose cost is known. */
+  readonly margins: readonly number[]
 }
 
 /** Those that the preset knows, and what the vendor lists besides. Only what it lists is chosen: the rest may not be there any more. */
@@ -202,25 +202,33 @@ function PriceFields({ row, made, onChange }: RowProps & { made: MadePrice | und
     <>
       {made ? (
         <span className="small" data-testid={`price-${row.uid}`}>
-          {made.sentence?.slice(row.uid.length + 2) ?? <Price pricing={made.pricing} />}
+          <Price pricing={made.pricing} />
+          <span className="cell-sub">{marginWords(made.margins)}</span>
         </span>
       ) : null}
       <Rate
         label={`Price of input, ${row.model}`}
-        placeholder="by markup"
+        placeholder="input, by markup"
         text={row.priceInput}
         onText={(priceInput) => onChange({ priceInput })}
       />
       {hasOutput(row) ? (
         <Rate
           label={`Price of output, ${row.model}`}
-          placeholder="by markup"
+          placeholder="output, by markup"
           text={row.priceOutput}
           onText={(priceOutput) => onChange({ priceOutput })}
         />
       ) : null}
     </>
   )
+}
+
+/** "margin 16.7 %", or from the least to the most. */
+function marginWords(margins: readonly number[]): string {
+  if (margins.length === 0) return 'cost not known'
+  const [least, most] = [Math.min(...margins), Math.max(...margins)]
+  return least === most ? `margin ${least} %` : `margin ${least} to ${most} %`
 }
 
 function Rate({

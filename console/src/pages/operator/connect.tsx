@@ -1,5 +1,6 @@
 // A vendor from nothing to the first call: who it is, its credential, a real test, which models, what changes, done.
 import { useEffect, useState } from 'react'
+import { rateChanges } from '../../../../src/catalog/change-sentences.ts'
 import { api } from '../../api.ts'
 import { useQuery } from '../../query.ts'
 import { useLocation } from '../../router.tsx'
@@ -9,11 +10,9 @@ import { Button, LinkButton } from '../../ui/button.tsx'
 import { Segments, SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Note, Page } from '../../ui/page.tsx'
 import { Fault, Loaded } from '../../ui/state.tsx'
-import { toast } from '../../ui/toast.tsx'
 import type { Catalog, ConnectCheck, ConnectInput, ConnectPlace, Preset, VendorTest } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
 import { ConnectModels, choiceOf, type MadePrice, type Offer, offersOf } from './connect-models.tsx'
-import { Review } from './review.tsx'
+import { marginOf, Review, toastSaved } from './review.tsx'
 import { TestReport } from './test-report.tsx'
 import { servedBy } from './vendors.tsx'
 
@@ -169,17 +168,11 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
         <Review
           before={before}
           after={check.document}
-          changes={check.changes}
           notes={check.notes}
           belowCostNotes={check.belowCostNotes}
           apply={async (note) => {
-            const { version } = await api.connectVendor({
-              ...input(),
-              note,
-              belowCost: check.belowCostNotes.length > 0,
-            })
-            toast(`Version ${version} is current now.`)
-            catalogChanged()
+            const saved = await api.connectVendor({ ...input(), note, belowCost: check.belowCostNotes.length > 0 })
+            toastSaved(saved)
             setPlace(EMPTY)
             setDone(offers.filter(({ chosen }) => chosen).map(({ uid }) => uid))
           }}
@@ -207,11 +200,14 @@ function usePrices(input: ConnectInput | undefined): ReadonlyMap<string, MadePri
     // It was made of such an input above.
     const input = JSON.parse(asked) as ConnectInput
     api.checkConnection(input).then(
-      ({ document, changes }) => {
+      ({ document }) => {
         if (!isLatest) return
-        const all = Object.entries(document.models).map(([uid, { pricing }]): [string, MadePrice] => [
+        const all = Object.entries(document.models).map(([uid, model]): [string, MadePrice] => [
           uid,
-          { pricing, sentence: changes.find((line) => line.startsWith(`${uid}: `)) },
+          {
+            pricing: model.pricing,
+            margins: rateChanges(undefined, { ...model }).flatMap((rate) => marginOf(rate) ?? []),
+          },
         ])
         setPrices(new Map(all))
       },

@@ -1,5 +1,5 @@
 // What each kind of destination needs, as fields of a form.
-import type { ExportSettings } from '../../../../src/exports/views.ts'
+import type { ExportSettings } from '../../../../src/extensions/finance/views.ts'
 import { Checkbox, SelectField, TextField } from '../../ui/field.tsx'
 import type { Export } from '../../wire.ts'
 

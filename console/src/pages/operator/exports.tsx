@@ -29,7 +29,7 @@ export function ExportsPage() {
   return (
     <Page
       title="Exports"
-      lead="Every call as an event or a file in your finance systems. A cursor for each destination moves only when its receiver has accepted."
+      lead="Every call as an event or a file in your finance systems. Each destination resumes where it stopped."
       actions={
         <>
           <Button icon="download" onClick={() => setDownloading(true)}>
@@ -131,7 +131,7 @@ function ExportForm({ given, onClose }: { given?: Export; onClose: () => void })
           autoComplete="off"
           hint={
             given?.credentialPresent
-              ? 'Stored for this address. Empty: it stays.'
+              ? 'Stored for this address. Leave empty to keep it.'
               : 'Stored encrypted, for this address only.'
           }
         />

@@ -1,6 +1,7 @@
 // For finance: margins by model, customer, vendor and month, and the statements of all customers.
 import { api, type MarginFilter } from '../../api.ts'
-import { formatWhole, monthName } from '../../format.ts'
+import { formatCredits, parseCredits } from '../../credits.ts'
+import { formatWhole, monthName, plural } from '../../format.ts'
 import { useList, useQuery } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
 import { Segments, TextField } from '../../ui/field.tsx'
@@ -40,6 +41,7 @@ export function MarginPage() {
   const filter: MarginFilter = { by: by.value, from, to: to < from ? from : to }
   const key = `margins/${JSON.stringify(filter)}`
   const sums = useQuery(`${key}/sums`, (signal) => api.margins({ ...filter, limit: 1 }, signal))
+  const hasUnknown = sums.data !== undefined && unknownOf(sums.data.totals) !== 0n
   const list = useList(key, (cursor, signal) => api.margins({ ...filter, cursor, limit: 50 }, signal))
   return (
     <Page
@@ -76,13 +78,23 @@ export function MarginPage() {
         columns={[
           { head: by.head, main: true, cell: (row) => <Group row={row} by={by.value} /> },
           { head: 'Calls', right: true, cell: (row) => formatWhole(row.calls) },
-          { head: 'Charged', right: true, cell: (row) => <Amount value={row.charged} /> },
+          {
+            head: 'Charged, cost known',
+            right: true,
+            cell: (row) => <Known row={row} value={row.chargedWithKnownCost} />,
+          },
           { head: 'Cost', right: true, cell: (row) => <Known row={row} value={row.cost} /> },
           { head: 'Margin', right: true, cell: (row) => <Known row={row} value={row.margin} /> },
           {
             head: 'Margin %',
             right: true,
             cell: (row) => (row.marginPercent === null ? '–' : `${row.marginPercent.toFixed(1)} %`),
+          },
+          hasUnknown && {
+            head: 'Charged, cost unknown',
+            right: true,
+            cell: (row) =>
+              unknownOf(row) === 0n ? <span className="muted">–</span> : <Amount value={unknownOf(row)} />,
           },
         ]}
       />
@@ -109,8 +121,8 @@ function UnbilledCard({ from, to }: { from: string; to: string }) {
   )
   return (
     <TableCard
-      label="Paid by the gateway"
-      title="Paid by the gateway"
+      label="Costs not billed to customers"
+      title="Costs not billed to customers"
       actions={
         <CsvButton fetchIt={() => api.unbilledCsv(filter)} name={`unbilled-${from}-${to}.csv`} label="CSV by day" />
       }
@@ -152,29 +164,37 @@ function LabelField({ name }: { name: string }) {
   )
 }
 
+/** What was charged for calls without a known cost. */
+const unknownOf = ({ charged, chargedWithKnownCost }: Pick<MarginRow, 'charged' | 'chargedWithKnownCost'>) =>
+  (parseCredits(charged) ?? 0n) - (parseCredits(chargedWithKnownCost) ?? 0n)
+
+/** The first three add up; the last is what they leave out. */
 function Totals({ of }: { of: Margins['totals'] }) {
-  const known = of.chargedWithKnownCost === of.charged ? 'credits' : 'credits, of the calls whose cost is known'
+  const unknown = unknownOf(of)
   return (
     <Stats>
       <Stat
-        label="Charged"
-        value={<Amount value={of.charged} decimals={2} />}
-        note={`credits, ${formatWhole(of.calls)} calls`}
+        label="Charged, cost known"
+        value={<Amount value={of.chargedWithKnownCost} decimals={2} />}
+        note={`credits; ${plural(of.calls, 'call')} in all`}
       />
       <Stat
         label="Cost"
         value={<Amount value={of.cost} decimals={2} />}
-        note={of.unbilled === '0' ? known : `${known}; ${of.unbilled} of it unbilled`}
+        note={of.unbilled === '0' ? 'credits' : `credits; ${formatCredits(of.unbilled, 2)} of it unbilled`}
       />
       <Stat
         label="Margin"
         value={<Amount value={of.margin} decimals={2} />}
-        note={
-          of.marginPercent === null
-            ? 'no cost is known'
-            : `${of.marginPercent.toFixed(1)} % of what was charged for them`
-        }
+        note={of.marginPercent === null ? 'no cost is known' : `${of.marginPercent.toFixed(1)} % of what was charged`}
       />
+      {unknown === 0n ? null : (
+        <Stat
+          label="Charged, cost unknown"
+          value={<Amount value={unknown} decimals={2} />}
+          note={<Link to="/operator/catalogue">Set costs in the routes</Link>}
+        />
+      )}
     </Stats>
   )
 }
@@ -203,7 +223,7 @@ export function StatementsPage() {
   const month = query.get('month') ?? months[1] ?? ''
   const list = useList(`statements/${month}`, (cursor, signal) => api.statements(month, { cursor, limit: 50 }, signal))
   return (
-    <Page title="Statements" lead="Of all customers, for one month (UTC).">
+    <Page title="Statements" lead="Every customer’s statement for a month.">
       <div className="filters">
         <MonthField months={months} month={month} />
         <CsvButton label="All as PDF (ZIP)" fetchIt={() => api.statementsZip(month)} name={`statements-${month}.zip`} />

@@ -98,9 +98,7 @@ function OwnPatterns({
   onChange: Props['onChange']
 }) {
   const put = (at: number, next?: Partial<RuleDraft['own'][number]>) =>
-    onChange({
-      own: own.flatMap((one, index) => (index !== at ? [one] : next ? [{ ...one, ...next }] : [])),
-    })
+    onChange({ own: own.flatMap((one, index) => (index !== at ? [one] : next ? [{ ...one, ...next }] : [])) })
   return (
     <fieldset className="stack-tight">
       <legend className="field-label">Patterns of your own</legend>
@@ -266,7 +264,7 @@ export function ModerationCard({ draft, catalog, onChange }: Props) {
           label="Categories"
           value={draft.categories}
           placeholder="hate, violence"
-          hint="Only these categories block. Empty: everything that the model flags."
+          hint="Only these categories block. Leave empty for everything that the model flags."
           onText={(categories) => onChange({ categories })}
         />
       </div>

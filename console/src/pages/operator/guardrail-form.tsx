@@ -9,12 +9,10 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { Checkbox, RadioCards, Segments, TextField } from '../../ui/field.tsx'
 import { Card, Note, Page } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
-import { toast } from '../../ui/toast.tsx'
-import type { Catalog, CatalogCheck } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
+import type { Applied, Catalog, CatalogCheck } from '../../wire.ts'
 import { HookCard, ModerationCard, RedactionCard } from './guardrail-checks.tsx'
 import { draftOf, EMPTY_RULE, type Kind, problemsOf, type RuleDraft, ruleOf, withRule } from './guardrail-draft.ts'
-import { Review } from './review.tsx'
+import { Review, toastSaved } from './review.tsx'
 
 const HOME = '/operator/guardrails'
 
@@ -61,9 +59,8 @@ export function GuardrailPage({ rule: name }: { rule: string }) {
   )
 }
 
-const applied = (version: number) => {
-  toast(`Version ${version} is current now.`)
-  catalogChanged()
+const applied = (saved: Applied) => {
+  toastSaved(saved)
   navigate(HOME)
 }
 
@@ -76,7 +73,7 @@ function RemoveDialog({ name, catalog, onClose }: { name: string; catalog: Catal
       action="Remove"
       run={async () => {
         const next = withRule(catalog.document, name, undefined)
-        applied((await api.applyCatalog(next, `guardrail ${name} removed`, catalog.version)).version)
+        applied(await api.applyCatalog(next, `guardrail ${name} removed`, catalog.version))
       }}
       onClose={onClose}
     >
@@ -119,10 +116,7 @@ function RuleForm({ catalog, start, isKnown = false }: { catalog: Catalog; start
         <Review
           before={catalog.document}
           after={after}
-          changes={check.changes}
-          apply={async (note) =>
-            applied((await api.applyCatalog(after, note || `guardrail ${name}`, catalog.version)).version)
-          }
+          apply={async (note) => applied(await api.applyCatalog(after, note || `guardrail ${name}`, catalog.version))}
           onClose={() => setCheck(undefined)}
         />
       ) : null}
@@ -143,11 +137,7 @@ const KINDS: readonly { value: Kind; label: string; hint: string }[] = [
     label: 'HTTP hook',
     hint: 'Sends the texts to a service of yours, which allows, blocks or replaces them.',
   },
-  {
-    value: 'moderate',
-    label: 'Moderation model',
-    hint: 'Asks a moderation model of your catalog, at your cost.',
-  },
+  { value: 'moderate', label: 'Moderation model', hint: 'Asks a moderation model of your catalog, at your cost.' },
 ]
 
 interface FieldsProps {

@@ -9,8 +9,8 @@ import { Empty, Loaded } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
 import type { Catalog, GuardrailRule } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
 import { checkWords, draftOf, PHASE_WORDS, scopeWords, withRule } from './guardrail-draft.ts'
+import { catalogChanged } from './review.tsx'
 
 const HOME = '/operator/guardrails'
 const to = ({ name }: { name: string }) => `${HOME}/${encodeURIComponent(name)}`

@@ -36,7 +36,7 @@ export function HomePage() {
   return (
     <Page
       title="Home"
-      lead="All accounts together."
+      lead="Across all accounts"
       actions={
         <Segments<Period>
           label="Period"
@@ -299,11 +299,7 @@ function Checklist({ calls }: { calls: number }) {
     { done: calls > 0, to: '/', label: 'Make a key and the first call' },
     { done: real, to: '/operator/vendors', label: 'Connect a real vendor; all are simulated until then' },
     { done: operators.data.items.length > 1, to: '/operator/operators', label: 'Invite a second operator' },
-    {
-      done: alerts.data.receivers.length > 0,
-      to: '/operator/alerts/rules',
-      label: 'Set up alert recipients',
-    },
+    { done: alerts.data.receivers.length > 0, to: '/operator/alerts/rules', label: 'Set up alert recipients' },
     { done: checks.data.last !== null, to: '/operator/ledger', label: 'Check the ledger once' },
   ]
   const left = steps.filter(({ done }) => !done).length

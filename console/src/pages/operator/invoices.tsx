@@ -33,7 +33,7 @@ export function OperatorInvoicesPage() {
     q: query.get('q') || undefined,
   }
   return (
-    <Page title="Invoices" lead="Of all customers, numbered without gaps, each kept as it was issued.">
+    <Page title="Invoices" lead="All customers’ invoices, in one gapless series.">
       <div className="filters">
         <SearchField
           label="Number or customer"
@@ -77,7 +77,7 @@ const FIELDS: readonly (readonly [field: IssuerField, label: string, hint?: stri
   ['registration', 'Registration number'],
   ['series', 'Series', 'The first part of each number: INV.'],
   ['taxRate', 'VAT in percent', 'In the issuer’s own country.'],
-  ['exemption', 'Exemption', 'The reason why no VAT is charged. Empty: VAT is charged.'],
+  ['exemption', 'Exemption', 'The reason why no VAT is charged. Leave empty to charge VAT.'],
   ['iban', 'IBAN', 'On invoices for months.'],
   ['bic', 'BIC'],
 ]

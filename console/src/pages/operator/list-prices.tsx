@@ -1,5 +1,7 @@
 import { useState } from 'react'
+import { rateChanges } from '../../../../src/catalog/change-sentences.ts'
 import { api } from '../../api.ts'
+import { formatCredits } from '../../credits.ts'
 import { useQuery } from '../../query.ts'
 import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
@@ -7,9 +9,8 @@ import { Checkbox } from '../../ui/field.tsx'
 import { Badge, Card, Note } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
-import { toast } from '../../ui/toast.tsx'
-import type { PriceComparison } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
+import { type PriceComparison, unitRow } from '../../wire.ts'
+import { toastSaved } from './review.tsx'
 
 type Row = PriceComparison['rows'][number]
 
@@ -30,10 +31,9 @@ export function ListPrices() {
 function Differences({ compared: { made, warnings, rows } }: { compared: PriceComparison }) {
   const [chosen, setChosen] = useState(() => rows.filter(({ preselected }) => preselected).map(({ id }) => id))
   const apply = useAction(async () => {
-    const { version } = await api.applyPrices(chosen)
-    toast(`Version ${version} is current now.`)
+    const saved = await api.applyPrices(chosen)
+    toastSaved(saved)
     setChosen([])
-    catalogChanged()
   })
   const choose = (id: string, checked: boolean) =>
     setChosen((before) => (checked ? [...before, id] : before.filter((one) => one !== id)))
@@ -81,7 +81,7 @@ function Differences({ compared: { made, warnings, rows } }: { compared: PriceCo
             },
             { head: 'Vendor', cell: ({ vendor }) => vendor, wideOnly: true },
             { head: 'What', cell: ({ kind }) => <Badge>{TITLES[kind]}</Badge>, tight: true },
-            { head: 'Cost in credits', cell: (row) => costWords(row) },
+            { head: 'Cost in credits', cell: (row) => <Costs of={row} /> },
             { head: 'Noted', cell: ({ noted }) => noted ?? '–', tight: true },
             { head: 'Notes', cell: ({ notes, from }) => [...notes, ...(from ? [`Source: ${from}.`] : [])].join(' ') },
           ]}
@@ -91,16 +91,20 @@ function Differences({ compared: { made, warnings, rows } }: { compared: PriceCo
   )
 }
 
-/** "input 50 → 40, output 150 → 120", of the last tier, which is for every call. */
-function costWords({ before, after }: Row): string {
-  const [was, is] = [before, after].map((price) => Object.entries(price?.tiers.at(-1) ?? {}))
-  const rates = (list: [string, unknown][] | undefined) =>
-    (list ?? []).filter(([name]) => name !== 'when' && name !== 'upTo')
-  const old = new Map(rates(was))
-  if (rates(is).length === 0) return [...old].map(([unit, rate]) => `${unit} ${String(rate)}`).join(', ') || '–'
-  return rates(is)
-    .map(([unit, rate]) =>
-      old.has(unit) ? `${unit} ${String(old.get(unit))} → ${String(rate)}` : `${unit} ${String(rate)}`,
-    )
-    .join(', ')
+/** Of each tier: "Input, per million tokens 50 → 40". */
+function Costs({ of: { before, after } }: { of: Row }) {
+  const rates = rateChanges(before ? { pricing: before } : undefined, { pricing: after ?? before })
+  const shown = rates.length > 0 ? rates : rateChanges(undefined, { pricing: after ?? before })
+  if (shown.length === 0) return '–'
+  return (
+    <ul className="plain-list small">
+      {shown.map(({ tier, unit, was, now }) => (
+        <li key={`${tier} ${unit}`}>
+          {tier ? `${tier === 'else' ? 'everything else' : tier}: ` : ''}
+          {unitRow(unit).rate}{' '}
+          <b>{[was, now].flatMap((rate) => (rate === undefined ? [] : formatCredits(rate))).join(' → ')}</b>
+        </li>
+      ))}
+    </ul>
+  )
 }

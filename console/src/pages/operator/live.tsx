@@ -142,7 +142,7 @@ const COLUMNS: Parameters<typeof TableCard<LiveCall>>[0]['columns'] = [
 
 function CallLink({ call }: { call: LiveCall }) {
   return (
-    <Link to={`/a/${encodeURIComponent(call.account)}/usage/${encodeURIComponent(call.id)}`}>
+    <Link to={`/operator/calls/${encodeURIComponent(call.id)}`}>
       <code>{call.id}</code>
     </Link>
   )

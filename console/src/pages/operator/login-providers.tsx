@@ -222,7 +222,7 @@ function Place({
           name="secret"
           type="password"
           autoComplete="off"
-          hint={provider?.hasSecret ? 'Stored. Empty: it stays.' : 'Stored sealed.'}
+          hint={provider?.hasSecret ? 'Stored. Leave empty to keep it.' : 'Stored sealed.'}
         />
       </div>
       <Code label="Redirect address, to be registered there" text={`${base}/console/sso/${id || '<id>'}`} wrap />
@@ -242,7 +242,7 @@ function Mappings({ provider }: { provider: LoginProvider | undefined }) {
         mono
         defaultValue={provider?.domains.map(domainLine).join('\n') ?? ''}
         placeholder="example.com acc_01… member only"
-        hint="One a line: domain, account and role that people with a verified address join; “only” allows no other way to sign in."
+        hint="One per line: domain, account and role that people with a verified address join; “only” allows no other way to sign in."
       />
       <TextArea
         label="Groups"
@@ -251,7 +251,7 @@ function Mappings({ provider }: { provider: LoginProvider | undefined }) {
         mono
         defaultValue={provider?.groups.map(groupLine).join('\n') ?? ''}
         placeholder={'platform = acc_01… admin\ngateway-support = support'}
-        hint="One a line: group = account role. Without an account it is a role in the gateway."
+        hint="One per line: group = account role. Without an account it is a role in the gateway."
       />
     </>
   )

@@ -85,8 +85,8 @@ function stepsOf(settings: PaymentSettings, sales: CatalogDocument['sales'], inv
       done: isSold,
       text: (
         <>
-          Packs, amounts or plans in the catalog’s section “sales” (
-          <Link to="/operator/catalogue/document">catalog</Link>, <a href="/docs/guides/selling">guide</a>)
+          <Link to="/operator/plans">Plans, packs or a price of a credit</Link> (
+          <a href="/docs/guides/selling">guide</a>)
         </>
       ),
     },

@@ -1,4 +1,4 @@
-// Plans of the catalog and how many accounts have each; codes that grant credits: made, listed, ended.
+// What is sold; codes that grant credits: made, listed, ended.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'
@@ -6,19 +6,18 @@ import { formatWhole, plural } from '../../format.ts'
 import { refresh, useList, useQuery } from '../../query.ts'
 import { useDialogInAddress } from '../../router.tsx'
 import { useMay } from '../../session.tsx'
-import { Button, LinkButton } from '../../ui/button.tsx'
+import { Button } from '../../ui/button.tsx'
 import { Code } from '../../ui/code.tsx'
 import { Confirm, FormDialog, Notice } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Badge, Badges, Card, Page, When } from '../../ui/page.tsx'
+import { Badge, Badges, Page, When } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/state.tsx'
-import { Named, Table, TableCard } from '../../ui/table.tsx'
+import { Named, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { CodeBatch, NewCodeBatch, PlanOffer } from '../../wire.ts'
+import type { CodeBatch, NewCodeBatch } from '../../wire.ts'
 import { dayStart } from '../../zone.ts'
 import { CsvButton } from '../csv.tsx'
-import { describeLimits } from '../limits.tsx'
-import { priceOf } from '../plan-card.tsx'
+import { Offers } from './offers.tsx'
 
 export function PlansPage() {
   const may = useMay()('plans:write')
@@ -27,8 +26,8 @@ export function PlansPage() {
   const [made, setMade] = useState<NewCodeBatch>()
   return (
     <Page
-      title="Plans and codes"
-      lead="What accounts get each month, and codes that grant credits."
+      title="Plans, packs and codes"
+      lead="What is sold, and codes that grant credits."
       actions={
         may ? (
           <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
@@ -37,58 +36,11 @@ export function PlansPage() {
         ) : null
       }
     >
-      <Loaded query={plans}>{(data) => <Plans plans={data.plans} />}</Loaded>
+      <Loaded query={plans}>{(data) => <Offers plans={data.plans} />}</Loaded>
       <Batches may={may} />
       {creating && may ? <NewCodes onMade={setMade} onClose={() => setCreating(false)} /> : null}
       {made ? <Made batch={made} onClose={() => setMade(undefined)} /> : null}
     </Page>
-  )
-}
-
-const EXAMPLE = `"sales": {
-  "currency": "EUR",
-  "plans": [
-    { "id": "free", "name": "Free", "price": "0", "credits": "100", "limits": { "requestsPerMinute": 60 } },
-    { "id": "pro", "name": "Pro", "price": "9.00", "credits": "1000", "trialDays": 14 }
-  ]
-}`
-
-function Plans({ plans }: { plans: readonly PlanOffer[] }) {
-  const mayEdit = useMay()('catalog:write')
-  const edit = (
-    <LinkButton to="/operator/catalogue/document" icon="edit">
-      Edit the catalog
-    </LinkButton>
-  )
-  if (plans.length === 0)
-    return (
-      <Card title="Plans">
-        <p>There are no plans. They are entries in the catalog’s section “sales”:</p>
-        <Code label="Example" text={EXAMPLE} />
-        {mayEdit ? <div className="row">{edit}</div> : null}
-      </Card>
-    )
-  return (
-    <Card flush title="Plans" lead="Entries of the catalog’s section “sales”." actions={mayEdit ? edit : undefined}>
-      <Table
-        label="Plans"
-        rows={plans}
-        rowKey={({ id }) => id}
-        columns={[
-          { head: 'Plan', main: true, cell: ({ name, id }) => <Named name={name} sub={id} /> },
-          { head: 'Price', cell: (plan) => priceOf(plan) },
-          { head: 'Credits a month', right: true, cell: ({ credits }) => formatCredits(credits) },
-          { head: 'Trial', cell: ({ trialDays }) => (trialDays === null ? '–' : plural(trialDays, 'day')) },
-          { head: 'Limits', wideOnly: true, cell: ({ limits }) => describeLimits(limits).join(', ') || '–' },
-          {
-            head: 'For',
-            wideOnly: true,
-            cell: ({ products }) => (products === null ? 'everything' : <Badges names={products} />),
-          },
-          { head: 'Accounts', right: true, cell: ({ accounts = 0 }) => formatWhole(accounts) },
-        ]}
-      />
-    </Card>
   )
 }
 
@@ -175,7 +127,7 @@ function NewCodes({ onMade, onClose }: { onMade: (batch: NewCodeBatch) => void; 
   return (
     <FormDialog
       title="New codes"
-      action="Make the codes"
+      action="Create codes"
       wide
       onClose={onClose}
       run={async (form) => {
@@ -210,20 +162,20 @@ function NewCodes({ onMade, onClose }: { onMade: (batch: NewCodeBatch) => void; 
           required
           hint="An account redeems a code once."
         />
-        <TextField name="ends" label="Last day to redeem" type="date" hint="Empty: no end." />
+        <TextField name="ends" label="Last day to redeem" type="date" hint="Leave empty for no end." />
         <TextField
           name="days"
           label="Days the credits last"
           type="number"
           min={1}
           max={3650}
-          hint="From when they are granted. Empty: no end."
+          hint="From when they are granted. Leave empty for no end."
         />
         <TextField
           name="products"
           label="Only for"
           placeholder="siteanalytics/*"
-          hint="Models and data endpoints. Empty: everything."
+          hint="Models and data endpoints. Leave empty for everything."
         />
       </div>
     </FormDialog>

@@ -1,14 +1,15 @@
 // What a model costs: rates for each tier, extras among them, what multiplies them, and what they are in batches.
 import { useState } from 'react'
+import { costsOf, listChanges, marginPercent } from '../../../../src/catalog/change-sentences.ts'
 import { api } from '../../api.ts'
-import { parseCredits } from '../../credits.ts'
+import { formatCredits, parseCredits } from '../../credits.ts'
 import { describeTier } from '../../pricing.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
-import { toast } from '../../ui/toast.tsx'
 import {
+  type Catalog,
   type CatalogModel,
   kindRow,
   type PriceTier,
@@ -17,10 +18,11 @@ import {
   UNIT_NAMES,
   unitRow,
 } from '../../wire.ts'
+import { Review, toastSaved } from './review.tsx'
 
 interface Priced {
   uid: string
-  model: Pick<CatalogModel, 'name' | 'type' | 'pricing' | 'batchFactor'>
+  model: Pick<CatalogModel, 'name' | 'type' | 'pricing' | 'batchFactor' | 'routes'>
 }
 
 type TierTexts = Partial<Record<PriceUnit, string>>
@@ -35,8 +37,74 @@ interface Multiplier {
 const faultOf = (text: string | undefined) =>
   text?.trim() && (parseCredits(text) ?? -1n) < 0n ? 'An amount such as 2.5.' : undefined
 
-export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () => void; onDone: () => void }) {
+interface Props {
+  row: Priced
+  catalog: Catalog
+  onClose: () => void
+}
+
+type Fields = Pick<CatalogModel, 'pricing'> & { batchFactor?: string }
+
+/** Nothing applies before it has been seen as a table, beside what it costs. */
+export function PriceForm({ row, catalog, onClose }: Props) {
+  const [fields, setFields] = useState<Fields>()
+  const after = fields && withFields(catalog.document, row.uid, fields)
+  return (
+    <>
+      <PriceFields
+        row={row}
+        onClose={onClose}
+        onFields={async (fields) => {
+          const { problems } = await api.checkCatalog(withFields(catalog.document, row.uid, fields))
+          if (problems.length > 0) throw new Error(problems.join(' '))
+          setFields(fields)
+        }}
+      />
+      {fields ? (
+        <Review
+          before={catalog.document}
+          after={after}
+          belowCostNotes={belowCost(catalog.document, after)}
+          apply={async (note) => {
+            const saved = await api.changeModel(row.uid, { ...fields, note })
+            toastSaved(saved, `New prices for ${row.model.name} apply now.`)
+            onClose()
+          }}
+          onClose={() => setFields(undefined)}
+        />
+      ) : null}
+    </>
+  )
+}
+
+function withFields(document: Catalog['document'], uid: string, fields: Fields): unknown {
+  const shelf = Object.hasOwn(document.models, uid) ? 'models' : 'endpoints'
+  return { ...document, [shelf]: { ...document[shelf], [uid]: { ...document[shelf][uid], ...fields } } }
+}
+
+function belowCost(before: unknown, after: unknown): string[] {
+  const prices = listChanges(before, after).filter((one) => typeof one !== 'string')
+  return prices
+    .filter(({ rates }) => rates.some(({ now, cost }) => now !== undefined && cost !== undefined && now < cost))
+    .map(({ subject }) => `${subject} would be sold for less than it costs.`)
+}
+
+function PriceFields({
+  row,
+  onFields,
+  onClose,
+}: Omit<Props, 'catalog'> & { onFields: (fields: Fields) => Promise<void> }) {
   const { model } = row
+  const costs = costsOf({ ...model })
+  /** "Costs 250: margin 16.7 %". */
+  const costHint = (index: number, unit: PriceUnit) => {
+    const given = costs[index]?.[unit]
+    const cost = given === undefined ? undefined : parseCredits(String(given))
+    if (cost === undefined) return undefined
+    const price = parseCredits(texts[index]?.[unit] ?? '')
+    const margin = price === undefined ? undefined : marginPercent(price, cost)
+    return `Costs ${formatCredits(cost)}${margin === undefined ? '' : `: margin ${margin} %`}`
+  }
   const { tiers } = model.pricing
   const [texts, setTexts] = useState<TierTexts[]>(() =>
     tiers.map((tier) =>
@@ -55,9 +123,7 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
   const run = async () => {
     const pricing = withMultipliers(withPrices(model.pricing, texts, all), multipliers)
     const factor = batchFactor.trim() || (model.batchFactor === undefined ? undefined : '1')
-    await api.changeModel(row.uid, { pricing, ...(factor === undefined ? {} : { batchFactor: factor }) })
-    toast(`New prices for ${model.name} apply now.`)
-    onDone()
+    await onFields({ pricing, ...(factor === undefined ? {} : { batchFactor: factor }) })
   }
   const fields = (index: number, shown: readonly PriceUnit[]) => (
     <div className="grid-2">
@@ -65,6 +131,7 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
         <TextField
           key={unit}
           label={unitRow(unit).rate}
+          hint={costHint(index, unit)}
           inputMode="decimal"
           value={texts[index]?.[unit] ?? ''}
           placeholder="–"
@@ -81,7 +148,8 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
       right="catalog:write"
       title={`Price of ${model.name}`}
       wide
-      action="Set the price"
+      action="Preview the change"
+      stay
       disabled={!valid}
       run={run}
       onClose={onClose}
@@ -106,7 +174,7 @@ export function PriceForm({ row, onClose, onDone }: { row: Priced; onClose: () =
       {kindRow(model.type).batchable ? (
         <TextField
           label="Batch multiplier"
-          hint="Each rate is multiplied by this in batches, such as 0.5. Empty: the same price."
+          hint="Each rate is multiplied by this in batches, such as 0.5. Leave empty for the same price."
           inputMode="decimal"
           placeholder="1"
           value={batchFactor}

@@ -10,9 +10,7 @@ import { SelectField, TextField } from '../../ui/field.tsx'
 import { Badge, Card, Note, Page } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
-import { toast } from '../../ui/toast.tsx'
 import type { Catalog, ProductCheck } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
 import {
   type Auth,
   addressOf,
@@ -27,7 +25,7 @@ import {
 } from './product-draft.ts'
 import { OperationForm } from './product-operation.tsx'
 import { ProductSource } from './product-source.tsx'
-import { Review } from './review.tsx'
+import { Review, toastSaved } from './review.tsx'
 
 export function NewProductPage() {
   const catalog = useQuery('catalog', api.catalog)
@@ -135,12 +133,10 @@ function ProductForm({
         <Review
           before={catalog.document}
           after={check.document}
-          changes={check.changes}
           notes={check.notes}
           apply={async (note) => {
-            const { version } = await api.putProduct({ ...inputOf(draft), ...(note ? { note } : {}) })
-            toast(`Version ${version} is current now.`)
-            catalogChanged()
+            const saved = await api.putProduct({ ...inputOf(draft), ...(note ? { note } : {}) })
+            toastSaved(saved)
             navigate(`/operator/products/${draft.id.trim()}`)
           }}
           onClose={() => setReviewing(false)}

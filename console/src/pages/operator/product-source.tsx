@@ -23,7 +23,7 @@ const WAYS = [
 export function ProductSource({ onTake }: { onTake: (taken: Taken) => void }) {
   const [way, setWay] = useState<(typeof WAYS)[number]['value']>('document')
   return (
-    <Card title="Source" lead="Read once and not needed afterwards. Nothing is fetched for it.">
+    <Card title="Source" lead="We read this file once; no URL in it is opened.">
       <Segments label="Source" value={way} options={WAYS} onPick={setWay} />
       {way === 'document' ? <FromDocument onTake={onTake} /> : <FromPreset onTake={onTake} />}
     </Card>
@@ -90,7 +90,7 @@ function FromDocument({ onTake }: { onTake: (taken: Taken) => void }) {
       {reading.error ? <Fault error={reading.error} /> : null}
       <div className="row">
         <Button disabled={text.trim() === ''} busy={reading.busy} onClick={() => reading.go()}>
-          Read the document
+          Import
         </Button>
       </div>
       {read ? (
@@ -98,7 +98,7 @@ function FromDocument({ onTake }: { onTake: (taken: Taken) => void }) {
           <DocumentOperations read={read} chosen={chosen} onChosen={setChosen} onLine={show} />
           {taking.error ? <Fault error={taking.error} /> : null}
           <div className="row">
-            <TextField label="Credits a call, for each" inputMode="decimal" value={call} onText={setCall} />
+            <TextField label="Price per call (credits)" inputMode="decimal" value={call} onText={setCall} />
             <Button disabled={chosen.length === 0} busy={taking.busy} onClick={() => taking.go()}>
               Take {plural(chosen.length, 'operation')}
             </Button>
@@ -197,12 +197,7 @@ function PresetFields({ presets, onTake }: { presets: readonly ProductPreset[]; 
           options={presets.map((one) => [one.name, one.title] as const)}
           onText={setName}
         />
-        <TextField
-          label="Credits for a dollar of the list price"
-          inputMode="decimal"
-          value={perDollar}
-          onText={setPerDollar}
-        />
+        <TextField label="Credits per US dollar" inputMode="decimal" value={perDollar} onText={setPerDollar} />
       </div>
       <Note>
         Made from public documentation and not tried against the vendor. List prices noted on {preset.noted} from{' '}

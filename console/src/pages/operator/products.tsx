@@ -10,12 +10,10 @@ import { Confirm } from '../../ui/dialog.tsx'
 import { Badge, Card, Facts, Page } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
-import { toast } from '../../ui/toast.tsx'
 import type { Catalog, Vendor } from '../../wire.ts'
 import { Price } from '../models.tsx'
-import { catalogChanged } from './catalogue-models.tsx'
 import { addressOf, vendorOf } from './product-draft.ts'
-import { Sentences } from './review.tsx'
+import { Sentences, toastSaved } from './review.tsx'
 import { vendorPath } from './vendors.tsx'
 
 const HOME = '/operator/products'
@@ -203,9 +201,8 @@ function RemoveDialog({ id, onClose }: { id: string; onClose: () => void }) {
       action="Remove"
       disabled={!check.data}
       run={async () => {
-        const { version } = await api.removeProduct(id)
-        toast(`Version ${version} is current now.`)
-        catalogChanged()
+        const saved = await api.removeProduct(id)
+        toastSaved(saved)
         navigate(HOME)
       }}
       onClose={onClose}

@@ -1,8 +1,22 @@
 import { useState } from 'react'
+import {
+  listChanges,
+  marginPercent,
+  type PriceChange,
+  type RateChange,
+} from '../../../../src/catalog/change-sentences.ts'
+import { api } from '../../api.ts'
+import { formatCredits } from '../../credits.ts'
+import { refresh } from '../../query.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
+import { Table } from '../../ui/table.tsx'
+import { toast } from '../../ui/toast.tsx'
+import { type Applied, unitRow } from '../../wire.ts'
 import { diffLines, hunksOf } from './diff.ts'
+
+const TABLES_MAX = 100
 
 /** What a change of the catalog does, before it is applied. */
 export function Review({
@@ -43,26 +57,94 @@ export function Review({
   )
 }
 
+export function catalogChanged(): void {
+  refresh('catalog', 'public-catalog', 'vendors', 'plans')
+}
+
+/** Without changes there is no new version. */
+type Saved = Pick<Applied, 'version' | 'changes'>
+
+/** Says that a change applies, and takes it back if it is still the last one. */
+export function toastSaved({ version, changes }: Saved, text = `Saved as version ${version}.`): void {
+  catalogChanged()
+  const undo = async () => {
+    const current = await api.catalog()
+    if (current.version !== version) throw new Error(`Version ${current.version} has followed: see Catalog › Versions.`)
+    await api.rollBackCatalog(version - 1)
+    toast(`Version ${version} is undone.`)
+    catalogChanged()
+  }
+  toast(text, version > 1 && changes.length > 0 ? { action: { right: 'catalog:write', label: 'Undo', run: undo } } : {})
+}
+
 interface ChangesProps {
   /** The document that is in force, and the one that would be. */
   before: unknown
   after: unknown
-  /** In sentences, as the server says them. */
-  changes: readonly string[]
 }
 
-/** Sentences; the lines of the document are one click further. */
-export function Changes({ before, after, changes }: ChangesProps) {
+/** Prices as tables, all else in sentences; the lines of the document are one click further. */
+export function Changes({ before, after }: ChangesProps) {
   const [open, setOpen] = useState(false)
+  const changes = listChanges(before, after)
+  const prices = changes.filter((one) => typeof one !== 'string')
+  const lines = changes.flatMap((one) =>
+    typeof one === 'string' ? [one] : one.more ? [`${one.subject}: ${one.more}`] : [],
+  )
   return (
     <>
-      {changes.length ? <Sentences lines={changes} /> : <p className="muted">Nothing differs.</p>}
+      {changes.length ? null : <p className="muted">Nothing differs.</p>}
+      {prices.slice(0, TABLES_MAX).map((one) => (
+        <section key={one.subject} className="stack-tight">
+          <h3 className="field-label">{one.subject}</h3>
+          <Rates of={one} />
+        </section>
+      ))}
+      {prices.length > TABLES_MAX ? (
+        <p className="muted">{prices.length - TABLES_MAX} more with other prices.</p>
+      ) : null}
+      {lines.length ? <Sentences lines={lines} /> : null}
       <details className="fold" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>Show the JSON</summary>
         {open ? <Lines before={before} after={after} /> : null}
       </details>
     </>
   )
+}
+
+/** "unit · was · new · cost · margin". */
+function Rates({ of: { subject, rates } }: { of: PriceChange }) {
+  const isTiered = rates.some(({ tier }) => tier !== '')
+  return (
+    <Table
+      label={`Prices of ${subject}`}
+      rows={rates}
+      rowKey={({ tier, unit }) => `${tier} ${unit}`}
+      columns={[
+        isTiered && { head: 'For', cell: ({ tier }) => (tier === 'else' ? 'everything else' : tier) },
+        { head: 'Unit', main: true, cell: ({ unit }) => unitRow(unit).rate },
+        { head: 'Was', right: true, cell: ({ was }) => <Rate value={was} /> },
+        { head: 'New', right: true, cell: ({ now }) => <Rate value={now} /> },
+        { head: 'Cost', right: true, cell: (row) => <Rate value={row.now === undefined ? undefined : row.cost} /> },
+        { head: 'Margin', right: true, tight: true, cell: (row) => <Margin of={row} /> },
+      ]}
+    />
+  )
+}
+
+function Rate({ value }: { value: bigint | undefined }) {
+  return value === undefined ? <span className="muted">–</span> : formatCredits(value)
+}
+
+export function marginOf({ now, cost }: RateChange): number | undefined {
+  return now === undefined || cost === undefined ? undefined : marginPercent(now, cost)
+}
+
+function Margin({ of }: { of: RateChange }) {
+  const percent = marginOf(of)
+  if (percent === undefined) return <span className="muted">–</span>
+  const text = `${percent.toFixed(1).replace('-', '−')} %`
+  return percent < 0 ? <b className="tone-bad">{text}</b> : text
 }
 
 export function Sentences({ lines }: { lines: readonly string[] }) {

@@ -18,7 +18,7 @@ import {
   type RouteFigures,
   TEXT_PROTOCOLS,
 } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
+import { catalogChanged } from './review.tsx'
 
 interface Props {
   uid: string
@@ -76,7 +76,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
       </Note>
       <div className="grid-2">
         <SelectField
-          label="Routes of equal order"
+          label="Balance equal routes by"
           value={routing.policy ?? 'weighted'}
           options={[
             ['weighted', 'share the calls by weight'],
@@ -88,7 +88,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
           onText={(policy) => setRouting((old) => ({ ...old, policy: policy as CatalogRouting['policy'] }))}
         />
         <Checkbox
-          label="Keep a conversation on one route"
+          label="Sticky conversations"
           hint="So that the vendor’s prompt cache is used."
           checked={routing.sticky === true}
           onCheck={(sticky) => setRouting((old) => ({ ...old, sticky }))}
@@ -220,7 +220,7 @@ function RouteFields({ route, at, vendors, formats, pricing, type, onChange }: R
         onText={(text) => onChange({ weight: Math.min(1000, Math.max(1, number(text))) })}
       />
       <TextField
-        label="Serves only"
+        label="Only for"
         value={(route.serves ?? []).join(', ')}
         placeholder="everything"
         onText={(text) =>

@@ -67,6 +67,7 @@ interface Draft {
   readonly url: string
   readonly perNetwork: string
   readonly perDomain: string
+  readonly challenge: string
   readonly limits: LimitTexts
 }
 
@@ -79,6 +80,7 @@ const draftOf = (settings: SignUpSettings): Draft => ({
   url: settings.terms?.url ?? '',
   perNetwork: String(settings.perNetworkPerHour),
   perDomain: String(settings.perDomainPerDay),
+  challenge: settings.challengeUrl ?? '',
   limits: limitsAsTexts(settings.limits),
 })
 
@@ -91,7 +93,7 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
   const [draft, setDraft] = useState(draftOf(settings))
   const onDraft = (change: Partial<Draft>) => setDraft((before) => ({ ...before, ...change }))
   const { busy, error, onSubmit } = useSubmit(async () => {
-    const { mode, domains, blocked, credits, version, url, perNetwork, perDomain, limits } = draft
+    const { mode, domains, blocked, credits, version, url, perNetwork, perDomain, challenge, limits } = draft
     await api.changeSignUp({
       mode,
       domains: linesOf(domains),
@@ -101,6 +103,7 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
       terms: version.trim() || url.trim() ? { version: version.trim(), url: url.trim() } : null,
       perNetworkPerHour: Number(perNetwork),
       perDomainPerDay: Number(perDomain),
+      challengeUrl: challenge.trim() || null,
     })
     refresh('sign-up/')
     toast('Saved.')
@@ -159,15 +162,15 @@ function NewAccountsCard({ draft, onDraft }: Part) {
           hint="Once for each mailbox."
         />
         <TextField
-          label="Version of the terms"
+          label="Terms version"
           value={draft.version}
           onText={(version) => onDraft({ version })}
           maxLength={60}
           placeholder="2026-11"
-          hint="Empty: there is nothing to accept."
+          hint="Leave empty if there is nothing to accept."
         />
         <TextField
-          label="Address of the terms"
+          label="Terms URL"
           value={draft.url}
           onText={(url) => onDraft({ url })}
           type="url"
@@ -181,7 +184,10 @@ function NewAccountsCard({ draft, onDraft }: Part) {
 
 function BrakesCard({ draft, onDraft }: Part) {
   return (
-    <Card title="Brakes" lead="More than these are rejected with 429. A mailbox gets at most three mails an hour.">
+    <Card
+      title="Sign-up rate limits"
+      lead="More than these are rejected with 429. A mailbox gets at most three mails an hour."
+    >
       <div className="grid-3">
         <TextField
           label="Mails per network and hour"
@@ -192,12 +198,21 @@ function BrakesCard({ draft, onDraft }: Part) {
           required
         />
         <TextField
-          label="Mails per domain and day"
+          label="Sign-ups per domain and day"
           value={draft.perDomain}
           onText={(perDomain) => onDraft({ perDomain })}
           inputMode="numeric"
           pattern="[1-9]\d{0,5}"
           required
+          hint="Large mail hosts are exempt."
+        />
+        <TextField
+          label="Address of a challenge"
+          value={draft.challenge}
+          onText={(challenge) => onDraft({ challenge })}
+          type="url"
+          placeholder="https://example.com/challenge"
+          hint="It is asked before each mail. Leave empty to ask nobody."
         />
       </div>
     </Card>

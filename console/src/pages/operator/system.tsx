@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
 import { formatBytes, formatDuration, formatWhole } from '../../format.ts'
@@ -29,7 +29,7 @@ export function SystemPage() {
             key={JSON.stringify(data)}
             right="limits:write"
             title="System-wide limits"
-            lead="For all accounts together. Empty: no limit."
+            lead="For all accounts together. Leave empty for no limit."
             limits={data}
             save={async (input) => {
               await api.changeSystemLimits(input)
@@ -60,7 +60,7 @@ function BillingCard({ billing }: { billing: Billing }) {
   return (
     <Card
       right="billing:write"
-      title="Worth of a credit"
+      title="Credit value"
       lead="Shown beside credits in the console and on statements. A statement keeps the worth that was set at the end of its month."
     >
       <form className="stack" onSubmit={onSubmit}>
@@ -71,7 +71,7 @@ function BillingCard({ billing }: { billing: Billing }) {
             onText={setCurrency}
             maxLength={3}
             placeholder="EUR"
-            hint="ISO code. Empty: only credits are shown."
+            hint="ISO code. Leave empty to show only credits."
           />
           <TextField
             label="One credit is worth"
@@ -127,12 +127,25 @@ function SystemBody({ system }: { system: System }) {
                 <Badge tone={current ? 'good' : 'warn'}>{current ? 'current' : 'behind'}</Badge>
               </span>,
             ],
+            ...system.backfills.map(({ name, rows, of, done }): [string, ReactNode] => [
+              `Backfill ${name}`,
+              done ? 'done' : `${formatWhole(rows)} of about ${formatWhole(of)} rows`,
+            ]),
             ['Jobs queued', formatWhole(system.queue.created)],
             ['Jobs running', formatWhole(system.queue.active)],
             ['Jobs failed', formatWhole(system.queue.failed)],
           ]}
         />
       </Card>
+      {system.setAside.length > 0 ? (
+        <Card title="Stored by another version" lead="This version does not know it and does not use it.">
+          <ul>
+            {system.setAside.map((part) => (
+              <li key={part}>{part}</li>
+            ))}
+          </ul>
+        </Card>
+      ) : null}
       <Card
         flush
         title="Processes"

@@ -144,7 +144,7 @@ function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => voi
       />
       <Checkbox
         label="Each person signs in there (OAuth)"
-        hint="Calls use the caller’s own sign-in. A credential, or your own sign-in, is then used only to list its tools."
+        hint="Calls use the caller’s own sign-in. A credential, or your own sign-in, then only lists its tools."
         checked={personal}
         onCheck={setPersonal}
       />
@@ -153,9 +153,7 @@ function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => voi
         name="secret"
         type="password"
         autoComplete="off"
-        hint={
-          given?.credential?.present ? 'One is stored. Empty: it stays.' : 'Stored encrypted, sent as a bearer token.'
-        }
+        hint={given?.credential?.present ? 'Leave empty to keep it.' : 'Stored encrypted, sent as a bearer token.'}
       />
       <div className="grid-2">
         <TextField
@@ -338,7 +336,7 @@ function ToolForm({ server, tool, onClose }: { server: string; tool: ForeignTool
           name="call"
           inputMode="decimal"
           defaultValue={rateOf(tool, 'call')}
-          hint="Empty: it is not listed."
+          hint="Leave empty not to list it."
         />
         <TextField
           label="Credits a result"

@@ -33,7 +33,7 @@ export function VendorReportsPage() {
   const [storing, setStoring] = useState(false)
   return (
     <Page
-      title="Vendors’ reports"
+      title="Vendor reconciliation"
       lead="Compares a vendor’s bill with the recorded calls, by day (UTC), model and credential."
       actions={
         mayWrite ? (
@@ -49,7 +49,7 @@ export function VendorReportsPage() {
       }
     >
       <TableCard
-        label="Vendors’ reports"
+        label="Vendor reconciliation"
         list={list}
         rowKey={(row) => row.id}
         to={to}
@@ -157,9 +157,9 @@ function ReportForm({ onClose }: { onClose: () => void }) {
             rows={2}
             mono
             placeholder="key_abc=OPENAI_API_KEY"
-            hint="One a line: the vendor’s id of a key (its hash at OpenRouter) = our credential."
+            hint="One per line: the vendor’s id of a key (its hash at OpenRouter) = our credential."
           />
-          <TextField label="Another address than the vendor’s own" name="url" type="url" />
+          <TextField label="Custom API address" name="url" type="url" />
         </>
       )}
     </FormDialog>
@@ -190,7 +190,7 @@ function CredentialForm({ onClose }: { onClose: () => void }) {
         required
         hint="It may read usage and costs of your organization there. Stored encrypted, and sent to this address only."
       />
-      <TextField label="Another address than the vendor’s own" name="url" type="url" />
+      <TextField label="Custom API address" name="url" type="url" />
     </FormDialog>
   )
 }
@@ -219,7 +219,7 @@ export function VendorReportPage({ report: id }: { report: string }) {
     <Page
       title={report.data ? `${report.data.vendor}, ${report.data.from} – ${report.data.to}` : 'Vendor’s report'}
       lead={report.data ? SOURCES[report.data.source] : undefined}
-      back={{ to: HOME, label: 'Vendors’ reports' }}
+      back={{ to: HOME, label: 'Vendor reconciliation' }}
       actions={<RemoveButton id={id} />}
     >
       <Loaded query={counts}>
@@ -336,7 +336,7 @@ function Calls({ id, of }: { id: string; of: LineName }) {
       label="Recorded calls"
       list={list}
       rowKey={(row) => row.id}
-      to={(row) => `/a/${encodeURIComponent(row.account)}/usage/${encodeURIComponent(row.id)}`}
+      to={(row) => `/operator/calls/${encodeURIComponent(row.id)}`}
       empty={
         <Empty icon="usage" title="No calls were recorded">
           <p>The gateway has no calls of this model with this credential on that day.</p>
@@ -347,7 +347,7 @@ function Calls({ id, of }: { id: string; of: LineName }) {
           head: 'Call',
           main: true,
           cell: (row) => (
-            <Link to={`/a/${encodeURIComponent(row.account)}/usage/${encodeURIComponent(row.id)}`}>
+            <Link to={`/operator/calls/${encodeURIComponent(row.id)}`}>
               <ShortId id={row.id} />
             </Link>
           ),

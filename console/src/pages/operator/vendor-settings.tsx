@@ -7,10 +7,8 @@ import { Button } from '../../ui/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../ui/field.tsx'
 import { Card, Note } from '../../ui/page.tsx'
 import { Fault } from '../../ui/state.tsx'
-import { toast } from '../../ui/toast.tsx'
 import { type Catalog, TEXT_PROTOCOLS, type VendorChange, type VendorCheck } from '../../wire.ts'
-import { catalogChanged } from './catalogue-models.tsx'
-import { Review } from './review.tsx'
+import { Review, toastSaved } from './review.tsx'
 import { servedBy, vendorPath } from './vendors.tsx'
 
 type Entry = Catalog['document']['vendors'][string]
@@ -98,11 +96,9 @@ function SettingsForm({ name, catalog, entry }: { name: string; catalog: Catalog
         <Review
           before={catalog.document}
           after={check.document}
-          changes={check.changes}
           apply={async (note) => {
-            const { version } = await api.changeVendor(name, { ...input, note })
-            toast(`Version ${version} is current now.`)
-            catalogChanged()
+            const saved = await api.changeVendor(name, { ...input, note })
+            toastSaved(saved)
             if (draft.name !== name) navigate(vendorPath(draft.name))
           }}
           onClose={() => setCheck(undefined)}

@@ -13,8 +13,7 @@ import { Named, Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Catalog, Vendor, VendorCheck, VendorTest } from '../../wire.ts'
 import { Price } from '../models.tsx'
-import { catalogChanged } from './catalogue-models.tsx'
-import { Changes } from './review.tsx'
+import { Changes, catalogChanged } from './review.tsx'
 import { TestReport } from './test-report.tsx'
 import { CredentialDialog, CredentialTable } from './vendor-credentials.tsx'
 import { VendorFailures } from './vendor-errors.tsx'
@@ -237,7 +236,7 @@ function Removal(props: { name: string; check: VendorCheck; catalog: Catalog; on
       danger
       run={async () => {
         const { version } = await api.removeVendor(name, unservedProducts.length > 0)
-        toast(`${name} is removed. Version ${version} is current now.`)
+        toast(`${name} is removed. Saved as version ${version}.`)
         catalogChanged()
         navigate('/operator/vendors')
       }}
@@ -257,7 +256,7 @@ function Removal(props: { name: string; check: VendorCheck; catalog: Catalog; on
         Running jobs finish. A stored credential that no other vendor uses is deleted. The vendor can be brought back by
         rolling back the <Link to="/operator/catalogue/versions">catalog</Link>; the credential cannot.
       </p>
-      <Changes before={catalog.document} after={check.document} changes={check.changes} />
+      <Changes before={catalog.document} after={check.document} />
     </Confirm>
   )
 }

@@ -118,10 +118,7 @@ interface BenchFormProps {
   kind: Exclude<ModelType, 'text' | 'data' | 'realtime'>
   action: string
   icon: IconName
-  bench: Pick<BenchProps, 'models'> & {
-    model: PublicModel | undefined
-    set: (field: 'model') => (uid: string) => void
-  }
+  bench: Pick<BenchProps, 'models'> & { model: PublicModel | undefined; set: (field: 'model') => (uid: string) => void }
   call: { busy: boolean; go: () => void }
   ready: boolean
   account: string

@@ -84,10 +84,10 @@ export function QuoteList(props: { account: string; names: readonly string[]; bo
   )
 }
 
-/** The exact price if it is known before the call, otherwise the hold. */
+/** The exact price if it is known before the call, otherwise the most: of "auto" quality, for one, the dearest is held. */
 function costWords(quotes: readonly Quote[]): string {
   const most = creditsText(sumCredits(quotes.map(({ costAtMost }) => costAtMost)))
-  const isFixed = quotes.every(({ costAtMost, holdAtLeast }) => costAtMost === holdAtLeast)
+  const isFixed = quotes.every(({ lines }) => lines.every(({ unit }) => unit === 'call'))
   return `Costs ${isFixed ? '' : 'at most '}${most}.`
 }
 

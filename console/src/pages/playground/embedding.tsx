@@ -64,7 +64,7 @@ function EmbeddingBench({ account, models }: BenchProps) {
       >
         <TextArea
           label="Texts"
-          hint={`One a line, up to ${TEXTS_MAX}.`}
+          hint={`One per line, up to ${TEXTS_MAX}.`}
           value={wish.text}
           onText={set('text')}
           placeholder={'The toll gate opens at dawn\nToll gates open at dawn\nA recipe for onion soup'}
@@ -73,7 +73,7 @@ function EmbeddingBench({ account, models }: BenchProps) {
         />
         <TextField
           label="Dimensions"
-          hint="Empty: all that the model has."
+          hint="Leave empty for all that the model has."
           type="number"
           min={1}
           value={wish.dimensions}

@@ -107,7 +107,7 @@ function Bench({ kind, account, models }: BenchProps & { kind: Kind }) {
         ) : null}
         <TextArea
           label={kind === 'rerank' ? 'Documents' : 'Texts'}
-          hint={`One a line, up to ${TEXTS_MAX}.`}
+          hint={`One per line, up to ${TEXTS_MAX}.`}
           value={wish.text}
           onText={set('text')}
           placeholder={'The toll gate opens at dawn\nA recipe for onion soup'}

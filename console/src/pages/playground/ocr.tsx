@@ -65,7 +65,7 @@ function OcrBench({ account, models }: BenchProps) {
         />
         <TextField
           label="Pages"
-          hint="From 0 on, such as 0-4,7. Empty: all of them."
+          hint="From 0 on, such as 0-4,7. Leave empty for all of them."
           value={wish.pages}
           onText={set('pages')}
         />

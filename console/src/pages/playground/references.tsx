@@ -17,11 +17,7 @@ const TEXT_MAX = 500_000
 type Accepted = 'images' | 'text' | 'files'
 
 const ACCEPTED: Record<Accepted, { types: readonly string[]; what: string; fault: string }> = {
-  images: {
-    types: IMAGE_TYPES,
-    what: 'images',
-    fault: 'Only PNG, JPEG, WebP or GIF images of up to 20 MB each.',
-  },
+  images: { types: IMAGE_TYPES, what: 'images', fault: 'Only PNG, JPEG, WebP or GIF images of up to 20 MB each.' },
   text: {
     types: TEXT_TYPES,
     what: 'text files',
@@ -81,12 +77,14 @@ export function References({ label, hint, accept = 'images', most, chosen, onCho
     const good = files.filter((file) => fits(file, types))
     setFault(good.length < files.length ? ACCEPTED[accept].fault : undefined)
     const read = await Promise.all(
-      good.slice(0, most - chosen.length).map(async (file) => ({
-        id: randomId(),
-        name: file.name,
-        size: file.size,
-        source: await asDataUri(new Blob([file], { type: typeOf(file) })),
-      })),
+      good
+        .slice(0, most - chosen.length)
+        .map(async (file) => ({
+          id: randomId(),
+          name: file.name,
+          size: file.size,
+          source: await asDataUri(new Blob([file], { type: typeOf(file) })),
+        })),
     )
     // More may have been chosen while these were read.
     if (read.length) onChosen([...latest.current, ...read].slice(0, most))

@@ -4,7 +4,13 @@ import { createHash } from 'node:crypto'
 import { IMAGES_MAX } from '../../../catalog/images.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { type JsonText, readJson } from '../../../kernel/json.ts'
-import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../../../parsers/image-file.ts'
+import {
+  type ImageType,
+  imageTypeOf,
+  MAGIC_BYTES,
+  PIXELS_MAX,
+  readImageFacts,
+} from '../../../kernel/parsers/image-file.ts'
 import { type FormFile, type FormRules, givenTwice, readForm, shortName } from '../form.ts'
 import { Base64File, StreamingJsonParser, type StringSink } from './streaming-json.ts'
 

@@ -8,10 +8,10 @@ import {
   TIER_OF,
 } from '../../../catalog/images.ts'
 import { Fault } from '../../../kernel/fault.ts'
+import type { ImageType } from '../../../kernel/parsers/image-file.ts'
 import { chargeOf } from '../../../meter/charge.ts'
 import type { Pricing } from '../../../meter/price.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import type { ImageType } from '../../../parsers/image-file.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
 import { mustBe, readBody, wrong } from '../../check.ts'
 import type { PaidRequest, PriceAttributes } from '../../protocol.ts'

@@ -3,7 +3,7 @@
 import type { Model, ModelOf } from '../../../catalog/document.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { JsonText } from '../../../kernel/json.ts'
-import { rateFor } from '../../../meter/charge.ts'
+import { countedUnits, rateFor } from '../../../meter/charge.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import type { Upstream } from '../../../upstream/call.ts'
 import { isObject, objectOf, text } from '../../check.ts'
@@ -25,12 +25,20 @@ export interface RealtimeLink {
   cancel(): void
 }
 
+/** The transcription of sound that is sent to the vendor of a session: the reply comes when it is to be charged, and is a number of seconds. */
+export interface TranscriptLink {
+  readonly seconds: number
+  readonly send: Upstream['send']
+}
+
 /** What vendors let a response have. */
 const OUTPUT_TOKENS_MAX = 4_096
 const CONTEXT_TOKENS = 128_000
 /** The vendor counts otherwise than we do. */
 const OVER_TOKENS = 256
 
+export const isTranscribed = (model: Model | undefined) =>
+  model?.type === 'realtime' && countedUnits(model.pricing).has('second')
 export const contextOf = (model: ModelOf<'realtime'> | undefined) => model?.limits.contextTokens ?? CONTEXT_TOKENS
 
 /** Without a link: the session itself, which costs nothing. */
@@ -38,7 +46,7 @@ export function readRealtimeRequest(
   json: JsonText,
   uid: string,
   named: Model | undefined,
-  link: RealtimeLink | undefined,
+  link: RealtimeLink | TranscriptLink | undefined,
 ): PaidRequest {
   const model = named?.enabled && named.type === 'realtime' ? named : undefined
   const plain = {
@@ -56,6 +64,7 @@ export function readRealtimeRequest(
         throw new Fault('internal', { internal: { why: 'a session is opened by its own exchange' } })
       },
     }
+  if ('seconds' in link) return { ...plain, stream: false, worst: { second: link.seconds }, open: () => heard(link) }
   const { reads, speaks, tokensMax } = link.turn
   const {
     outputTokensMax = OUTPUT_TOKENS_MAX,
@@ -77,6 +86,15 @@ export function readRealtimeRequest(
       tokensMax === undefined ? { floorTokens: outputTokensFloor, mostTokens: outputTokensMax, unit } : undefined,
     open: (_target, options) => openResponse(json, link, output, options),
   }
+}
+
+function heard({ send }: TranscriptLink) {
+  return {
+    call: { method: 'POST', url: '', headers: {} } as const,
+    send,
+    drains: 'answer',
+    answer: (body: Buffer) => ({ body: '', contentType: 'text/plain', usage: { second: Number(body) } }),
+  } as const
 }
 
 function openResponse(json: JsonText, link: RealtimeLink, output: number, { outputTokensCap }: OpenOptions) {

@@ -6,23 +6,27 @@ import { readCount, type Usage } from '../../../meter/usage.ts'
 import { isObject, objectOf, objects, text } from '../../check.ts'
 import { measurePrompt } from '../../text/prompt.ts'
 import { SoundFormat, soundBytes } from './sound-format.ts'
+import { Transcripts } from './transcripts.ts'
 
 type Json = Record<string, unknown>
 
-/** The session settings that are passed on. Other settings of vendors would cost something without a price here, or use the operator's resources. */
+/**
+ * The session settings that are passed on. Other settings of vendors would cost something without a price here, or use the operator's resources:
+ * they are left out, because SDKs send some of them by default together with the instructions, and `session.updated` names them.
+ */
 const SESSION = new Set([
   ...['type', 'model', 'instructions', 'audio', 'output_modalities', 'modalities', 'voice', 'tools', 'tool_choice'],
   ...['temperature', 'max_output_tokens', 'max_response_output_tokens', 'truncation', 'reasoning', 'speed', 'include'],
   ...['parallel_tool_calls', 'input_audio_format', 'output_audio_format', 'input_audio_noise_reduction'],
-  ...['turn_detection', 'input_audio_transcription', 'tracing', 'prompt'],
+  ...['turn_detection', 'input_audio_transcription'],
 ])
+/** Offered if the model has a price for them. */
+const PRICED = new Set(['transcription', 'input_audio_transcription'])
 const RESPONSE = new Set([
   ...['instructions', 'audio', 'output_modalities', 'modalities', 'voice', 'tools', 'tool_choice', 'conversation'],
   ...['max_output_tokens', 'max_response_output_tokens', 'metadata', 'input', 'temperature', 'output_audio_format'],
   ...['reasoning', 'parallel_tool_calls', 'prompt'],
 ])
-/** May only be null. */
-const UNPRICED = ['tracing', 'prompt', 'input_audio_transcription'] as const
 
 const PASSED = new Set([
   ...['input_audio_buffer.append', 'input_audio_buffer.commit', 'input_audio_buffer.clear', 'response.cancel'],
@@ -34,6 +38,7 @@ const PASSED = new Set([
 const READ_PER_SECOND = 10
 const SPOKEN_PER_SECOND = 20
 const IMAGE_TOKENS = 2_000
+const LEFT_OUT_MAX = 16
 
 const wrong = (param: string, words: string) => invalid(`"${param}" ${words}`, param)
 
@@ -67,9 +72,30 @@ export class RealtimeSession {
   #config: Json = {}
   readonly #input = new SoundFormat()
   readonly #output = new SoundFormat()
+  /** The settings that the caller asked for and that are not offered. */
+  readonly leftOut = new Set<string>()
+  readonly transcripts = new Transcripts()
+  readonly #isTranscribed: boolean
 
-  constructor(uid: string) {
+  /** `isTranscribed`: the model has a price for transcripts of the input. */
+  constructor(uid: string, isTranscribed = false) {
     this.#uid = uid
+    this.#isTranscribed = isTranscribed
+  }
+
+  /** The most seconds of sound that transcripts may have to be paid for. */
+  get transcribedSeconds(): number {
+    return this.transcripts.seconds((this.#sent - this.#taken) / READ_PER_SECOND)
+  }
+
+  /** The event by which the vendor stops to transcribe. */
+  untranscribed(): string {
+    this.transcripts.isOn = false
+    const isOld = 'input_audio_transcription' in this.#config
+    const off = isOld
+      ? { input_audio_transcription: null }
+      : { type: 'realtime', audio: { input: { transcription: null } } }
+    return JSON.stringify({ type: 'session.update', session: off })
   }
 
   /** The first event to the vendor: it must not create responses by itself. `given`: the session settings of a client secret. */
@@ -110,25 +136,44 @@ export class RealtimeSession {
         this.#add(event.item)
         break
       case 'response.create':
-        checkMembers(objectOf(event.response), RESPONSE, 'response')
+        checkResponse(objectOf(event.response))
     }
     return sent
   }
 
   #checked(session: Json): Json {
-    checkMembers(session, SESSION, 'session')
+    checkPrompt(session, 'session')
     if (session.model !== undefined && session.model !== this.#uid)
       throw wrong('session.model', 'cannot be changed: open another WebSocket for another model.')
     if (session.type !== undefined && session.type !== 'realtime') throw wrong('session.type', 'must be "realtime".')
-    const { model: _, ...rest } = session
-    const audio = objectOf(rest.audio)
-    const input = objectOf(audio.input)
-    if (input.transcription !== undefined && input.transcription !== null)
-      throw wrong('session.audio.input.transcription', 'is not offered: it has no price here.')
-    if ('turn_detection' in input)
-      rest.audio = { ...audio, input: { ...input, turn_detection: this.#turns(input.turn_detection) } }
+    const offers = (name: string) => this.#isTranscribed || !PRICED.has(name)
+    const { model: _, ...rest } = this.#only((name) => SESSION.has(name) && offers(name), session)
+    if (isObject(rest.audio) && isObject(rest.audio.input)) {
+      const input = this.#only(offers, rest.audio.input, 'audio.input.')
+      if ('transcription' in input) this.transcripts.isOn = isObject(input.transcription)
+      if ('turn_detection' in input) input.turn_detection = this.#turns(input.turn_detection)
+      rest.audio = { ...rest.audio, input }
+    }
+    if ('input_audio_transcription' in rest) this.transcripts.isOn = isObject(rest.input_audio_transcription)
     if ('turn_detection' in rest) rest.turn_detection = this.#turns(rest.turn_detection)
+    if (Array.isArray(rest.tools))
+      rest.tools = rest.tools.filter((tool) => isFunction(tool) || this.#leave(`tools.${objectOf(tool).type}`))
     return rest
+  }
+
+  /** The members that are offered. One that is null asks for nothing. */
+  #only(offers: (name: string) => boolean, given: Json, at = ''): Json {
+    const kept: Json = {}
+    for (const [name, value] of Object.entries(given))
+      if (offers(name)) kept[name] = value
+      else if (value !== null) this.#leave(at + name)
+    return kept
+  }
+
+  /** Names are the caller's, and go into a header. */
+  #leave(name: string): false {
+    if (this.leftOut.size < LEFT_OUT_MAX && /^[\w.]{1,60}$/.test(name)) this.leftOut.add(name)
+    return false
   }
 
   #turns(given: unknown): unknown {
@@ -136,10 +181,8 @@ export class RealtimeSession {
       this.#responds = false
       return given
     }
-    if (given.idle_timeout_ms !== undefined && given.idle_timeout_ms !== null)
-      throw wrong('turn_detection.idle_timeout_ms', 'is not offered.')
     this.#responds = given.create_response !== false
-    return { ...given, create_response: false }
+    return { ...this.#only((name) => name !== 'idle_timeout_ms', given, 'turn_detection.'), create_response: false }
   }
 
   /** A vendor's event. */
@@ -150,7 +193,12 @@ export class RealtimeSession {
       case 'session.created':
       case 'session.updated':
         this.#setFormats('confirm', objectOf(event.session))
-        return { frame: JSON.stringify({ ...event, session: this.#shown(objectOf(event.session)) }) }
+        return {
+          frame: JSON.stringify({
+            ...{ ...event, session: this.#shown(objectOf(event.session)) },
+            ...(this.leftOut.size > 0 ? { left_out: [...this.leftOut] } : {}),
+          }),
+        }
       case 'input_audio_buffer.speech_started':
         this.#take(tokensOf(event.audio_start_ms))
         break
@@ -162,12 +210,20 @@ export class RealtimeSession {
         this.#cleared = undefined
         break
       case 'input_audio_buffer.committed': {
-        this.#grow('audio', this.#take(this.#stopped ?? this.#sent))
+        const tokens = this.#take(this.#stopped ?? this.#sent)
+        this.#grow('audio', tokens)
         this.#stopped = undefined
+        this.transcripts.committed(event.item_id, tokens / READ_PER_SECOND)
         if (this.#commits > 0) this.#commits -= 1
         else if (this.#responds) return { frame: sent, responds: true }
         break
       }
+      case 'conversation.item.input_audio_transcription.completed':
+        this.transcripts.completed(event)
+        break
+      case 'conversation.item.input_audio_transcription.failed':
+        this.transcripts.failed(event)
+        break
       case 'response.done':
         this.#report(objectOf(event.response))
     }
@@ -189,6 +245,10 @@ export class RealtimeSession {
   /** The session as the caller asked for it. */
   #shown(session: Json): Json {
     this.#config = session
+    if (this.#isTranscribed)
+      this.transcripts.confirm(
+        objectOf(objectOf(session.audio).input).transcription ?? session.input_audio_transcription,
+      )
     const { most } = measurePrompt([session.instructions, session.tools], {})
     this.#base = most
     const shown: Json = { ...session, model: this.#uid }
@@ -271,13 +331,18 @@ const tokensOf = (ms: unknown) => {
   return count === undefined ? undefined : (count / 1000) * READ_PER_SECOND
 }
 
-function checkMembers(given: Json, known: ReadonlySet<string>, at: string): void {
+const isFunction = (tool: unknown) => objectOf(tool).type === 'function'
+
+function checkResponse(given: Json): void {
+  checkPrompt(given, 'response')
   for (const name of Object.keys(given))
-    if (!known.has(name)) throw wrong(`${at}.${name}`.slice(0, 80), 'is not offered here.')
-  for (const name of UNPRICED)
-    if (given[name] !== undefined && given[name] !== null) throw wrong(`${at}.${name}`, 'is not offered here.')
-  for (const tool of objects(given.tools))
-    if (tool.type !== 'function') throw wrong(`${at}.tools`, 'may be functions only.')
+    if (!RESPONSE.has(name)) throw wrong(`response.${name}`.slice(0, 80), 'is not offered here.')
+  if (!objects(given.tools).every(isFunction)) throw wrong('response.tools', 'may be functions only.')
+}
+
+/** It holds the instructions, at the vendor: without it the session would not be the caller's. */
+function checkPrompt({ prompt }: Json, at: string): void {
+  if (prompt !== undefined && prompt !== null) throw wrong(`${at}.prompt`, 'is not offered here.')
 }
 
 /** Members of objects are merged; those of `over` win. */

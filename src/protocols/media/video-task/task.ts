@@ -76,11 +76,7 @@ export function showCall(taskId: string, target: Target): HttpCall {
 /** Requests the status of several tasks. */
 export function showManyCall(taskIds: readonly string[], target: Target): HttpCall {
   const ids = taskIds.map((id) => `&filter.task_ids=${encodeURIComponent(id)}`).join('')
-  return {
-    method: 'GET',
-    url: `${target.baseUrl}${path}?page_num=1&page_size=${taskIds.length}${ids}`,
-    headers: {},
-  }
+  return { method: 'GET', url: `${target.baseUrl}${path}?page_num=1&page_size=${taskIds.length}${ids}`, headers: {} }
 }
 
 /** Splits tasks into groups that fit into one status request. */

@@ -114,7 +114,7 @@ function writePart(part: OutputPart): Json[] {
   switch (part.kind) {
     case 'text':
     case 'refusal':
-      return part.text === '' ? [] : [{ type: 'text', text: part.text, citations: null }]
+      return part.text === '' ? [] : [{ type: 'text', text: part.text }]
     case 'thought':
       return [thoughtBlock(part.text, packProof(part.proof))]
     case 'call':

@@ -6,7 +6,7 @@ import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
-import { type Answer, garbled } from '../../protocol.ts'
+import { type Answer, garbled, type PriceAttributes } from '../../protocol.ts'
 import { messagesError, vendorFault } from '../../vendor-fault.ts'
 import { inputObject, PACKED } from '../canonical.ts'
 import type { CheckedRequest, PassOptions } from '../format.ts'
@@ -14,8 +14,13 @@ import { dataOf, nameOf, Observer, readData, readWhole, renamed, stringEnd } fro
 import { mergedReports, readMessagesUsage, toUsage } from '../tokens.ts'
 import { knownThinking } from './request.ts'
 
-export function passMessages(json: JsonText, paidRequest: CheckedRequest, { model, traits }: PassOptions): string {
+export function passMessages(
+  json: JsonText,
+  paidRequest: CheckedRequest,
+  { model, traits, outputTokensCap }: PassOptions,
+): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }
+  if (outputTokensCap !== undefined) replace.max_tokens = String(outputTokensCap)
   const messages = json.text.includes(`"${PACKED}`) ? withoutForeign(json.value.messages) : undefined
   if (messages) replace.messages = JSON.stringify(messages)
   const remove = [...traits.dropParams]
@@ -58,11 +63,13 @@ export function passMessagesAnswer(body: Buffer, uid: string, _traits: TextTrait
       (block.input === undefined ? 0 : JSON.stringify(block.input).length),
     0,
   )
+  const tokens = readMessagesUsage(whole.value.usage)
   return {
     body: renamed(body, whole, uid),
     contentType: 'application/json',
     storedAs: idsOf(whole.value, keeps),
-    usage: toUsage(readMessagesUsage(whole.value.usage)),
+    usage: toUsage(tokens),
+    price: tokens?.served,
     outputChars,
   }
 }
@@ -102,6 +109,10 @@ export class MessagesObserver extends Observer {
   /** The counts at the start are preliminary: usage is reported once the vendor has counted the output. */
   get usage(): Usage | undefined {
     return this.final ? toUsage(readMessagesUsage(this.counted)) : undefined
+  }
+
+  get price(): PriceAttributes | undefined {
+    return readMessagesUsage(this.counted)?.served
   }
 
   get promptUsage(): Usage | undefined {
@@ -188,10 +199,7 @@ export function unrollMessage(value: Json): string {
   return (
     event('message_start', { message }) +
     objects(content).map(unrollBlock).join('') +
-    event('message_delta', {
-      delta: { stop_reason: reason, stop_sequence: sequence },
-      ...(usage ? { usage } : {}),
-    }) +
+    event('message_delta', { delta: { stop_reason: reason, stop_sequence: sequence }, ...(usage ? { usage } : {}) }) +
     event('message_stop', {})
   )
 }

@@ -46,7 +46,7 @@ export function readMessagesConversation(value: Json): Conversation {
   if (objects(value.mcp_servers).length > 0) throw cannotConvert('mcp_servers', 'a remote tool server')
   const choice = objectOf(value.tool_choice)
   const config = objectOf(value.output_config)
-  const format = objectOf(config.format)
+  const format = objectOf(config.format ?? value.output_format)
   const tools = objects(value.tools).map(readTool)
   const stop = strings(value.stop_sequences) ?? []
   return given({
@@ -238,6 +238,8 @@ export function writeMessagesRequest(conversation: Conversation, model: string, 
           : undefined,
   })
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
+  // Models of this format reject both together, and clients of others send both by default.
+  if (body.temperature !== undefined) delete body.top_p
   return body
 }
 
@@ -462,9 +464,11 @@ export function checkMessages(fields: Fields): CheckedRequest {
   // Zero is valid: such a request only warms the cache.
   const tokensMax = fields.integer('max_tokens', 0)
   for (const name of ['temperature', 'top_p']) fields.number(name)
-  fields.integer('top_k', 0)
+  // Vendors other than the format's own take -1 for no limit.
+  fields.integer('top_k', -1)
   fields.strings('stop_sequences')
-  for (const name of ['metadata', 'output_config', 'context_management', 'cache_control', 'thread']) fields.object(name)
+  for (const name of ['metadata', 'output_config', 'output_format', 'context_management', 'cache_control', 'thread'])
+    fields.object(name)
   fields.string('service_tier')
   const thread = fields.get('thread')
   const previous = isObject(thread) && thread.type === 'continue' ? thread.previous_message_id : undefined

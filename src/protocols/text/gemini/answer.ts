@@ -4,7 +4,7 @@ import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../../upstream/sse.ts'
 import { given, isObject, type Json, objects, text } from '../../check.ts'
-import { type Answer, garbled, type StreamRelay, type StreamState } from '../../protocol.ts'
+import { type Answer, garbled, type PriceAttributes, type StreamRelay, type StreamState } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
 import {
   type AnswerFacts,
@@ -320,12 +320,12 @@ const ADDRESSED = ['model', 'stream', 'alt']
 
 export function passGemini(
   json: JsonText,
-  paidRequest: CheckedRequest,
+  _paidRequest: CheckedRequest,
   { traits, outputTokensCap }: PassOptions,
 ): string {
   const replace: Record<string, string> = {}
   const add: Record<string, string> = {}
-  if (paidRequest.tokensMax === undefined && outputTokensCap !== undefined) {
+  if (outputTokensCap !== undefined) {
     const name = json.member('generationConfig') ? 'generationConfig' : inSnakeCase('generationConfig')
     const { max_output_tokens: _, ...config } = objectAt(json.value, 'generationConfig')
     const limited = JSON.stringify({ ...config, maxOutputTokens: outputTokensCap })
@@ -351,10 +351,12 @@ function withoutForeign(contents: unknown): Json[] {
 
 export function passGeminiAnswer(body: Buffer, uid: string): Answer {
   const whole = readWhole(body)
+  const tokens = readGeminiUsage(whole.value.usageMetadata, searchesOf(whole.value.candidates))
   return {
     body: renamed(body, whole, uid, 'modelVersion'),
     contentType: 'application/json',
-    usage: toUsage(readGeminiUsage(whole.value.usageMetadata, searchesOf(whole.value.candidates))),
+    usage: toUsage(tokens),
+    price: tokens?.served,
     outputChars: objects(whole.value.candidates).reduce((sum, candidate) => sum + charsOf(candidate), 0),
   }
 }
@@ -397,6 +399,10 @@ export class GeminiObserver extends Observer {
 
   get promptUsage(): Usage | undefined {
     return toUsage(readGeminiUsage(this.counted, this.searches))
+  }
+
+  get price(): PriceAttributes | undefined {
+    return readGeminiUsage(this.counted)?.served
   }
 
   private get isComplete(): boolean {

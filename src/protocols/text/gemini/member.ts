@@ -61,18 +61,23 @@ export function signatureOf(extra: unknown): string | undefined {
 // The parts of a request that become the prompt, in the form that measurePrompt expects.
 
 export function geminiPrompt(value: Json): readonly unknown[] {
-  const tools = objects(member(value, 'tools'))
+  const tools = member(value, 'tools')
   const config = objectAt(value, 'generationConfig')
-  // Vendor tools bring in content that is not in the request.
-  const hosted = tools.some((tool) => Object.keys(tool).some((name) => !/^function_?declarations$/i.test(name)))
   return [
     measured(member(value, 'systemInstruction')),
     objects(value.contents).map(measured),
-    { input: tools },
-    { input: [member(config, 'responseSchema'), member(config, 'responseJsonSchema')] },
+    ...[tools, member(config, 'responseSchema'), member(config, 'responseJsonSchema')].map(own),
     textAt(config, 'responseMimeType') === 'application/json' ? JSON_INSTRUCTION : undefined,
-    hosted ? { type: 'web_search_call' } : undefined,
+    // Tools at the vendor bring in content that is not in the request.
+    hasVendorTools(value) ? { type: 'web_search_call' } : undefined,
   ]
+}
+
+/** Only the functions that a request declares are run by the caller. */
+export function hasVendorTools(value: Json): boolean {
+  return objects([value.tools].flat()).some((tool) =>
+    Object.keys(tool).some((name) => !/^function_?declarations$/i.test(name)),
+  )
 }
 
 function measured(content: unknown): unknown {
@@ -83,9 +88,19 @@ function measured(content: unknown): unknown {
 /** Parts have no type in this format: everything except media is measured as the caller's own JSON. */
 function measuredPart(part: unknown): unknown {
   if (!isObject(part)) return own(part)
-  const { inlineData, inline_data, fileData, file_data, functionResponse, function_response, ...rest } = part
+  const {
+    text: said,
+    inlineData,
+    inline_data,
+    fileData,
+    file_data,
+    functionResponse,
+    function_response,
+    ...rest
+  } = part
   return [
-    { input: rest },
+    typeof said === 'string' ? said : own(said),
+    Object.keys(rest).length > 0 ? { input: rest } : undefined,
     media(inlineData ?? inline_data),
     media(fileData ?? file_data),
     result(functionResponse ?? function_response),
@@ -105,5 +120,6 @@ function media(held: unknown): unknown {
   const { data, fileUri, file_uri, ...rest } = held
   const type = textAt(held, 'mimeType') ?? ''
   const kind = type.startsWith('image/') ? 'image' : type.startsWith('audio/') ? 'audio' : 'file'
-  return [{ type: kind, data, url: fileUri ?? file_uri }, { input: rest }]
+  const format = type.slice(type.indexOf('/') + 1)
+  return [{ type: kind, data, url: fileUri ?? file_uri, format }, { input: rest }]
 }

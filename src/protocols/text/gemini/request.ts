@@ -1,6 +1,5 @@
 // Gemini requests: validated, read into the canonical form, and written from it.
 import type { TextTraits } from '../../../catalog/traits.ts'
-import { invalid } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
 import {
   Fields,
@@ -11,7 +10,6 @@ import {
   number,
   objectOf,
   objects,
-  shown,
   strings,
   text,
   wrong,
@@ -45,6 +43,9 @@ export function readGeminiConversation(value: Json): Conversation {
   const config = objectAt(value, 'generationConfig')
   const tools = objectsAt(value, 'tools').flatMap(readTools)
   const stop = strings(member(config, 'stopSequences')) ?? []
+  const modalities = strings(member(config, 'responseModalities')) ?? []
+  if (modalities.some((one) => !/^text$/i.test(one)))
+    throw cannotConvert('generationConfig.responseModalities', 'an answer with pictures or sound')
   return given({
     turns: readTurns(value),
     stream: value.stream === true,
@@ -443,15 +444,13 @@ const HOSTED: Readonly<Record<string, string>> = {
   googleSearch: 'web_search',
   googleSearchRetrieval: 'web_search',
   enterpriseWebSearch: 'web_search',
-  urlContext: 'url_context',
-  codeExecution: 'code_execution',
   fileSearch: 'file_search',
   googleMaps: 'google_maps',
   retrieval: 'file_search',
   mcpServers: 'mcp',
 }
-/** Tools that the caller runs. */
-const LOCAL = ['functionDeclarations', 'computerUse']
+/** Tools that the caller runs, and those that cost only the tokens that the vendor reports. */
+const ADMITTED = ['functionDeclarations', 'computerUse', 'urlContext', 'codeExecution']
 
 export function checkGemini(fields: Fields, traits: TextTraits): CheckedRequest {
   const value = fields.json.value
@@ -567,22 +566,21 @@ function checkTools(tools: unknown, traits: TextTraits): void {
       if (!isObject(entry) || typeof entry.name !== 'string') throw wrong(at, 'must be a string.')
     })
     for (const name of Object.keys(tool)) {
-      if (LOCAL.some((local) => name === local || name === inSnakeCase(local)) || tool[name] === null) continue
+      if (ADMITTED.some((local) => name === local || name === inSnakeCase(local)) || tool[name] === null) continue
       const hosted = Object.keys(HOSTED).find((one) => name === one || name === inSnakeCase(one)) ?? name
-      const refused = hostedRefusal(HOSTED[hosted] ?? name, `tools[${i}].${name}`, traits)
+      const refused = hostedRefusal(HOSTED[hosted] ?? name, `tools[${i}].${name}`, traits, 'gemini')
       if (refused) throw refused
     }
   })
 }
 
-/** Rejects image and audio output, which has prices of its own that this endpoint does not know. */
+/** Images and sound have prices of their own, which `readMedia` asks for; anything else could cost anything. */
 function checkModalities(modalities: unknown): void {
   if (modalities === undefined) return
   const at = 'generationConfig.responseModalities'
   if (!Array.isArray(modalities)) throw mustBe(at, 'an array of strings', modalities)
-  const other = modalities.find((entry) => String(entry).toUpperCase() !== 'TEXT')
-  if (other !== undefined)
-    throw invalid(`"${at}": ${shown(other)} has no price here; leave it out, or send ["TEXT"].`, at)
+  const other = modalities.find((entry) => !/^(?:text|image|audio)$/i.test(String(entry)))
+  if (other !== undefined) throw mustBe(at, 'of TEXT, IMAGE and AUDIO', other)
 }
 
 function checkedObject(holder: Json, name: string, before = ''): Json {

@@ -10,6 +10,7 @@ import {
   answerId,
   type CallPart,
   type Finish,
+  inputText,
   type OutputPart,
   type Proof,
   type Reply,
@@ -17,10 +18,10 @@ import {
   textOf,
 } from '../canonical.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
-import { readData, readWhole, renamed } from '../relay.ts'
-import { laterReport, readChatUsage, type TokenCounts, toUsage, writeChatUsage } from '../tokens.ts'
+import { charsIn, readData, readWhole, renamed } from '../relay.ts'
+import { chatReport, laterReport, readChatUsage, type TokenCounts, toUsage, writeChatUsage } from '../tokens.ts'
 import { CHAT_KEEP_ALIVE, ChunkRepairer, chatFailure, chatFinish, repairAnswer } from './pass.ts'
-import { readThoughts } from './request.ts'
+import { joined, readThoughts } from './request.ts'
 
 // Passes a chat vendor's whole answer to a chat caller: counts its usage and sets the model's public name; the rest is unchanged.
 
@@ -29,10 +30,12 @@ export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): A
   const whole = readWhole(body, mends ? 'utf8' : 'latin1')
   if (mends) repairAnswer(whole.value, traits.quirks)
   if (!Array.isArray(whole.value.choices)) throw garbled('no choices')
+  const tokens = readChatUsage(chatReport(whole.value), traits, whole.value)
   return {
     body: mends ? JSON.stringify({ ...whole.value, model: uid }) : renamed(body, whole, uid),
     contentType: 'application/json',
-    usage: toUsage(readChatUsage(whole.value.usage, traits)),
+    usage: toUsage(tokens),
+    price: tokens?.served,
     outputChars: outputChars(whole.value.choices),
   }
 }
@@ -40,9 +43,8 @@ export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): A
 function outputChars(choices: readonly unknown[]): number {
   let chars = 0
   for (const choice of objects(choices)) {
-    const message = objectOf(choice.message)
-    for (const name of ['content', 'reasoning_content', 'refusal']) chars += (text(message[name]) ?? '').length
-    for (const call of objects(message.tool_calls)) chars += JSON.stringify(call.function ?? '').length
+    const { audio: _, ...message } = objectOf(choice.message)
+    chars += charsIn(message)
   }
   return chars
 }
@@ -77,24 +79,21 @@ function finishName(finish: Finish, request: Json): string {
 
 export function readChatReply(value: Json, traits?: TextTraits): Reply {
   const choice = objects(value.choices)[0]
-  if (!choice || !isObject(choice.message)) throw garbled('no choice with a message')
-  const { message } = choice
+  // A filtered choice may come without a message.
+  if (!choice || (!isObject(choice.message) && !choice.finish_reason)) throw garbled('no choice with a message')
+  const message = objectOf(choice.message)
   const parts: OutputPart[] = readThoughts(message)
-  const content =
-    typeof message.content === 'string'
-      ? message.content
-      : objects(message.content)
-          .map((part) => text(part.text) ?? '')
-          .join('')
+  const content = text(message.content) ?? joined(message.content)
   if (content !== '') parts.push({ kind: 'text', text: content })
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal })
   const calls = objects(message.tool_calls).map(readReplyCall)
-  if (calls.length === 0 && isObject(message.function_call))
+  // Some vendors write a call without a name for none.
+  if (calls.length === 0 && isObject(message.function_call) && message.function_call.name)
     calls.push(readReplyCall({ id: 'call_function_1', function: message.function_call }))
   parts.push(...calls)
   const finish = readFinish(choice.finish_reason, calls.length > 0)
-  return { parts, finish, tokens: readChatUsage(value.usage, traits) }
+  return { parts, finish, tokens: readChatUsage(chatReport(value), traits, value) }
 }
 
 function readReplyCall(call: Json, i = 0): CallPart {
@@ -104,7 +103,7 @@ function readReplyCall(call: Json, i = 0): CallPart {
     kind: 'call',
     id: text(call.id) ?? `call_${i}`,
     name: text(called.name) ?? '',
-    input: text(custom ? custom.input : called.arguments) ?? '',
+    input: inputText(custom ? custom.input : called.arguments) ?? '',
     custom: custom ? true : undefined,
     extra: call.extra_content,
   })
@@ -204,8 +203,8 @@ export class ChatReader extends StreamReader {
       return []
     }
     this.mender?.mend(data)
-    this.reported = laterReport(this.reported, data.usage)
-    this.tokens = readChatUsage(this.reported, this.traits) ?? this.tokens
+    this.reported = laterReport(this.reported, chatReport(data))
+    this.tokens = readChatUsage(this.reported, this.traits, data) ?? this.tokens
     const events: ReplyEvent[] = []
     if (!this.started) {
       this.started = true
@@ -215,7 +214,8 @@ export class ChatReader extends StreamReader {
     for (const choice of objects(data.choices)) {
       if ((choice.index ?? 0) !== 0) continue
       if (isObject(choice.delta)) this.readDelta(choice.delta, events)
-      if (choice.finish_reason !== undefined && choice.finish_reason !== null) this.finish = choice.finish_reason
+      // Some vendors send an empty reason with every piece.
+      if (choice.finish_reason) this.finish = choice.finish_reason
     }
     return events
   }
@@ -242,7 +242,7 @@ export class ChatReader extends StreamReader {
       if (thought.text !== '') events.push({ type: 'thought', text: thought.text })
       if (Object.keys(thought.proof).length > 0) events.push({ type: 'proof', proof: thought.proof })
     }
-    const content = text(delta.content)
+    const content = text(delta.content) ?? joined(delta.content)
     if (content) events.push({ type: 'text', text: content })
     const refusal = text(delta.refusal)
     if (refusal) events.push({ type: 'refusal', text: refusal })
@@ -271,7 +271,7 @@ export class ChatReader extends StreamReader {
         ...(extra === undefined ? {} : { extra }),
       })
     }
-    const input = text(custom ? custom.input : called.arguments)
+    const input = inputText(custom ? custom.input : called.arguments)
     if (input) events.push({ type: 'input', key: known.key, text: input })
   }
 
@@ -284,10 +284,11 @@ export class ChatReader extends StreamReader {
 
   private readFunction(called: Json, events: ReplyEvent[]): void {
     if (this.legacyKey === undefined) {
+      if (!called.name) return
       this.legacyKey = 0
       events.push({ type: 'call', key: 0, id: 'call_function_1', name: text(called.name) ?? '' })
     }
-    const input = text(called.arguments)
+    const input = inputText(called.arguments)
     if (input) events.push({ type: 'input', key: 0, text: input })
   }
 }

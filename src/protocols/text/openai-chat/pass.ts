@@ -6,12 +6,13 @@ import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent, textToBytes } from '../../../upstream/sse.ts'
 import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
-import { garbled } from '../../protocol.ts'
+import { garbled, type PriceAttributes } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
+import { inputText } from '../canonical.ts'
 import type { CheckedRequest, PassOptions } from '../format.ts'
 import { Surroundings } from '../reader.ts'
 import { dataOf, nameOf, Observer, readData } from '../relay.ts'
-import { isCounted, laterReport, readChatUsage, toUsage } from '../tokens.ts'
+import { chatReport, isCounted, laterReport, readChatUsage, type TokenCounts, toUsage } from '../tokens.ts'
 import { chooseByWord } from './request.ts'
 
 // A chat request for a chat vendor: the caller's own text with the few necessary members replaced.
@@ -49,10 +50,10 @@ function limitOutput(
   const { max_tokens: plain, max_completion_tokens: completion } = json.value
   const limit = paidRequest.tokensMax ?? outputTokensCap
   if (traits.tokensField === 'either') {
-    if (limit === paidRequest.tokensMax) return
-    const field = isGiven(completion) ? 'max_completion_tokens' : 'max_tokens'
-    if (isGiven(completion) && isGiven(plain)) edit.put('max_tokens', String(limit))
-    edit.put(field, String(limit))
+    if (limit === undefined) return
+    // The vendor chooses between two that differ, so both say what is held.
+    if (isGiven(completion) && completion !== limit) edit.put('max_completion_tokens', String(limit))
+    if (isGiven(completion) ? isGiven(plain) && plain !== limit : plain !== limit) edit.put('max_tokens', String(limit))
     return
   }
   const other = traits.tokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
@@ -130,11 +131,13 @@ export class ChatObserver extends Observer {
   readonly keepAlive = CHAT_KEEP_ALIVE
   private readonly facts: ChatStreamFacts
   private reported: unknown
+  /** The last chunk with usage, which also says how it was served. */
+  private chunk: Json = {}
   private usageFrame = ''
   private finishes = 0
-  /** The last ordinary event without its text, and the replacement for the bytes before the text; empty if they stay the same. */
+  /** The last ordinary event without its text, and what is written on both sides of the text; undefined if the event passes unchanged. */
   private readonly last = new Surroundings()
-  private leadOut = ''
+  private written: readonly [lead: string, tail: string] | undefined
 
   constructor(facts: ChatStreamFacts) {
     super()
@@ -144,7 +147,15 @@ export class ChatObserver extends Observer {
   get usage(): Usage | undefined {
     // Zeros before the end are not a report: the vendor has not counted yet.
     const isReport = isCounted(this.reported) || this.terminal || this.finishes >= this.facts.n
-    return isReport ? toUsage(readChatUsage(this.reported, this.facts.traits)) : undefined
+    return isReport ? toUsage(this.counts) : undefined
+  }
+
+  get price(): PriceAttributes | undefined {
+    return this.counts?.served
+  }
+
+  private get counts(): TokenCounts | undefined {
+    return readChatUsage(this.reported, this.facts.traits, this.chunk)
   }
 
   see(block: string): string {
@@ -159,7 +170,7 @@ export class ChatObserver extends Observer {
     if (end < 0) return undefined
     const { start } = this.last
     this.output.addBytes(end - start)
-    return this.leadOut === '' ? block : this.leadOut + block.slice(start)
+    return this.written ? this.written[0] + block.slice(start, end) + this.written[1] : block
   }
 
   private examine(block: string): string {
@@ -169,19 +180,21 @@ export class ChatObserver extends Observer {
     }
     if (nameOf(block) !== undefined) return this.examine(`data: ${dataOf(block)}\n\n`)
     const out = this.renamed(block)
-    if (!block.includes('"choices"') || hasObject(block, '"usage"') || block.includes('"error"')) {
+    if (!block.includes('"choices"') || hasValue(block, '"usage"', 0x7b) || block.includes('"error"')) {
       // Rewritten data must be decoded first, because a character may take several bytes.
       const data = readData(bytesToText(dataOf(out)))
       return isObject(data) ? this.read(data, out) : ''
     }
     const finished = this.finishes
-    this.countFinishes(block)
     const text = textOf(block)
+    const data = text && !hasValue(block, '"finish_reason"', 0x22) ? undefined : readData(dataOf(block))
     if (text) this.output.addBytes(text[1] - text[0])
-    else this.countDeltas(readData(dataOf(block)))
-    if (text && finished === this.finishes) {
+    else this.countDeltas(data)
+    this.countFinishes(data)
+    const written = text && finished === this.finishes ? textOf(out) : undefined
+    if (text && written) {
       this.last.learn(block, text[0], text[1])
-      this.leadOut = out === block ? '' : out.slice(0, text[0] + out.length - block.length)
+      this.written = out === block ? undefined : [out.slice(0, written[0]), out.slice(written[1])]
     }
     return out
   }
@@ -204,7 +217,8 @@ export class ChatObserver extends Observer {
       this.fault = vendorFault(data.error)
       return ''
     }
-    const { usage, ...chunk } = data
+    const { usage: _, ...chunk } = data
+    const usage = chatReport(data)
     if (isObject(usage)) {
       const reported = laterReport(this.reported, usage)
       // Vendors send the usage in different chunks; callers always get it in a separate last chunk.
@@ -213,10 +227,11 @@ export class ChatObserver extends Observer {
         this.usageFrame ||= textToBytes(encodeJson({ ...chunk, choices: [], usage }))
       }
       this.reported = reported
+      this.chunk = chunk
     }
     if (!Array.isArray(data.choices) || (data.choices.length === 0 && isObject(usage))) return ''
     const kept = isObject(usage) ? textToBytes(encodeJson(chunk)) : out
-    this.countFinishes(kept)
+    this.countFinishes(data)
     this.countDeltas(data)
     return kept
   }
@@ -225,37 +240,24 @@ export class ChatObserver extends Observer {
     for (const choice of objects(isObject(data) ? data.choices : undefined)) this.output.addDelta(choice.delta)
   }
 
-  private countFinishes(block: string): void {
-    const name = '"finish_reason"'
-    for (let at = block.indexOf(name); at >= 0; at = block.indexOf(name, at + 1)) {
-      if (block.charCodeAt(valueAt(block, at + name.length)) === 0x22) this.finishes++
-    }
+  /** Some vendors send an empty reason with every piece. */
+  private countFinishes(data: unknown): void {
+    for (const choice of objects(isObject(data) ? data.choices : undefined))
+      if (text(choice.finish_reason)) this.finishes++
   }
 
   private renamed(block: string): string {
-    const found = block.indexOf('"model"')
-    if (found < 0) return block
-    const choices = block.indexOf('"choices"')
-    let start = valueAt(block, found + 7)
-    let end = block.indexOf('"', start + 1) + 1
-    if (choices >= 0 && choices < found) {
-      // In an unusual order of members, a nested "model" must not be mistaken for the chunk's own.
-      const data = dataOf(block)
-      const span = memberSpan(data, 'model')
-      if (!span) return block
-      start = block.indexOf(data) + span[0]
-      end = start + span[1] - span[0]
-    }
-    if (block.charCodeAt(start) !== 0x22) return block
+    const span = memberSpan(block, 'model', block.length - 2 - dataOf(block).length)
     const name = `"${this.facts.uid}"`
-    return block.slice(start, end) === name ? block : block.slice(0, start) + name + block.slice(end)
+    if (!span || block.charCodeAt(span[0]) !== 0x22 || block.slice(...span) === name) return block
+    return block.slice(0, span[0]) + name + block.slice(span[1])
   }
 }
 
 /** The position of the value whose key ends at `at`. */
 function valueAt(block: string, at: number): number {
   let code = block.charCodeAt(at)
-  while (code === 0x3a || code === 0x20) code = block.charCodeAt(++at)
+  while (code === 0x3a || code === 0x20 || code === 0x09) code = block.charCodeAt(++at)
   return at
 }
 
@@ -271,10 +273,10 @@ function textOf(block: string): readonly [start: number, end: number] | undefine
   return block.slice(end + 1, block.indexOf('}', end)).includes('":"') ? undefined : [start, end]
 }
 
-/** Whether the block has this key with an object as its value. */
-function hasObject(block: string, key: string): boolean {
+/** Whether the block has this key with a value that begins so. */
+function hasValue(block: string, key: string, first: number): boolean {
   for (let at = block.indexOf(key); at >= 0; at = block.indexOf(key, at + 1)) {
-    if (block.charCodeAt(valueAt(block, at + key.length)) === 0x7b) return true
+    if (block.charCodeAt(valueAt(block, at + key.length)) === first) return true
   }
   return false
 }
@@ -420,8 +422,7 @@ export class ChunkRepairer {
         this.choices.set(index, mender)
       }
       choice.delta ??= {}
-      if (isObject(choice.delta))
-        mender.mend(choice.delta, choice.finish_reason !== undefined && choice.finish_reason !== null)
+      if (isObject(choice.delta)) mender.mend(choice.delta, Boolean(choice.finish_reason))
     }
   }
 }
@@ -504,7 +505,7 @@ export function rollUpChat(events: readonly SseEvent[], { quirks }: TextTraits):
       else if (name !== 'choices' && member !== null) whole[name] = member
     for (const piece of objects(data.choices)) addChoice(choices, piece)
   }
-  const finished = choices.size > 0 && [...choices.values()].every(({ finish_reason: finish }) => finish !== null)
+  const finished = choices.size > 0 && [...choices.values()].every(({ finish_reason: finish }) => Boolean(finish))
   if (!done && !finished) throw garbled('the stream has no end')
   const byIndex = [...choices.values()].sort((a, b) => Number(a.index) - Number(b.index))
   // A call without any input gets an empty object, because readers parse the input in any case.
@@ -563,7 +564,7 @@ function withPieces(before: unknown, piece: Json): Json {
   const whole: Json = isObject(before) ? { ...before } : {}
   for (const [name, member] of Object.entries(piece))
     if (name === 'name') whole.name ??= member
-    else whole[name] = (text(whole[name]) ?? '') + (text(member) ?? '')
+    else whole[name] = (text(whole[name]) ?? '') + (inputText(member) ?? '')
   return whole
 }
 

@@ -168,7 +168,8 @@ function readOutput(message: Json, legacy: { called: Json; id: string } | undefi
     objects(message.content).forEach((part, j) => {
       if (part.type === 'refusal') parts.push({ kind: 'refusal', text: text(part.refusal) ?? '' })
       else if (part.type === 'text') parts.push(readText(part))
-      else throw cannotConvert(`${at}.content[${j}].type`, `a part of type "${part.type}"`)
+      else if (part.type !== 'thinking')
+        throw cannotConvert(`${at}.content[${j}].type`, `a part of type "${part.type}"`)
     })
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal })
@@ -214,8 +215,21 @@ export function readThoughts(message: Json): ThoughtPart[] {
     if (said !== '' || Object.keys(proof).length > 0) parts.push({ kind: 'thought', text: said, proof })
   }
   if (parts.some((part) => part.text !== '')) return parts
-  const plain = text(message.reasoning_content) ?? text(message.reasoning) ?? ''
+  const plain = text(message.reasoning_content) ?? text(message.reasoning) ?? thinkingIn(message.content)
   return plain === '' ? parts : [{ kind: 'thought', text: plain, proof: {} }, ...parts]
+}
+
+/** Mistral's thoughts are parts of the content. */
+function thinkingIn(content: unknown): string {
+  const parts = objects(content).filter(({ type }) => type === 'thinking')
+  return parts.map(({ thinking }) => text(thinking) ?? joined(thinking)).join('')
+}
+
+/** The text of content that is a list of parts. */
+export function joined(parts: unknown): string {
+  return objects(parts)
+    .map((part) => text(part.text) ?? '')
+    .join('')
 }
 
 function encryptedOf(detail: Json): Proof['encrypted'] {

@@ -10,6 +10,7 @@ import {
   answerId,
   type CallPart,
   type Finish,
+  inputText,
   type OutputPart,
   packExtra,
   packProof,
@@ -35,16 +36,15 @@ export function readResponsesReply(value: Json): Reply {
       value,
       parts.some((part) => part.kind === 'call'),
     ),
-    tokens: readResponsesUsage(value.usage),
+    tokens: readResponsesUsage(value.usage, undefined, value),
   }
 }
 
-/** An incomplete answer states its reason; otherwise tool calls decide. */
+/** An incomplete answer states its reason, also if the limit cut a tool call; otherwise tool calls decide. */
 function readFinish(response: Json, called: boolean): Finish {
   const details = objectOf(response.incomplete_details)
-  if (called) return 'calls'
   if (response.status === 'incomplete') return details.reason === 'content_filter' ? 'filter' : 'length'
-  return 'stop'
+  return called ? 'calls' : 'stop'
 }
 
 function readItem(item: Json): OutputPart[] {
@@ -59,7 +59,7 @@ function readItem(item: Json): OutputPart[] {
     case 'reasoning':
       return readThought(item)
     case 'function_call':
-      return [{ kind: 'call', id: callId(item), name: text(item.name) ?? '', input: text(item.arguments) ?? '' }]
+      return [{ kind: 'call', id: callId(item), name: text(item.name) ?? '', input: inputText(item.arguments) ?? '' }]
     case 'custom_tool_call':
       return [
         { kind: 'call', id: callId(item), name: text(item.name) ?? '', input: text(item.input) ?? '', custom: true },
@@ -204,7 +204,7 @@ export class ResponsesReader extends StreamReader {
       case 'response.custom_tool_call_input.delta':
         return this.input(index, data.delta)
       case 'response.function_call_arguments.done':
-        return this.wholeInput(index, data.arguments)
+        return this.wholeInput(index, inputText(data.arguments))
       case 'response.custom_tool_call_input.done':
         return this.wholeInput(index, data.input)
       case 'response.output_item.done':
@@ -254,7 +254,7 @@ export class ResponsesReader extends StreamReader {
   private done(item: Json, index: unknown): ReplyEvent[] {
     if (item.type === 'function_call' || item.type === 'custom_tool_call') {
       const events = this.byIndex.has(index) ? [] : this.added(item, index)
-      return [...events, ...this.wholeInput(index, item.arguments ?? item.input)]
+      return [...events, ...this.wholeInput(index, inputText(item.arguments ?? item.input))]
     }
     const events: ReplyEvent[] = []
     for (const part of readItem(item)) {
@@ -267,7 +267,7 @@ export class ResponsesReader extends StreamReader {
   }
 
   private close(response: Json): ReplyEvent[] {
-    this.tokens = readResponsesUsage(response.usage)
+    this.tokens = readResponsesUsage(response.usage, undefined, response)
     this.terminal = true
     // If a vendor streamed only its last event, that event contains the whole answer.
     const events = this.heard.size === 0 && this.calls === 0 ? this.lastWords(response) : []
@@ -281,7 +281,7 @@ export class ResponsesReader extends StreamReader {
 
   private fail(data: Json): ReplyEvent[] {
     const response = objectOf(data.response)
-    this.tokens = readResponsesUsage(response.usage)
+    this.tokens = readResponsesUsage(response.usage, undefined, response)
     this.fault = vendorFault(data.error ?? response.error ?? data)
     return []
   }

@@ -4,22 +4,22 @@ import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import { inputTokensOf, outputTokensOf, readCount, type Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
-import { type Answer, garbled } from '../../protocol.ts'
+import { type Answer, garbled, type PriceAttributes } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../canonical.ts'
 import type { CheckedRequest, PassOptions } from '../format.ts'
 import { idsOfResponse } from '../references.ts'
-import { dataOf, nameOf, Observer, readData, readWhole, stringEnd } from '../relay.ts'
-import { readResponsesUsage, toUsage, usesOf, writeResponsesUsage } from '../tokens.ts'
+import { charsIn, dataOf, nameOf, Observer, readData, readWhole, stringEnd } from '../relay.ts'
+import { readResponsesUsage, type TokenCounts, toUsage, usesOf, writeResponsesUsage } from '../tokens.ts'
 
 export function passResponses(
   json: JsonText,
-  paidRequest: CheckedRequest,
+  _paidRequest: CheckedRequest,
   { model, traits, outputTokensCap }: PassOptions,
 ): string {
   const replace: Record<string, string> = { model: JSON.stringify(model) }
   const add: Record<string, string> = {}
-  if (paidRequest.tokensMax === undefined && outputTokensCap !== undefined)
+  if (outputTokensCap !== undefined)
     (json.member('max_output_tokens') ? replace : add).max_output_tokens = String(outputTokensCap)
   if (!traits.vendorState) (json.member('store') ? replace : add).store = 'false'
   // Removes thoughts of other vendors, because this vendor would reject them.
@@ -29,14 +29,23 @@ export function passResponses(
   return splice(json, { replace, add, remove: traits.dropParams })
 }
 
+/** What a response that failed used, if the vendor reports it: it is charged, as in a stream. */
+export function usageOfFailed(body: Buffer): Pick<Answer, 'usage' | 'price'> | undefined {
+  const value = readData(body.toString())
+  const tokens = isObject(value) ? readResponsesUsage(value.usage, value.output, value) : undefined
+  return tokens && { usage: toUsage(tokens), price: tokens.served }
+}
+
 export function passResponsesAnswer(body: Buffer, uid: string): Answer {
   const whole = readWhole(body)
   const out = mended(whole.bytes, 0, whole.value, uid)
+  const tokens = readResponsesUsage(whole.value.usage, whole.value.output, whole.value)
   return {
     body: out === whole.bytes ? body : Buffer.from(out, 'latin1'),
     contentType: 'application/json',
     storedAs: idsOfResponse(whole.value),
-    usage: toUsage(readResponsesUsage(whole.value.usage, whole.value.output)),
+    usage: toUsage(tokens),
+    price: tokens?.served,
     outputChars: objects(whole.value.output).reduce((sum, item) => sum + outputChars(item), 0),
   }
 }
@@ -44,7 +53,7 @@ export function passResponsesAnswer(body: Buffer, uid: string): Answer {
 function outputChars(item: Json): number {
   const own = (text(item.arguments) ?? text(item.input) ?? '').length
   const parts = [...objects(item.content), ...objects(item.summary)]
-  return parts.reduce((sum, part) => sum + (text(part.text) ?? text(part.refusal) ?? '').length, own)
+  return parts.reduce((sum, part) => sum + charsIn(part), own)
 }
 
 export const RESPONSES_KEEP_ALIVE = ': ping\n'
@@ -79,8 +88,8 @@ export class ResponsesObserver extends Observer {
   readonly keepAlive = RESPONSES_KEEP_ALIVE
   storedAs: readonly string[] | undefined
   private readonly uid: string
-  private reported: unknown
-  private items: unknown
+  /** Of the event that ended it. */
+  private response: Json | undefined
   private readonly done: Json[] = []
   /** Images of which a partial one was shown; the vendor finishes and bills them. */
   private readonly pictures = new Set<unknown>()
@@ -95,7 +104,15 @@ export class ResponsesObserver extends Observer {
   }
 
   get usage(): Usage | undefined {
-    return toUsage(readResponsesUsage(this.reported, this.items))
+    return toUsage(this.counts)
+  }
+
+  get price(): PriceAttributes | undefined {
+    return this.counts?.served
+  }
+
+  private get counts(): TokenCounts | undefined {
+    return readResponsesUsage(this.response?.usage, this.response?.output, this.response)
   }
 
   see(block: string): string {
@@ -115,8 +132,7 @@ export class ResponsesObserver extends Observer {
         this.lifecycle = out
         return out
       }
-      this.reported = response?.usage
-      this.items = response?.output
+      this.response = response
       this.storedAs = response && idsOfResponse(response)
       this.held = out
       this.terminal = true
@@ -156,8 +172,7 @@ export class ResponsesObserver extends Observer {
   private reportFault(data: unknown): void {
     const said = objectOf(data)
     const response = objectOf(said.response)
-    this.reported = response.usage
-    this.items = response.output
+    this.response = response
     this.fault = vendorFault(said.error ?? response.error ?? said)
   }
 
@@ -216,40 +231,27 @@ const DEFAULTS: Json = {
 export function echoed(request: Json): Json {
   const members: Json = {}
   for (const name in DEFAULTS) members[name] = request[name] ?? DEFAULTS[name]
-  members.tools = objects(members.tools).map((tool) => whole(tool, false))
+  members.tools = objects(members.tools).map((tool) =>
+    tool.type === 'function' ? { description: null, parameters: null, strict: false, ...tool } : tool,
+  )
   return members
 }
 
-function whole(tool: Json, strict: boolean | null): Json {
-  return tool.type === 'function' ? { description: null, parameters: null, strict, ...tool } : tool
-}
+/** Members without which the OpenAI packages for Python and Java cannot read a response; everything else is only what the vendor sent. */
+const NEEDED = ['parallel_tool_calls', 'tool_choice', 'tools'] as const
 
 /**
- * The vendor's response object that starts at `at` of the text, with the model's public name and the missing members added. The text has one
+ * The vendor's response object that starts at `at` of the text, with the model's public name and the members that SDKs need. The text has one
  * character per byte, and so do the values parsed from it.
  */
 function mended(text: string, at: number, response: Json, uid: string): string {
-  const cuts: { from: number; to: number; put: string }[] = []
   let missing = ''
-  for (const name in DEFAULTS)
+  for (const name of NEEDED)
     if (!Object.hasOwn(response, name)) missing += `${JSON.stringify(name)}:${JSON.stringify(DEFAULTS[name])},`
-  if (missing !== '') cuts.push({ from: text.indexOf('{', at) + 1, to: text.indexOf('{', at) + 1, put: missing })
-  const replace = (name: string, value: unknown) => {
-    const span = memberSpan(text, name, at)
-    if (span) cuts.push({ from: span[0], to: span[1], put: JSON.stringify(value) })
-  }
-  if (typeof response.model === 'string' && response.model !== uid) replace('model', uid)
-  const tools: unknown[] = Array.isArray(response.tools) ? response.tools : []
-  const complete = tools.map((tool) => (isObject(tool) ? whole(tool, null) : tool))
-  if (complete.some((tool, i) => isObject(tool) && Object.keys(tool).length > Object.keys(objectOf(tools[i])).length))
-    replace('tools', complete)
-  let out = ''
-  let done = 0
-  for (const { from, to, put } of cuts.sort((a, b) => a.from - b.from)) {
-    out += text.slice(done, from) + put
-    done = to
-  }
-  return out + text.slice(done)
+  const open = text.indexOf('{', at) + 1
+  const span = response.model === uid ? undefined : memberSpan(text, 'model', at)
+  if (!span || typeof response.model !== 'string') return text.slice(0, open) + missing + text.slice(open)
+  return `${text.slice(0, open)}${missing}${text.slice(open, span[0])}"${uid}"${text.slice(span[1])}`
 }
 
 // Converts between a whole response and its stream: for a vendor that answers whole to a streaming caller, and for a vendor that can only

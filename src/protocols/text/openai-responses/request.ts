@@ -382,8 +382,10 @@ function writeReasoning({ effort, summary, thinking }: Conversation): Json | und
 const ROLES = ['user', 'assistant', 'system', 'developer']
 
 export function checkResponses(fields: Fields): CheckedRequest {
-  const input = fields.required('input')
+  // A prompt that the vendor keeps may be all of the input.
+  const input = isObject(fields.get('prompt')) ? fields.get('input') : fields.required('input')
   if (Array.isArray(input)) checkItems(input)
+  else if (input === undefined) fields.object('prompt')
   else if (typeof input !== 'string') throw mustBe('input', 'a string or an array of items', input)
   for (const name of ['instructions', 'user', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'truncation'])
     fields.string(name)

@@ -1,0 +1,66 @@
+// The archive of the ledger: files that stay for ever, each with the name that the ledger knows it by.
+import { mkdir, open, readFile, rename } from 'node:fs/promises'
+import { dirname, join, resolve, sep } from 'node:path'
+import { Fault } from '../kernel/fault.ts'
+import type { World } from '../kernel/world.ts'
+import type { ArchiveStore } from '../ledger/archive.ts'
+import type { S3Send } from './s3.ts'
+
+const FILE_BYTES_MAX = 256 * 1_048_576
+
+/** Written beside its place, synced, and renamed into it. */
+export function createDiskArchive({ world, directory }: { world: World; directory: string }): ArchiveStore {
+  const root = resolve(directory)
+  const pathOf = (name: string) => {
+    const path = resolve(root, name)
+    if (!path.startsWith(root + sep)) throw new Error('not a name of the archive')
+    return path
+  }
+  return {
+    place: root,
+    async put(name, bytes) {
+      const path = pathOf(name)
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      const unfinished = join(dirname(path), `.${world.bytes(8).toString('hex')}`)
+      const file = await open(unfinished, 'wx', 0o600)
+      try {
+        await file.writeFile(bytes)
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+      await rename(unfinished, path)
+      // The file is durable only when the directories above it are synced too.
+      for (let above = dirname(path); ; above = dirname(above)) {
+        const parent = await open(above, 'r')
+        await parent.sync().finally(() => parent.close())
+        if (above === root) return
+      }
+    },
+    get: (name) =>
+      readFile(pathOf(name)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return undefined
+        throw error
+      }),
+  }
+}
+
+export function createS3Archive({ send, bucket }: { send: S3Send; bucket: string }): ArchiveStore {
+  const refused = (status: number) => new Fault('unavailable', { internal: { store: 's3', status } })
+  return {
+    place: `the bucket ${bucket}`,
+    async put(name, bytes) {
+      const type = name.endsWith('.json') ? 'application/json' : 'application/vnd.apache.parquet'
+      const reply = await send('PUT', name, { headers: { 'content-type': type }, body: [bytes] })
+      await reply.read(FILE_BYTES_MAX)
+      if (reply.status >= 300) throw refused(reply.status)
+    },
+    async get(name) {
+      const reply = await send('GET', name)
+      const bytes = await reply.read(FILE_BYTES_MAX)
+      if (reply.status === 404) return undefined
+      if (reply.status !== 200) throw refused(reply.status)
+      return bytes
+    },
+  }
+}

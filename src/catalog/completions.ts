@@ -1,0 +1,81 @@
+// The legacy completions endpoint: body and answer. Each prompt is served as a chat with one message.
+import * as z from 'zod'
+import { listOf, schemaOf, wholeNumber } from './body.ts'
+import { type EndpointEntry, object } from './endpoint.ts'
+
+/** As many as LangChain sends at once. */
+const PROMPTS_MAX = 20
+
+const absent = (why: string) => z.null(`is not offered: ${why}.`).optional().describe(`Not offered: ${why}.`)
+
+export const completionsBody = z
+  .looseObject({
+    model: z.string().describe('A text model from GET /v1/models.'),
+    prompt: z
+      .union(
+        [
+          z.string().min(1, 'must not be empty.').describe('One prompt.'),
+          listOf(z.string().min(1, 'must not be empty.'), { most: PROMPTS_MAX, of: 'prompts' }).describe('Prompts.'),
+        ],
+        'a string or an array of strings',
+      )
+      .describe('What to continue: one prompt, or up to 20 of them. Each becomes a message of the user.'),
+    max_tokens: wholeNumber(1).nullish().describe('As in chat.'),
+    temperature: z.number().nullish().describe('As in chat.'),
+    top_p: z.number().nullish().describe('As in chat.'),
+    stop: z
+      .union([z.string(), z.array(z.string())], 'a string or an array of strings')
+      .nullish()
+      .describe('As in chat.'),
+    n: wholeNumber(1).nullish().describe('How many answers to each prompt. Some models give only 1.'),
+    stream: z.boolean('true or false').nullish().describe('Server-sent events; with one prompt only.'),
+    suffix: z.literal('', 'is not offered: models that chat do not fill in.').nullish().describe('Not offered.'),
+    echo: z.literal(false, 'is not offered: join the prompt and the text.').nullish().describe('Not offered.'),
+    logprobs: absent('a chat model reports other ones'),
+    best_of: z
+      .literal(1, 'is not offered: only one answer is made for each choice.')
+      .nullish()
+      .describe('Not offered.'),
+    messages: absent('send it to /v1/chat/completions'),
+  })
+  .meta({ examples: [{ model: 'alpha-5.4', prompt: 'Say hello in five words.', max_tokens: 50 }] })
+
+const answer = object(
+  {
+    id: { type: 'string' },
+    object: { const: 'text_completion' },
+    created: { type: 'integer' },
+    model: { type: 'string' },
+    choices: {
+      type: 'array',
+      items: object({
+        text: { type: 'string' },
+        index: { type: 'integer' },
+        logprobs: { type: 'null' },
+        finish_reason: { type: ['string', 'null'] },
+      }),
+    },
+    usage: object({
+      prompt_tokens: { type: 'integer' },
+      completion_tokens: { type: 'integer' },
+      total_tokens: { type: 'integer' },
+    }),
+  },
+  ['id', 'object', 'created', 'model', 'choices'],
+)
+
+export const completions: EndpointEntry = {
+  route: 'POST /v1/completions',
+  aliases: ['/alpha/completions', '/alpha/v1/completions'],
+  tag: 'Text',
+  surface: 'chat',
+  sells: 'text',
+  format: 'openai-chat',
+  streams: true,
+  title: 'Completion (legacy)',
+  description:
+    'The completions of older programs, answered by any text model that chats: each prompt becomes a chat with one message, at the price of that chat. Several prompts are several calls. An extension of the contract.',
+  returns: 'A `text_completion`, or with `stream: true` events of the same.',
+  body: schemaOf(completionsBody),
+  answer,
+}

@@ -1,0 +1,91 @@
+// What a gateway can do without. An extension is a folder in `extensions/` with `extension.ts`, which exports one value of this type.
+// The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves its tables alone, and its
+// addresses answer 404.
+import type { Offered } from './identity/views.ts'
+import type { Resource } from './operator/resource.ts'
+import type { PathHooks } from './pipeline/hooks.ts'
+
+/** Something that is done again and again beside the calls. */
+export interface PeriodicWork {
+  readonly everyMs: number
+  readonly run: () => Promise<unknown>
+}
+
+export interface Extension<Core, Place, Own = object> {
+  readonly name: string
+  /** Its resources, for their description only. */
+  readonly describe: (nothing: object) => Resources
+  /** What it adds to a gateway that starts. */
+  readonly open: (core: Core) => Promise<Added<Place, Own>>
+}
+
+export interface Added<Place, Own = object> extends Resources {
+  /** What it has constructed. */
+  readonly own: Own
+  readonly work: readonly PeriodicWork[]
+  /** Mounts its endpoints. */
+  readonly mount: (place: Place) => void
+  readonly offered: () => Promise<Partial<Offered>>
+  /** What calls meet. */
+  readonly path: PathHooks
+  /** Makes durable what it has promised, before the database is left. */
+  readonly close: () => Promise<unknown>
+}
+
+interface Resources {
+  /** Of the operator API and the console; OpenAPI and the reference follow. */
+  readonly resources: readonly Resource[]
+  /** Of the console only: for people, about themselves. */
+  readonly personal: readonly Resource[]
+}
+
+/** What an extension is made of. Every member but the name is optional, and what is absent costs nothing. */
+interface Parts<Core, Own, Place> {
+  readonly name: string
+  /** Constructs what the other members use besides the core. */
+  readonly open?: (core: Core) => Own | Promise<Own>
+  readonly resources?: (all: Core & Own) => readonly Resource[]
+  readonly personal?: (all: Core & Own) => readonly Resource[]
+  /** Addresses beside those of resources, mounted where `place` says. */
+  readonly endpoints?: (all: Core & Own, place: Place) => void
+  readonly work?: (all: Core & Own) => readonly PeriodicWork[]
+  readonly offered?: (all: Core & Own) => Promise<Partial<Offered>>
+  readonly path?: (all: Core & Own) => PathHooks
+  readonly close?: (all: Core & Own) => Promise<unknown>
+}
+
+export function defineExtension<Core extends object, Own extends object = object, Place = unknown>({
+  name,
+  open,
+  resources,
+  personal,
+  endpoints,
+  work,
+  offered,
+  path,
+  close,
+}: Parts<Core, Own, Place>): Extension<Core, Place, Own> {
+  const resourcesOf = (all: Core & Own): Resources => ({
+    resources: resources?.(all) ?? [],
+    personal: personal?.(all) ?? [],
+  })
+  return {
+    name,
+    // To be described, resources are made of nothing: they use their parts only when they run.
+    describe: (nothing) => resourcesOf(nothing as Core & Own),
+    async open(core) {
+      // Without `open`, nothing is used besides the core.
+      const own = (await open?.(core)) ?? ({} as Own)
+      const all = { ...core, ...own }
+      return {
+        ...resourcesOf(all),
+        own,
+        work: work?.(all) ?? [],
+        offered: async () => offered?.(all) ?? {},
+        path: path?.(all) ?? {},
+        close: async () => close?.(all),
+        mount: (place) => endpoints?.(all, place),
+      }
+    },
+  }
+}

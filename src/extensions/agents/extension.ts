@@ -1,0 +1,49 @@
+// What programs that act for people use: OAuth, the endpoints as tools (MCP), and tools of other servers.
+import type { Teams } from '../../admission/teams.ts'
+import type { Api } from '../../api/api.ts'
+import { mountFetch } from '../../api/fetch-route.ts'
+import type { WebServer } from '../../api/server/server.ts'
+import { defineExtension } from '../../extension.ts'
+import { createFlows } from '../../identity/flows.ts'
+import type { Vendors } from '../../routing/vendor.ts'
+import type { McpDeps } from './mcp/mcp.ts'
+import { MCP_PATHS, openMcp } from './mcp/open.ts'
+import { consentResources } from './oauth/consent.ts'
+import { createOauth, type OauthDeps, pruneTokens } from './oauth/open.ts'
+import { runResources } from './runs.ts'
+import { type ToolServerDeps, toolServerResources } from './tools/servers.ts'
+import { type ToolConnectionDeps, toolConnectionResources } from './tools/sign-ins.ts'
+
+type Core = OauthDeps &
+  Pick<McpDeps, 'catalog' | 'ledger' | 'budget' | 'jobs'> &
+  Omit<ToolServerDeps, 'vendorHealth'> &
+  Omit<ToolConnectionDeps, 'flows'> & {
+    readonly teams: Pick<Teams, 'placeOf'>
+    readonly vendors: Pick<Vendors, 'health'>
+  }
+
+interface AgentPlace extends Omit<McpDeps, keyof Core> {
+  readonly app: WebServer
+  readonly api: Api
+}
+
+const TIDY_EVERY_MS = 60_000
+
+export const agents = defineExtension({
+  name: 'agents',
+  open: (core: Core) => ({
+    ...createOauth(core, MCP_PATHS),
+    flows: createFlows(core),
+    vendorHealth: () => core.vendors.health(),
+  }),
+  resources: (all) => [...runResources(all), ...toolServerResources(all), ...toolConnectionResources(all)],
+  personal: consentResources,
+  endpoints({ mount, challenge, ...core }, { app, api, ...place }: AgentPlace) {
+    mount(app)
+    mountFetch(api, MCP_PATHS, { answer: openMcp({ ...core, ...place }), publicUrl: core.publicUrl, challenge })
+  },
+  work: ({ database, toolServers }) => [
+    { everyMs: TIDY_EVERY_MS, run: () => pruneTokens(database) },
+    { everyMs: TIDY_EVERY_MS, run: () => toolServers.lookAround() },
+  ],
+})

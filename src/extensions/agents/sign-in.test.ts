@@ -1,0 +1,155 @@
+// `tollgate login`, `token`, `logout` and `agent`: what a person types where an agent runs.
+import assert from 'node:assert/strict'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { asBrowser } from '../../../test/operator-server.ts'
+import { temporary } from '../../../test/started.ts'
+import { runCli } from '../../cli/run.ts'
+import type { LinkView } from '../../identity/views.ts'
+import { realWorld, type World } from '../../kernel/world.ts'
+
+let g: TestGateway
+let person: ReturnType<typeof asBrowser>
+let account: string
+const home = temporary('tollgate-sign-in-')
+const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
+before(async () => {
+  g = await startGateway()
+  account = (await g.account()).id
+  const { data } = await g.operator<LinkView>('POST', `/accounts/${account}/invites`, {
+    ...{ email: 'owner@home.example', role: 'owner' },
+  })
+  person = asBrowser(g)
+  const token = new URL(data.link).hash.slice('#token='.length)
+  assert.equal((await person('POST', `/invites/${token}`, { password: 'seven tired otters juggle' })).status, 200)
+})
+after(() => g.close())
+
+/** Its waits are short, and its clock is the test's. */
+const worldAt = (aheadMs = 0): World => ({
+  ...realWorld,
+  nowMs: () => realWorld.nowMs() + aheadMs,
+  after: (ms, run) => realWorld.after(ms / 100, run),
+})
+
+async function run(args: string[], options: { file?: string; world?: World; seen?: (text: string) => unknown } = {}) {
+  const said = { out: '', err: '' }
+  const code = await runCli({
+    ...{ args, world: options.world ?? worldAt(), otherVerbs: [] },
+    settings: () => ({
+      ...{ url: g.url, urlSource: 'a test', token: undefined, apiKey: undefined, tokenSource: 'a test' },
+      ...{ dataDirectory: '', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+      ...{ codexHome: join(home, 'codex'), loginFile: join(home, options.file ?? 'login.json') },
+      ...{ server: undefined, credential: () => undefined, version: '0.0.0-test', program: ['node', '/opt/toll gate'] },
+    }),
+    terminal: {
+      out: (text) => {
+        said.out += text
+      },
+      err: (text) => {
+        said.err += text
+        options.seen?.(text)
+      },
+      input: async () => '',
+    },
+  })
+  return { code, out: said.out.trim(), err: said.err }
+}
+
+/** The person opens the link and answers. */
+const answering = (answer: 'allow' | 'refuse') => (text: string) => {
+  const code = /code (\S+)\.$/m.exec(text)?.[1]
+  if (code === undefined) return undefined
+  assert.match(text, new RegExp(`${g.url}/console/device\\?user_code=${code}`))
+  return person('POST', `/device/${answer}`, { code, ...(answer === 'allow' ? { account, models: null } : {}) })
+}
+
+const login = (file: string) => run(['login', g.url], { file, seen: answering('allow') })
+const chat = async (token: string) => (await g.call('/v1/chat/completions', token, CHAT)).status
+const kept = async (file: string) => JSON.parse(await readFile(join(home, file), 'utf8'))
+
+test('a sign-in shows a code and a link, is kept for its person only, and gives a token that calls models', async () => {
+  const { code, out, err } = await login('first.json')
+  assert.equal(code, 0, err)
+  assert.equal(out, `You are signed in at ${g.url}.`)
+  assert.equal((await stat(join(home, 'first.json'))).mode & 0o777, 0o600)
+  const { out: token } = await run(['token'], { file: 'first.json' })
+  assert.match(token, /^[\w-]{43}$/)
+  assert.equal(await chat(token), 200)
+  assert.equal((await run(['token'], { file: 'first.json' })).out, token, 'while it lasts')
+})
+
+test('a token is renewed before it ends, by one of several processes, and when the clock was put back', async () => {
+  await login('renewed.json')
+  const { out: first } = await run(['token'], { file: 'renewed.json' })
+  const later = { file: 'renewed.json', world: worldAt(50 * 60_000) }
+  const tokens = new Set(
+    (await Promise.all(Array.from({ length: 5 }, () => run(['token'], later)))).map(({ out }) => out),
+  )
+  assert.equal(tokens.size, 1)
+  const [renewed = ''] = tokens
+  assert.notEqual(renewed, first)
+  const back = await run(['token'], { file: 'renewed.json', world: worldAt(-86_400_000) })
+  assert.notEqual(back.out, renewed, 'nobody knows how old a token from the future is')
+  for (const token of [first, renewed, back.out]) assert.equal(await chat(token), 200)
+})
+
+test('a lock that a dead process left does not keep a person out', async () => {
+  await login('locked.json')
+  await writeFile(join(home, 'locked.json.lock'), '999999999')
+  const { code } = await run(['token'], { file: 'locked.json', world: worldAt(50 * 60_000) })
+  assert.equal(code, 0)
+})
+
+test('signing out ends the tokens, and a sign-in that was ended elsewhere says how to begin again', async () => {
+  await login('out.json')
+  const { out: token } = await run(['token'], { file: 'out.json' })
+  assert.equal(await chat(token), 200)
+  assert.equal((await run(['logout'], { file: 'out.json' })).code, 0)
+  assert.equal(await chat(token), 401)
+  assert.match((await run(['token'], { file: 'out.json' })).err, /not signed in.*tollgate login/)
+
+  await login('ended.json')
+  const { refreshToken, clientId } = (await kept('ended.json')).gateways[g.url]
+  await fetch(`${g.url}/oauth/revoke`, {
+    method: 'POST',
+    body: new URLSearchParams({ token: refreshToken, client_id: clientId }),
+  })
+  const ended = await run(['token'], { file: 'ended.json', world: worldAt(50 * 60_000) })
+  assert.deepEqual([ended.code, ended.out], [1, ''])
+  assert.match(ended.err, /has ended. Sign in again: tollgate login/)
+})
+
+test('a denied sign-in, an address that is none, a gateway that is away and a broken file are one sentence each', async () => {
+  const denied = await run(['login', g.url], { file: 'denied.json', seen: answering('refuse') })
+  assert.deepEqual([denied.code, /denied in the console/.test(denied.err)], [1, true], denied.err)
+  assert.match((await run(['login', 'not an address'])).err, /is not the address of a gateway/)
+  assert.match(
+    (await run(['login', 'http://127.0.0.1:1'])).err,
+    /does not answer at http:\/\/127\.0\.0\.1:1 \(the address/,
+  )
+  await writeFile(join(home, 'broken.json'), '{')
+  assert.match((await run(['token'], { file: 'broken.json' })).err, /cannot be read. Remove it/)
+  assert.match((await run(['token', '--gateway', 'https://other.example'])).err, /not signed in at https:\/\/other/)
+})
+
+test('an agent is set up with the sign-in of its person: its files hold a command and no secret', async () => {
+  const directory = join(home, 'project')
+  const { code, out, err } = await run(['agent', 'claude-code', '--write', directory], {
+    ...{ file: 'agent.json', seen: answering('allow') },
+  })
+  assert.equal(code, 0, err)
+  assert.match(out, /Wrote .*settings\.local\.json/)
+  const settings = JSON.parse(await readFile(join(directory, '.claude', 'settings.local.json'), 'utf8'))
+  assert.equal(settings.apiKeyHelper, `node '/opt/toll gate' token --gateway ${g.url}`)
+  const again = await run(['agent', 'codex'], { file: 'agent.json' })
+  assert.equal(again.err, '', 'who is signed in is not asked again')
+  const config = await readFile(join(home, 'codex', 'config.toml'), 'utf8')
+  assert.match(config, /\[model_providers\.tollgate\.auth\]\ncommand = "node"\nargs = \["\/opt\/toll gate","token"/)
+  assert.doesNotMatch(config, /env_key|bearer_token/)
+  const { accessToken } = (await kept('agent.json')).gateways[g.url]
+  for (const text of [config, JSON.stringify(settings)]) assert.ok(!text.includes(accessToken))
+  assert.match((await run(['agent', 'emacs'], { file: 'agent.json' })).err, /There is no setup for "emacs"/)
+})

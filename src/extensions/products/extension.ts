@@ -1,0 +1,12 @@
+// What an operator does to sell any API as a product: reading its OpenAPI document, choosing operations, prices and credential.
+import type { CatalogStore } from '../../catalog/store.ts'
+import { defineExtension } from '../../extension.ts'
+import type { Credentials } from '../../upstream/credentials/credentials.ts'
+import { productResources } from './resources.ts'
+
+interface Core {
+  readonly catalog: CatalogStore
+  readonly credentials: Credentials
+}
+
+export const products = defineExtension<Core>({ name: 'products', resources: productResources })

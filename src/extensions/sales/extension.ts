@@ -1,0 +1,59 @@
+// Selling credits: payments, plans, codes, automatic top-up and invoices.
+import type { WebServer } from '../../api/server/server.ts'
+import type { Config } from '../../config.ts'
+import { defineExtension } from '../../extension.ts'
+import { createAttempts } from '../../identity/attempts.ts'
+import { withCommands } from '../../operator/command.ts'
+import type { Billing } from '../../reports/billing.ts'
+import { createCodes } from './codes.ts'
+import { SALES_COMMANDS } from './commands.ts'
+import { createInvoices } from './invoices/invoices.ts'
+import { invoiceMonths } from './invoices/monthly.ts'
+import { invoiceResources } from './invoices/resources.ts'
+import { openSales, type SellingOptions } from './open.ts'
+import { paymentResources, planResources } from './resources.ts'
+import { mountPaymentWebhooks } from './webhooks.ts'
+
+interface Core extends Omit<SellingOptions, 'invoices' | 'stripeUrl'> {
+  readonly config: Pick<Config, 'TOLLGATE_STRIPE_URL'>
+  readonly branding: NonNullable<Parameters<typeof createInvoices>[0]['branding']>
+  readonly billing: Pick<Billing, 'worthAt'>
+}
+
+/** How soon a card is charged when an account with automatic top-up is low. */
+const TOP_UP_EVERY_MS = 5_000
+const RENEW_EVERY_MS = 60_000
+const RECONCILE_EVERY_MS = 300_000
+const MAINTAIN_EVERY_MS = 3_600_000
+
+export const sales = defineExtension({
+  name: 'sales',
+  open(core: Core) {
+    const { database, config } = core
+    const invoices = createInvoices(core)
+    const codes = createCodes({ ...core, attempts: createAttempts(database) })
+    return { invoices, codes, sales: openSales({ ...core, invoices, stripeUrl: config.TOLLGATE_STRIPE_URL }) }
+  },
+  resources: (all) =>
+    withCommands([...invoiceResources(all), ...paymentResources(all), ...planResources(all)], SALES_COMMANDS),
+  endpoints: (all, { app }: { readonly app: WebServer }) => mountPaymentWebhooks(app, all.sales.payments),
+  work: ({ sales: { payments, plans, topUps, reconciliations }, invoices, ...core }) => [
+    { everyMs: TOP_UP_EVERY_MS, run: () => topUps.look() },
+    { everyMs: RENEW_EVERY_MS, run: () => plans.renew() },
+    { everyMs: RECONCILE_EVERY_MS, run: () => reconciliations.tick() },
+    {
+      everyMs: MAINTAIN_EVERY_MS,
+      async run() {
+        await invoiceMonths({ ...core, invoices })
+        await invoices.makeFiles()
+        await payments.prune()
+      },
+    },
+  ],
+  async offered({ catalog, sales: { payments }, codes }) {
+    const { sales: sold } = catalog.current.document
+    const isSold = sold !== undefined && (sold.amounts !== null || sold.packs.length > 0)
+    const salesEnabled = isSold && (await payments.provider()) !== undefined
+    return { salesEnabled, codesEnabled: await codes.areOffered() }
+  },
+})

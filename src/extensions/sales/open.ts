@@ -1,0 +1,60 @@
+// Everything that sells, put together: what an account can buy, payments, plans, automatic top-up, reconciliation.
+import { formatCredits, formatMoney } from '../../kernel/credits.ts'
+import { createPayments, type Payments, type PaymentsOptions } from './payments.ts'
+import { createPlans, type Plans, type PlansOptions } from './plans.ts'
+import { createReconciliations, type Reconciliations } from './reconcile.ts'
+import { createTopUps, type TopUps } from './top-up.ts'
+import type { SalesView } from './views.ts'
+
+export interface Selling {
+  readonly payments: Payments
+  readonly plans: Plans
+  readonly topUps: TopUps
+  readonly reconciliations: Reconciliations
+  /** What an account can buy, and how it pays. */
+  offers(account: string): Promise<SalesView>
+}
+
+export type SellingOptions = Omit<PaymentsOptions, 'plans'> & Omit<PlansOptions, 'payments'>
+
+export function openSales(options: SellingOptions): Selling {
+  const { catalog, invoices } = options
+  // Plans ask for payments, and a payment begins the month of a plan.
+  const payments = createPayments({
+    ...options,
+    plans: { paid: (...given) => plans.paid(...given), takenBack: (...given) => plans.takenBack(...given) },
+  })
+  const plans: Plans = createPlans({ ...options, payments })
+  const topUps = createTopUps({ ...options, payments })
+  return {
+    ...{ payments, plans, topUps, reconciliations: createReconciliations({ ...options, payments }) },
+    async offers(account) {
+      const provider = await payments.provider()
+      const { sales } = catalog.current.document
+      const { card, topUp } = await topUps.view(account)
+      if (!provider || !sales) return { ...NOTHING, card, topUp }
+      const money = (minor: bigint) => formatMoney(minor, sales.currency)
+      const { amounts } = sales
+      return {
+        ...{
+          currency: sales.currency,
+          provider: provider.name,
+          card,
+          topUp,
+          supportsSavedCards: provider.remote !== undefined,
+        },
+        amounts: amounts && {
+          pricePerCredit: formatCredits(amounts.pricePerCredit),
+          ...{ minimum: money(amounts.minimumMinor), maximum: money(amounts.maximumMinor) },
+        },
+        packs: sales.packs.map(({ id, name, priceMinor, credits, endsAfterDays, products }) => ({
+          ...{ id, name, price: money(priceMinor), credits: formatCredits(credits) },
+          ...{ endsAfterDays: endsAfterDays ?? null, products: products ?? null },
+        })),
+        missing: await invoices.missing(account),
+      }
+    },
+  }
+}
+
+const NOTHING = { currency: null, provider: null, amounts: null, packs: [], supportsSavedCards: false, missing: null }

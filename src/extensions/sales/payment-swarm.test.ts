@@ -1,0 +1,118 @@
+// Payment events in any order, repeated, lost, and with processes that are killed between the grant and the answer. After a reconciliation every payment has brought its credits once.
+import assert from 'node:assert/strict'
+import { type ChildProcess, fork } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { freshDatabase } from '../../../test/database.ts'
+import { startGateway } from '../../../test/gateway.ts'
+import { runs } from '../../../test/runs.ts'
+import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../../../test/stripe-server.ts'
+import type { ReconciliationView } from './views.ts'
+
+const EVENTS = runs(60, 10_000)
+const KILL_EVERY = runs(25, 400)
+const AT_ONCE = 8
+
+test(`${EVENTS} payment events in random order, with repeats, losses and kills: after reconciliation the grants equal the payments`, async () => {
+  const stripe = await startStripe()
+  const fresh = await freshDatabase()
+  const gateway = await startGateway({
+    ...{ env: { TOLLGATE_STRIPE_URL: stripe.url }, database: fresh },
+    catalog: (document) => {
+      document.sales = { currency: 'EUR', pricePerCredit: '0.007', minimum: '1.00', maximum: '1000.00', packs: [] }
+    },
+  })
+  const secrets = { stripe: STRIPE_KEY, 'stripe-webhook': STRIPE_SECRET }
+  await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe', secrets })
+  let child: { url: string; process: ChildProcess } | undefined
+  let kills = 0
+
+  async function living(): Promise<string> {
+    if (child && child.process.exitCode === null && child.process.signalCode === null) return child.url
+    if (child) kills += 1
+    const given = { connection: fresh.connection, stripeUrl: stripe.url, killEvery: KILL_EVERY }
+    const made = fork(join(import.meta.dirname, '..', '..', '..', 'test', 'payment-process.ts'), {
+      env: { ...process.env, PAYMENT_PROCESS: JSON.stringify(given) },
+    })
+    const url = await new Promise<string>((resolve, reject) => {
+      made.once('message', (message) => resolve(String(message)))
+      made.once('exit', (code) => reject(new Error(`The gateway's process ended with ${code}.`)))
+    })
+    child = { url, process: made }
+    return url
+  }
+  let starting: Promise<string> | undefined
+  const address = () => {
+    starting ??= living().finally(() => {
+      starting = undefined
+    })
+    return starting
+  }
+
+  /** As Stripe does: again, until it is answered. */
+  async function deliver(event: { body: string; signature: string }): Promise<void> {
+    for (;;) {
+      const headers = { 'content-type': 'application/json', 'stripe-signature': event.signature }
+      const answer = await fetch(`${await address()}/webhooks/stripe`, { method: 'POST', headers, body: event.body })
+        .then(async (response) => {
+          await response.arrayBuffer()
+          return response.status
+        })
+        .catch(() => 0)
+      if (answer === 200) return
+    }
+  }
+
+  try {
+    const accounts = await Promise.all(Array.from({ length: 5 }, () => gateway.account({ credits: 0n })))
+    const events: Array<{ body: string; signature: string }> = []
+    // A third of the events of each payment is lost, and a third comes twice.
+    for (let at = 0; events.length < EVENTS; at++) {
+      const amount = 100 + ((at * 37) % 9_000)
+      const account = accounts[at % accounts.length]?.id ?? assert.fail()
+      const intent = stripe.strange({ amount, amount_received: amount, metadata: { tollgate_account: account } })
+      if (at % 7 === 0) stripe.refund(intent.id, Math.floor(amount / 3))
+      const made = ['payment_intent.succeeded', 'charge.succeeded', 'charge.refunded'].map((type) =>
+        stripe.event(type, intent),
+      )
+      for (const one of made) {
+        const chance = Math.random()
+        if (at % 5 === 0 || chance < 1 / 3) continue
+        events.push(one, ...(chance > 2 / 3 ? [one] : []))
+      }
+    }
+    const shuffled = events
+      .slice(0, EVENTS)
+      .map((event) => [Math.random(), event] as const)
+      .sort(([a], [b]) => a - b)
+    const queue = shuffled.map(([, event]) => event)
+    await Promise.all(
+      Array.from({ length: AT_ONCE }, async () => {
+        for (let event = queue.pop(); event; event = queue.pop()) await deliver(event)
+      }),
+    )
+    assert.ok(kills > 0, 'no process was killed')
+    const { data } = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
+    assert.equal(data.failure, null)
+    assert.ok(data.differences.length > 0 && data.differences.every(({ corrected }) => corrected))
+    const again = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
+    assert.deepEqual(again.data.differences, [])
+    // By the plain arithmetic of each payment at Stripe.
+    let expected = 0n
+    for (const { amount, latest_charge: charge } of stripe.intents.values()) {
+      const credits = (BigInt(amount) * 1_000_000_000_000n) / (100n * 7_000n)
+      expected += credits - (credits * BigInt(charge.amount_refunded)) / BigInt(amount)
+    }
+    const { database } = gateway.gateway
+    const [sum] = await database.query<{ posted: bigint; lost: bigint; count: number }>({
+      text: `select (select sum(posted) from account)::bigint as posted, (select sum(lost) from payment)::bigint as lost, (select count(*)::int from payment) as count`,
+    })
+    assert.deepEqual([sum?.posted, sum?.lost, sum?.count], [expected, 0n, stripe.intents.size])
+    assert.deepEqual(await gateway.problems(true), [])
+  } finally {
+    child?.process.kill('SIGKILL')
+    await gateway.close()
+    await stripe.close()
+    await fresh.drop()
+  }
+})

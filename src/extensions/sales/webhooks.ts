@@ -1,0 +1,21 @@
+// Webhooks of payment providers. Size and time are bounded, and nothing in them is used before the signature is verified.
+import type { WebServer } from '../../api/server/server.ts'
+import { json } from '../../api/server/web.ts'
+import type { Payments } from './payments.ts'
+import type { ProviderName } from './provider.ts'
+
+const BODY_BYTES_MAX = 262_144
+const PATHS: Readonly<Record<string, ProviderName>> = { '/webhooks/stripe': 'stripe', '/webhooks/payments': 'webhook' }
+
+export function mountPaymentWebhooks(app: WebServer, payments: Pick<Payments, 'receive'>): void {
+  for (const [path, provider] of Object.entries(PATHS))
+    app.add('POST', path, async (request) => {
+      app.bodyDeadline(request.response)
+      const body = await request.body(BODY_BYTES_MAX)
+      const single = Object.fromEntries(
+        Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(' ') : value]),
+      )
+      await payments.receive(provider, body, single)
+      return json({ received: true })
+    })
+}

@@ -1,0 +1,33 @@
+// Tells of what keeps this process from its work, within seconds. It is often the database, so it is told without it if it must be.
+import type { Log } from '../../kernel/log.ts'
+import { every } from '../../kernel/timers.ts'
+import type { World } from '../../kernel/world.ts'
+import type { Incident } from '../../telemetry/incidents.ts'
+import type { Alerts } from './alerts.ts'
+import { incidentCondition } from './rules.ts'
+
+const EVERY_MS = 5_000
+
+/** Returns how to stop it. */
+export function watchIncidents(
+  incidents: () => readonly Incident[],
+  alerts: Pick<Alerts, 'look' | 'tellUnstored'>,
+  { world, log }: { readonly world: World; readonly log: Log },
+): () => void {
+  const told = new Set<string>()
+  return every(
+    world,
+    EVERY_MS,
+    async () => {
+      const now = incidents()
+      for (const name of told) if (!now.some((one) => one.name === name)) told.delete(name)
+      for (const incident of now) {
+        if (told.has(incident.name)) continue
+        told.add(incident.name)
+        log.error({ incident: incident.name }, incident.message)
+        await alerts.look().catch(() => alerts.tellUnstored({ ...incidentCondition(incident), rule: 'gateway' }))
+      }
+    },
+    log,
+  )
+}

@@ -1,0 +1,40 @@
+// Whether the ledger can write: since when no write of it succeeds, and what the database says. Reads may go on meanwhile, as with a full disk, so a
+// query that only reads proves nothing. The heartbeat is a write too: it tells while there are no calls.
+import { isLockWait, isRefused, serverErrorOf } from '../database/database.ts'
+import type { World } from '../kernel/world.ts'
+
+export interface WriteTrouble {
+  readonly forMs: number
+  /** The SQL state, or the driver's code where no server answered. */
+  readonly code: string
+  readonly message: string
+}
+
+export interface WriteWatch {
+  /** Watches a write, and answers as it does. */
+  <T>(write: Promise<T>): Promise<T>
+  trouble(): WriteTrouble | undefined
+}
+
+export function createWriteWatch(world: World): WriteWatch {
+  let failing: (Omit<WriteTrouble, 'forMs'> & { readonly sinceMs: number }) | undefined
+  function succeeded(): void {
+    failing = undefined
+  }
+  function failed(error: unknown): void {
+    // Data that is refused was answered by a server that works. A lock is one account's, and says nothing about the others.
+    if (isRefused(error)) succeeded()
+    else if (!isLockWait(error)) failing = { sinceMs: world.elapsedMs(), ...failing, ...serverErrorOf(error) }
+  }
+  const watch = <T>(write: Promise<T>): Promise<T> => {
+    write.then(succeeded, failed)
+    return write
+  }
+  return Object.assign(watch, {
+    trouble() {
+      if (!failing) return undefined
+      const { sinceMs, code, message } = failing
+      return { forMs: world.elapsedMs() - sinceMs, code, message }
+    },
+  })
+}

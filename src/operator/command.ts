@@ -1,0 +1,47 @@
+// How the command line reaches a resource. `npm run generate` derives src/cli/commands.json from the tables in commands/ and
+// the schemas of the resources.
+
+/**
+ * Options are the fields of the query and the body, with their descriptions. `meta` of a field may say more: `option` is
+ * the name on the command line, `value` the placeholder of its value, `none` the word that means null, `off` the flag that
+ * means false, `refersTo` whose names are accepted, and `read` that the value is a secret or the content of a file.
+ */
+interface CommandText {
+  /** `budgets values <account> <budget>`: the parameters of the path in their order, then fields. */
+  readonly usage: string
+  readonly summary: string
+  readonly about?: string
+  /** A heading, and what stands below or beside it, such as `name`, `models|all` or `{prefix}…{last4}`. */
+  readonly columns?: Readonly<Record<string, string>>
+  /** What is said if a list is empty. */
+  readonly empty?: string
+  /** The answer in words, with members in braces. Without it and without columns, every member has a line, and rows have a table. */
+  readonly words?: string
+  /** The member of the answer that is never shown again. */
+  readonly once?: string
+  /** Fields with a fixed value; `-{amount}` has the value of an argument in it. */
+  readonly set?: Readonly<Record<string, unknown>>
+  /** Fields that are not options. */
+  readonly without?: readonly string[]
+  /** What is not named stays: the stored fields are read and sent again. */
+  readonly merge?: true
+  /** With --account the same resource of an account. */
+  readonly orAccount?: string
+  /** The answer is saved as a file of this type; `rows` are written to standard output as CSV. */
+  readonly file?: 'application/pdf' | 'application/zip' | 'rows'
+}
+
+interface Reached {
+  readonly method: string
+  readonly path: string
+}
+
+/** The resources with the commands that reach them. */
+export const withCommands = <R extends Reached>(resources: readonly R[], commands: Commands): R[] =>
+  resources.map((entry) => {
+    const command = commands[`${entry.method} ${entry.path}`]
+    return command ? { ...entry, command } : entry
+  })
+
+/** By resource, such as `GET /accounts`. */
+export type Commands = Readonly<Record<string, CommandText | readonly CommandText[]>>

@@ -1,0 +1,402 @@
+// Moves an account to another database. Its history is copied while it is in use; then it is closed for calls until those that run
+// have ended, the rest is copied, both ends are compared, the source says that it is gone, and the target opens it. The account
+// is open at one end at most at every moment, whenever this is killed, and doing it again goes on from there.
+import { createAudit } from '../../database/audit.ts'
+import { createChanges } from '../../database/changes.ts'
+import { type Database, PATIENT, type Queryable } from '../../database/database.ts'
+import { pruneAll } from '../../database/prune.ts'
+import { DAY_MS, dayOfMs } from '../../kernel/calendar.ts'
+import { formatCredits } from '../../kernel/credits.ts'
+import { isTestAccount, testAccountOf } from '../../kernel/test-account.ts'
+import { sleep } from '../../kernel/timers.ts'
+import { idAtTime, newId, type World } from '../../kernel/world.ts'
+import { summedUntilMs, sumUsage } from '../../ledger/usage-sums.ts'
+import {
+  ACCOUNT,
+  balanceOf,
+  CANCEL,
+  CLOSE,
+  copyChanging,
+  copyDated,
+  copyGrown,
+  type Ends,
+  FREEZE,
+  GONE,
+  IS_MADE,
+  LEAVE,
+  LOCK,
+  LOCK_ARRIVAL,
+  LOCK_LEAVING,
+  NOW,
+  OPEN,
+  OPEN_JOBS,
+  one,
+  PRUNE_ACCOUNT,
+  PRUNE_LEAVING,
+  PUT_ACCOUNT,
+  PUT_ARRIVAL,
+  REMOVE_CONTENT,
+  REMOVE_MOVE,
+  REMOVE_SIGN_INS,
+  removeRows,
+  SCHEMA,
+  STATE,
+  STILL_HELD,
+  TAKE_BACK,
+  TALLY_ACCOUNT,
+  type Tally,
+  THAW,
+  tallyChanging,
+  tallyDated,
+  tallyGrown,
+  type Versions,
+} from './rows.ts'
+
+export interface MoveOptions {
+  readonly account: string
+  readonly source: Database
+  readonly target: Database
+  /** What the two are called, without passwords. */
+  readonly from: string
+  readonly to: string
+  readonly world: World
+  /** How long calls that run may take to end, with the account closed for new ones. */
+  readonly waitMs: number
+  readonly say: (line: string) => void
+}
+
+export interface Moved {
+  readonly account: string
+  readonly to: string
+  /** By table. */
+  readonly rows: Readonly<Record<string, number>>
+  readonly balance: string
+  /** How long it took no calls; 0 when an earlier try had closed it. */
+  readonly closedMs: number
+}
+
+/** Says in a sentence why an account stays where it is. */
+export class MoveRefused extends Error {}
+
+/** A mover that is killed keeps an account closed for no longer than this. */
+const FROZEN_SECONDS = 60
+const LOOK_EVERY_MS = 20
+/** Of calls older than this no row is written any more: settlements are tried for a day, jobs live 26 hours. */
+const SETTLED_MS = 3 * 24 * 3_600_000
+/** A transaction may have begun before the copy of the history and ended after it. */
+const MARGIN_MS = 60_000
+const TRIES = 3
+const BY = { actor: 'command line', ip: null, requestId: null }
+
+export async function moveAccount(options: MoveOptions): Promise<Moved> {
+  const { account, source, target, world } = options
+  if (isTestAccount(account))
+    throw new MoveRefused('A test account is not moved. Make new test keys where its owner is.')
+  await checkSchemas(options)
+  const [left] = await source.query<MoveRow>(STATE, [account])
+  if (left?.state === 'gone') return finish(options, left)
+  await refuseJobs(source, account)
+  const move = newId(world)
+  const [now] = await source.query<{ now: Date }>(LEAVE, [account, move, options.to])
+  if (!now) throw new MoveRefused(`There is no account ${account} in ${options.from} that could be moved.`)
+  await arrive(options, move)
+
+  await sumUsage(source)
+  const over = new Date(dayOfMs(Math.min(now.now.getTime() - SETTLED_MS, await summedUntilMs(source))) * DAY_MS)
+  const step: Step = {
+    ...{ options, move, over, settled: idAtTime(over.getTime()), versions: new Map() },
+    ends: { account, source, target, from: options.from },
+    fenced: (write) =>
+      target.transaction(async (tx) => {
+        await mustArrive(tx, account, move)
+        await write(tx)
+      }, PATIENT),
+  }
+  const since = await copyHistory(step, now.now)
+  const closedMs = await copyRest(step, since)
+  await pruneAll(source, REMOVE_CONTENT, [account])
+  await source.query(REMOVE_SIGN_INS, [account])
+  return { ...(await count(options)), closedMs }
+}
+
+/** A move under way. */
+interface Step {
+  readonly options: MoveOptions
+  readonly move: string
+  readonly ends: Ends
+  readonly versions: Versions
+  /** Sums of before this moment change no more; and the first id that can still be written. */
+  readonly over: Date
+  readonly settled: string
+  readonly fenced: (write: (tx: Queryable) => Promise<void>) => Promise<void>
+}
+
+/** With the account in use. Answers since when there may be rows that were not copied and compared. */
+async function copyHistory({ options, ends, versions, over, settled, fenced }: Step, began: Date): Promise<Date> {
+  const { account, source, target, say } = options
+  const copied = await copyGrown(ends, versions, { id: '' }, fenced)
+  await copyDated(ends, over, fenced)
+  // That may have taken hours: what came meanwhile is copied before the account is closed, too.
+  const again = await one<{ now: Date }>(source, NOW, [])
+  const more = await copyGrown(ends, versions, { id: settled, at: new Date(began.getTime() - MARGIN_MS) }, fenced)
+  const since = new Date(again.now.getTime() - MARGIN_MS)
+  const tally = (end: Database) =>
+    end.transaction(
+      async (tx) => ({
+        ...(await tallyGrown(tx, account, { until: since })),
+        ...(await tallyDated(tx, account, { until: over })),
+      }),
+      PATIENT,
+    )
+  refuseDifference(await tally(source), await tally(target), options)
+  say(`Copied ${copied + more} rows of its history. The account is closed for calls now.`)
+  return since
+}
+
+/** With the account closed, until the target has opened it: answers after how many milliseconds. */
+async function copyRest({ options, move, ends, versions, over, settled, fenced }: Step, since: Date): Promise<number> {
+  const { account, source, world, say } = options
+  const parts = { drained: 0, copied: 0, compared: 0, opened: 0 }
+  const startedMs = world.elapsedMs()
+  let lastMs = startedMs
+  const lap = (part: keyof typeof parts) => {
+    parts[part] += Math.round(world.elapsedMs() - lastMs)
+    lastMs = world.elapsedMs()
+  }
+  try {
+    await freeze(source, account, move)
+    await drain(options, move)
+    lap('drained')
+    for (let left = TRIES; ; left--) {
+      await fenced(async (tx) => {
+        const to = { ...ends, target: tx }
+        const from = left < TRIES ? { id: settled } : { id: settled, at: since }
+        await copyGrown(to, versions, from, (write) => write(tx))
+        // Sums may have been folded meanwhile: if they differ, the next try copies them all.
+        await copyChanging(to, versions, left < TRIES ? new Date(0) : over)
+        await copyAccount(source, tx, account)
+      })
+      lap('copied')
+      await freeze(source, account, move)
+      const difference = await leave(options, move, { over, since })
+      lap('compared')
+      if (difference === undefined) break
+      if (left <= 1) throw new MoveRefused(difference)
+    }
+  } catch (error) {
+    await source.query(THAW, [account, move, testAccountOf(account)]).catch(() => undefined)
+    throw error
+  }
+  await open(options, move)
+  lap('opened')
+  const closedMs = Math.round(world.elapsedMs() - startedMs)
+  say(
+    `It was closed for ${closedMs} ms: ${parts.drained} until calls had ended, ${parts.copied} to copy the rest, ${parts.compared} to compare, ${parts.opened} to open.`,
+  )
+  return closedMs
+}
+
+/** An earlier try closed the source for good: only the target can open it. */
+async function finish(options: MoveOptions, left: MoveRow): Promise<Moved> {
+  const { account, target } = options
+  const [there] = await target.query<MoveRow>(STATE, [account])
+  if (there?.move_id !== left.move_id)
+    throw new MoveRefused(`Account ${account} is not in ${options.from} any more: it has moved to ${left.other}.`)
+  if (there.state === 'arriving') await open(options, left.move_id)
+  await pruneAll(options.source, REMOVE_CONTENT, [account])
+  await options.source.query(REMOVE_SIGN_INS, [account])
+  return { ...(await count(options)), closedMs: 0 }
+}
+
+/** Takes back an unfinished move: the source opens, and the target forgets what it was given. */
+export async function cancelMove(options: MoveOptions): Promise<void> {
+  const { account, source, target } = options
+  await checkSchemas(options)
+  const [left] = await source.query<MoveRow>(STATE, [account])
+  if (left?.state !== 'leaving')
+    throw new MoveRefused(
+      left?.state === 'gone'
+        ? `Account ${account} has moved to ${left.other}; a move that has ended cannot be cancelled. Move it back from there.`
+        : `Account ${account} is not being moved.`,
+    )
+  // From here on whoever still moves it finds that the move is no longer its own.
+  const cancelled = newId(options.world)
+  const [row] = await source.query(CANCEL, [account, cancelled, left.move_id, testAccountOf(account)])
+  if (!row) throw new MoveRefused(`Another move of account ${account} began just now.`)
+  await target.transaction(async (tx) => {
+    const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+    if (there?.state !== 'arriving' || there.move_id !== left.move_id) return
+    await removeRows(tx, account)
+    await tx.query(REMOVE_MOVE, [account])
+    await tx.query(PRUNE_ACCOUNT, [account])
+  }, PATIENT)
+  await source.query(PRUNE_LEAVING, [account, cancelled])
+}
+
+async function checkSchemas({ source, target, from, to }: MoveOptions): Promise<void> {
+  const numberOf = async (end: Queryable) => {
+    const [made] = await end.query<{ is: boolean }>(IS_MADE)
+    return made?.is ? ((await end.query<{ number: number }>(SCHEMA))[0]?.number ?? 0) : 0
+  }
+  const [here, there] = await Promise.all([source, target].map(numberOf))
+  if (there === 0) throw new MoveRefused(`${to} has no tables of Tollgate yet: start a gateway on it once.`)
+  if (here !== there)
+    throw new MoveRefused(`${from} and ${to} are of different versions: upgrade the gateways of both first.`)
+}
+
+async function refuseJobs(source: Queryable, account: string): Promise<void> {
+  const jobs = await source.query<{ id: string }>(OPEN_JOBS, [account])
+  if (jobs.length > 0)
+    throw new MoveRefused(
+      `Account ${account} has jobs under way (${jobs.map(({ id }) => id).join(', ')}). Wait until they have ended, or cancel them, and move it then.`,
+    )
+}
+
+/** The account appears at the target, closed. One that is open there is another, or the same in a copy of this database. */
+async function arrive({ account, source, target, from, to }: MoveOptions, move: string): Promise<void> {
+  const row = await one<AccountText>(source, ACCOUNT, [account])
+  await target.transaction(async (tx) => {
+    const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+    if (there?.move_id === move) throw new MoveRefused(`${from} and ${to} are the same database.`)
+    if (there && there.state !== 'arriving' && there.state !== 'gone')
+      throw new MoveRefused(`${to} has an account ${account} already, which is open.`)
+    // It was here before: what it has now comes from where it was meanwhile.
+    if (there?.state === 'gone') await removeRows(tx, account)
+    await tx.query(PUT_ACCOUNT, [row.account, 0n])
+    await tx.query(PUT_ARRIVAL, [account, move, from])
+  }, PATIENT)
+}
+
+/** Whoever is slower than another mover of the same account writes nothing more. */
+async function mustArrive(tx: Queryable, account: string, move: string): Promise<void> {
+  const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+  if (there?.state !== 'arriving' || there.move_id !== move) throw overtaken(account)
+}
+
+function overtaken(account: string): MoveRefused {
+  return new MoveRefused(`Another move of account ${account} has begun: this one has ended.`)
+}
+
+async function freeze(source: Database, account: string, move: string): Promise<void> {
+  const [row] = await source.query(FREEZE, [account, move, FROZEN_SECONDS, testAccountOf(account)])
+  if (!row) throw overtaken(account)
+}
+
+/** Until nothing of the account is held: running calls end, processes give back what they have leased. */
+async function drain({ account, source, world, waitMs }: MoveOptions, move: string): Promise<void> {
+  const startedMs = world.elapsedMs()
+  for (;;) {
+    const open = await one<{ holds: number; leases: number }>(source, STILL_HELD, [account])
+    if (open.holds + open.leases === 0) break
+    if (world.elapsedMs() - startedMs > waitMs)
+      throw new MoveRefused(
+        `Account ${account} still had ${open.holds} calls and ${open.leases} leases of processes under way after ${Math.round(waitMs / 1_000)} s. It is open again where it was; move it at a quieter time, or wait longer with --wait.`,
+      )
+    await sleep(world, LOOK_EVERY_MS)
+    await freeze(source, account, move)
+  }
+  await refuseJobs(source, account)
+}
+
+async function copyAccount(source: Queryable, tx: Queryable, account: string): Promise<void> {
+  const row = await one<AccountText>(source, ACCOUNT, [account])
+  await tx.query(PUT_ACCOUNT, [row.account, row.posted])
+}
+
+/** The point of no return, with the account locked. Answers what differs between the two ends, and then nothing has happened. */
+async function leave(options: MoveOptions, move: string, range: Range): Promise<string | undefined> {
+  const { account, source, target, world, to } = options
+  return source.transaction(async (tx) => {
+    const [row] = await tx.query<AccountRow>(LOCK, [account])
+    const [leaving] = await tx.query<{ busy: boolean }>(LOCK_LEAVING, [account, move])
+    if (!row || !leaving) throw overtaken(account)
+    const still = await one<{ holds: number; leases: number }>(tx, STILL_HELD, [account])
+    if (row.busy || leaving.busy || still.holds + still.leases > 0)
+      return `Account ${account} has calls under way again.`
+    const [here, there] = await Promise.all([
+      tallyAll(tx, account, range),
+      target.transaction((end) => tallyAll(end, account, range), PATIENT),
+    ])
+    const difference = differenceOf(here, there, options)
+    if (difference) return difference
+    // What is left here must be spent by nobody: it is taken back, so that these ledger add up as well.
+    const takeback = newId(world)
+    const taking = [takeback, account, row.posted, `moved to ${to}`, BY.actor]
+    const [taken] = row.posted > 0n ? await tx.query<{ moved: bigint }>(TAKE_BACK, taking) : []
+    await tx.query(CLOSE, [account, testAccountOf(account)])
+    await tx.query(GONE, [account, move, to])
+    const detail = { to, amount: formatCredits(taken?.moved ?? 0n), takeback }
+    await createAudit({ database: source, world }).write(tx, BY, { action: 'account.move', object: account, detail })
+    return undefined
+  }, PATIENT)
+}
+
+/** Sums of before `over` and rows of before `since` were compared already. */
+type Range = Readonly<Record<'over' | 'since', Date>>
+
+async function tallyAll(tx: Queryable, account: string, { over, since }: Range): Promise<Record<string, Tally>> {
+  const row = await one<Tally>(tx, TALLY_ACCOUNT, [account])
+  const grown = await tallyGrown(tx, account, { id: idAtTime(over.getTime()), since })
+  const dated = await tallyDated(tx, account, { since: over })
+  const changing = await tallyChanging(tx, account)
+  const balance = await balanceOf(tx, account)
+  return { account: row, ...grown, ...dated, ...changing, entries: { rows: 0, mark: formatCredits(balance) } }
+}
+
+function refuseDifference(here: Record<string, Tally>, there: Record<string, Tally>, options: MoveOptions): void {
+  const difference = differenceOf(here, there, options)
+  if (difference) throw new MoveRefused(difference)
+}
+
+function differenceOf(
+  here: Record<string, Tally>,
+  there: Record<string, Tally>,
+  { account, from, to }: MoveOptions,
+): string | undefined {
+  for (const [table, { rows, mark }] of Object.entries(here)) {
+    const other = there[table]
+    if (other?.rows !== rows || other.mark !== mark)
+      return `The rows of account ${account} in "${table}" differ: ${rows} in ${from}, ${other?.rows ?? 0} in ${to}. It stays where it was.`
+  }
+  return undefined
+}
+
+async function open({ account, target, world, from }: MoveOptions, move: string): Promise<void> {
+  await target.transaction(async (tx) => {
+    await mustArrive(tx, account, move)
+    await tx.query(OPEN, [account, testAccountOf(account)])
+    // Its keys are looked for anew where somebody asked for them too early.
+    await createChanges(target, world).bump(tx, 'keys')
+    await createAudit({ database: target, world }).write(tx, BY, {
+      action: 'account.arrive',
+      object: account,
+      detail: { from },
+    })
+  }, PATIENT)
+}
+
+async function count({ account, target, to }: MoveOptions): Promise<Omit<Moved, 'closedMs'>> {
+  return target.transaction(async (tx) => {
+    const tallies = {
+      ...(await tallyGrown(tx, account, {})),
+      ...(await tallyDated(tx, account, {})),
+      ...(await tallyChanging(tx, account)),
+    }
+    const rows = Object.fromEntries(Object.entries(tallies).map(([table, tally]) => [table, tally.rows]))
+    return { account, to, rows, balance: formatCredits(await balanceOf(tx, account)) }
+  }, PATIENT)
+}
+
+interface MoveRow {
+  readonly move_id: string
+  readonly state: string
+  readonly other: string
+}
+interface AccountText {
+  readonly account: string
+  readonly posted: bigint
+}
+interface AccountRow {
+  readonly posted: bigint
+  readonly busy: boolean
+}

@@ -1,0 +1,43 @@
+// The Messages format, on both sides.
+import { objectOf } from '../../check.ts'
+import { type TextFormat, typed } from '../format.ts'
+import { MessagesReader, MessagesWriter, readMessagesReply, writeMessagesReply } from './answer.ts'
+import { inCloud } from './cloud.ts'
+import { MessagesObserver, passMessages, passMessagesAnswer, rollUpMessage, unrollMessage } from './pass.ts'
+import { checkMessages, readMessagesConversation, writeMessagesRequest } from './request.ts'
+
+/** The version sent to the vendor if the caller names none. */
+const VERSION_DEFAULT = '2023-06-01'
+
+export const anthropicMessages: TextFormat = {
+  name: 'anthropic-messages',
+  address: ({ baseUrl }) => `${baseUrl}/v1/messages`,
+  models: '/v1/models',
+  headers(options) {
+    const beta = options.callerHeaders?.['anthropic-beta']
+    return {
+      'anthropic-version': options.callerHeaders?.['anthropic-version'] ?? VERSION_DEFAULT,
+      ...(beta === undefined ? {} : { 'anthropic-beta': beta }),
+    }
+  },
+  inCloud,
+  check: checkMessages,
+  smallest: (question, tokens) => ({ messages: [{ role: 'user', content: question }], max_tokens: tokens }),
+  wanted({ output_config, output_format }) {
+    const { type, schema } = objectOf(objectOf(output_config).format ?? output_format)
+    return type === 'json_schema' ? { kind: 'schema', schema: objectOf(schema) } : undefined
+  },
+  texts: ({ content }) => [typed(content, 'text')],
+  prompt: (value) => [value.system, value.messages, value.tools, value.output_config, value.output_format],
+  pass: passMessages,
+  passAnswer: passMessagesAnswer,
+  observe: (uid, paidRequest) => new MessagesObserver(uid, paidRequest),
+  readConversation: readMessagesConversation,
+  writeReply: writeMessagesReply,
+  writer: (facts) => new MessagesWriter(facts),
+  writeRequest: writeMessagesRequest,
+  readReply: readMessagesReply,
+  reader: () => new MessagesReader(),
+  unroll: unrollMessage,
+  rollUp: rollUpMessage,
+}

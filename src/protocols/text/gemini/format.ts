@@ -1,0 +1,64 @@
+// Google's format, on both sides.
+import { isObject, type Json, objectOf, objects } from '../../check.ts'
+import type { Place, TextFormat } from '../format.ts'
+import {
+  ArrayRelay,
+  GeminiObserver,
+  GeminiReader,
+  GeminiWriter,
+  passGemini,
+  passGeminiAnswer,
+  readGeminiReply,
+  rollUpGemini,
+  unrollGemini,
+  writeGeminiReply,
+} from './answer.ts'
+import { geminiPrompt, hasVendorTools } from './member.ts'
+import { checkGemini, readGeminiConversation, readGeminiFormat, writeGeminiRequest } from './request.ts'
+
+export const gemini: TextFormat = {
+  name: 'gemini',
+  address: ({ baseUrl, model }, stream) =>
+    `${baseUrl}/models/${encodeURIComponent(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+  check: checkGemini,
+  smallest: (question, tokens) => ({
+    contents: [{ parts: [{ text: question }] }],
+    generationConfig: { maxOutputTokens: tokens },
+  }),
+  lenient: ({ value }) => listsOf(value),
+  runsElsewhere: hasVendorTools,
+  wanted: (request) => readGeminiFormat(objectOf(request.generationConfig ?? request.generation_config)),
+  texts: ({ candidates }) =>
+    objects(candidates).map(({ content }) =>
+      objects(objectOf(content).parts).flatMap((part): Place[] =>
+        part.thought === true || typeof part.text !== 'string' ? [] : [[part, 'text']],
+      ),
+    ),
+  prompt: geminiPrompt,
+  pass: passGemini,
+  passAnswer: passGeminiAnswer,
+  observe: (uid, paidRequest) => new GeminiObserver(uid, paidRequest),
+  readConversation: readGeminiConversation,
+  writeReply: writeGeminiReply,
+  writer: (facts) => new GeminiWriter(facts),
+  framed: (relay, request) => (request.alt === 'sse' ? relay : new ArrayRelay(relay)),
+  writeRequest: writeGeminiRequest,
+  readReply: readGeminiReply,
+  reader: () => new GeminiReader(),
+  unroll: unrollGemini,
+  rollUp: rollUpGemini,
+}
+
+/** Google reads a single object where a list is documented. */
+export function* listsOf(value: Json): Generator<[name: string, value: unknown]> {
+  const list = (one: unknown) => (isObject(one) ? [one] : one)
+  const isLoose = (content: unknown) => isObject(content) && isObject(content.parts)
+  const withParts = (content: unknown) =>
+    isLoose(content) && isObject(content) ? { ...content, parts: list(content.parts) } : content
+  if (isObject(value.tools)) yield ['tools', list(value.tools)]
+  for (const name of ['systemInstruction', 'system_instruction'])
+    if (isLoose(value[name])) yield [name, withParts(value[name])]
+  const { contents } = value
+  if (isObject(contents)) yield ['contents', [withParts(contents)]]
+  else if (Array.isArray(contents) && contents.some(isLoose)) yield ['contents', contents.map(withParts)]
+}

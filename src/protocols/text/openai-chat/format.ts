@@ -1,0 +1,67 @@
+// The chat format, on both sides.
+import type { JsonText } from '../../../kernel/json.ts'
+import { isObject, type Json, objectOf, objects } from '../../check.ts'
+import type { TextFormat } from '../format.ts'
+import { readFormat } from '../openai.ts'
+import { formatParts } from '../prompt.ts'
+import { ChatReader, ChatWriter, passChatAnswer, readChatReply, writeChatReply } from './answer.ts'
+import { ChatObserver, ChunkRepairer, passChat, repairAnswer, rollUpChat, unrollChat } from './pass.ts'
+import { checkChat, readChatConversation, writeChatRequest } from './request.ts'
+
+export const openaiChat: TextFormat = {
+  name: 'openai-chat',
+  address: ({ baseUrl }) => `${baseUrl}/chat/completions`,
+  check: checkChat,
+  smallest: (question, tokens) => ({ messages: [{ role: 'user', content: question }], max_tokens: tokens }),
+  lenient,
+  wanted: ({ response_format: format }) => readFormat(objectOf(format), objectOf(objectOf(format).json_schema)),
+  texts: ({ choices }) => objects(choices).map(({ message }) => [[objectOf(message), 'content']]),
+  prompt: (value) => [
+    ...[value.messages, value.tools, value.functions, templated(value)],
+    ...formatParts(value.response_format),
+  ],
+  pass: passChat,
+  passAnswer: passChatAnswer,
+  observe(uid, paidRequest, traits) {
+    // Calls without an index occur only in requests with tools; the others keep the fast path.
+    const quirks = paidRequest.hasTools ? traits.quirks : traits.quirks.filter((quirk) => quirk !== 'tool-index')
+    const mender = quirks.length > 0 ? new ChunkRepairer(quirks) : undefined
+    return new ChatObserver({ uid, includeUsage: paidRequest.includeUsage, n: paidRequest.n, traits, mender })
+  },
+  readConversation: readChatConversation,
+  writeReply: writeChatReply,
+  writer: (facts) => new ChatWriter(facts),
+  writeRequest: writeChatRequest,
+  readReply(value, traits) {
+    if (traits.quirks.length > 0) repairAnswer(value, traits.quirks)
+    return readChatReply(value, traits)
+  },
+  reader: (traits) => new ChatReader(traits),
+  unroll: unrollChat,
+  rollUp: rollUpChat,
+}
+
+/** The caller's own JSON, which the vendor's template writes into the prompt. */
+function templated({ documents, chat_template_kwargs: more }: Json): unknown {
+  return documents || more ? { input: [documents, more] } : undefined
+}
+
+/** Mistral's clients leave out the type of a tool, and write the address of an image without an object around it. */
+function* lenient({ value, text }: JsonText): Generator<[name: string, value: unknown]> {
+  const isUntyped = (tool: unknown): tool is Json =>
+    isObject(tool) && (tool.type === undefined || tool.type === null) && isObject(tool.function)
+  if (Array.isArray(value.tools) && value.tools.some(isUntyped))
+    yield ['tools', value.tools.map((tool) => (isUntyped(tool) ? { ...tool, type: 'function' } : tool))]
+  if (!/"image_url"\s*:\s*"(?!\s*[,}])/.test(text)) return
+  const isBare = (part: unknown): part is Json => isObject(part) && typeof part.image_url === 'string'
+  const mended = (content: unknown) =>
+    Array.isArray(content)
+      ? content.map((part) => (isBare(part) ? { ...part, image_url: { url: part.image_url } } : part))
+      : content
+  const isMeant = objects(value.messages).some(({ content }) => Array.isArray(content) && content.some(isBare))
+  if (isMeant && Array.isArray(value.messages))
+    yield [
+      'messages',
+      value.messages.map((message) => (isObject(message) ? { ...message, content: mended(message.content) } : message)),
+    ]
+}

@@ -1,0 +1,192 @@
+// F79: whichever way a call takes, a charge above its hold is seen by the one assertion of the ledger: logged, counted, alerted, and told on the call's page.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import OpenAI, { toFile } from 'openai'
+import { silentLog } from '../src/kernel/log.ts'
+import { testGateway } from './gateway.ts'
+import { connect } from './mcp/client.ts'
+import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
+import { openSocket } from './socket-client.ts'
+import { until } from './until.ts'
+
+const MODEL = 'writes-on'
+const MESSAGES = [{ role: 'user' as const, content: 'Hi' }]
+const WHO = { actor: 'test', ip: null, requestId: null }
+const OWN_KEY = 'sk-own-0000000000bbbb'
+const warned: string[] = []
+/** Says it wrote 3,000 tokens, whatever it was told. */
+let vendor: ScriptedVendor
+/** Its answer says that it cost 99. */
+const shop = createServer((_, response) =>
+  response.writeHead(200, { 'content-type': 'application/json' }).end('{"cost":99}'),
+)
+
+const log = { ...silentLog, warn: (_: object, message: string) => void warned.push(message) }
+const g = testGateway({ log, env: { HOUSE_KEY: 'sk-house' } }, async () => {
+  vendor = await scriptedVendor('one')
+  vendor.script = { outputTokens: 3_000 }
+  await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve))
+  const document: any = structuredClone(g.gateway.catalog.current.input)
+  document.vendors.any = { baseUrl: vendor.url }
+  document.vendors.dead = { baseUrl: 'http://127.0.0.1:9' }
+  document.vendors.keyed = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { call: '0.01' } }
+  document.vendors.shop = { baseUrl: `http://127.0.0.1:${(shop.address() as AddressInfo).port}` }
+  const model = (at: string, more: object = {}) => ({
+    ...{ name: at, type: 'text', family: 'any', clientFormats: ['openai-chat', 'openai-responses'] },
+    limits: { contextTokens: 100_000, outputTokensMax: 4_000 },
+    pricing: { unit: 'credits', tiers: [{ input: '100', output: '1000' }] },
+    routes: [{ vendor: at, protocol: 'openai-chat', model: 'm' }],
+    ...more,
+  })
+  document.models[MODEL] = model('any', { batchFactor: '0.5' })
+  document.models.dead = model('dead')
+  document.models.keyed = model('keyed')
+  document.models.kept = model('any', { cache: { ttlSeconds: 60 } })
+  document.products = {
+    sold: {
+      title: 'Sold',
+      operations: {
+        buy: {
+          ...{ title: 'Buy', route: 'GET /buy', vendorPath: 'buy', params: {} },
+          counts: { metered: { expression: 'min(answer.cost, 5)' } },
+        },
+      },
+    },
+  }
+  document.endpoints['sold/buy'] = {
+    routes: [{ vendor: 'shop', protocol: 'http-api' }],
+    pricing: { unit: 'credits', tiers: [{ call: '0', metered: '1' }] },
+  }
+  await g.gateway.catalog.apply(document, WHO, '')
+})
+after(() => {
+  vendor.close()
+  shop.close().closeAllConnections()
+})
+
+interface Row {
+  charged: bigint
+  held: bigint
+  attempt_log: { aboveHold?: string } | null
+}
+interface Account {
+  readonly id: string
+  readonly key: string
+}
+
+async function rowsOf({ id }: Account): Promise<Row[]> {
+  await g.settled()
+  const text = 'select charged, held, attempt_log from usage where account_id = $1 order by id'
+  return g.sql<Row>(text, [id])
+}
+
+async function counted(): Promise<number> {
+  const { key } = await g.account()
+  const metrics = await (await g.call('/metrics', key)).text()
+  const found = [...metrics.matchAll(/^tollgate_charges_above_hold_total(?:\{.*\})? (\d+)$/gm)]
+  return found.reduce((sum, [, count]) => sum + Number(count), 0)
+}
+
+const clientOf = ({ key }: Account) => new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
+async function chat({ key }: Account, model: string, more: object = {}): Promise<string> {
+  const answer = await g.call('/v1/chat/completions', key, { model, messages: MESSAGES, max_tokens: 10, ...more })
+  const text = await answer.text()
+  assert.equal(answer.status, 200, text)
+  return text
+}
+
+/** The ways on which a vendor can report more than it was told. */
+const WAYS: Record<string, (account: Account) => Promise<unknown>> = {
+  whole: (account) => chat(account, MODEL),
+  stream: (account) => chat(account, MODEL, { stream: true }),
+  fallback: (account) => chat(account, 'dead', { models: [MODEL] }),
+  async 'a socket of Responses'({ key }) {
+    const socket = await openSocket(`${g.url}/v1/responses`, { key })
+    socket.send({ type: 'response.create', model: MODEL, input: 'Hi', store: false, max_output_tokens: 16 })
+    await socket.next('response.completed', 'response.incomplete')
+    socket.ws.close()
+  },
+  async 'a Realtime session'({ key }) {
+    const socket = await openSocket(`${g.url}/v1/realtime?model=alpha-realtime-1`, { key })
+    await socket.next('session.created')
+    const content = [{ type: 'input_text', text: '[[ignore-cap]] [[long=100000]] Go on.' }]
+    socket.send({ type: 'conversation.item.create', item: { type: 'message', role: 'user', content } })
+    socket.send({ type: 'response.create', response: { max_output_tokens: 10 } })
+    await socket.next('response.done')
+    socket.ws.close()
+  },
+  async background(account) {
+    const { responses } = clientOf(account)
+    const { id } = await responses.create({ model: MODEL, input: 'Hi', background: true, max_output_tokens: 16 })
+    await until(async () => ['completed', 'incomplete'].includes((await responses.retrieve(id)).status ?? ''))
+  },
+  async batch(account) {
+    const { files, batches } = clientOf(account)
+    const body = { model: MODEL, max_tokens: 10, messages: MESSAGES }
+    const line = JSON.stringify({ custom_id: '1', method: 'POST', url: '/v1/chat/completions', body })
+    const file = await files.create({ file: await toFile(Buffer.from(line), 'a.jsonl'), purpose: 'batch' })
+    const asked = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
+    const { id } = await batches.create(asked)
+    await until(async () => (await batches.retrieve(id)).status === 'completed')
+  },
+  async tool({ key }) {
+    const client = await connect(g.url, key)
+    const asked = { model: MODEL, prompt: 'Hi', max_tokens: 10 }
+    const result = await client.callTool({ name: 'ask_model', arguments: asked })
+    assert.ok(!(result as { isError?: boolean }).isError, JSON.stringify(result))
+    await client.close()
+  },
+}
+
+let seen = 0
+for (const [name, call] of Object.entries(WAYS))
+  test(`a charge above its hold is seen: ${name}`, async () => {
+    const account = await g.account()
+    g.mayExceedHold(account.id)
+    warned.length = 0
+    await call(account)
+    const rows = await rowsOf(account)
+    assert.equal(rows.length, 1)
+    const [{ charged, held, attempt_log: told }] = rows as [Row]
+    assert.ok(charged > held, `${charged} of ${held}`)
+    assert.match(told?.aboveHold ?? '', /^the vendor reports \d+ output tokens for at most \d+\.$/)
+    seen += 1
+    await until(counted, seen)
+    assert.ok(warned.includes('charge above its hold'), warned.join())
+  })
+
+test('the vendors that did it are alerted', async () => {
+  await g.gateway.alerts.look()
+  const { items } = await g.gateway.alerts.list('', { limit: 10 })
+  assert.ok(items.some(({ title }) => title === 'Calls of any use more than was held'))
+})
+
+/** The ways on which nothing can: what is charged is known, or bounded by the price itself. */
+const BOUNDED: Record<string, (account: Account) => Promise<unknown>> = {
+  async product({ key }) {
+    const answer = await g.call('/v1/sold/buy', key)
+    assert.equal(answer.status, 200, await answer.text())
+  },
+  async 'a fee for BYOK keys'(account) {
+    const origin = new URL(vendor.url).origin
+    await g.gateway.byokKeys.store(account.id, { vendor: 'keyed', value: OWN_KEY, fallback: false, origin }, WHO)
+    await chat(account, 'keyed')
+  },
+  async cache(account) {
+    g.mayExceedHold(account.id)
+    // The first call is the vendor's, and the second a hit, which holds exactly what it costs.
+    await chat(account, 'kept', { temperature: 0 })
+    await chat(account, 'kept', { temperature: 0 })
+  },
+}
+
+for (const [name, call] of Object.entries(BOUNDED))
+  test(`a charge cannot be above its hold: ${name}`, async () => {
+    const account = await g.account()
+    await call(account)
+    const { charged, held, attempt_log: told } = (await rowsOf(account)).at(-1)!
+    assert.ok(charged > 0n && charged === held, `${charged} of ${held}`)
+    assert.equal(told?.aboveHold, undefined)
+  })

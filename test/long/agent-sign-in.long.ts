@@ -1,0 +1,113 @@
+// From `tollgate agent` to the first answer, with the programs themselves: the person signs in by a code, and no key is made or stored.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { arch, platform } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { LinkView } from '../../src/identity/views.ts'
+import { testGateway } from '../gateway.ts'
+import { asBrowser } from '../operator-server.ts'
+import { installed, runProgram } from '../sdk/cache.ts'
+import { everyKind } from '../sdk/families.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const FIRST_ANSWER_MS_MAX = 60_000
+const RUN_MS_MAX = 120_000
+const CODE = /code (\S+)\.\n/
+
+let account: string
+let person: ReturnType<typeof asBrowser>
+const g = testGateway({ catalog: everyKind }, async () => {
+  account = (await g.account({ credits: 100_000_000_000n })).id
+  const invite = { email: 'owner@home.example', role: 'owner' }
+  const { data } = await g.operator<LinkView>('POST', `/accounts/${account}/invites`, invite)
+  person = asBrowser(g)
+  const token = new URL(data.link).hash.slice('#token='.length)
+  assert.equal((await person('POST', `/invites/${token}`, { password: 'seven tired otters juggle' })).status, 200)
+})
+
+/** `tollgate agent …` as a person types it; the code that it shows is typed into the console at once. */
+async function setUp(agent: string, home: string, model: string): Promise<void> {
+  const args = [join(ROOT, 'bin', 'tollgate.js'), 'agent', agent, '--gateway', g.url, '--model', model]
+  const child = spawn(process.execPath, args, { cwd: home, env: environment(home) })
+  let said = ''
+  let answered: Promise<unknown> | undefined
+  child.stdout.on('data', (piece: Buffer) => {
+    said += piece
+  })
+  child.stderr.on('data', (piece: Buffer) => {
+    said += piece
+    const code = CODE.exec(said)?.[1]
+    if (code !== undefined) answered ??= person('POST', '/device/allow', { code, account, models: null })
+  })
+  const ended = await new Promise((resolve) => child.once('close', resolve))
+  await answered
+  assert.equal(ended, 0, said)
+}
+
+async function tokenOf(home: string): Promise<string> {
+  const args = [join(ROOT, 'bin', 'tollgate.js'), 'token']
+  const { out } = await runProgram(process.execPath, args, {
+    ...{ cwd: home, timeoutMs: RUN_MS_MAX, env: environment(home) },
+  })
+  return out.trim()
+}
+
+const environment = (home: string) => ({ PATH: process.env.PATH, HOME: home, CODEX_HOME: join(home, '.codex') })
+
+interface Case {
+  readonly agent: string
+  readonly version: string
+  readonly path: string
+  readonly model: string
+  command(program: string): [string, readonly string[]]
+  readonly env?: Record<string, string>
+  /** The variable in which it takes the token of `tollgate token`. Absent: it runs the command itself. */
+  readonly variable?: string
+}
+
+const QUIET = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', CLAUDE_CODE_MAX_RETRIES: '0', DISABLE_AUTOUPDATER: '1' }
+const CASES: readonly Case[] = [
+  {
+    ...{ agent: 'claude-code', version: '@anthropic-ai/claude-code@2.1.325', model: 'beta-sonnet-5' },
+    path: `@anthropic-ai/claude-code-${platform()}-${arch()}/claude`,
+    command: (program) => [program, ['-p', 'Hello']],
+    env: QUIET,
+  },
+  {
+    ...{ agent: 'codex', version: '@openai/codex@0.166.0', model: 'alpha-5.4', path: '@openai/codex/bin/codex.js' },
+    command: (program) => [process.execPath, [program, 'exec', '--json', '--skip-git-repo-check', 'Hello']],
+  },
+  {
+    ...{ agent: 'gemini-cli', version: '@google/gemini-cli@0.61.0', model: 'delta-own' },
+    path: '@google/gemini-cli/bundle/gemini.js',
+    command: (program) => [process.execPath, [program, '--prompt', 'Hello']],
+    env: { CI: '1', NO_COLOR: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+    variable: 'GOOGLE_API_KEY',
+  },
+]
+
+for (const { agent, version, path, model, command, env, variable } of CASES)
+  test(`${version} answers within a minute of "tollgate agent ${agent}", by a sign-in without a key`, async (t) => {
+    const program = await installed(t, version, path)
+    if (program === undefined) return
+    const home = join(g.config.TOLLGATE_DATA, `signed-in-${agent}`)
+    await mkdir(home, { recursive: true })
+    await writeFile(join(home, 'notes.txt'), 'Toll gates are raised at noon.\n')
+    const startedMs = Date.now()
+    await setUp(agent, home, model)
+    const token = variable === undefined ? {} : { [variable]: await tokenOf(home) }
+    const [file, args] = command(program)
+    const ran = await runProgram(file, args, {
+      ...{ cwd: home, timeoutMs: RUN_MS_MAX, env: { ...environment(home), ...env, ...token } },
+    })
+    const tookMs = Date.now() - startedMs
+    const said = `${ran.out.slice(-3000)}\n${ran.err.slice(-2000)}`
+    assert.equal(ran.code, 0, said)
+    assert.match(ran.out, /simulated|sandbox|reports/i, said)
+    assert.ok(tookMs < FIRST_ANSWER_MS_MAX, `${tookMs} ms`)
+    console.log(`${agent}: ${Math.round(tookMs / 100) / 10} s from the command to the first answer`)
+    const { items } = (await person<{ items: { client: string | null }[] }>('GET', `/accounts/${account}/keys`)).data
+    assert.ok(items.some(({ client }) => client?.startsWith('Tollgate on ')))
+  })

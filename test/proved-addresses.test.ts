@@ -1,0 +1,232 @@
+// An address is a fact only after its mailbox proved it: somebody prepares a login for a foreign address, and keeps nothing of it.
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import type { NewKey } from '../src/admission/views.ts'
+import type { InviteView, LinkView, NewToken, WhoView } from '../src/identity/views.ts'
+import { type FreshDatabase, freshDatabase } from './database.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+import { CLIENT_ID, CLIENT_SECRET, journey, startProvider, type TestProvider } from './login-provider.ts'
+import { type MailServer, startMailServer } from './mail-server.ts'
+import { asBrowser } from './operator-server.ts'
+
+const PASSWORD = 'seven tired otters juggle'
+const OWN = 'nine brisk herons whistle'
+type Browser = ReturnType<typeof asBrowser>
+
+/** With a mail server. */
+let g: TestGateway
+/** Without one, on the same database: links are returned, so that a login can be prepared. */
+let silent: TestGateway
+let post: MailServer
+let corp: TestProvider
+let database: FreshDatabase
+let attacker: Browser
+let account = ''
+before(async () => {
+  ;[database, post, corp] = await Promise.all([freshDatabase(), startMailServer(), startProvider()])
+  const env = { TOLLGATE_OUTBOUND_ALLOW: corp.hostAndPort }
+  const mailed = { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'Tollgate <hello@gateway.example>' }
+  g = await startGateway({ database, env: { ...env, ...mailed } })
+  silent = await startGateway({ database, env })
+  corp.open(g.url, 'corp')
+  account = (await g.account()).id
+  attacker = await join(silent, account, 'attacker@evil.example', 'owner')
+})
+after(async () => {
+  await Promise.all([g.close(), silent.close(), corp.close(), post.close()])
+  await database.drop()
+})
+beforeEach(() => sql('delete from login_attempt'))
+
+const sql = <T extends object>(text: string, values: unknown[] = []) => g.sql<T>(text, values as never[])
+const tokenOf = (link: string) => new URL(link).hash.slice('#token='.length)
+
+async function open(link: string, password: string, at = g): Promise<Browser> {
+  const browser = asBrowser(at)
+  const { status, text } = await browser('POST', `/invites/${tokenOf(link)}`, { password })
+  assert.equal(status, 200, text)
+  return browser
+}
+async function join(at: TestGateway, id: string, email: string, role: string, by?: Browser): Promise<Browser> {
+  const path = `/accounts/${id}/invites`
+  const { data } = by
+    ? await by<LinkView>('POST', path, { email, role })
+    : await at.operator<LinkView>('POST', path, { email, role })
+  return open(data.link, PASSWORD, at)
+}
+
+/** The attacker's login for somebody else's address, with everything that could lead back in. */
+async function prepare(email: string) {
+  const browser = await join(silent, account, email, 'admin', attacker)
+  const me = (await browser<WhoView>('GET', '/session')).data.user.id
+  const key = (await browser<NewKey>('POST', `/accounts/${account}/keys`, { name: 'k' })).data.key
+  const token = (await browser<NewToken>('POST', `/accounts/${account}/tokens`, { name: 't', scopes: ['keys'] })).data
+    .token
+  const invite = await browser('POST', `/accounts/${account}/invites`, { email: `friend-${email}`, role: 'admin' })
+  assert.equal(invite.status, 200, invite.text)
+  await sql(`insert into identity (id, issuer, subject, person_id) values ($1, 'https://accounts.example', $1, $2)`, [
+    `idn_${me}`,
+    me,
+  ])
+  await sql(`insert into second_factor (id, person_id, kind, name, confirmed) values ($1, $2, 'totp', 'phone', true)`, [
+    `fac_${me}`,
+    me,
+  ])
+  await sql(`insert into recovery_code (person_id, digest) values ($1, 'x')`, [me])
+  await sql(
+    `insert into login_flow (digest, kind, person_id, data, expires_at) values ($2::bytea, 'login-link', $1, '{}', now() + interval '1 hour')`,
+    [me, Buffer.from(me)],
+  )
+  return { browser, me, key, token, email }
+}
+
+/** Nothing of it opens anything, and the owner of the mailbox is the person now. */
+async function requireNothingLeft({ browser, me, key, token, email }: Awaited<ReturnType<typeof prepare>>) {
+  const left = await sql<Record<string, boolean>>(
+    `select exists (select 1 from identity where person_id = $1 and issuer = 'https://accounts.example') as identity,
+       exists (select 1 from second_factor where person_id = $1) as factor, exists (select 1 from recovery_code where person_id = $1) as code,
+       exists (select 1 from login_flow where person_id = $1) as flow, exists (select 1 from invite where made_by = $2) as link,
+       exists (select 1 from membership where person_id = $1 and account_id = $3) as membership,
+       exists (select 1 from person where id = $1 and email_verified_at is null) as unproved`,
+    [me, email, account],
+  )
+  assert.deepEqual(
+    Object.entries(left[0] ?? {}).filter(([, is]) => is),
+    [],
+  )
+  assert.equal((await browser('GET', '/session')).status, 401)
+  assert.equal((await asBrowser(g)('POST', '/login', { email, password: PASSWORD })).status, 401)
+  assert.equal((await g.call('/v1/models', key)).status, 401)
+  assert.equal((await g.call(`/admin/v1/accounts/${account}/keys`, token)).status, 401)
+}
+
+async function comeBy(subject: string): Promise<Browser> {
+  corp.visitor = subject
+  const browser = asBrowser(g)
+  const { data } = await browser<{ redirect: string }>('POST', '/login/sso', { provider: 'corp' })
+  const back = await journey(data.redirect, corp.issuer)
+  const done = await browser('POST', '/login/sso/finish', { provider: 'corp', parameters: String(back.searchParams) })
+  assert.equal(done.status, 200, done.text)
+  return browser
+}
+async function mapDomain(id: string, domain: string, groups: object[] = []) {
+  const provider = { name: 'Corp', issuer: corp.issuer, clientId: CLIENT_ID, secret: CLIENT_SECRET, groups }
+  const domains = [{ domain, account: id, role: 'member' }]
+  const put = await g.operator('PUT', '/login-providers/corp', { ...provider, domains })
+  assert.equal(put.status, 200, JSON.stringify(put.data))
+}
+
+const PROOFS: Record<string, (email: string) => Promise<unknown>> = {
+  'a reset by mail': async (email) => {
+    assert.equal((await asBrowser(g)('POST', '/public/password', { email })).status, 200)
+    return open(`${g.url}/x#token=${(await post.newest(email)).token}`, OWN)
+  },
+  'a sign-up mail to a known address': async (email) => {
+    assert.equal((await g.operator('PUT', '/sign-up', { mode: 'open' })).status, 200)
+    assert.equal((await asBrowser(g)('POST', '/public/sign-up', { email })).status, 200)
+    return open(`${g.url}/x#token=${(await post.newest(email)).token}`, OWN)
+  },
+  'a mailed invitation to another account': async (email) => {
+    const { id } = await g.account()
+    const owner = await join(silent, id, `owner-of-${email}`, 'owner')
+    const there = Object.assign(asBrowser(g), { cookie: owner.cookie })
+    const invited = await there<{ link: null }>('POST', `/accounts/${id}/invites`, { email, role: 'member' })
+    assert.deepEqual([invited.status, invited.data], [200, { link: null }], invited.text)
+    return open(`${g.url}/x#token=${(await post.newest(email)).token}`, OWN)
+  },
+  'an operator’s password link': async (email) =>
+    open((await g.operator<LinkView>('POST', '/password-link', { email })).data.link, OWN),
+  'an operator’s invitation to run the gateway': async (email) =>
+    open((await g.operator<LinkView>('POST', '/operator-invites', { email })).data.link, OWN),
+  'the login provider of the domain': async (email) => {
+    const { id } = await g.account()
+    await mapDomain(id, email.split('@')[1] ?? '')
+    corp.people.set(email, { email, email_verified: true })
+    const { data } = await (await comeBy(email))<WhoView>('GET', '/session')
+    assert.deepEqual(
+      data.accounts.map((one) => one.id),
+      [id],
+    )
+  },
+  'the directory of the domain': async (email) => {
+    const { id } = await g.account()
+    await mapDomain(id, email.split('@')[1] ?? '')
+    const { data } = await g.operator<NewToken>('POST', `/accounts/${id}/tokens`, { name: 'd', scopes: ['scim'] })
+    const made = await g.call('/scim/v2/Users', data.token, { userName: email })
+    assert.equal(made.status, 201, await made.text())
+  },
+}
+
+for (const [proof, prove] of Object.entries(PROOFS))
+  test(`${proof} removes everything that was made before the mailbox was proved`, async () => {
+    const prepared = await prepare(`victim@proof-${Object.keys(PROOFS).indexOf(proof)}.example`)
+    await prove(prepared.email)
+    await requireNothingLeft(prepared)
+  })
+
+test('where mail is set up, an account role does not see the link that it sends', async () => {
+  const there = Object.assign(asBrowser(g), { cookie: attacker.cookie })
+  const email = 'stranger@unseen.example'
+  const invited = await there<{ link: string | null }>('POST', `/accounts/${account}/invites`, {
+    email,
+    role: 'member',
+  })
+  assert.deepEqual(invited.data, { link: null })
+  const mail = await post.newest(email)
+  assert.doesNotMatch(JSON.stringify(invited), new RegExp(mail.token ?? 'no token'))
+  await open(`${g.url}/x#token=${mail.token}`, OWN)
+  const [row] = await sql<{ proved: boolean }>(
+    'select email_verified_at is not null as proved from person where email = $1',
+    [email],
+  )
+  assert.deepEqual(row, { proved: true })
+})
+
+test('an unproved person becomes no operator, by a link or a group, and joins nothing by domain', async () => {
+  const { browser, me, email } = await prepare('victim@unproved.example')
+  await sql('delete from second_factor where person_id = $1', [me])
+  const { data } = await g.operator<LinkView>('POST', '/operator-invites', { email })
+  assert.equal((await browser('POST', `/invites/${tokenOf(data.link)}/join`)).status, 403)
+  const { id } = await g.account()
+  await mapDomain(id, 'corp-groups.example', [{ group: 'staff', account: null, role: 'support' }])
+  corp.people.set('mallory', { email: 'mallory@corp-groups.example', email_verified: true, groups: ['staff'] })
+  await sql(`update identity set issuer = $2, subject = 'mallory' where person_id = $1`, [me, corp.issuer])
+  const session = (await (await comeBy('mallory'))<WhoView>('GET', '/session')).data
+  assert.deepEqual([session.user.email, session.user.role], [email, 'user'])
+  assert.ok(!session.accounts.some((one) => one.id === id))
+})
+
+test('a reset by mail lists the other ways in and ends them by choice, but no second factor', async () => {
+  const person = await join(silent, account, 'proved@reset.example', 'member')
+  const me = (await person<WhoView>('GET', '/session')).data.user.id
+  await sql(
+    `insert into identity (id, issuer, subject, person_id, email) values ('idn_r', 'https://accounts.example', 'r', $1, 'r@mail.example')`,
+    [me],
+  )
+  await sql(
+    `insert into second_factor (id, person_id, kind, name, confirmed) values ('fac_r', $1, 'totp', 'phone', true)`,
+    [me],
+  )
+  assert.equal((await asBrowser(g)('POST', '/public/password', { email: 'proved@reset.example' })).status, 200)
+  const { token } = await post.newest('proved@reset.example')
+  const { data } = await asBrowser(g)<InviteView>('GET', `/invites/${token}`)
+  assert.deepEqual(data.others, ['https://accounts.example (r@mail.example)', 'Authenticator app (phone)'])
+  const done = await asBrowser(g)('POST', `/invites/${token}`, { password: OWN, endOthers: true })
+  assert.deepEqual([done.status, done.data], [200, { signedIn: false, needs: ['totp', 'recovery'] }])
+  assert.deepEqual(await sql('select 1 from identity where person_id = $1', [me]), [])
+  assert.equal((await sql('select 1 from second_factor where person_id = $1', [me])).length, 1)
+})
+
+test('an invitation accepted with a bad password answers alike, whether the address has a login or not', async () => {
+  await join(g, account, 'has-a-login@same.example', 'member')
+  const answers = []
+  for (const email of ['has-a-login@same.example', 'has-none@same.example']) {
+    const { id } = await g.account()
+    const { data } = await silent.operator<LinkView>('POST', `/accounts/${id}/invites`, { email, role: 'member' })
+    const { status, text } = await asBrowser(silent)('POST', `/invites/${tokenOf(data.link)}`, {
+      password: 'password1234',
+    })
+    answers.push([status, (JSON.parse(text) as { error: unknown }).error])
+  }
+  assert.deepEqual(answers[0], answers[1])
+})
