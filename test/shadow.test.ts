@@ -129,7 +129,7 @@ for (const stream of [false, true])
     const [call, ...others] = await usage(id)
     assert.equal(others.length, 0)
     assert.deepEqual([call?.charged, call?.vendor, call?.cost], [ONE, 'north', 20_000n])
-    assert.match(call?.log.decided.join(), /The rule "all" sends a copy to "next", which is not charged\./)
+    assert.match(call?.log.decided.join(), /The rule "all" copies this call to "next", which is not charged\./)
     assert.equal((await g.balance(id)).held, 0n)
     // 10 tokens at 1000 and 5 at 2000 for a million.
     const cost = (await counted('tollgate_shadow_cost_credits_total', {})) - costBefore

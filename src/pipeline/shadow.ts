@@ -64,7 +64,7 @@ export function createShadows(deps: ShadowDeps): Shadows {
 
   return {
     copy(held) {
-      const { shadow, requestId, principal, paidRequest } = held
+      const { shadow, requestId, principal, paidRequest, seen } = held
       if (!shadow || !isDrawn(requestId, shadow.share) || !mayBeCopied(held)) return
       const { model: product } = shadow
       if (!hasRoom(principal.accountId, paidRequest.sent ?? '')) return meter(product, 'dropped')
@@ -76,6 +76,8 @@ export function createShadows(deps: ShadowDeps): Shadows {
         running.delete(controller)
         meter(product, outcome, cost)
       }
+      // Said now: a fast call ends before its copy is sent.
+      seen.decided(`The rule "${shadow.rule}" copies this call to "${product}", which is not charged.`)
       // Reading the request once more does not keep its caller waiting.
       world.after(0, () => {
         send(held, controller, deps).then(
@@ -130,7 +132,7 @@ interface Sent {
 
 /** Undefined: it was not sent. */
 async function send(held: Held, controller: AbortController, deps: ShadowDeps): Promise<Sent | undefined> {
-  const { shadow, requestId, guard, seen, principal } = held
+  const { shadow, requestId, guard, principal } = held
   const { signal } = controller
   const copy = signal.aborted || acts(held.paidRequest.sent ?? '') ? undefined : readCopy(shadow, guard?.guard)
   if (!shadow || !copy || 'order' in copy.paidRequest || copy.own || copy.paidRequest.continues) return undefined
@@ -140,7 +142,6 @@ async function send(held: Held, controller: AbortController, deps: ShadowDeps): 
     candidate &&
     deps.vendors.enterCopy(candidate.vendorName, candidate.vendor, () => controller.abort(new Fault('unavailable')))
   if (!leave) return undefined
-  seen.decided(`The rule "${shadow.rule}" sends a copy to "${paidRequest.product}", which is not charged.`)
   const opening = openingOf(held, paidRequest, signal, deps)
   const heard = await attempt(paidRequest, [candidate], opening, { ...deps, vendors: unjudged(deps.vendors, leave) })
     .then((attempted) => listen(attempted, paidRequest))
