@@ -1,8 +1,8 @@
 // A sensitive act asks for a fresh proof of who somebody is. The dialog asks for it, and the request is then sent again by api.ts.
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, whenProofNeeded } from './api.ts'
+import { usePasskey } from './extensions/directory/passkey.ts'
 import { ProofForm } from './pages/second-factor.tsx'
-import { usePasskey } from './passkey.ts'
 import { useQuery } from './query.ts'
 import { navigate } from './router.tsx'
 import { Dialog, DialogBody } from './ui/dialog.tsx'

@@ -1,6 +1,7 @@
 // What the values of a label came to: the dearest end users, and what each session of an agent cost.
 import type { KeyboardEvent } from 'react'
 import { api, type CallFilter } from '../api.ts'
+import { runPath } from '../extensions/agents/run.tsx'
 import { formatCompact, formatWhole, plural } from '../format.ts'
 import { callsPath, labelFilter } from '../period.ts'
 import { useList, useQuery } from '../query.ts'
@@ -12,7 +13,6 @@ import { Empty } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
 import type { LabelSum } from '../wire.ts'
 import { CsvButton } from './csv.tsx'
-import { runPath } from './run.tsx'
 import { useTagNames } from './sums.tsx'
 
 const BUILT_IN = [

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
-import { hasPasskeys, usePasskey } from '../passkey.ts'
+import { hasPasskeys, usePasskey } from '../extensions/directory/passkey.ts'
 import { safeNext } from '../path.ts'
 import { clearCache, useQuery } from '../query.ts'
 import { Link, navigate, useLocation } from '../router.tsx'

@@ -1,6 +1,6 @@
 // Asks for one of the things that prove who somebody is: after the password, and again before a sensitive act.
 import { type ReactNode, useState } from 'react'
-import { hasPasskeys } from '../passkey.ts'
+import { hasPasskeys } from '../extensions/directory/passkey.ts'
 import { useAction, useSubmit } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'
 import { TextField } from '../ui/field.tsx'

@@ -1,7 +1,7 @@
 // What a person signs in by: second factors, recovery codes, logins at providers.
 import { useState } from 'react'
 import { api } from '../api.ts'
-import { createPasskey, hasPasskeys } from '../passkey.ts'
+import { createPasskey, hasPasskeys } from '../extensions/directory/passkey.ts'
 import { refresh, useQuery } from '../query.ts'
 import { useLocation } from '../router.tsx'
 import { useAction } from '../ui/action.ts'
