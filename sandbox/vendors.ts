@@ -16,6 +16,7 @@ import { modelsRoom } from './models.ts'
 import { ocrRoom } from './ocr.ts'
 import { chatRoom } from './openai-chat.ts'
 import { openResponsesRoom } from './openai-responses.ts'
+import { openPaymentsRoom } from './payments.ts'
 import { productRoom } from './product.ts'
 import { type Room, SIMULATED_HEADER } from './room.ts'
 import { openSocialRoom } from './social.ts'
@@ -44,11 +45,12 @@ function openRooms(): Room[] {
     analyticsRoom,
     openSocialRoom(),
     toolsRoom,
+    openPaymentsRoom(),
   ]
 }
 
 /** Whoever does not say which vendor is meant gets the one that has such a path. The last has an answer to everything. */
-const VENDORS = ['openai', 'anthropic', 'google', 'ark', 'social', 'product', 'tools', 'analytics']
+const VENDORS = ['openai', 'anthropic', 'google', 'ark', 'social', 'product', 'tools', 'payments', 'analytics']
 
 function findRoom(rooms: readonly Room[], method: string, asked: string): { room: Room | undefined; path: string } {
   const paths = VENDORS.some((vendor) => asked.startsWith(`/${vendor}/`))

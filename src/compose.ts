@@ -160,7 +160,10 @@ export async function createGateway(options: GatewayOptions) {
     results: createResultStore({ ...assets, world }),
   })
   const mails = mailer && createPersonMails({ deliveries: jobs.deliveries, world })
-  const own = { accounts, keys, jobs, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing }
+  const own = {
+    ...{ accounts, keys, jobs, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
+    ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
+  }
   const extensions = await openExtensions(options, { ...store, ...load, ...own })
   const calls = openCalls(options, { ...served, store, load, jobs, routes, assets, extensions })
   const alerts = createAlerts({

@@ -32,6 +32,7 @@ type Purpose =
   | 'page-token'
   | 'second-factor'
   | 'session'
+  | 'test-payments'
   | 'webhook'
   | 'continuation'
 

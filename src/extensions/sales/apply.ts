@@ -147,7 +147,8 @@ export function createApply(deps: ApplyDeps) {
   /** Grants the credits of a payment. Its row is locked, and its credits were not granted yet. */
   async function grantFor(tx: Queryable, row: PaymentRow, by: By, { changes, notes }: Omit<Step, 'facts'>) {
     const { id, currency, amount_minor: amountMinor, account_id: account, detail } = row
-    const note = `${detail.name ?? `${formatMoney(amountMinor, currency)} ${currency}`} (${id})`
+    const test = row.provider === 'simulated' ? 'Test payment: ' : ''
+    const note = `${test}${detail.name ?? `${formatMoney(amountMinor, currency)} ${currency}`} (${id})`
     const granted = await ledger.grant(
       { ...{ account, amount: row.credits, note, actor: by.actor }, kind: 'purchase', ...lotFrom(row) },
       tx,
@@ -160,7 +161,7 @@ export function createApply(deps: ApplyDeps) {
     const about = detail.period ? inPeriod(description, detail.period) : { description }
     notes.push(async () => {
       const tax = detail.taxed ? { taxMinor: row.tax_minor } : {}
-      const payment = { id, currency, amountMinor, paidAt, ...about, ...tax }
+      const payment = { id, currency, amountMinor, paidAt, isTest: row.provider === 'simulated', ...about, ...tax }
       const invoice = await deps.invoices.issue(tx, { account, payment })
       const paid = { payment: id, providerId: row.provider_id, currency, paid: String(amountMinor), note }
       const bought = { amount: formatCredits(row.credits), transfer: granted.id, invoice: invoice?.number ?? null }

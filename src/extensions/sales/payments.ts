@@ -2,6 +2,7 @@
 
 import type * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
+import { isSandbox } from '../../catalog/document.ts'
 import { creditsFor, type Sales } from '../../catalog/sales.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
@@ -28,6 +29,7 @@ import {
 } from './payment-rows.ts'
 import type { ChargeTerms, Customer, Provider, ProviderName, Purchase, RemoteProvider } from './provider.ts'
 import { createSignedWebhook } from './providers/signed-webhook.ts'
+import { createSimulatedPayments, type SimulatedOptions, type SimulatedPayments } from './providers/simulated.ts'
 import { createStripe } from './providers/stripe.ts'
 import {
   type CheckoutView,
@@ -37,7 +39,7 @@ import {
   paymentSettingsView,
 } from './views.ts'
 
-export interface PaymentsOptions extends ApplyDeps {
+export interface PaymentsOptions extends ApplyDeps, SimulatedOptions {
   readonly credentials: Credentials
   readonly invoices: Pick<Invoices, 'issue' | 'creditNote' | 'missing'>
   readonly stripeUrl: string | undefined
@@ -68,6 +70,8 @@ export interface Payments {
   /** The provider for new purchases. */
   provider(on?: Queryable): Promise<Provider | undefined>
   remote(name: ProviderName): RemoteProvider | undefined
+  /** The page of a test payment, as the sandbox has it. */
+  testPage: SimulatedPayments['page']
   /** Verifies the signature of a webhook and applies it. */
   receive(provider: ProviderName, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
   apply: ReturnType<typeof createApply>['apply']
@@ -162,9 +166,13 @@ const GIVE_UP_MS = 20 * 3_600_000
 
 export function createPayments(options: PaymentsOptions): Payments {
   const { database, world, audit, catalog, credentials, invoices } = options
-  const settings = createPaymentSettings({ database, audit, credentials })
+  /** A gateway whose vendors cost money gives nothing away for test payments. */
+  const canSimulate = () => Object.values(catalog.current.document.vendors).every(({ baseUrl }) => isSandbox(baseUrl))
+  const settings = createPaymentSettings({ database, audit, credentials, canSimulate })
   const { apply, grantFor } = createApply(options)
+  const simulated = createSimulatedPayments(options)
   const providers: Readonly<Record<ProviderName, Provider>> = {
+    simulated,
     stripe: createStripe({
       ...{ world, baseUrl: options.stripeUrl, tax: async () => (await settings.get()).tax },
       apiKey: () => credentials.get('stripe'),
@@ -178,7 +186,7 @@ export function createPayments(options: PaymentsOptions): Payments {
 
   async function provider(on?: Queryable): Promise<Provider | undefined> {
     const { provider: name } = await settings.get(on)
-    return name === 'off' ? undefined : providers[name]
+    return name === 'off' || (name === 'simulated' && !canSimulate()) ? undefined : providers[name]
   }
 
   async function customer(account: string, email: string | null): Promise<Customer> {
@@ -340,7 +348,9 @@ export function createPayments(options: PaymentsOptions): Payments {
       return row?.method_id != null
     },
     remote: (name) => providers[name].remote,
+    testPage: simulated.page,
     async receive(name, body, headers) {
+      if (name === 'simulated' && (await provider()) !== simulated) throw new Fault('not_found')
       const { id, type, facts, card } = await providers[name].receive(body, headers)
       if (facts) await apply(facts, { id, type })
       if (card)
@@ -533,8 +543,9 @@ function createPaymentSettings(options: {
   database: Database
   audit: Audit
   credentials: Credentials
+  canSimulate: () => boolean
 }): PaymentSettings {
-  const { database, audit, credentials } = options
+  const { database, audit, credentials, canSimulate } = options
 
   const get = (on: Queryable = database) => SETTINGS.read(on)
 
@@ -546,6 +557,7 @@ function createPaymentSettings(options: {
       const key = credentials.get('stripe')
       return {
         ...(await get()),
+        canSimulate: canSimulate(),
         secrets: {
           ...{
             stripe: has('stripe'),
@@ -558,6 +570,8 @@ function createPaymentSettings(options: {
       }
     },
     async change({ secrets, ...fields }, by) {
+      if (fields.provider === 'simulated' && !canSimulate())
+        throw new Fault('conflict', { message: 'Test payments are offered only while every vendor is simulated.' })
       for (const name of SECRETS) {
         const value = secrets?.[name]
         if (value === null) await credentials.remove(name, by)

@@ -63,7 +63,8 @@ before(async () => {
   makePlans = () =>
     openSales({
       ...{ database, world, ledger, audit, catalog, accounts, log: silentLog, credentials, invoices, branding },
-      ...{ stripeUrl: undefined, mails: undefined, publicUrl: () => '' },
+      ...{ stripeUrl: undefined, mails: undefined, publicUrl: () => '', localUrl: () => '' },
+      ...{ secrets, upstream: { send: () => Promise.reject(new Error('no network')) }, sandboxUrl: () => undefined },
     }).plans
   plans = makePlans()
   codes = createCodes({ database, world: realWorld, ledger, audit, attempts: createAttempts(database) })

@@ -1,6 +1,6 @@
 // The interface of payment providers, and their report of a payment. Providers know nothing of accounts, credits or the ledger.
 
-export type ProviderName = 'stripe' | 'webhook'
+export type ProviderName = 'stripe' | 'webhook' | 'simulated'
 
 /** The whole state of one payment at the provider. Applying it late, twice or out of order gives the same result. */
 export interface PaymentFacts {

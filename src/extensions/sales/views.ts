@@ -7,7 +7,7 @@ import { limitsView } from '../../meter/limits.ts'
 const money = z.string().regex(/^-?\d+(\.\d{1,3})?$/)
 
 export const PAYMENT_STATES = ['pending', 'paid', 'refunded', 'disputed', 'quarantined', 'failed'] as const
-const provider = z.enum(['stripe', 'webhook'])
+const provider = z.enum(['stripe', 'webhook', 'simulated'])
 
 export const paymentView = z.object({
   id: z.string(),
@@ -82,7 +82,9 @@ export const checkoutView = z.object({ payment: z.string().nullable(), url: z.st
 export type CheckoutView = z.infer<typeof checkoutView>
 
 export const paymentSettingsView = z.object({
-  provider: z.enum(['off', 'stripe', 'webhook']),
+  provider: z.enum(['off', ...provider.options]),
+  /** Whether test payments can be chosen: every vendor is simulated. */
+  canSimulate: z.boolean(),
   tax: z.enum(['off', 'inclusive', 'exclusive']),
   checkoutUrl: z.string().nullable(),
   /** Which secrets are stored; they are never shown. */
@@ -94,7 +96,9 @@ export const paymentSettingsView = z.object({
 export type PaymentSettingsView = z.infer<typeof paymentSettingsView>
 
 export const paymentSettingsInput = z.strictObject({
-  provider: z.enum(['off', 'stripe', 'webhook']).optional().describe('off, stripe or webhook'),
+  provider: paymentSettingsView.shape.provider
+    .optional()
+    .describe('off, stripe, webhook, or simulated for test payments'),
   tax: z
     .enum(['off', 'inclusive', 'exclusive'])
     .optional()

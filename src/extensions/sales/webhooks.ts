@@ -3,11 +3,15 @@ import type { WebServer } from '../../api/server/server.ts'
 import { json } from '../../api/server/web.ts'
 import type { Payments } from './payments.ts'
 import type { ProviderName } from './provider.ts'
+import { TEST_PAYMENTS, TEST_WEBHOOK } from './providers/simulated.ts'
 
 const BODY_BYTES_MAX = 262_144
-const PATHS: Readonly<Record<string, ProviderName>> = { '/webhooks/stripe': 'stripe', '/webhooks/payments': 'webhook' }
+const FORM_BYTES_MAX = 1_024
+const PATHS: Readonly<Record<string, ProviderName>> = {
+  ...{ '/webhooks/stripe': 'stripe', '/webhooks/payments': 'webhook', [TEST_WEBHOOK]: 'simulated' },
+}
 
-export function mountPaymentWebhooks(app: WebServer, payments: Pick<Payments, 'receive'>): void {
+export function mountPaymentWebhooks(app: WebServer, payments: Pick<Payments, 'receive' | 'testPage'>): void {
   for (const [path, provider] of Object.entries(PATHS))
     app.add('POST', path, async (request) => {
       app.bodyDeadline(request.response)
@@ -18,4 +22,8 @@ export function mountPaymentWebhooks(app: WebServer, payments: Pick<Payments, 'r
       await payments.receive(provider, body, single)
       return json({ received: true })
     })
+  for (const method of ['GET', 'POST'] as const)
+    app.add(method, `${TEST_PAYMENTS}/{id}`, async ({ params: { id = '' }, body }) =>
+      payments.testPage({ method, id, body: await body(FORM_BYTES_MAX) }),
+    )
 }

@@ -45,6 +45,7 @@ function Offers({ account, sales }: { account: string; sales: Sales }) {
   const stopped = missing !== null || !may
   return (
     <>
+      {sales.provider === 'simulated' ? <Note tone="warn">Test payments: nobody pays anything here.</Note> : null}
       {missing !== null && may ? <DetailsMissing account={account} field={missing} /> : null}
       {may ? null : <Note>Owners of the account, and those with the billing role, can buy credits.</Note>}
       {packs.length ? (

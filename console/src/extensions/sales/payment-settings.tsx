@@ -9,7 +9,7 @@ import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/code.tsx'
 import { RadioCards, SelectField, TextField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
-import { Badge, Card, Page } from '../../ui/page.tsx'
+import { Badge, Card, Note, Page } from '../../ui/page.tsx'
 import { Fault, Loaded } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { CatalogDocument, InvoiceSettings, PaymentSettings } from '../../wire.ts'
@@ -24,6 +24,11 @@ const PROVIDERS = [
     value: 'webhook',
     label: 'Another payment provider',
     hint: 'Customers pay on its page; it reports payments by signed webhooks.',
+  },
+  {
+    value: 'simulated',
+    label: 'Test payments',
+    hint: 'A simulated payment page. Nobody pays anything; only while every vendor is simulated.',
   },
 ] as const
 
@@ -92,7 +97,7 @@ function stepsOf(settings: PaymentSettings, sales: CatalogDocument['sales'], inv
     },
     { done: provider !== 'off', text: 'A payment provider' },
     ...(provider === 'stripe' ? ofStripe : provider === 'webhook' ? ofOther : []),
-    ...(provider === 'off'
+    ...(provider === 'off' || provider === 'simulated'
       ? []
       : [
           {
@@ -166,7 +171,19 @@ function SettingsForm({ settings }: { settings: PaymentSettings }) {
   return (
     <form className="stack" onSubmit={onSubmit}>
       <Card title="How customers pay">
-        <RadioCards label="Payment provider" value={provider} options={PROVIDERS} onPick={setProvider} />
+        <RadioCards
+          label="Payment provider"
+          value={provider}
+          options={PROVIDERS.filter(({ value }) => value !== 'simulated' || settings.canSimulate || value === provider)}
+          onPick={setProvider}
+        />
+        {provider === 'simulated' ? (
+          <Note tone="warn">
+            {settings.canSimulate
+              ? 'Test mode: every purchase succeeds without money. Invoices are numbered TEST-… and say so. Turn it off before you connect a real vendor; credits that were bought in the test stay on their accounts.'
+              : 'Off: a real vendor is connected, so test payments buy nothing.'}
+          </Note>
+        ) : null}
       </Card>
       {provider === 'stripe' ? <StripeCard settings={settings} /> : null}
       {provider === 'webhook' ? <OtherCard settings={settings} /> : null}

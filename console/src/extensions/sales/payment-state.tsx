@@ -22,7 +22,11 @@ export const paymentName = ({ kind, offer }: Payment) => (offer ? `${KINDS[kind]
 
 export const PAYMENT_STATES = Object.entries(STATES).map(([state, { label }]) => [state, label] as const)
 
-export function PaymentState({ payment }: { payment: Pick<Payment, 'state'> }) {
-  const { label, tone } = STATES[payment.state]
-  return <Badge tone={tone}>{label}</Badge>
+export function PaymentState({ payment: { state, provider } }: { payment: Pick<Payment, 'state' | 'provider'> }) {
+  const { label, tone } = STATES[state]
+  return (
+    <>
+      <Badge tone={tone}>{label}</Badge> {provider === 'simulated' ? <Badge tone="warn">Test</Badge> : null}
+    </>
+  )
 }

@@ -54,6 +54,8 @@ interface InvoicedPayment {
   readonly currency: string
   /** What was paid, with any VAT in it. */
   readonly amountMinor: bigint
+  /** By the simulated provider: no money came. */
+  readonly isTest?: boolean
   /** What was bought, in a few words: "2,200 credits". */
   readonly description: string
   readonly paidAt: Date
@@ -317,8 +319,10 @@ export function createInvoices(options: {
     async issue(tx, { account: id, payment }) {
       const [earlier] = await tx.query<Issued>(OF_PAYMENT, [id, payment.id])
       if (earlier) return { id: earlier.id, number: earlier.number }
-      const { issuer } = await SETTINGS.read(tx)
-      if (!issuer) return null
+      const { issuer: usual } = await SETTINGS.read(tx)
+      if (!usual) return null
+      // The numbers of real invoices have no gap.
+      const issuer = payment.isTest ? { ...usual, series: 'TEST' } : usual
       const { customer, account } = await customerOf(tx, id, issuer)
       const { amountMinor: gross } = payment
       const tax = taxOfPayment(payment, taxOf(issuer, customer))
@@ -329,7 +333,8 @@ export function createInvoices(options: {
         {
           ...{ kind: 'payment', issuer, customer, account, tax, currency: payment.currency },
           ...amounts(gross, taxMinor),
-          ...{ description: payment.description, payment: payment.id, corrects: null },
+          description: `${payment.isTest ? 'Test payment, no money was paid: ' : ''}${payment.description}`,
+          ...{ payment: payment.id, corrects: null },
           ...{ paidOn, dueOn: null },
           from: payment.period ? formatDay(payment.period.fromDay) : paidOn,
           to: payment.period ? formatDay(payment.period.toDay) : paidOn,

@@ -1,0 +1,123 @@
+// A newcomer tries selling on a fresh gateway, without a payment provider and without a script: sells a pack, is a customer, pays, gets the invoice.
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, before, test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { startMailServer } from '../mail-server.ts'
+import { started } from '../started.ts'
+import { PASSWORD, startConsole, type Visitor } from './console.ts'
+
+const post = started(startMailServer)
+const home = started(() =>
+  startConsole({ env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' } }),
+)
+let operator: Visitor
+let customer: Visitor
+before(async () => {
+  operator = await home.visitor()
+  customer = await home.visitor({ acceptDownloads: true })
+  await home.setUp(operator, 'op@example.com')
+})
+after(() => assert.deepEqual(home.mishaps, []))
+
+async function fill(page: Page, texts: Readonly<Record<string, string>>): Promise<void> {
+  for (const [label, text] of Object.entries(texts)) await page.getByLabel(label, { exact: true }).fill(text)
+}
+
+/** What the webhook of test payments answers to a report that nobody signed. */
+async function forge(): Promise<number> {
+  const headers = { 'webhook-id': 'evt_1', 'webhook-timestamp': String(Math.floor(Date.now() / 1000)) }
+  return (await fetch(`${home.url}/webhooks/test-payments`, { method: 'POST', headers, body: '{}' })).status
+}
+
+test('an operator offers a pack for test payments, which are marked as a test', async () => {
+  const { page } = operator
+  assert.equal(await forge(), 404)
+  await operator.go('/operator/payments/settings')
+  await page.getByLabel('Test payments').check()
+  await page.getByText('every purchase succeeds without money').waitFor()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved.').waitFor()
+  assert.equal(await forge(), 401)
+  await operator.follow('/operator/plans')
+  await page.getByRole('button', { name: 'New pack' }).click()
+  await fill(page, { Name: 'Starter', Price: '20.00', Credits: '2200', Currency: 'EUR' })
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await page.getByRole('button', { name: 'Apply' }).click()
+  await page.getByRole('row', { name: /Starter.*20\.00 EUR/ }).waitFor()
+  await operator.follow('/operator/finance/invoices')
+  const address = { 'Street and number': 'Hafenstr. 1', Postcode: '20457', City: 'Hamburg' }
+  await fill(page, { 'Name of the company': 'Acme GmbH', ...address, 'VAT id': 'DE136695976' })
+  await page.getByLabel('Country').fill('DE')
+  await fill(page, { 'VAT in percent': '19' })
+  await page.getByRole('region', { name: 'Issuer' }).getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The issuer was saved.').waitFor()
+  await operator.follow('/operator/sign-up')
+  await page.getByRole('radio', { name: 'Open Anyone' }).check()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved.', { exact: true }).waitFor()
+})
+
+test('a customer signs up, buys, pays on the simulated page, and gets an invoice that says test', async () => {
+  const { page } = customer
+  await customer.go('/login')
+  await page.getByRole('link', { name: 'Sign up' }).click()
+  await page.getByLabel('Email').fill('ada@example.com')
+  await page.getByRole('button', { name: 'Send me a link' }).click()
+  const mail = await post.newest('ada@example.com')
+  await page.goto(/https?:\S+#token=\S+/.exec(mail.text)![0])
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Create the account' }).click()
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  await page.getByRole('link', { name: 'Billing' }).first().click()
+  const billing = page.getByRole('navigation', { name: 'Billing' })
+  await billing.getByRole('link', { name: 'Buy credits' }).click()
+  await page.getByText('nobody pays anything here').waitFor()
+  await page.getByRole('link', { name: 'Fill in the billing details' }).click()
+  await fill(page, { Company: 'Ada & Co', 'Street and number': 'Weg 2', Postcode: '20457', City: 'Hamburg' })
+  await page.getByLabel('Country').fill('DE')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The billing details were saved.').waitFor()
+  await billing.getByRole('link', { name: 'Buy credits' }).click()
+
+  await page.getByRole('button', { name: 'Buy Starter' }).click()
+  await page.getByText('No money moves, and no card is asked for.').waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  await page.getByRole('button', { name: 'Decline the payment' }).click()
+  await page.getByText('The test card was declined.').waitFor()
+  await page.getByRole('button', { name: 'Buy Starter' }).click()
+  await page.getByRole('button', { name: 'Pay 20.00 EUR' }).click()
+  await page.getByText('2,200 credits were added.').waitFor()
+  const row = page.getByRole('table', { name: 'Payments' }).getByRole('row', { name: /Paid/ })
+  await row.getByText('Test', { exact: true }).waitFor()
+  await billing.getByRole('link', { name: 'Invoices' }).click()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page
+      .getByRole('row', { name: /20\.00 EUR/ })
+      .getByRole('button', { name: 'PDF' })
+      .click(),
+  ])
+  assert.match(download.suggestedFilename(), /^TEST-\d{4}-000001\.pdf$/)
+  assert.equal((await readFile(await download.path())).subarray(0, 5).toString(), '%PDF-')
+})
+
+test('with a real vendor nothing can be bought by a test payment, and it cannot be turned on', async () => {
+  interface Catalog {
+    version: number
+    document: { vendors: Record<string, { baseUrl: string }> }
+  }
+  const { version, document } = (await home.operator<Catalog>('GET', '/catalog')).data
+  Object.values(document.vendors)[0]!.baseUrl = 'https://api.openai.com/v1'
+  const applied = await home.operator('PUT', '/catalog', { document, basedOn: version, note: 'a real vendor' })
+  assert.equal(applied.status, 200, JSON.stringify(applied.data))
+  const { page } = customer
+  await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: 'Buy credits' }).click()
+  await page.reload()
+  await page.getByText('Credits are not sold here').waitFor()
+  assert.equal(await forge(), 404)
+  const again = await home.operator<{ message: string }>('PATCH', '/payment-settings', { provider: 'simulated' })
+  assert.equal(again.status, 409, JSON.stringify(again.data))
+  await operator.go('/operator/payments/settings')
+  await operator.page.getByText('Off: a real vendor is connected').waitFor()
+})
