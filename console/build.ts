@@ -22,6 +22,8 @@ export async function buildConsole(options: { ifStale: boolean; say: (line: stri
     await build({ configFile: join(home, 'vite.config.ts'), logLevel: 'error', build: { outDir: fresh } })
     await compressFiles(fresh)
     await writeFile(join(fresh, '.sources'), sources)
+    // Another process was faster: whoever reads its files now would find none for a moment.
+    if ((await readFile(record, 'utf8').catch(() => '')) === sources) return
     await rename(dist, `${fresh}-before`).catch(() => undefined)
     await rename(fresh, dist).catch(async (error: unknown) => {
       if ((await readFile(record, 'utf8').catch(() => '')) !== sources) throw error
