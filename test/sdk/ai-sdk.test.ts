@@ -7,10 +7,11 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateText, type LanguageModel, Output, stepCountIs, streamText, tool } from 'ai'
 import * as z from 'zod'
 import { testGateway } from '../gateway.ts'
+import { everyKind, FAMILIES, WEATHER, WEATHER_QUESTION } from './families.ts'
 
 let key: string
-const g = testGateway({ isShared: true }, async () => {
-  key = (await g.account()).key
+const g = testGateway({ catalog: everyKind, isShared: true }, async () => {
+  key = (await g.account({ credits: 1_000_000_000_000n })).key
 })
 
 const openai = (path = '/v1') => createOpenAI({ apiKey: key, baseURL: `${g.url}${path}` })
@@ -18,55 +19,57 @@ const compatible = () =>
   createOpenAICompatible({ name: 'tollgate', apiKey: key, baseURL: `${g.url}/v1`, includeUsage: true })
 const anthropic = () => createAnthropic({ apiKey: key, baseURL: `${g.url}/beta/v1` })
 
-const MODELS: Record<string, () => LanguageModel> = {
-  'openai responses, alpha': () => openai('/alpha')('alpha-5.4'),
-  'openai chat, alpha': () => openai().chat('alpha-5.6-terra'),
-  'openai chat, beta': () => openai().chat('beta-sonnet-4-6'),
-  'anthropic, beta': () => anthropic()('beta-sonnet-4-6'),
-  'compatible, gamma': () => compatible()('gamma-v4-pro'),
-  'compatible, delta': () => compatible()('delta-3.8-flash'),
-  'compatible, epsilon': () => compatible()('epsilon-k3'),
-  'compatible, zeta': () => compatible()('zeta-m3'),
+const PROVIDERS: Record<string, (model: string) => LanguageModel> = {
+  'openai responses': (model) => openai('/alpha')(model),
+  'openai chat': (model) => openai().chat(model),
+  anthropic: (model) => anthropic()(model),
+  compatible: (model) => compatible()(model),
 }
+const maxRetries = 0
 
-for (const [name, make] of Object.entries(MODELS)) {
-  test(`${name}: text and stream`, async () => {
-    const whole = await generateText({ model: make(), prompt: 'Say hello.' })
-    assert.ok(whole.text.length > 0)
-    assert.ok((whole.usage.totalTokens ?? 0) > 0)
-    const stream = streamText({ model: make(), prompt: 'Count to five.' })
-    let text = ''
-    for await (const piece of stream.textStream) text += piece
-    assert.ok(text.length > 0)
-    assert.equal(await stream.finishReason, 'stop')
-  })
-
-  test(`${name}: a tool loop`, async () => {
-    const asked: string[] = []
-    const result = await generateText({
-      model: make(),
-      prompt: 'What is the weather in Oslo? Use get_weather.',
-      stopWhen: stepCountIs(3),
-      tools: {
-        get_weather: tool({
-          description: 'The current weather in a city.',
-          inputSchema: z.object({ city: z.string() }),
-          execute: async ({ city }) => {
-            asked.push(city)
-            return { celsius: 4 }
-          },
-        }),
-      },
+for (const model of FAMILIES)
+  for (const [name, open] of Object.entries(PROVIDERS)) {
+    test(`${name}, ${model}: text and stream`, async () => {
+      const whole = await generateText({ model: open(model), prompt: 'Say hello.' })
+      assert.ok(whole.text.length > 0)
+      assert.ok((whole.usage.totalTokens ?? 0) > 0)
+      const stream = streamText({ model: open(model), prompt: 'Count to five.' })
+      let text = ''
+      for await (const piece of stream.textStream) text += piece
+      assert.ok(text.length > 0)
+      assert.equal(await stream.finishReason, 'stop')
     })
-    assert.equal(asked.length, 1)
-    assert.ok(result.text.length > 0)
-  })
-}
+
+    test(`${name}, ${model}: a tool loop, whole and streamed`, async () => {
+      const asked: string[] = []
+      const errors: unknown[] = []
+      const get_weather = tool({
+        description: WEATHER.description,
+        inputSchema: z.object({ city: z.string() }),
+        execute: async ({ city }) => {
+          asked.push(city)
+          return `12 degrees in ${city}`
+        },
+      })
+      const prompt = { prompt: WEATHER_QUESTION, tools: { get_weather }, maxOutputTokens: 4000 }
+      const whole = await generateText({ model: open(model), ...prompt, stopWhen: stepCountIs(3), maxRetries })
+      assert.match(whole.text, /12 degrees/)
+      const onError = ({ error }: { error: unknown }) => void errors.push(error)
+      const streamed = streamText({ model: open(model), ...prompt, stopWhen: stepCountIs(3), maxRetries, onError })
+      assert.match(await streamed.text, /12 degrees/)
+      assert.ok(((await streamed.totalUsage).outputTokens ?? 0) > 0)
+      assert.deepEqual([asked, errors], [['Oslo', 'Oslo'], []])
+    })
+  }
 
 test('structured output', async () => {
-  for (const name of ['openai responses, alpha', 'openai chat, alpha', 'anthropic, beta']) {
+  for (const [name, model] of [
+    ['openai responses', 'alpha-5.4'],
+    ['openai chat', 'alpha-5.4'],
+    ['anthropic', 'beta-sonnet-4-6'],
+  ] as const) {
     const { output } = await generateText({
-      model: MODELS[name]!(),
+      model: PROVIDERS[name]!(model),
       prompt: 'Describe a person.',
       output: Output.object({ schema: z.object({ name: z.string(), age: z.number() }) }),
     })
@@ -91,13 +94,13 @@ test('errors carry our message and status', async () => {
 })
 
 test('a broken stream is an error part, not a clean end', async () => {
-  const seen: unknown[] = []
-  const stream = streamText({
-    model: compatible()('gamma-v4-flash'),
-    prompt: 'A story. [[cut=3]] [[chunks=20]]',
-    maxRetries: 0,
-    onError: ({ error }) => void seen.push(error),
-  })
-  for await (const part of stream.fullStream) if (part.type === 'error') seen.push(part.error)
-  assert.ok(seen.length > 0)
+  for (const model of FAMILIES)
+    for (const trigger of ['[[cut=3]]', '[[error-in-stream=3]]']) {
+      const seen: unknown[] = []
+      const onError = ({ error }: { error: unknown }) => void seen.push(error)
+      const prompt = `${trigger} [[chunks=20]] Tell me a long story`
+      const stream = streamText({ model: compatible()(model), prompt, maxRetries, onError })
+      await stream.consumeStream({ onError: () => undefined })
+      assert.equal(seen.length, 1, `${model} ${trigger}`)
+    }
 })

@@ -1,16 +1,5 @@
-// A model of each family, and the doors at which the shipped catalog offers it.
+// Models of every family, offered in every client format.
 import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
-
-export const FAMILIES = [
-  { model: 'alpha-5.4', clientFormats: ['chat', 'responses'] },
-  { model: 'alpha-6-astra', clientFormats: ['chat', 'responses'] },
-  { model: 'beta-opus-4-5', clientFormats: ['chat', 'messages'] },
-  { model: 'beta-opus-5-5', clientFormats: ['chat', 'messages'] },
-  { model: 'gamma-v4-pro', clientFormats: ['chat'] },
-  { model: 'delta-3.8-flash', clientFormats: ['chat'] },
-  { model: 'epsilon-k3', clientFormats: ['chat'] },
-  { model: 'zeta-m3', clientFormats: ['chat'] },
-] as const
 
 export const ALL_DOORS = [...CLIENT_FORMATS]
 
@@ -19,12 +8,14 @@ export function openAllDoors(document: { models: Record<string, { type: string; 
   for (const model of Object.values(document.models)) if (model.type === 'text') model.clientFormats = ALL_DOORS
 }
 
-const GEMINI_MODEL = 'delta-own'
+export const GEMINI_MODEL = 'delta-own'
 /** One model for every way in which a request may reach a vendor: each family, and each format. */
 export const EVERY_KIND = [
   ...['alpha-5.4', 'alpha-6-astra', 'beta-haiku-4-5', 'beta-sonnet-5'],
   ...['gamma-v4-pro', 'delta-3.8-flash', GEMINI_MODEL, 'epsilon-k3', 'zeta-m3'],
 ]
+/** With those that take thoughts in other ways. */
+export const FAMILIES = [...EVERY_KIND, 'beta-sonnet-4-6', 'beta-opus-4-5', 'beta-opus-5-5']
 /** One for each format, of those. */
 export const EVERY_FORMAT = ['alpha-5.4', 'beta-sonnet-5', 'gamma-v4-pro', GEMINI_MODEL]
 
@@ -41,13 +32,10 @@ export function openGoogleDoor({ models }: { models: Record<string, { clientForm
   models['delta-3.8-flash']?.clientFormats?.push('gemini')
 }
 
-export const WEATHER = {
-  name: 'get_weather',
-  description: 'The current weather in a city.',
-  parameters: {
-    type: 'object',
-    properties: { city: { type: 'string' } },
-    required: ['city'],
-    additionalProperties: false,
-  },
+/** A city, as a tool takes it and as a structured answer has it. */
+const CITY = {
+  ...{ type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false },
 } as const
+export const OUTCOME = { name: 'outcome', schema: CITY, strict: true }
+export const WEATHER_QUESTION = 'What is the weather in Oslo? Use get_weather.'
+export const WEATHER = { name: 'get_weather', description: 'The current weather in a city.', parameters: CITY } as const
