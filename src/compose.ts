@@ -35,6 +35,7 @@ import { guardrails } from './extensions/guardrails/extension.ts'
 import { products } from './extensions/products/extension.ts'
 import { sales } from './extensions/sales/extension.ts'
 import { type Branding, openBranding } from './identity/branding/branding.ts'
+import { type Identity, openIdentity } from './identity/open.ts'
 import type { Cost } from './identity/password.ts'
 import { createAlerts } from './jobs/alerts/alerts.ts'
 import { createSetAside } from './jobs/alerts/set-aside.ts'
@@ -161,10 +162,11 @@ export async function createGateway(options: GatewayOptions) {
   })
   const mails = mailer && createPersonMails({ deliveries: jobs.deliveries, world })
   const own = {
-    ...{ accounts, keys, jobs, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
+    ...openIdentity({ ...store, ...options, keys, mails, publicUrl }),
+    ...{ accounts, keys, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
     ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
   }
-  const extensions = await openExtensions(options, { ...store, ...load, ...own })
+  const extensions = await openExtensions(options, { ...store, ...load, ...own, jobs })
   const calls = openCalls(options, { ...served, store, load, jobs, routes, assets, extensions })
   const alerts = createAlerts({
     ...{ ...load, database, secrets, guard, world, log, branding, publicUrl, deliveries: jobs.deliveries },
@@ -173,15 +175,14 @@ export async function createGateway(options: GatewayOptions) {
   })
   const { batches } = calls.background
   const archive = openLedgerArchive(options, { database, store: assets.archiveStore, key: secrets.key('ledger') })
-  const parts = { store, load, jobs, keys, accounts, alerts, batches, extensions, mails, archive }
-  const office = openOffice(app, options, parts)
-  await office.tokens.adopt(options.operatorToken)
+  const office = openOffice(app, options, { store, load, jobs, own, alerts, batches, extensions, archive })
+  await own.tokens.adopt(options.operatorToken)
   mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
   const work = { files, archive, alerts, added: extensions.work }
-  const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...office, ...work })
+  const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, ...work })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor, changes, audit },
-    ...{ apiKeys: store.apiKeys, credentials, secrets },
+    ...{ apiKeys: store.apiKeys, credentials, secrets, people: own.people },
     opened: extensions.opened,
     ...{ vendors, refusals, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
     prober: load.prober,
@@ -233,12 +234,15 @@ interface OfficeParts {
   readonly store: Store
   readonly load: Load
   readonly jobs: JobEngine
-  readonly keys: ReturnType<typeof createKeys>
-  readonly accounts: ReturnType<typeof createAccounts>
+  readonly own: Identity & {
+    readonly keys: ReturnType<typeof createKeys>
+    readonly accounts: ReturnType<typeof createAccounts>
+    readonly mails: ReturnType<typeof createPersonMails> | undefined
+    readonly publicUrl: () => string
+  }
   readonly alerts: ReturnType<typeof createAlerts>
   readonly batches: ReturnType<typeof openBackground>['batches']
   readonly extensions: Extensions
-  readonly mails: ReturnType<typeof createPersonMails> | undefined
   readonly archive: ArchiveWork
 }
 
@@ -246,15 +250,16 @@ interface OfficeParts {
 function openOffice(
   app: ReturnType<typeof openServer>['app'],
   options: GatewayOptions,
-  { store, load, jobs, keys, accounts, alerts, batches, extensions, mails, archive }: OfficeParts,
+  { store, load, jobs, own, alerts, batches, extensions, archive }: OfficeParts,
 ) {
   const { config, world, log } = options
   const { database, secrets, changes, audit, catalog, credentials, byokKeys, branding, guard } = store
   const { vendors, upstream, logins, ledger } = load
   const { work, timing } = jobs
   return openOperatorApi(app, {
-    ...{ config, database, ledger, changes, catalog, audit, world, accounts, keys, credentials, byokKeys },
-    ...{ secrets, branding, mails, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier, archive },
+    ...own,
+    ...{ config, database, ledger, changes, catalog, audit, world, credentials, byokKeys },
+    ...{ secrets, branding, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier, archive },
     ...{
       statements: store.statements,
       alerts,
@@ -270,7 +275,7 @@ function openOffice(
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
     toolConnections: store.toolConnections,
     test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
-    ...{ system: systemOf(options, store, jobs), passwordCost: options.passwordCost },
+    system: systemOf(options, store, jobs),
   })
 }
 

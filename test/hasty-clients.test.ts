@@ -320,7 +320,7 @@ test('another site cannot spend credits through a visitor’s session: the playg
     method: 'POST',
     headers: own,
     body: JSON.stringify({
-      token: await g.gateway.office.people.openSetup(),
+      token: await g.gateway.people.openSetup(),
       email: 'op@example.com',
       password: 'seven tired otters juggle',
     }),

@@ -53,7 +53,7 @@ export async function startOperatorServer(options: OperatorServerOptions = {}): 
     },
   })
   const { url, gateway, config } = started
-  const { app, database, office, guard } = gateway
+  const { app, database, guard } = gateway
   if (options.anyReceiver) Object.assign(guard, { check: async () => undefined })
   // What is mounted there is a resource.
   const mounted = app.router.routes.flatMap(([method, path, { resource }]) =>
@@ -65,7 +65,7 @@ export async function startOperatorServer(options: OperatorServerOptions = {}): 
     )
   return {
     ...gateway,
-    ...{ url, app, database, databaseUrl: fresh.url, people: office.people, logged },
+    ...{ url, app, database, databaseUrl: fresh.url, logged },
     environment: config.vendorKeys as Map<string, string>, // It is made by readConfig.
     resources: {
       operator: under('/admin/v1'),

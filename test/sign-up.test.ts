@@ -313,10 +313,10 @@ test('what was counted for a day is still counted after the hours in which rows 
       `update login_attempt set since = now() - make_interval(hours => ${hours}), blocked_until = now() - make_interval(hours => ${hours})`,
     )
   await aged(23)
-  await g.gateway.office.people.prune()
+  await g.gateway.people.prune()
   assert.deepEqual([await finish('b'), await finish('c')], [200, 429])
   await aged(25)
-  await g.gateway.office.people.prune()
+  await g.gateway.people.prune()
   assert.deepEqual(await sql('select subject from login_attempt'), [], 'nothing stays for ever')
 })
 
@@ -504,7 +504,7 @@ test('the last owner of an account with members, and the last operator, cannot l
   assert.match((await person('POST', '/me/delete', { email: 'boss@example.com' })).message, /last owner/)
   assert.equal((await staff('POST', '/me/delete', { email: 'staff@example.com' })).status, 200)
   assert.equal((await person('POST', '/me/delete', { email: 'boss@example.com' })).status, 200)
-  const token = (await g.gateway.office.people.openSetup())!
+  const token = (await g.gateway.people.openSetup())!
   const operator = browser()
   await operator('POST', '/setup', { token, email: 'op@example.com', password: PASSWORD })
   assert.match((await operator('POST', '/me/delete', { email: 'op@example.com' })).message, /last operator/)

@@ -76,7 +76,11 @@ interface StoredPasskey {
 }
 
 export function createPasskeys(
-  deps: SecondFactorDeps & { readonly flows: Flows; readonly factors: SecondFactors; readonly publicUrl: () => string },
+  deps: Omit<SecondFactorDeps, 'factorKey'> & {
+    readonly flows: Flows
+    readonly factors: SecondFactors
+    readonly publicUrl: () => string
+  },
 ): Passkeys {
   const { database, world, flows, factors } = deps
   // Loaded at first use, because most gateways never need it.

@@ -330,7 +330,7 @@ export async function firstMinute({ gateway, directory, url, store, seconds, say
         throw error
       })
     : undefined
-  const setup = await gateway.office.people.openSetup()
+  const setup = await gateway.people.openSetup()
 
   say('')
   say(`  Tollgate is ready after ${seconds.toFixed(1)} s.`)

@@ -72,7 +72,7 @@ export async function startConsole(
       }
     },
     async setUp({ page }, email) {
-      const token = await gateway.gateway.office.people.openSetup()
+      const token = await gateway.gateway.people.openSetup()
       await page.goto(`${gateway.url}/console/setup#token=${token}`)
       await page.getByLabel('Email').fill(email)
       await page.locator('input[name=password]').fill(PASSWORD)

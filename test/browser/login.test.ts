@@ -23,7 +23,7 @@ before(async () => {
   account = await home.gateway.accounts.create({ name: 'Harbor Books', credits: 100_000_000n }, BY)
   operator = await home.visitor()
   const { page } = operator
-  await page.goto(`${base}/setup#token=${await home.gateway.office.people.openSetup()}`)
+  await page.goto(`${base}/setup#token=${await home.gateway.people.openSetup()}`)
   await page.getByLabel('Email').fill(OPERATOR)
   await page.locator('input[name=password]').fill(PASSWORD)
   await page.getByLabel('Password again').fill(PASSWORD)

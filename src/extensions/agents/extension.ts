@@ -4,7 +4,6 @@ import type { Api } from '../../api/api.ts'
 import { mountFetch } from '../../api/fetch-route.ts'
 import type { WebServer } from '../../api/server/server.ts'
 import { defineExtension } from '../../extension.ts'
-import { createFlows } from '../../identity/flows.ts'
 import type { Vendors } from '../../routing/vendor.ts'
 import type { McpDeps } from './mcp/mcp.ts'
 import { MCP_PATHS, openMcp } from './mcp/open.ts'
@@ -17,10 +16,7 @@ import { type ToolConnectionDeps, toolConnectionResources } from './tools/sign-i
 type Core = OauthDeps &
   Pick<McpDeps, 'catalog' | 'ledger' | 'budget' | 'jobs'> &
   Omit<ToolServerDeps, 'vendorHealth'> &
-  Omit<ToolConnectionDeps, 'flows'> & {
-    readonly teams: Pick<Teams, 'placeOf'>
-    readonly vendors: Pick<Vendors, 'health'>
-  }
+  ToolConnectionDeps & { readonly teams: Pick<Teams, 'placeOf'>; readonly vendors: Pick<Vendors, 'health'> }
 
 interface AgentPlace extends Omit<McpDeps, keyof Core> {
   readonly app: WebServer
@@ -31,11 +27,7 @@ const TIDY_EVERY_MS = 60_000
 
 export const agents = defineExtension({
   name: 'agents',
-  open: (core: Core) => ({
-    ...createOauth(core, MCP_PATHS),
-    flows: createFlows(core),
-    vendorHealth: () => core.vendors.health(),
-  }),
+  open: (core: Core) => ({ ...createOauth(core, MCP_PATHS), vendorHealth: () => core.vendors.health() }),
   resources: (all) => [...runResources(all), ...toolServerResources(all), ...toolConnectionResources(all)],
   personal: consentResources,
   endpoints({ mount, challenge, ...core }, { app, api, ...place }: AgentPlace) {

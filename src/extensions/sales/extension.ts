@@ -2,7 +2,7 @@
 import type { WebServer } from '../../api/server/server.ts'
 import type { Config } from '../../config.ts'
 import { defineExtension } from '../../extension.ts'
-import { createAttempts } from '../../identity/attempts.ts'
+import type { Attempts } from '../../identity/attempts.ts'
 import { withCommands } from '../../operator/command.ts'
 import type { Billing } from '../../reports/billing.ts'
 import { createCodes } from './codes.ts'
@@ -18,6 +18,7 @@ interface Core extends Omit<SellingOptions, 'invoices' | 'stripeUrl'> {
   readonly config: Pick<Config, 'TOLLGATE_STRIPE_URL'>
   readonly branding: NonNullable<Parameters<typeof createInvoices>[0]['branding']>
   readonly billing: Pick<Billing, 'worthAt'>
+  readonly attempts: Attempts
 }
 
 /** How soon a card is charged when an account with automatic top-up is low. */
@@ -29,9 +30,9 @@ const MAINTAIN_EVERY_MS = 3_600_000
 export const sales = defineExtension({
   name: 'sales',
   open(core: Core) {
-    const { database, config } = core
+    const { config } = core
     const invoices = createInvoices(core)
-    const codes = createCodes({ ...core, attempts: createAttempts(database) })
+    const codes = createCodes(core)
     return { invoices, codes, sales: openSales({ ...core, invoices, stripeUrl: config.TOLLGATE_STRIPE_URL }) }
   },
   resources: (all) =>

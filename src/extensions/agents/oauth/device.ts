@@ -3,7 +3,7 @@
 // the connection, and it ends with the person's membership.
 import type { Keys } from '../../../admission/keys.ts'
 import { type Database, statement } from '../../../database/database.ts'
-import { createAttempts } from '../../../identity/attempts.ts'
+import type { Attempts } from '../../../identity/attempts.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { type Secrets, sign } from '../../../kernel/secret.ts'
 import { networkOf } from '../../../upstream/address.ts'
@@ -58,12 +58,18 @@ interface Waiting {
   at: Date
 }
 
+export interface DeviceDeps {
+  readonly database: Database
+  readonly attempts: Attempts
+  readonly keys: Pick<Keys, 'create'>
+  readonly secrets: Secrets
+}
+
 export function createDeviceSignIns(
   { issuer, load }: Authority,
-  { database, keys, secrets }: { database: Database; keys: Pick<Keys, 'create'>; secrets: Secrets },
+  { database, attempts, keys, secrets }: DeviceDeps,
 ): DeviceSignIns {
   const digest = createUserCodes(secrets.key('oauth'))
-  const attempts = createAttempts(database)
 
   async function find(who: Asker, code: string) {
     const { person: max, address, perSeconds } = TRIES

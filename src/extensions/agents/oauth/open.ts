@@ -13,20 +13,17 @@ import { type Database, statement } from '../../../database/database.ts'
 import { pruneAll } from '../../../database/prune.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { Log } from '../../../kernel/log.ts'
-import type { Secrets } from '../../../kernel/secret.ts'
 import type { World } from '../../../kernel/world.ts'
 import { networkOf } from '../../../upstream/address.ts'
 import { createMinuteBudget } from '../../../upstream/budget.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
 import { type Connections, createConnections, SCOPE } from './connections.ts'
-import { createDeviceSignIns, type DeviceSignIns } from './device.ts'
+import { createDeviceSignIns, type DeviceDeps, type DeviceSignIns } from './device.ts'
 
-export interface OauthDeps {
+export interface OauthDeps extends DeviceDeps {
   readonly publicUrl: () => string
-  readonly database: Database
   readonly changes: Pick<Changes, 'bump' | 'notice'>
   readonly keys: Pick<Keys, 'create' | 'revokeGrant'>
-  readonly secrets: Secrets
   readonly guard: Pick<GuardedFetch, 'download'>
   readonly world: World
   readonly log: Log
