@@ -95,7 +95,9 @@ function compileCache() {
 }
 
 function isRunByNpm() {
-  const script = process.env.npm_lifecycle_script ?? ''
+  const { npm_lifecycle_script: script = '', npm_lifecycle_event: event } = process.env
+  // `npx tollgate serve` names the program alone.
+  if (event === 'npx') return process.argv[2] === 'serve' && /^['"]?tollgate['"]?$/.test(script)
   return /tollgate(\.js)? serve/.test(script) && !script.includes('&')
 }
 

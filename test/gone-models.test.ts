@@ -23,6 +23,9 @@ const GONE = {
     status: 404,
     body: { error: { code: 'DeploymentNotFound', message: 'The API deployment for this resource does not exist.' } },
   },
+  // A wrong base address: a web server answers, and no API has read the request.
+  page: { protocol: 'openai-chat', status: 404, body: '<html><h1>404 Not Found</h1></html>' },
+  fastapi: { protocol: 'openai-chat', status: 404, body: { detail: 'Not Found' } },
 } as const
 
 let asked = 0

@@ -86,3 +86,26 @@ test('run by the pinned runtime, as npm start does it, the launcher is the progr
   const code = await new Promise((done) => child.once('close', done))
   assert.deepEqual([code, out], [0, `${child.pid} 3\n`])
 })
+
+// Only Linux tells that a parent has gone.
+for (const [by, event, script] of [
+  ['npm start', 'start', 'exec node bin/tollgate.js serve'],
+  ['npx', 'npx', "'tollgate'"],
+] as const)
+  test(`${by} ended by its pid alone ends the gateway`, {
+    skip: process.platform !== 'linux' && 'needs /proc',
+  }, async () => {
+    await rm(runtime, { force: true })
+    await symlink(process.execPath, runtime)
+    await writeFile(join(folder, 'src', 'main.ts'), 'console.log(process.pid); setInterval(() => {}, 1000)')
+    const program = `'${runtime}' '${join(folder, 'bin', 'tollgate.js')}' serve; true`
+    // In the place of npm: it starts a shell, which starts the program and hears no signal.
+    const npm = `require('node:child_process').spawn('sh', ['-c', ${JSON.stringify(program)}], { stdio: 'inherit' }); setInterval(() => {}, 1000)`
+    const env = { ...process.env, npm_lifecycle_event: event, npm_lifecycle_script: script, TOLLGATE_DATA: folder }
+    const child = spawn(process.execPath, ['-e', npm], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const pid = await new Promise<number>((done) => child.stdout.once('data', (line: Buffer) => done(Number(line))))
+    child.kill('SIGTERM')
+    // Its output is open for as long as it runs.
+    await new Promise((done) => child.stdout.once('close', done))
+    assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+  })

@@ -101,6 +101,10 @@ const CREDENTIAL = 'it does not accept the credential'
 const ACCOUNT = 'our account there is empty'
 const MODEL = "it does not know the model: see the route's `model` in the catalog"
 
+const ADDRESS = "it has nothing at this address: see the vendor's `baseUrl` in the catalog"
+/** What web servers say themselves, where no API has read the request. */
+const NOBODY_HOME = /^(?:404 )?(?:page )?(?:not found)?\.?$/i
+
 /** The fault for an error that a vendor reported inside a 2xx answer or a stream. */
 export function vendorFault(error: unknown): Fault {
   // What the model said before is in the stream already.
@@ -130,7 +134,7 @@ export interface Refusal {
   readonly vendorsFault: boolean
 }
 
-/** The fault for an unsuccessful status. */
+/** The fault for an unsuccessful status. `model` is empty where none was asked, as with data: there a 404 is an answer. */
 export function refusal(status: number, said: VendorError | undefined, model: string, later: FaultDetails): Refusal {
   const { words, message } = said ?? { words: [], message: '' }
   const made = (kind: FaultName, more: FaultDetails = {}) =>
@@ -143,6 +147,8 @@ export function refusal(status: number, said: VendorError | undefined, model: st
     return { fault: made('upstream_unavailable'), ours: ACCOUNT, vendorsFault: true, credential: 'out_of_funds' }
   if ((status === 400 || status === 404 || status === 410) && isUnknownModel(words, message, model))
     return { fault: made('upstream_failed'), ours: MODEL, vendorsFault: false }
+  if (status === 404 && model !== '' && words.length === 0 && NOBODY_HOME.test(message))
+    return { fault: made('upstream_failed'), ours: ADDRESS, vendorsFault: false }
   const kind = BY_STATUS[status] ?? (refused ? 'upstream_invalid' : 'upstream_failed')
   const fault = made(kind, status === 429 || status === 503 || status === 529 ? later : {})
   const limited = status === 429 ? { credential: 'rate_limited' as const } : {}
@@ -338,7 +344,5 @@ function isOurAccount(words: readonly string[], message: string, byWords: boolea
 export function isUnknownModel(words: readonly string[], message: string, model?: string): boolean {
   if (MODEL_CODES.test(words.join(' ').toLowerCase()) || MODEL_ONLY.test(message)) return true
   // The message must name the requested model: a missing file, for example, is another error.
-  return (
-    model !== undefined && message.includes(model) && MODEL_SAYINGS.test(message.slice(0, 2_000).replace(model, ''))
-  )
+  return !!model && message.includes(model) && MODEL_SAYINGS.test(message.slice(0, 2_000).replace(model, ''))
 }

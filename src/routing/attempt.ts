@@ -560,7 +560,7 @@ async function judge(reply: UpstreamReply, exchange: Exchange, hearing: Redactio
   const verdict = refusal(
     status,
     body && exchange.vendorError?.(body),
-    hearing.target.model,
+    hearing.paidRequest.clientFormat === undefined ? '' : hearing.target.model,
     wait === undefined ? {} : { retryAfterSeconds: wait },
   )
   const fault = asFault(describe(verdict.fault, hearing))
