@@ -21,6 +21,8 @@ let writes: () => number
 /** How long the vendor takes. */
 let tookMs = 0
 let gate: Promise<void> | undefined
+/** Calls with this limit do not wait at the gate. */
+const UNGATED_TOKENS = 7
 
 const vendor = started(startVendor)
 before(async () => {
@@ -28,7 +30,7 @@ before(async () => {
     const { max_tokens: cap = 0 } = JSON.parse(body) as { max_tokens?: number }
     const would = writes()
     if (tookMs > 0) await later(tookMs)
-    await gate
+    if (cap !== UNGATED_TOKENS) await gate
     const tokens = Math.min(would, cap)
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(
@@ -195,4 +197,35 @@ test('a caller who leaves the line holds nothing, and its vendor is never called
   assert.equal((await running).status, 200)
   assert.equal((await rowsOf(account.id)).length, 1)
   assert.equal((await g.balance(account.id)).held, 0n)
+})
+
+test('a full line of one account is not felt by another: each of its calls is served', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  gate = promise
+  writes = () => UNGATED_TOKENS
+  const crowded = await g.account({ credits: 2n * CREDIT })
+  const other = await g.account({ credits: 1_000n * CREDIT })
+  const running = chat(g, crowded.key, { ...BODY, max_tokens: 1_000 })
+  await until(() => g.gateway.monitor.running, 1)
+  const ended: number[] = []
+  const crowd = Array.from({ length: 300 }, () =>
+    chat(g, crowded.key, { ...BODY, max_tokens: 1_000 }).then(({ status }) => ended.push(status)),
+  )
+  // The rest of them waits in the line.
+  await until(() => ended.length, 300 - 256)
+  for (let wave = 0; wave < 4; wave++) {
+    const calls = Array.from({ length: 100 }, () => chat(g, other.key, { ...BODY, max_tokens: UNGATED_TOKENS }))
+    const answers = await Promise.all(calls)
+    assert.deepEqual(
+      answers.filter(({ status }) => status !== 200).map(({ body }) => body),
+      [],
+    )
+  }
+  assert.equal(ended.length, 300 - 256)
+  resolve()
+  gate = undefined
+  assert.equal((await running).status, 200)
+  await Promise.all(crowd)
+  assert.deepEqual(new Set(ended), new Set([200, 402, 429]))
+  assert.equal((await g.balance(crowded.id)).held, 0n)
 })
