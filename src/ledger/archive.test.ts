@@ -21,6 +21,7 @@ import { createBilling } from '../reports/billing.ts'
 import { createMonthlyStatements } from '../reports/monthly.ts'
 import { openLedgerArchive } from '../reports/verify/archive.ts'
 import { verifyLedger } from '../reports/verify/verify.ts'
+import type { ArchiveStore } from './archive.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { maintainUsage } from './retention.ts'
 import { sumUsage } from './usage-sums.ts'
@@ -42,19 +43,41 @@ let directory: string
 let catalog: CatalogStore
 let ledger: Ledger
 let nowMs = 0
+/** How many processes stopped in the middle of a month. */
+let fallen = 0
 const world: World = { ...realWorld, nowMs: () => nowMs }
 /** The rows and bytes of transfers at the end of each month. */
 const sizes: Array<{ rows: number; bytes: number }> = []
 const statements: string[] = []
 
-const archiveIn = (where: string) =>
+/** A process that stops in the middle of its files, the one or the other, and wakes much later as if nothing had happened. */
+function asleep(where: string, file: number) {
+  const store = createDiskArchive({ world, directory: where })
+  const [fell, wake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let files = 0
+  const archive = archiveIn(where, {
+    ...store,
+    async put(name, bytes) {
+      files += 1
+      if (files === file) {
+        fell.resolve()
+        fallen += 1
+        await wake.promise
+      }
+      await store.put(name, bytes)
+    },
+  })
+  return { archive, fell: fell.promise, wake: wake.resolve }
+}
+
+const archiveIn = (where: string, store: ArchiveStore = createDiskArchive({ world, directory: where })) =>
   openLedgerArchive(
     {
       world,
       log: silentLog,
       config: { TOLLGATE_RETENTION_LEDGER_MONTHS: STAY, TOLLGATE_RETENTION_USAGE_MONTHS: STAY },
     },
-    { database, store: createDiskArchive({ world, directory: where }), key: KEY },
+    { database, store, key: KEY },
   )
 const usageSinceMs = () => monthStart(dayOfMs(nowMs), 1 - STAY) * DAY_MS
 const verify = async (options: Parameters<typeof verifyLedger>[2] = {}) => {
@@ -116,9 +139,15 @@ async function simulate(ago: number): Promise<void> {
   nowMs = monthStart(first, 1) * DAY_MS + 4 * DAY_MS
   await maintainUsage(database, world, { usageMonths: STAY, tries: 5 })
   await sql('vacuum transfer')
+  const sleeper = asleep(directory, 1 + (ago % 2))
+  const slept = sleeper.archive.run()
+  await Promise.race([sleeper.fell, slept])
+  await sql(`update ledger_archive set seen_at = seen_at - interval '2 minutes' where archived_at is null`)
   const archive = archiveIn(directory)
   await archive.run()
   await archive.stop()
+  sleeper.wake()
+  await slept
   const [size] = await sql<{ rows: bigint; bytes: bigint }>(
     `select (select count(*) from transfer) as rows, sum(pg_total_relation_size(relid))::bigint as bytes from pg_partition_tree('transfer')`,
   )
@@ -155,7 +184,7 @@ test('no month is archived that was not verified after its end', async () => {
   assert.deepEqual((await archive.state()).months, [])
 })
 
-test('a year of months closes, and the ledger stops growing and still adds up', async (t) => {
+test('a year of months closes, each after a process that stopped in the middle, and the ledger stops growing and still adds up', async (t) => {
   await sql(`insert into verification (id, whole, ended_at) values ('2', true, now())`)
   for (let ago = MONTHS - 3; ago > 0; ago--) await simulate(ago)
   t.diagnostic(sizes.map(({ rows, bytes }) => `${rows} rows, ${bytes} bytes`).join('; '))
@@ -169,6 +198,7 @@ test('a year of months closes, and the ledger stops growing and still adds up', 
     [MONTHS - STAY, MONTHS - STAY],
   )
   assert.equal(months.at(-1)?.transfers, 3 * CALLS + 3)
+  assert.equal(fallen, MONTHS - STAY)
 })
 
 test('statements of archived months say what they said before', async () => {
