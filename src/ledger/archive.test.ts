@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -198,7 +198,8 @@ test('a year of months closes, each after a process that stopped in the middle, 
     [MONTHS - STAY, MONTHS - STAY],
   )
   assert.equal(months.at(-1)?.transfers, 3 * CALLS + 3)
-  assert.equal(fallen, MONTHS - STAY)
+  // Two months were due for the first one.
+  assert.equal(fallen, MONTHS - STAY - 1)
 })
 
 test('statements of archived months say what they said before', async () => {
@@ -230,9 +231,11 @@ test('an archived month is proved from its files, and a planted change in one is
     return (await archive.state()).months.find((one) => one.month === month)?.problems.join(' ') ?? ''
   }
   assert.equal(await problems(), '')
-  const [folder = ''] = (await readdir(join(directory, 'ledger'))).filter((name) => name.startsWith(month))
-  const file = join(directory, 'ledger', folder, '00001.parquet')
-  const manifest = JSON.parse(await readFile(join(directory, 'ledger', folder, 'manifest.json'), 'utf8'))
+  const { months } = await archive.state()
+  // What a process left that did not end its month is beside it.
+  const folder = join(directory, months.find((one) => one.month === month)?.folder ?? '')
+  const file = join(folder, '00001.parquet')
+  const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'))
   assert.deepEqual([manifest.transfers, manifest.accounts], [3 * CALLS + 3, 3])
   const bytes = await readFile(file)
   const { parquetOf, rowsOfParquet, digestOfBytes } = await import('./archive-rows.ts')
