@@ -1,7 +1,5 @@
 // F79: whichever way a call takes, a charge above its hold is seen by the one assertion of the ledger: logged, counted, alerted, and told on the call's page.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { silentLog } from '../src/kernel/log.ts'
@@ -9,6 +7,7 @@ import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 import { openSocket } from './socket-client.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 const MODEL = 'writes-on'
@@ -19,20 +18,19 @@ const warned: string[] = []
 /** Says it wrote 3,000 tokens, whatever it was told. */
 let vendor: ScriptedVendor
 /** Its answer says that it cost 99. */
-const shop = createServer((_, response) =>
-  response.writeHead(200, { 'content-type': 'application/json' }).end('{"cost":99}'),
+const shop = started(() =>
+  listen((_, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"cost":99}')),
 )
 
 const log = { ...silentLog, warn: (_: object, message: string) => void warned.push(message) }
 const g = testGateway({ log, env: { HOUSE_KEY: 'sk-house' } }, async () => {
   vendor = await scriptedVendor('one')
   vendor.script = { outputTokens: 3_000 }
-  await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve))
   const document: any = structuredClone(g.gateway.catalog.current.input)
   document.vendors.any = { baseUrl: vendor.url }
   document.vendors.dead = { baseUrl: 'http://127.0.0.1:9' }
   document.vendors.keyed = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { call: '0.01' } }
-  document.vendors.shop = { baseUrl: `http://127.0.0.1:${(shop.address() as AddressInfo).port}` }
+  document.vendors.shop = { baseUrl: shop.url }
   const model = (at: string, more: object = {}) => ({
     ...{ name: at, type: 'text', family: 'any', clientFormats: ['openai-chat', 'openai-responses'] },
     limits: { contextTokens: 100_000, outputTokensMax: 4_000 },
@@ -61,10 +59,7 @@ const g = testGateway({ log, env: { HOUSE_KEY: 'sk-house' } }, async () => {
   }
   await g.gateway.catalog.apply(document, WHO, '')
 })
-after(() => {
-  vendor.close()
-  shop.close().closeAllConnections()
-})
+after(() => vendor.close())
 
 interface Row {
   charged: bigint

@@ -1,7 +1,5 @@
 // Made from the table of analytics endpoints: every parameter of every endpoint, with every kind of good and bad value.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { startSandbox } from '../sandbox/server.ts'
 import { analyticsEndpoint, site, text } from '../src/catalog/analytics-params.ts'
@@ -14,7 +12,7 @@ import { casesOf } from './field-cases.ts'
 import DEFAULTS from './fixtures/site-analytics/defaults.json' with { type: 'json' }
 import { EDITIONS } from './product-copy.ts'
 import { runs } from './runs.ts'
-import { started } from './started.ts'
+import { listen, started } from './started.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12)
 const OPEN = { requestId: 'req_test', createdSeconds: NOW_MS / 1000, signal: new AbortController().signal }
@@ -152,13 +150,12 @@ test('a 28th endpoint is one entry of the table', async () => {
       sky: text('The sky.', 'grey', 'grey'),
     },
   })
-  const server = createServer((req, res) => {
+  const server = await listen((req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ Data: [req.url] }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   try {
     const ask = readDataRequest(spec, { query: 'keys=example.com' }, { nowMs: NOW_MS })
-    const exchange = await ask.open(targetAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), OPEN)
+    const exchange = await ask.open(targetAt(server.url), OPEN)
     const response = await fetch(exchange.call.url, { headers: exchange.call.headers })
     const body = Buffer.from(await response.arrayBuffer())
     const answer = await exchange.answer(body, Object.fromEntries(response.headers))
@@ -170,8 +167,7 @@ test('a 28th endpoint is one entry of the table', async () => {
       for (const value of casesOf(field).bad) refusal(spec, encode(around(spec, name, value)))
     assert.equal(spec.path, '/v1/siteanalytics/websites/weather')
   } finally {
-    server.closeAllConnections()
-    await new Promise((resolve) => server.close(resolve))
+    await server.close()
   }
 })
 

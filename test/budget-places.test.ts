@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyView, NewKey, TeamView } from '../src/admission/views.ts'
-import type { LinkView, MemberView } from '../src/identity/views.ts'
+import type { MemberView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { UsageView } from '../src/ledger/views.ts'
 import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { asBrowser } from './operator-server.ts'
+import { joined } from './operator-server.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
 
@@ -27,10 +27,7 @@ const CALL = { model: 'mock', messages: [{ role: 'user', content: 'Hello' }], ma
 
 async function join(account: string, name: string, role: string) {
   const email = `${name}@${account.replaceAll('_', '-')}.example`
-  const { data } = await g.operator<LinkView>('POST', `/accounts/${account}/invites`, { email, role })
-  const ask = asBrowser(g)
-  const [, token] = data.link.split('#token=')
-  assert.equal((await ask('POST', `/invites/${token}`, { password: 'seven tired otters juggle' })).status, 200)
+  const ask = await joined(g, `/accounts/${account}/invites`, { email, role })
   const { data: members } = await g.operator<Page<MemberView>>('GET', `/accounts/${account}/members`)
   const { userId } = members.items.find((one) => one.email === email)!
   return {

@@ -1,10 +1,9 @@
 // What clients that nobody here wrote send and expect: Codex, Claude Code, the newest Anthropic SDK.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { startGateway, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
+import { listen } from './started.ts'
 
 let key: string
 const g = testGateway({ catalog: openAllDoors }, async () => {
@@ -135,7 +134,7 @@ test('where no vendor keeps threads, the error says so in the code that makes th
 })
 
 test('the code in `details` of a vendor’s refusal reaches the caller, and nothing else of it', async () => {
-  const vendor = createServer((_request, response) => {
+  const vendor = await listen((_request, response) => {
     const details = {
       error_code: 'thread_unsupported_request',
       unsupported: ['thinking', 'sk-ant-0123 of org-1'],
@@ -146,10 +145,9 @@ test('the code in `details` of a vendor’s refusal reaches the caller, and noth
       JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: 'No threads.', details } }),
     )
   })
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
   const own = await startGateway({
     catalog(document) {
-      document.vendors.beta = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
+      document.vendors.beta = { baseUrl: vendor.url }
     },
   })
   try {
@@ -163,8 +161,7 @@ test('the code in `details` of a vendor’s refusal reaches the caller, and noth
     })
   } finally {
     await own.close()
-    vendor.closeAllConnections()
-    vendor.close()
+    await vendor.close()
   }
 })
 

@@ -1,14 +1,13 @@
 // Credentials and variables of the environment go to no address that somebody typed: not in a test, not by a connection, not after a vendor moved.
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { readPresets } from '../src/catalog/preset.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { ByokKeyView } from '../src/operator/views.ts'
 import { lookUpVendor } from '../src/upstream/exchange.ts'
 import { testGateway } from './gateway.ts'
 import { METADATA_HOSTS } from './metadata-hosts.ts'
+import { listen, started } from './started.ts'
 
 const presetNames = [...new Set((await readPresets()).flatMap(({ vendor }) => vendor.credential ?? []))]
 const UNUSED = 'UNUSED_API_KEY'
@@ -19,23 +18,19 @@ const STORED = 'STORED_KEY'
 const BY = { actor: 'test', ip: null, requestId: null }
 
 /** A stranger's server that writes down what it is sent. */
-async function listen(): Promise<{ url: string; heard: string[]; server: Server }> {
+async function stranger() {
   const heard: string[] = []
-  const server = createServer((req, res) => {
+  const { url, close } = await listen((req, res) => {
     heard.push(`${req.url} ${JSON.stringify(req.headers)}`)
     const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
     const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi.' }, finish_reason: 'stop' }]
     const answer = { id: 'c', object: 'chat.completion', created: 1, model: 'm', data: [{ id: 'm' }], choices, usage }
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, heard, server }
+  return { url: `${url}/v1`, heard, close }
 }
 
-const [foreign, home] = await Promise.all([listen(), listen()])
-after(() => {
-  for (const { server } of [foreign, home]) server.close()
-})
+const [foreign, home] = [started(stranger), started(stranger)]
 const g = testGateway({ env: environment }, async () => {
   const document = structuredClone(g.gateway.catalog.current.input)
   const vendor = { baseUrl: home.url, credential: STORED, byokFee: { call: '0.01' } }

@@ -1,12 +1,11 @@
 // Data endpoints through the whole gateway.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { SOCIAL } from '../src/catalog/social.ts'
 import { startGateway, testGateway } from './gateway.ts'
 import { addCopies, copyOf, EDITIONS } from './product-copy.ts'
+import { listen } from './started.ts'
 
 type Edition = (typeof EDITIONS)[number]
 
@@ -155,17 +154,15 @@ both(
   'a social vendor that speaks of posts is asked in its words, and callers read of tweets',
   async ({ prefix }, t) => {
     const asked: string[] = []
-    const vendor = createServer((request, response) => {
+    const vendor = await listen((request, response) => {
       asked.push(request.url ?? '')
       response.setHeader('content-type', 'application/json')
       response.end('{"data":{"id":"1","name":"n","username":"u","pinned_post_id":"7"}}')
     })
-    await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-    const { port } = vendor.address() as AddressInfo
     const own = await startGateway({
       catalog: (document) => {
         addCopies(document)
-        for (const name of ['social', 'people']) document.vendors[name].baseUrl = `http://127.0.0.1:${port}`
+        for (const name of ['social', 'people']) document.vendors[name].baseUrl = vendor.url
         const traits = { names: 'post' }
         document.models.socialapi.traits = traits
         for (const spec of SOCIAL) document.endpoints[copyOf(spec).product].traits = traits
@@ -173,7 +170,7 @@ both(
     })
     t.after(async () => {
       await own.close()
-      vendor.close()
+      await vendor.close()
     })
     const { key } = await own.account()
     const answer = await own.call(`${prefix}/social/users/1?user.fields=pinned_tweet_id&tweet.fields=note_tweet`, key)

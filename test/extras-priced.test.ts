@@ -1,38 +1,35 @@
 // Extras that have a price: tools at the vendor by the use, tiers by a multiplier, caches for an hour. Held for at their worst, a
 // line of arithmetic each, and verified.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, afterEach, before, test } from 'node:test'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { afterEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { FORMATS, requestTo } from './formats.ts'
 import { testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 
 const PRICE = { input: '100', output: '200', webSearch: '1', fileSearch: '2', codeRun: '3' }
 const MULTIPLIERS = { service_tier: { priority: '2', flex: '0.5' }, speed: { fast: '6' } }
 
 /** A vendor that searches once, and then says nothing more. */
-const searching = createServer((incoming, response) => {
+const searching = started(() => listen(search))
+function search(incoming: IncomingMessage, response: ServerResponse) {
   const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify({ type: name, ...data })}\n\n`
   const isMessages = incoming.url?.endsWith('/messages')
   const message = { id: 'msg_1', type: 'message', role: 'assistant', usage: { input_tokens: 5, output_tokens: 1 } }
-  const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
+  const begun = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
   const events = isMessages
-    ? event('message_start', { message }) + event('content_block_start', { index: 0, content_block: search })
+    ? event('message_start', { message }) + event('content_block_start', { index: 0, content_block: begun })
     : event('response.output_item.done', { item: { type: 'web_search_call', id: 'ws_1' }, output_index: 0 })
   incoming.resume()
   response.writeHead(200, { 'content-type': 'text/event-stream' }).write(events)
-})
-const listening = new Promise<void>((resolve) => searching.listen(0, '127.0.0.1', resolve))
-before(() => listening)
-after(() => searching.close())
+}
 
-const g = testGateway({
+const g = testGateway(() => ({
   catalog(document: CatalogInput) {
-    const baseUrl = `http://127.0.0.1:${(searching.address() as AddressInfo).port}`
     // It never ends its answer.
-    document.vendors.searching = { baseUrl, onAbort: 'cancel' }
+    document.vendors.searching = { baseUrl: searching.url, onAbort: 'cancel' }
     document.vendors.google = { baseUrl: 'sandbox/google' }
     const base = document.models['beta-haiku-4-5']!
     const vendors: Record<ClientFormatName, string> = {
@@ -65,7 +62,7 @@ const g = testGateway({
       clientFormats: ['openai-responses'],
     }
   },
-})
+}))
 afterEach(() => g.settled())
 
 const bodyOf = (door: ClientFormatName, prompt: string) => FORMATS[door].body(prompt, 50)

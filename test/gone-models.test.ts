@@ -1,10 +1,9 @@
 // A model that its vendor no longer has: the next route answers, and without one the caller hears nothing of the vendor's.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 
 const google = (code: number, message: string, status: string) => ({ error: { code, message, status } })
 const VERTEX =
@@ -29,21 +28,19 @@ const GONE = {
 } as const
 
 let asked = 0
-const vendor = createServer((request, response) => {
-  request.resume()
-  asked += 1
-  const { status, body } = GONE[(request.url ?? '').split('/')[1] as keyof typeof GONE] // Each has a path of its own.
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-})
-const listening = new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-before(() => listening)
-after(() => vendor.close())
-
-const g = testGateway({
+const vendor = started(() =>
+  listen((request, response) => {
+    request.resume()
+    asked += 1
+    const { status, body } = GONE[(request.url ?? '').split('/')[1] as keyof typeof GONE] // Each has a path of its own.
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  }),
+)
+const g = testGateway(() => ({
   catalog(document: CatalogInput) {
     const base = document.models['gamma-v4-pro']!
     for (const [name, { protocol }] of Object.entries(GONE)) {
-      document.vendors[name] = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}/${name}` }
+      document.vendors[name] = { baseUrl: `${vendor.url}/${name}` }
       const gone = { vendor: name, protocol, model: 'old-model' } as const
       document.models[`${name}-alone`] = { ...base, routes: [gone] }
       document.models[`${name}-two`] = {
@@ -52,7 +49,7 @@ const g = testGateway({
       }
     }
   },
-})
+}))
 
 for (const name of Object.keys(GONE))
   test(`${name}: the next route answers for a model that is gone, and alone it is the gateway’s fault in its own words`, async () => {

@@ -1,7 +1,5 @@
-// A vendor that knows its customers by their credentials: what one of them made no other can see, and each can be refused or
-// limited by itself. Behind it answers a simulated vendor.
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { listen } from './started.ts'
 
 /** 0: the connection ends without an answer. */
 type Mood = { readonly status: number; readonly retryAfter?: number }
@@ -27,9 +25,8 @@ export async function startKeyedVendor(behind: () => string): Promise<KeyedVendo
   const words = new Map<string, Mood>()
   const asked: KeyedVendor['asked'] = []
   const makers = new Map<string, string>()
-  const server = createServer(async (req, res) => {
-    const parts: Buffer[] = []
-    for await (const part of req) parts.push(part as Buffer)
+  const { url, close } = await listen(async (req, res) => {
+    const sent = await buffer(req)
     const { method = 'GET', url: path = '/' } = req
     // Files that the simulated vendor has made, which anybody may fetch.
     if (path.startsWith(FILES)) {
@@ -39,7 +36,6 @@ export async function startKeyedVendor(behind: () => string): Promise<KeyedVendo
     }
     const key = (req.headers.authorization ?? '').replace(/^Bearer /, '')
     asked.push({ key, method, path })
-    const sent = Buffer.concat(parts).toString()
     const said = [...words].find(([word]) => sent.includes(word))?.[1]
     const mood = said ?? moods.get(key) ?? { status: 401 }
     const refuse = (status: number, message: string) =>
@@ -56,7 +52,7 @@ export async function startKeyedVendor(behind: () => string): Promise<KeyedVendo
     const answer = await fetch(`${behind()}${path}`, {
       method,
       headers: { ...plain(req.headers), authorization: 'Bearer sandbox' },
-      ...(parts.length === 0 ? {} : { body: Buffer.concat(parts) }),
+      ...(sent.length === 0 ? {} : { body: sent }),
     })
     const own = `http://${req.headers.host}${FILES}`
     const body = Buffer.from((await answer.text()).replaceAll(new URL(behind()).origin, own))
@@ -67,15 +63,7 @@ export async function startKeyedVendor(behind: () => string): Promise<KeyedVendo
     const type = answer.headers.get('content-type') ?? 'application/json'
     return res.writeHead(answer.status, { 'content-type': type }).end(body)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    moods,
-    words,
-    asked,
-    keysAsked: () => asked.map(({ key }) => key),
-    close: () => server.close(),
-  }
+  return { url, moods, words, asked, keysAsked: () => asked.map(({ key }) => key), close }
 }
 
 function plain(headers: NodeJS.Dict<string | string[]>): Record<string, string> {

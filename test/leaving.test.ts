@@ -4,11 +4,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import type { KeyView, NewKey } from '../src/admission/views.ts'
-import type { EndedView, LinkView, MemberView, NewToken, WhoView } from '../src/identity/views.ts'
+import type { EndedView, MemberView, NewToken, WhoView } from '../src/identity/views.ts'
+import { sendBatch } from './batches.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, journey, startProvider, type TestProvider } from './login-provider.ts'
-import { asBrowser } from './operator-server.ts'
+import { asBrowser, joined } from './operator-server.ts'
 import { openSocket, type TestSocket } from './socket-client.ts'
 import { until } from './until.ts'
 
@@ -46,12 +47,7 @@ async function account() {
 
 async function join(id: string, email: string, role: string): Promise<Browser> {
   await g.sql('delete from login_attempt')
-  const { data } = await g.operator<LinkView>('POST', `/accounts/${id}/invites`, { email, role })
-  const browser = asBrowser(g)
-  const token = new URL(data.link).hash.slice('#token='.length)
-  const { status, text } = await browser('POST', `/invites/${token}`, { password: PASSWORD })
-  assert.equal(status, 200, text)
-  return browser
+  return joined(g, `/accounts/${id}/invites`, { email, role }, PASSWORD)
 }
 
 const idOf = async (browser: Browser) => (await browser<WhoView>('GET', '/session')).data.user.id
@@ -345,13 +341,7 @@ row('a member gets another lower role', 'keys stay, unused invitations end', asy
 
 row('an operator is removed', 'tokens, links and the session end, and keys of others’ accounts stay', async () => {
   const { id } = await account()
-  const become = async (email: string) => {
-    const { data } = await g.operator<LinkView>('POST', '/operator-invites', { email })
-    const browser = asBrowser(g)
-    const token = new URL(data.link).hash.slice('#token='.length)
-    assert.equal((await browser('POST', `/invites/${token}`, { password: PASSWORD })).status, 200)
-    return browser
-  }
+  const become = (email: string) => joined(g, '/operator-invites', { email }, PASSWORD)
   const [operator] = [await become('op-leaves@home.example'), await become('op-stays@home.example')]
   const { key } = await makeKey(id, operator)
   const token = (await operator<NewToken>('POST', '/tokens', { name: 'ci', scopes: ['accounts:read'] })).data.token
@@ -401,18 +391,7 @@ const LINES = 40
 /** A batch that runs, a few lines at once, each for seconds. */
 async function startBatch(key: string): Promise<string> {
   const body = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'A story. [[chunks=50]] [[slow=50]]' }] }
-  const line = (n: number) => JSON.stringify({ custom_id: `${n}`, method: 'POST', url: '/v1/chat/completions', body })
-  const form = new FormData()
-  form.append('purpose', 'batch')
-  form.append('file', new Blob([Array.from({ length: LINES }, (_, n) => line(n)).join('\n')]), 'lines.jsonl')
-  const headers = { authorization: `Bearer ${key}` }
-  const file = (await (await fetch(`${g.url}/v1/files`, { method: 'POST', body: form, headers })).json()) as {
-    id: string
-  }
-  const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }
-  const made = await g.call('/v1/batches', key, order)
-  assert.equal(made.status, 200)
-  const { id } = (await made.json()) as { id: string }
+  const id = await sendBatch(g, key, Array(LINES).fill(body))
   await until(async () => (await batchNow(id)).status === 'in_progress')
   return id
 }

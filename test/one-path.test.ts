@@ -1,12 +1,11 @@
 // What every paid call has in common, whatever it buys: it is counted, traced, quoted and told its route alike.
 import assert from 'node:assert/strict'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import { test } from 'node:test'
 import { startGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { memoryLog } from './operator-server.ts'
-import { started } from './started.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 const RANKS = 'siteanalytics/websites/ranks'
@@ -160,18 +159,16 @@ test('a video creation belongs to the trace of its caller', async () => {
 
 test('a vendor that wants its key in a header or a parameter of its own is a matter of the catalog', async (t) => {
   const seen: Array<{ url: string | undefined; headers: IncomingHttpHeaders }> = []
-  const vendor = createServer((request, response) => {
+  const vendor = await listen((request, response) => {
     seen.push({ url: request.url, headers: request.headers })
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ Data: [], next: `http://vendor.example${request.url}` }))
   })
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  const { port } = vendor.address() as AddressInfo
   const ways = { header: { header: 'api-key' }, query: { query: 'subscription' } } as const
   for (const [way, auth] of Object.entries(ways)) {
     const own = await startGateway({
       env: { ANALYTICS_API_KEY: 'a-vendor-key' },
-      catalog: (document) => Object.assign(document.vendors.analytics, { baseUrl: `http://127.0.0.1:${port}`, auth }),
+      catalog: (document) => Object.assign(document.vendors.analytics, { baseUrl: vendor.url, auth }),
     })
     t.after(() => own.close())
     const { key } = await own.account()

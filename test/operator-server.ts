@@ -1,4 +1,5 @@
 // A gateway for tests of the operator API and the console API: a small catalog, everything that it logs, and what it serves, by who may ask.
+import assert from 'node:assert/strict'
 import type { WebServer } from '../src/api/server/server.ts'
 import type { Database } from '../src/database/database.ts'
 import type { Cost } from '../src/identity/password.ts'
@@ -118,9 +119,23 @@ async function send<T>(
 }
 
 /** The operator API with the token. */
-export function asOperator(server: OperatorServer): Ask {
+export function asOperator(server: Pick<OperatorServer, 'url'>): Ask {
   return (method, path, body, headers = {}) =>
     send(`${server.url}/admin/v1${path}`, method, body, { authorization: `Bearer ${OPERATOR_TOKEN}`, ...headers })
+}
+
+/** Whom the operator invited there, with a password of theirs and logged in. */
+export async function joined(
+  server: Pick<OperatorServer, 'url'>,
+  path: string,
+  invited: { readonly email: string; readonly role?: string },
+  password = 'seven tired otters juggle',
+) {
+  const { data, text } = await asOperator(server)<{ link: string } | undefined>('POST', path, invited)
+  const browser = asBrowser(server)
+  const accepted = await browser('POST', `/invites/${data?.link.split('#token=')[1]}`, { password })
+  assert.equal(accepted.status, 200, text + accepted.text)
+  return browser
 }
 
 /** The console API as a browser on our own pages, with whatever cookies it was given last. */

@@ -1,20 +1,20 @@
 // Pictures are priced by what was drawn and paid whole by whoever leaves; sound in chat has rates of its own, or is refused by its name.
 import assert from 'node:assert/strict'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const usage = { input_tokens: 9, output_tokens: 90, total_tokens: 99 }
 let drawn = 'high'
 let begun: (response: ServerResponse) => void = () => {}
 
-const vendor = createServer(async (request, response) => {
-  const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece as Buffer)
-  const { stream } = JSON.parse(Buffer.concat(pieces).toString()) as { stream?: boolean }
+const vendor = started(() => listen(paint))
+async function paint(request: IncomingMessage, response: ServerResponse) {
+  const { stream } = (await json(request)) as { stream?: boolean }
   if (!stream) {
     const answer = { created: 1, quality: drawn, data: [{ b64_json: PICTURE }], usage }
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
@@ -25,17 +25,11 @@ const vendor = createServer(async (request, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.write(event('image_generation.partial_image'), () => begun(response))
   if (drawn !== 'never') response.end(event('image_generation.completed'))
-})
-before(() => new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve)))
-after(() => {
-  vendor.closeAllConnections()
-  vendor.close()
-})
+}
 
 const g = testGateway({}, async () => {
-  while (!vendor.listening) await new Promise((resolve) => setImmediate(resolve))
   const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
-  document.vendors.painter = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
+  document.vendors.painter = { baseUrl: vendor.url }
   const image = document.models['alpha-image-2']
   const text = document.models['alpha-5.4']
   assert.ok(image && text)

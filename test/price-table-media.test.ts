@@ -1,19 +1,20 @@
 // The table of price-table.test.ts for everything that is no text: each report that a vendor of such a format can give, by every way that the format
 // has, costs price times quantity. Where a format has no such way, its reason stands here.
 import assert from 'node:assert/strict'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { test } from 'node:test'
 import { ENDPOINT_URLS } from '../src/background/lines.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import type { Unit } from '../src/meter/kind.ts'
 import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/meter/kind.ts'
+import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
 import { testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { cellsOf, isByCatalog, isText, price, tiersOf } from './published-usage.ts'
 import { form, wav } from './sound.ts'
-import { until } from './until.ts'
+import { listen, started } from './started.ts'
 
 const FORMATS = PROTOCOLS.filter((format) => !isText(format) && !isByCatalog(format))
 const CELLS = cellsOf(FORMATS)
@@ -84,11 +85,10 @@ let callersLeft: Promise<void> = Promise.resolve()
 const begun = new Map<number, () => void>()
 const tasks: { id: string; status: string; safety_identifier: string; content: object }[] = []
 
-const vendor = createServer(async (request, response) => {
+const vendor = started(() => listen(answer))
+async function answer(request: IncomingMessage, response: ServerResponse) {
   response.on('error', () => {})
-  const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece as Buffer)
-  const body = Buffer.concat(pieces).toString('latin1')
+  const body = (await buffer(request)).toString('latin1')
   const url = request.url ?? ''
   const format = PATHS.find(([part]) => url.includes(part))?.[1] ?? 'site-analytics'
   if (url === '/film.mp4') return response.writeHead(200, { 'content-type': 'video/mp4' }).end(FILM)
@@ -105,14 +105,14 @@ const vendor = createServer(async (request, response) => {
   if (cut === undefined) return response.end(events.join(''))
   response.write(events.slice(0, Number(cut)).join(''), () => begun.get(number)?.())
   await callersLeft
-  response.end(events.slice(Number(cut)).join(''))
-})
+  return response.end(events.slice(Number(cut)).join(''))
+}
 
 /** Films are tasks: made by the first question, done when they are asked for. */
 function filmed(method: string, url: string, body: string): object {
   if (method === 'POST') {
     const { safety_identifier } = JSON.parse(body) as { safety_identifier: string }
-    const content = { video_url: `http://127.0.0.1:${port()}/film.mp4` }
+    const content = { video_url: `${vendor.url}/film.mp4` }
     const task = {
       id: `task-${tasks.length}`,
       status: 'succeeded',
@@ -126,13 +126,6 @@ function filmed(method: string, url: string, body: string): object {
   const one = tasks.find(({ id }) => url.endsWith(`/${id}`))
   return one ?? { items: tasks, total: tasks.length }
 }
-
-const port = () => (vendor.address() as AddressInfo).port
-before(() => new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve)))
-after(() => {
-  vendor.closeAllConnections()
-  vendor.close()
-})
 
 // ---- The gateway.
 
@@ -155,10 +148,8 @@ const KINDS_BATCHED: readonly KindName[] = ['embedding', 'rerank', 'moderation',
 const SITE = 'siteanalytics/websites/similar-sites'
 
 const g = testGateway({ mayExceedHolds: true, env: { HOUSE_KEY: 'sk-house' } }, async () => {
-  while (!vendor.listening) await new Promise((resolve) => setImmediate(resolve))
   const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
-  const baseUrl = `http://127.0.0.1:${port()}`
-  document.vendors.table = { baseUrl, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
+  document.vendors.table = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
   const cache = { ttlSeconds: 600 }
   for (const [index, { format, due }] of CELLS.entries()) {
     const routes = [{ vendor: 'table', protocol: format, model: 'm' }]
@@ -255,34 +246,9 @@ async function leave(key: string, index: number, cut: number): Promise<void> {
   if (format === 'openai-images') await started
   else await call.until((text) => text.split('@@').length > cut)
   call.leave()
-  const { server } = g.gateway.app
-  await until(() => {
-    server.closeIdleConnections()
-    return new Promise<boolean>((resolve) => server.getConnections((_, open) => resolve(open === 0)))
-  })
+  await callersGone(g)
   left.resolve()
   await g.settled()
-}
-
-async function batch(key: string, indexes: readonly number[], url: string): Promise<void> {
-  const lines = indexes.map((index) => {
-    const body = { model: modelOf(index), ...BODIES[CELLS[index]!.format]?.(index, {}) }
-    return JSON.stringify({ custom_id: `cell-${index}`, method: 'POST', url, body })
-  })
-  const headers = { authorization: `Bearer ${key}` }
-  const sent = new FormData()
-  sent.set('purpose', 'batch')
-  sent.set('file', new Blob([lines.join('\n')]), 'lines.jsonl')
-  const file = (await (await fetch(`${g.url}/v1/files`, { method: 'POST', headers, body: sent })).json()) as {
-    id: string
-  }
-  const order = { input_file_id: file.id, endpoint: url, completion_window: '24h' }
-  const made = (await (await g.call('/v1/batches', key, order)).json()) as { id: string }
-  await until(async () => {
-    const { status } = (await (await g.call(`/v1/batches/${made.id}`, key)).json()) as { status: string }
-    assert.ok(!['failed', 'expired', 'cancelled'].includes(status), status)
-    return status === 'completed'
-  })
 }
 
 const TOOLS: Partial<Record<ProtocolName, (index: number) => { name: string; arguments: Record<string, unknown> }>> = {
@@ -339,7 +305,11 @@ const RUNS: Record<Exclude<Way, 'background'>, (key: string, index: number) => P
   async cut(key, index) {
     for (const cut of [1, 2, 3]) await leave(key, index, cut)
   },
-  batch: (key, index) => batch(key, [index], ADDRESSES[CELLS[index]!.format]!(index)),
+  async batch(key, index) {
+    const { format } = CELLS[index]!
+    const body = { model: modelOf(index), ...BODIES[format]?.(index, {}) }
+    await answered(g, key, await sendBatch(g, key, [body], ADDRESSES[format]!(index)))
+  },
   tool: throughTool,
   async cached(key, index) {
     for (let time = 0; time < 2; time++) await ask(key, index)
@@ -364,7 +334,7 @@ for (const way of WAYS)
       for (const [index, { due, member }] of CELLS.entries()) {
         if (CELLS[index]?.format !== format) continue
         const { id, key } = await g.account({ credits: 1_000_000_000_000n })
-        const own = { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: `http://127.0.0.1:${port()}` }
+        const own = { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: vendor.url }
         if (way === 'own key') await g.gateway.byokKeys.store(id, own, { actor: 'test', ip: null, requestId: null })
         await RUNS[way](key, index)
         await g.settled()

@@ -5,6 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName, PROTOCOLS, type ProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
+import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
 import { FORMATS, formatOf, requestTo } from './formats.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
@@ -288,38 +289,10 @@ test('so do the lines of a batch, at the price of batches', () =>
     'batch',
     carried,
     async ({ key }) => {
-      const lines = carried.map((index) => {
-        const body = { model: nameOf(CELLS[index]!.format), ...bodyOf('openai-chat', `cell ${index}`) }
-        return JSON.stringify({ custom_id: `cell-${index}`, method: 'POST', url: '/v1/chat/completions', body })
-      })
-      const headers = { authorization: `Bearer ${key}` }
-      const form = new FormData()
-      form.set('purpose', 'batch')
-      form.set('file', new Blob([lines.join('\n')]), 'lines.jsonl')
-      const file = (await (await fetch(`${g.url}/v1/files`, { method: 'POST', headers, body: form })).json()) as {
-        id: string
-      }
-      const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }
-      const made = (await (await g.call('/v1/batches', key, order)).json()) as { id: string }
-      let output = ''
-      await until(async () => {
-        const batch = (await (await g.call(`/v1/batches/${made.id}`, key)).json()) as {
-          status: string
-          output_file_id: string
-        }
-        assert.ok(!['failed', 'expired', 'cancelled'].includes(batch.status), JSON.stringify(batch))
-        output = batch.output_file_id
-        return batch.status === 'completed'
-      })
-      const written = await (await g.call(`/v1/files/${output}/content`, key)).text()
-      const idOf = new Map(
-        written
-          .trim()
-          .split('\n')
-          .map((line) => JSON.parse(line) as { custom_id: string; response: { request_id: string } })
-          .map(({ custom_id, response }) => [custom_id, response.request_id.replace('req_', '')]),
-      )
-      return carried.map((index) => idOf.get(`cell-${index}`) ?? '')
+      const bodies = carried.map((index) => ({
+        ...{ model: nameOf(CELLS[index]!.format), ...bodyOf('openai-chat', `cell ${index}`) },
+      }))
+      return answered(g, key, await sendBatch(g, key, bodies))
     },
     0.5,
   ))
@@ -398,12 +371,7 @@ async function leaving(cells: readonly number[], cut: number, ends: boolean): Pr
       return id
     }),
   )
-  await until(() => {
-    const { server } = g.gateway.app
-    // Those of earlier calls, which clients keep for later ones.
-    server.closeIdleConnections()
-    return new Promise<boolean>((resolve) => server.getConnections((_, open) => resolve(open === 0)))
-  })
+  await callersGone(g)
   left.resolve()
   const rows = await Promise.all(accounts.map(async (account) => (await rowsOf(account))[0]))
   return rows.map((row, at) => {

@@ -1,9 +1,10 @@
 // Products of the catalog: APIs that the code does not know, sold like the gateway's own endpoints.
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { testGateway } from './gateway.ts'
+import { listen } from './started.ts'
 import { until } from './until.ts'
 
 interface Seen {
@@ -21,22 +22,14 @@ const json = (value: unknown) => (res: ServerResponse) => {
     .writeHead(200, { 'content-type': 'application/json' })
     .end(typeof value === 'string' ? value : JSON.stringify(value))
 }
-const vendor = createServer(async (req, res) => {
-  const body: Buffer[] = []
-  for await (const chunk of req) body.push(chunk as Buffer)
-  seen.push({
-    method: req.method ?? '',
-    url: req.url ?? '',
-    headers: req.headers,
-    body: Buffer.concat(body).toString(),
-  })
+const vendor = await listen(async (req, res) => {
+  const { method = '', url = '', headers } = req
+  seen.push({ method, url, headers, body: await text(req) })
   const answer = answers.get((req.url ?? '').split('?')[0] ?? '')
   if (answer) answer(res)
   else res.writeHead(404, { 'content-type': 'application/json' }).end('{"message":"no such path"}')
 })
-const vendorUrl = await new Promise<string>((resolve) => {
-  vendor.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(vendor.address() as AddressInfo).port}/api`))
-})
+const vendorUrl = `${vendor.url}/api`
 after(() => vendor.close())
 
 const priced = (tier: Record<string, string>) => ({

@@ -1,7 +1,6 @@
 // Responses as the open specification has them, and what callers may do with those that a vendor keeps.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { findObjectOwner, pruneVendorObjects, recordVendorObjects } from '../src/admission/vendor-objects.ts'
@@ -9,6 +8,7 @@ import { Fault } from '../src/kernel/fault.ts'
 import { BYOK } from '../src/ledger/operation.ts'
 import { startGateway, testGateway } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
+import { listen } from './started.ts'
 
 let key: string
 let account: string
@@ -117,26 +117,19 @@ test('what a vendor says of its response stays as it is, and only members that S
     ],
     usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
   }
-  const vendor = createServer((request, answer) => {
-    let body = ''
-    request.on('data', (piece) => {
-      body += piece
-    })
-    request.on('end', () => {
-      if (!JSON.parse(body).stream)
-        return answer.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(response))
-      const event = (type: string, data: object) =>
-        `event: ${type}\ndata: ${JSON.stringify({ type, response: data, sequence_number: 0 })}\n\n`
-      answer.writeHead(200, { 'content-type': 'text/event-stream' })
-      answer.end(
-        event('response.created', { ...response, status: 'in_progress' }) + event('response.completed', response),
-      )
-    })
+  const vendor = await listen(async (request, answer) => {
+    const { stream } = (await json(request)) as { stream?: boolean }
+    if (!stream) return answer.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(response))
+    const event = (type: string, data: object) =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, response: data, sequence_number: 0 })}\n\n`
+    answer.writeHead(200, { 'content-type': 'text/event-stream' })
+    return answer.end(
+      event('response.created', { ...response, status: 'in_progress' }) + event('response.completed', response),
+    )
   })
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
   const own = await startGateway({
     catalog(document) {
-      document.vendors.alpha = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
+      document.vendors.alpha = { baseUrl: vendor.url }
     },
   })
   try {
@@ -153,8 +146,7 @@ test('what a vendor says of its response stays as it is, and only members that S
     }
   } finally {
     await own.close()
-    vendor.closeAllConnections()
-    vendor.close()
+    await vendor.close()
   }
 })
 

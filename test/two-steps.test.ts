@@ -21,7 +21,7 @@ import {
 import type { Resource } from '../src/operator/resource.ts'
 import { startGateway } from './gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startScriptedProvider } from './login-provider.ts'
-import { type Ask, asBrowser } from './operator-server.ts'
+import { type Ask, asBrowser, joined } from './operator-server.ts'
 import { started } from './started.ts'
 import { bodiesOf, type Hostile, pathsOf, stringsIn } from './two-steps.ts'
 
@@ -57,9 +57,7 @@ before(async () => {
 const rows = <T extends object>(text: string, values: Value[] = []) => g.sql<T>(text, values)
 
 async function hashOf(email: string, password: string): Promise<string> {
-  const { data } = await g.operator<{ link: string }>('POST', '/operator-invites', { email })
-  const { status } = await asBrowser(g)('POST', `/invites/${data.link.split('#token=')[1]}`, { password })
-  assert.equal(status, 200)
+  await joined(g, '/operator-invites', { email }, password)
   const [row] = await rows<{ password: string }>('select password from person where email = $1', [email])
   return row!.password
 }

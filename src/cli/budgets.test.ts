@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
-import { asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import { asOperator, joined, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import type { KeyView, NewKey, TeamView } from '../admission/views.ts'
-import type { LinkView, MemberView } from '../identity/views.ts'
+import type { MemberView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
 
@@ -77,20 +77,15 @@ test('teams are made from the command line, keys go into them, and a member of o
   assert.notEqual((await run(['teams', 'remove', id, blue.id])).code, 0, 'a key is in it')
 
   const operator = asOperator(server)
-  const { data: invite } = await operator<LinkView>('POST', `/accounts/${id}/invites`, {
-    ...{ email: 'ann@teams.example', role: 'member' },
-  })
-  const member = asBrowser(server)
-  const token = invite.link.slice(invite.link.indexOf('#token=') + '#token='.length)
-  assert.equal((await member('POST', `/invites/${token}`, { password: 'seven tired otters juggle' })).status, 200)
+  const member = await joined(server, `/accounts/${id}/invites`, { email: 'ann@teams.example', role: 'member' })
   const seen = async () =>
     new Set((await member<Page<KeyView>>('GET', `/accounts/${id}/keys`)).data.items.map(({ name }) => name))
   assert.deepEqual(await seen(), new Set(['red', 'search', 'blue', 'none']), 'without a team: all')
   const { data: people } = await operator<Page<MemberView>>('GET', `/accounts/${id}/members`)
   const userIds = people.items.map(({ userId }) => userId)
-  const joined = await json<TeamView>(['teams', 'members', id, red.id, 'ann@teams.example'])
+  const team = await json<TeamView>(['teams', 'members', id, red.id, 'ann@teams.example'])
   assert.deepEqual(
-    joined.members.map(({ email }) => email),
+    team.members.map(({ email }) => email),
     ['ann@teams.example'],
   )
   assert.equal((await json<TeamView>(['teams', 'change', id, 'Red', '--name', 'Crimson'])).name, 'Crimson')

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { before, test } from 'node:test'
-import { type Ask, asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import { type Ask, asBrowser, asOperator, joined, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import {
@@ -15,7 +15,7 @@ import {
   rolesWith,
   scopesMay,
 } from '../identity/roles.ts'
-import type { LinkView, MemberView, OperatorView } from '../identity/views.ts'
+import type { MemberView, OperatorView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { Resource } from './resource.ts'
 
@@ -42,12 +42,7 @@ before(async () => {
 })
 
 async function follow(path: string, name: string, role: AnyRole) {
-  const email = `${name}@roles.example`
-  const { data, text } = await asOperator(server)<LinkView>('POST', path, { email, role })
-  assert.ok(data, text)
-  const browser = asBrowser(server)
-  const token = data.link.slice(data.link.indexOf('#token=') + '#token='.length)
-  assert.equal((await browser('POST', `/invites/${token}`, { password: PASSWORD })).status, 200, role)
+  const browser = await joined(server, path, { email: `${name}@roles.example`, role }, PASSWORD)
   await server.database.query({ text: 'delete from login_attempt' })
   return browser
 }
@@ -238,11 +233,7 @@ test('a role change is felt at once', async () => {
 
 test('a link never takes a role away', async () => {
   const join = async (role: string) => {
-    const { data } = await asOperator(server)<LinkView>('POST', `/accounts/${mine}/invites`, {
-      ...{ email: 'admin@roles.example', role },
-    })
-    const token = data.link.slice(data.link.indexOf('#token=') + '#token='.length)
-    assert.equal((await asBrowser(server)('POST', `/invites/${token}`, { password: PASSWORD })).status, 200)
+    await joined(server, `/accounts/${mine}/invites`, { email: 'admin@roles.example', role }, PASSWORD)
     const { items } = (await asOperator(server)<Page<MemberView>>('GET', `/accounts/${mine}/members`)).data
     return items.find(({ email }) => email === 'admin@roles.example')?.role
   }

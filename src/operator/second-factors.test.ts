@@ -1,7 +1,7 @@
 // Second factors: codes of an app, recovery codes, who must have one, and what asks for it again. Passkeys are tried in a real browser (test/browser).
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
-import { asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import { asBrowser, asOperator, joined, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import { totpAt } from '../identity/totp.ts'
 import type { LoginStep, RecoveryCodes, SecurityView, SessionView, TotpSecret } from '../identity/views.ts'
@@ -21,13 +21,8 @@ before(async () => {
 })
 beforeEach(() => server.database.query({ text: 'delete from login_attempt' }))
 
-async function join(email: string, role = 'member'): Promise<Browser> {
-  const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${account}/invites`, { email, role })
-  const browser = asBrowser(server)
-  const link = invited.data.link.split('#token=')[1]!
-  assert.equal((await browser('POST', `/invites/${link}`, { password: PASSWORD })).status, 200)
-  return browser
-}
+const join = (email: string, role = 'member') =>
+  joined(server, `/accounts/${account}/invites`, { email, role }, PASSWORD)
 const logIn = (browser: Browser, email: string, ip = '198.51.100.1') =>
   browser<LoginStep>('POST', '/login', { email, password: PASSWORD }, { 'x-forwarded-for': ip })
 

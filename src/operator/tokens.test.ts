@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
+import { asOperator, joined, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import type { AuditView } from '../database/audit.ts'
 import { type Permission, RIGHTS, roleMay } from '../identity/roles.ts'
 import { createTokens } from '../identity/tokens.ts'
-import type { LinkView, MemberView, NewToken, OperatorView, TokenView } from '../identity/views.ts'
+import type { MemberView, NewToken, OperatorView, TokenView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { realWorld as world } from '../kernel/world.ts'
 
@@ -34,13 +34,7 @@ const make = async (scopes: readonly string[], account?: string, more: object = 
 /** By the operator token, so that nobody's role bounds them. */
 const tokenOf = async (scopes: readonly string[], account?: string) => bearing((await make(scopes, account)).token)
 
-async function follow(path: string, email: string, role: string) {
-  const { data } = await asOperator(server)<LinkView>('POST', path, { email, role })
-  const browser = asBrowser(server)
-  const token = data.link.slice(data.link.indexOf('#token=') + '#token='.length)
-  assert.equal((await browser('POST', `/invites/${token}`, { password: PASSWORD })).status, 200)
-  return browser
-}
+const follow = (path: string, email: string, role: string) => joined(server, path, { email, role }, PASSWORD)
 
 test('a token does on every route what its scopes name, and nothing else', async (t) => {
   const all = RIGHTS.map(({ permission }) => permission)

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -24,12 +22,13 @@ import {
 import { camel } from '../../src/catalog/reference.ts'
 import { testGateway } from '../gateway.ts'
 import { PICTURE } from '../picture.ts'
+import { type Listening, listen } from '../started.ts'
 import { METHODS } from './surface.ts'
 
 let account: { id: string; key: string }
 let client: Tollgate
 let room: string
-const servers: Server[] = []
+const servers: Listening[] = []
 const g = testGateway()
 before(async () => {
   account = await g.account({ credits: 1_000_000_000_000n })
@@ -37,10 +36,7 @@ before(async () => {
   room = await mkdtemp(join(tmpdir(), 'client-'))
 })
 after(async () => {
-  for (const server of servers) {
-    server.closeAllConnections()
-    server.close()
-  }
+  for (const server of servers) await server.close()
 })
 
 const posted = async () => (await g.balance(account.id)).posted
@@ -261,17 +257,15 @@ test('a paid GET whose answer got lost is not asked again; one that never left i
 /** A server that answers by a list, one after another, the last one for ever. */
 async function scripted(answers: readonly { status: number; headers?: Record<string, string>; body?: string }[]) {
   const seen: { atMs: number; key: string | undefined }[] = []
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     const next = answers[Math.min(seen.length, answers.length - 1)]!
     seen.push({ atMs: performance.now(), key: request.headers['idempotency-key'] as string | undefined })
     request.resume()
     if (next.status === 0) return
     response.writeHead(next.status, { 'content-type': 'application/json', ...next.headers }).end(next.body ?? '{}')
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   servers.push(server)
-  return { seen, client: (over = {}) => new Tollgate({ baseUrl: url, apiKey: 'tg_live_x', ...over }) }
+  return { seen, client: (over = {}) => new Tollgate({ baseUrl: server.url, apiKey: 'tg_live_x', ...over }) }
 }
 
 const CHAT = { model: 'm', messages: [{ role: 'user' as const, content: 'x' }] }

@@ -5,9 +5,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { LinkView } from '../../src/identity/views.ts'
 import { testGateway } from '../gateway.ts'
-import { asBrowser } from '../operator-server.ts'
+import { type asBrowser, joined } from '../operator-server.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
 
@@ -20,11 +19,7 @@ let account: string
 let person: ReturnType<typeof asBrowser>
 const g = testGateway({ catalog: everyKind }, async () => {
   account = (await g.account({ credits: 100_000_000_000n })).id
-  const invite = { email: 'owner@home.example', role: 'owner' }
-  const { data } = await g.operator<LinkView>('POST', `/accounts/${account}/invites`, invite)
-  person = asBrowser(g)
-  const token = new URL(data.link).hash.slice('#token='.length)
-  assert.equal((await person('POST', `/invites/${token}`, { password: 'seven tired otters juggle' })).status, 200)
+  person = await joined(g, `/accounts/${account}/invites`, { email: 'owner@home.example', role: 'owner' })
 })
 
 /** `tollgate agent …` as a person types it; the code that it shows is typed into the console at once. */

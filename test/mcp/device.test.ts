@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { KeyView } from '../../src/admission/views.ts'
-import type { LinkView, WhoView } from '../../src/identity/views.ts'
+import type { WhoView } from '../../src/identity/views.ts'
 import { startConsole, type TestConsole } from '../browser/console.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { type DeviceCode, deviceProgram } from '../device-program.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
-import { asBrowser } from '../operator-server.ts'
+import { asBrowser, joined } from '../operator-server.ts'
 import { until } from '../until.ts'
 
 const PASSWORD = 'seven tired otters juggle'
@@ -31,11 +31,7 @@ type Browser = ReturnType<typeof asBrowser>
 
 async function join(id: string, email: string, role: string): Promise<Browser> {
   await forgetTries()
-  const { data } = await g.operator<LinkView>('POST', `/accounts/${id}/invites`, { email, role })
-  const browser = asBrowser(g)
-  const token = new URL(data.link).hash.slice('#token='.length)
-  assert.equal((await browser('POST', `/invites/${token}`, { password: PASSWORD })).status, 200)
-  return browser
+  return joined(g, `/accounts/${id}/invites`, { email, role }, PASSWORD)
 }
 
 const forgetTries = () => g.gateway.database.query({ text: 'delete from login_attempt' })

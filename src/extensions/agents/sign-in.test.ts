@@ -4,10 +4,9 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { asBrowser } from '../../../test/operator-server.ts'
+import { type asBrowser, joined } from '../../../test/operator-server.ts'
 import { temporary } from '../../../test/started.ts'
 import { runCli } from '../../cli/run.ts'
-import type { LinkView } from '../../identity/views.ts'
 import { realWorld, type World } from '../../kernel/world.ts'
 
 let g: TestGateway
@@ -18,12 +17,7 @@ const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }
 before(async () => {
   g = await startGateway()
   account = (await g.account()).id
-  const { data } = await g.operator<LinkView>('POST', `/accounts/${account}/invites`, {
-    ...{ email: 'owner@home.example', role: 'owner' },
-  })
-  person = asBrowser(g)
-  const token = new URL(data.link).hash.slice('#token='.length)
-  assert.equal((await person('POST', `/invites/${token}`, { password: 'seven tired otters juggle' })).status, 200)
+  person = await joined(g, `/accounts/${account}/invites`, { email: 'owner@home.example', role: 'owner' })
 })
 after(() => g.close())
 
