@@ -93,6 +93,17 @@ create table account_plan (
 );
 CREATE INDEX account_plan_end ON public.account_plan USING btree (period_end) WHERE (plan_id IS NOT NULL);
 
+create table agent_settings (
+  account_id text collate "C" not null,
+  scope text collate "C" not null,
+  models text[],
+  default_model text,
+  small_model text,
+  call_max bigint,
+  constraint agent_settings_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint agent_settings_pkey PRIMARY KEY (account_id, scope)
+);
+
 create table alert (
   id text collate "C" not null,
   scope text collate "C" not null,
@@ -1941,7 +1952,7 @@ begin
     and not held ? c.scope
     and case when c.span in ('day', 'week', 'month') then c.second < extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint
       when c.span = 'rolling' then greatest(c.second * c.width, extract(epoch from c.since)::bigint) < now_second - 83 * c.width
-      else b.scope = 'session' and c.since < clock_timestamp() - interval '30 days' end;
+      else split_part(b.scope, ':', 1) = 'session' and c.since < clock_timestamp() - interval '30 days' end;
   get diagnostics n = row_count;
   update account a set budget_values = a.budget_values - n where a.id = account and n > 0;
   return n;

@@ -132,17 +132,27 @@ function callId(requestId: string): string {
   return requestId.slice('req_'.length)
 }
 
+/** It could cost more than a call of its person may. */
+interface Above {
+  readonly outcome: 'above'
+  readonly needed: Credits
+}
+
 interface Asking {
   readonly job: Reservation['job']
   /** Until this signal it waits for credits that running calls hold. */
   readonly waits: AbortSignal | undefined
 }
 
+const lesser = (a: Credits, b: Credits) => (a < b ? a : b)
+
 /** The hold of a call, and of what it would be. */
 async function reserve(application: Application, ledger: Ledger, { job, waits }: Asking) {
   const { paidRequest, principal, requestId, catalog, fallbacks = NONE } = application
   const { costMax, isApart } = application
   const { want, floor, most } = withRoom(estimate(application), application)
+  const { callMax = most } = principal
+  if (floor > callMax) return { application, id: '', floor, reserved: { outcome: 'above', needed: floor } as const }
   const id = callId(requestId)
   const { idempotency } = application
   const plain: Reservation = {
@@ -152,10 +162,9 @@ async function reserve(application: Application, ledger: Ledger, { job, waits }:
     product: paidRequest.product,
     products: fallbacks.length > 0 ? [application, ...fallbacks].map((one) => one.paidRequest.product) : undefined,
     catalogVersion: catalog.version,
-    want,
+    want: lesser(want, callMax),
     floor,
-    most:
-      (paidRequest.outputOpen ?? paidRequest.usesOpen) && (costMax !== undefined && costMax < most ? costMax : most),
+    most: (paidRequest.outputOpen ?? paidRequest.usesOpen) && lesser(lesser(most, callMax), costMax ?? most),
     tokens: fallbacks.reduce(
       (sum, { paidRequest: { worst } }) => Math.max(sum, tokensOf(worst)),
       tokensOf(paidRequest.worst),
@@ -181,8 +190,8 @@ async function counted<T extends Offered>(offered: T): Promise<T | undefined> {
 }
 
 /** Whether less input would fit: into the balance, or into a limit of credits or tokens. */
-function isUnfit(reserved: Reserved): boolean {
-  if (reserved.outcome !== 'limited') return reserved.outcome === 'short'
+function isUnfit(reserved: Reserved | Above): boolean {
+  if (reserved.outcome !== 'limited') return reserved.outcome === 'short' || reserved.outcome === 'above'
   const { limit, budget } = reserved
   const unit = limit === BUDGET ? budget?.unit : isLimit(limit) ? LIMITS[limit].unit : undefined
   return unit === 'credits' || unit === 'tokens'
@@ -211,6 +220,8 @@ export async function admit(
       const { modelTokens, mostTokens } = outputOpen
       return { id, held, rate, ...caps, isCut: (caps.outputTokensCap ?? 0) * choices < (modelTokens ?? mostTokens) }
     }
+    case 'above':
+      throw aboveFault(reserved.needed, asked.principal.callMax ?? 0n)
     case 'short':
       throw shortFault(floor, reserved)
     case 'limited':
@@ -235,6 +246,13 @@ export async function admit(
         retryAfterSeconds: MOVING_SECONDS,
       })
   }
+}
+
+function aboveFault(needed: Credits, callMax: Credits): Fault {
+  return new Fault('access_denied', {
+    message: `This call could cost ${formatCredits(needed)} credits, and the settings of your team allow ${formatCredits(callMax)} for one call. Ask for less, or use a cheaper model.`,
+    headers: { 'x-tollgate-limit': 'callMax', 'x-should-retry': 'false' },
+  })
 }
 
 function shortFault(floor: Credits, { available, running }: Short): Fault {
@@ -327,7 +345,7 @@ function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget 
   const { id, name, value, unit, span, windowSeconds } = budget ?? { ...UNKNOWN, id: scope.split('=', 1)[0] ?? '' }
   const show = (amount: string) =>
     unit === 'credits' ? `${formatCredits(BigInt(amount))} credits` : `${amount} ${unit}`
-  const label = budget?.scope ?? 'value'
+  const label = budget?.scope.replace(/^session:.*/, 'session') ?? 'value'
   // Without quotation marks: quoted text is removed when the rejection is stored, because it may come from a caller.
   const whose = `${name} for ${label} "${value ?? ''}"`
   const rest = show(BigInt(left) > 0n ? left : '0')

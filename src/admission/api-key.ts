@@ -7,6 +7,7 @@ import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { accessNameOf } from '../catalog/endpoint-access.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, SHORT_MS, type Statement, statement } from '../database/database.ts'
+import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sign } from '../kernel/secret.ts'
 import { isTestAccount, ownAccountOf } from '../kernel/test-account.ts'
@@ -14,7 +15,7 @@ import type { World } from '../kernel/world.ts'
 import type { Blocked } from '../ledger/operation.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
-import type { PersonPlace } from './teams.ts'
+import { type PersonPlace, type PersonRules, RULES_OF } from './teams.ts'
 import type { KeyRouting, RecordingPolicy } from './views.ts'
 
 /** Who calls, and what they may use. */
@@ -25,6 +26,8 @@ export interface Principal {
   readonly firstKeyId?: string | undefined
   /** Uids of models, `socialapi` and `siteanalytics`; null: everything. */
   readonly models: ReadonlySet<string> | null
+  /** The most that one call may cost. Absent: no bound. */
+  readonly callMax?: Credits | undefined
   /** Names of endpoint-access.ts; null: every endpoint. */
   readonly endpoints: ReadonlySet<string> | null
   /** Names of labels that its calls must carry. Absent: none. */
@@ -177,6 +180,7 @@ interface KeyRow {
   routing: KeyRouting | null
   expires_at: Date | null
   left_ms: number | null
+  rules: PersonRules | null
   content: RecordingPolicy | null
   status: string
   reason: string | null
@@ -189,7 +193,10 @@ interface KeyRow {
 const CONTENT = `(select jsonb_build_object('days', r.days, 'maxBytes', r.bytes) from recording_policy r
      where r.account_id = k.account_id and r.scope in ('account', k.id) order by r.scope = 'account' limit 1)`
 /** A test account's keys are in the teams of its owner. */
-const PLACE = `k.team_id, k.member_id, k.member_id = k.maker_id as is_own, (select t.parent_id from team t where t.id = k.team_id and t.account_id = regexp_replace(k.account_id, '_test$', '')) as parent_id`
+const OWNER = `regexp_replace(k.account_id, '_test$', '')`
+const PARENT = `(select t.parent_id from team t where t.id = k.team_id and t.account_id = ${OWNER})`
+const PLACE = `k.team_id, k.member_id, k.member_id = k.maker_id as is_own, ${PARENT} as parent_id,
+   case when k.member_id is not null then ${RULES_OF(OWNER, 'k.team_id', PARENT)} end as rules`
 const FIND = statement(
   'key_find',
   // The database computes the remaining lifetime: the clocks of processes may differ or be changed.
@@ -432,8 +439,9 @@ const CONSOLE = 'console'
 
 /** A person at the console: acts for the account without a key. Without a place: no member, for reading only. */
 export function playerOf(account: string, place: PersonPlace = NOWHERE): Principal {
-  const unrestricted = { models: null, endpoints: null, addresses: null, place: labelsOfPlace(place), isOwn: true }
-  return { keyId: CONSOLE, accountId: account, ...unrestricted, expiresAtMs: Number.POSITIVE_INFINITY }
+  const unrestricted = { endpoints: null, addresses: null, place: labelsOfPlace(place), isOwn: true }
+  const own = { ...unrestricted, ...ruled(null, place.rules) }
+  return { keyId: CONSOLE, accountId: account, ...own, expiresAtMs: Number.POSITIVE_INFINITY }
 }
 
 /** Stored with background work from the console: a key's team can be looked up later, a person's cannot. */
@@ -461,7 +469,7 @@ function principalOf(row: KeyRow): Principal {
     keyId: row.id,
     accountId: row.account_id,
     firstKeyId: row.first_id ?? undefined,
-    models: row.models && new Set(row.models),
+    ...ruled(row.models, row.rules),
     endpoints: row.endpoints && new Set(row.endpoints),
     requiredLabels: row.required_labels ?? undefined,
     place: placeOf(row),
@@ -472,6 +480,13 @@ function principalOf(row: KeyRow): Principal {
     routing: row.routing ?? undefined,
     content: row.content ?? undefined,
   }
+}
+
+/** A key's own list of models, within the settings of its person's team. */
+function ruled(own: readonly string[] | null, rules?: PersonRules | null): Pick<Principal, 'models' | 'callMax'> {
+  const listed = rules?.models ?? null
+  const both = own && listed ? own.filter((name) => listed.includes(name)) : (own ?? listed)
+  return { models: both && new Set(both), callMax: rules?.callMax == null ? undefined : BigInt(rules.callMax) }
 }
 
 function keyIn({ authorization, xApiKey }: KeyHeader): string | undefined {

@@ -78,7 +78,7 @@ interface ValueRow {
   renews_at: Date | null
 }
 
-interface BudgetsOptions {
+export interface BudgetsOptions {
   readonly database: Database
   readonly world: World
   readonly audit: Audit
@@ -105,6 +105,10 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
   }
 
   async function normalValue(tx: Queryable, account: string, { scope, value }: Pick<BudgetInput, 'scope' | 'value'>) {
+    if (scope.startsWith('session:')) {
+      const [team] = await tx.query(TEAM, [account, scope.slice('session:'.length)])
+      if (!team) throw invalid('scope: this account has no team or project with this id.', 'scope')
+    }
     const known = value === null ? undefined : KNOWN[scope]
     if (!known) return value
     const [found] = await tx.query<{ id: string }>(known, [account, value])
@@ -256,6 +260,7 @@ const KEY = statement(
   'budget_key',
   'select coalesce(first_id, id) as id from api_key where account_id = $1 and id = $2',
 )
+const TEAM = statement('budget_any_team', 'select 1 from team where account_id = $1 and id = $2')
 /** Values that are ids of something that the account must have. */
 const KNOWN: Readonly<Record<string, Statement | undefined>> = {
   key: KEY,

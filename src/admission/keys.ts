@@ -4,8 +4,7 @@
 import { checkAccessNames } from '../catalog/endpoint-access.ts'
 import { endpointsOf } from '../catalog/product.ts'
 import type { CatalogStore } from '../catalog/store.ts'
-import { isToolServerName } from '../catalog/tool-servers.ts'
-import { didYouMean, quoteModel } from '../catalog/unknown-model.ts'
+import { checkModelNames } from '../catalog/unknown-model.ts'
 import type { Audit, By } from '../database/audit.ts'
 import type { Changes } from '../database/changes.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
@@ -95,9 +94,6 @@ interface KeysEnded {
   readonly handedOver: number
 }
 
-/** What a key may be restricted to besides the models. */
-const DATA_NAMES: readonly string[] = ['socialapi', 'siteanalytics']
-
 export function createKeys(options: {
   database: Database
   changes: Changes
@@ -121,24 +117,10 @@ export function createKeys(options: {
   }
 
   function check(input: KeyPatch): void {
-    const { models, products, vendors } = catalog.current.document
-    for (const name of input.models ?? [])
-      if (
-        !Object.hasOwn(models, name) &&
-        !DATA_NAMES.includes(name) &&
-        !Object.hasOwn(products, name) &&
-        !isToolServerName(name)
-      )
-        throw invalid(
-          [
-            `models: there is no model ${quoteModel(name)}.`,
-            ...didYouMean(name, models, () => true),
-            'GET /catalog lists them.',
-          ].join(' '),
-          'models',
-        )
+    const { document } = catalog.current
+    checkModelNames(input.models ?? [], document)
     for (const name of input.routing?.vendors ?? [])
-      if (!Object.keys(vendors).some((one) => one === name || one.startsWith(`${name}/`)))
+      if (!Object.keys(document.vendors).some((one) => one === name || one.startsWith(`${name}/`)))
         throw invalid(`routing.vendors: there is no vendor "${name}".`, 'routing.vendors')
     if (input.endpoints) checkAccessNames(input.endpoints, endpointsOf(catalog.current))
     if (input.ipRanges) readIpRanges(input.ipRanges)

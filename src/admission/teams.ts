@@ -38,7 +38,22 @@ export interface PersonPlace {
   readonly teamId: string | null
   /** The project, if that is all that they are in. */
   readonly projectId: string | null
+  readonly rules?: PersonRules | null
 }
+
+/** What the calls of a person may use, by the settings of their project, team or account. */
+export interface PersonRules {
+  /** Null: every model. */
+  readonly models: readonly string[] | null
+  /** The most that one call may cost, in millionths. Null: no bound. */
+  readonly callMax: string | null
+}
+
+/** The settings that are nearest to a call, in SQL. */
+export const RULES_OF = (ACCOUNT: string, PROJECT: string, TEAM: string) =>
+  `(select jsonb_build_object('models', s.models, 'callMax', s.call_max::text) from agent_settings s
+     where s.account_id = ${ACCOUNT} and s.scope in (${PROJECT}, ${TEAM}, 'account')
+     order by s.scope = 'account', s.scope is distinct from ${PROJECT} limit 1)`
 
 /** Of an account: each is a line of every report by team. */
 const TEAMS_MAX = 500
@@ -59,7 +74,10 @@ interface TeamRow {
 interface PlaceRow {
   team: string | null
   project: string | null
+  rules: PersonRules | null
 }
+
+const NOWHERE: Partial<PlaceRow> = {}
 
 export function createTeams(options: { database: Database; world: World; audit: Audit }): Teams {
   const { database, world, audit } = options
@@ -156,7 +174,8 @@ export function createTeams(options: { database: Database; world: World; audit: 
     },
     async placeOf(account, person) {
       const [row] = await database.query<PlaceRow>(PLACE_OF, [ownAccountOf(account), person])
-      return { memberId: row ? person : null, teamId: row?.team ?? null, projectId: row?.project ?? null }
+      const { team: teamId = null, project: projectId = null, rules = null } = row ?? NOWHERE
+      return { memberId: row ? person : null, teamId, projectId, rules }
     },
   }
 }
@@ -211,12 +230,16 @@ export const GIVE_UP = statement(
   `delete from team_member m using team t, scim_group g where m.account_id = $1 and t.account_id = m.account_id and t.id = m.team_id
      and g.scope = t.account_id and lower(g.display_name) = lower($2) and lower(t.scim_group) = lower($2)`,
 )
-const REMOVE = statement('team_remove', 'delete from team where account_id = $1 and id = $2')
+const REMOVE = statement(
+  'team_remove',
+  `with settings as (delete from agent_settings where account_id = $1 and scope = $2)
+   delete from team where account_id = $1 and id = $2`,
+)
 const INSIDE = statement(
   'team_inside',
   `select 1 from api_key k where k.account_id in ($1, $2) and k.team_id = $3 and (k.revoked_at is null or k.revoked_at > now())
    union all select 1 from team t where t.account_id = $1 and t.parent_id = $3
-   union all select 1 from budget b where b.account_id = $1 and b.scope in ('team', 'project') and b.value = $3 limit 1`,
+   union all select 1 from budget b where b.account_id = $1 and (b.scope in ('team', 'project') and b.value = $3 or b.scope = 'session:' || $3) limit 1`,
 )
 const LEAVE = statement(
   'team_leave',
@@ -239,11 +262,12 @@ const BY_GROUP = statement(
 /** One row of somebody who belongs to the account. */
 const PLACE_OF = statement(
   'team_place_of',
-  `select case when count(distinct coalesce(t.parent_id, t.id)) = 1 then min(coalesce(t.parent_id, t.id)) end as team,
+  `select x.*, ${RULES_OF('$1', 'x.project', 'x.team')} as rules from (
+   select case when count(distinct coalesce(t.parent_id, t.id)) = 1 then min(coalesce(t.parent_id, t.id)) end as team,
      case when count(t.id) = 1 and min(t.parent_id) is not null then min(t.id) end as project
    from membership s left join team_person m on m.account_id = s.account_id and m.person_id = s.person_id
      left join team t on t.account_id = m.account_id and t.id = m.team_id
-   where s.account_id = $1 and s.person_id = $2 group by s.person_id`,
+   where s.account_id = $1 and s.person_id = $2 group by s.person_id) x`,
 )
 const PLACE = statement(
   'team_place',

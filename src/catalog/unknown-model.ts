@@ -1,8 +1,9 @@
 // The message for an unknown model: its name, and what it is offered as, or the most similar model that the caller may use.
-import { Fault } from '../kernel/fault.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
 import { withoutCredentials } from '../kernel/redact.ts'
-import type { Model } from './document.ts'
+import type { CatalogDocument, Model } from './document.ts'
+import { isToolServerName } from './tool-servers.ts'
 
 const ASKED_CHARS_MAX = 100
 
@@ -28,7 +29,7 @@ export function quoteModel(asked: string): string {
 }
 
 /** One sentence; empty if no model is similar. */
-export function didYouMean(asked: string, models: Models, may: May): string[] {
+function didYouMean(asked: string, models: Models, may: May): string[] {
   const candidates = Object.entries(models).filter(([uid, model]) => model.enabled && may(uid, model))
   // By its name at a vendor, with or without the maker in front of it.
   const isNamed = (name: string | undefined) => name === asked || name?.endsWith(`/${asked}`)
@@ -39,4 +40,30 @@ export function didYouMean(asked: string, models: Models, may: May): string[] {
     candidates.map(([uid, { name }]) => [uid, [uid, name]]),
   )
   return near === undefined ? [] : [`Did you mean "${near}"?`]
+}
+
+/** What a key may be restricted to besides the models. */
+const DATA_NAMES: readonly string[] = ['socialapi', 'siteanalytics']
+
+/** Models, groups of data endpoints, products and tool servers to which calls may be restricted. */
+export function checkModelNames(
+  names: readonly string[],
+  { models, products }: Pick<CatalogDocument, 'models' | 'products'>,
+  field = 'models',
+): void {
+  for (const name of names)
+    if (
+      !Object.hasOwn(models, name) &&
+      !DATA_NAMES.includes(name) &&
+      !Object.hasOwn(products, name) &&
+      !isToolServerName(name)
+    )
+      throw invalid(
+        [
+          `${field}: there is no model ${quoteModel(name)}.`,
+          ...didYouMean(name, models, () => true),
+          'GET /catalog lists them.',
+        ].join(' '),
+        field,
+      )
 }

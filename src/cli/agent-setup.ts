@@ -3,7 +3,14 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { checkDocument } from '../catalog/document.ts'
 import { readDefaultCatalog } from '../compose.ts'
-import { type AgentSetup, agentSetups, CODEX_HOME, limitsFor, modelFor } from '../operator/agent-setup.ts'
+import {
+  type AgentSetup,
+  agentSetups,
+  CODEX_HOME,
+  modelsFor,
+  type OfferedModel,
+  offeredModels,
+} from '../operator/agent-setup.ts'
 import { CliError, type Command, type Invocation, type Told, takes, text, told } from './command.ts'
 
 export const PROGRAMS: readonly string[] = agentSetups({ url: '', model: () => '', limits: () => ({}) }).map(
@@ -30,12 +37,15 @@ interface Setting {
   /** A command that prints a token; absent: the key in the environment. */
   readonly helper?: readonly string[]
   readonly gateway?: string | undefined
+  /** Those of the gateway, and the chosen ones. Absent: those of the shipped catalog. */
+  readonly models?: ReturnType<typeof modelsFor>
   /** Absent: the files are shown. */
   readonly directory?: string | undefined
 }
 
-export async function setUpAgent(call: Invocation, { helper, gateway, directory }: Setting): Promise<Told> {
-  const setup = await find(call, gateway, helper)
+export async function setUpAgent(call: Invocation, setting: Setting): Promise<Told> {
+  const { directory } = setting
+  const setup = await find(call, setting)
   const place = (path: string) =>
     path.startsWith(CODEX_HOME)
       ? join(call.settings.codexHome, path.slice(CODEX_HOME.length))
@@ -46,24 +56,24 @@ export async function setUpAgent(call: Invocation, { helper, gateway, directory 
   )
 }
 
-async function find(
-  call: Invocation,
-  gateway: string | undefined,
-  helper: readonly string[] | undefined,
-): Promise<AgentSetup> {
-  const checked = checkDocument(await readDefaultCatalog())
-  const models = checked.ok ? checked.document.models : {}
+async function find(call: Invocation, { helper, gateway, models }: Setting): Promise<AgentSetup> {
+  const known = models ?? modelsFor(await shippedModels())
   const given = text(call, 'model')
   const { publicUrl, url } = call.settings
   const about = {
+    ...known,
+    ...(given === undefined ? {} : { model: () => given }),
     url: (gateway ?? publicUrl ?? url).replace(/\/$/, ''),
-    model: given === undefined ? modelFor(models) : () => given,
-    limits: limitsFor(models),
     helper,
   }
   const setup = agentSetups(about).find(({ name }) => name === call.args[0])
   if (!setup) throw new CliError(`There is no setup for "${call.args[0]}"; there are ${PROGRAMS.join(', ')}.`, 2)
   return setup
+}
+
+async function shippedModels(): Promise<OfferedModel[]> {
+  const checked = checkDocument(await readDefaultCatalog())
+  return checked.ok ? offeredModels(checked.document.models) : []
 }
 
 function show({ path, text: content }: AgentSetup['files'][number]): string {

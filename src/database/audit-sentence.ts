@@ -48,6 +48,8 @@ const DEEDS = {
   'account.move': ({ it, detail }) => `moved the account ${it} to ${detail('to')}`,
   'account.reopen': of('reopened the account'),
   'account.suspend': of('suspended the account'),
+  'agent-settings.put': of('set what agents may do in'),
+  'agent-settings.remove': of('removed the settings of the agents of'),
   'alert.settings': of('changed the alert settings of'),
   'audit.export': () => 'changed where the audit log is exported to',
   'batch.cancel': of('cancelled the batch'),

@@ -75,6 +75,7 @@ export const TABLES: Readonly<Record<string, Table>> = {
   label_name: owned('64 for each account'),
   budget: owned('some for each account'),
   team: owned('some for each account'),
+  agent_settings: owned('one for each account and team'),
   team_member: owned('one for each member and team'),
   membership: owned('one for each member'),
   recording_policy: owned('one for each account or key'),

@@ -28,15 +28,21 @@ interface Budgets {
 /** Accounts whose budgets are remembered; the oldest are asked for again. */
 const ACCOUNTS_MAX = 20_000
 
+/** Each session of a team or project. */
+const OF_TEAM = 'session:'
+
 /** The label whose values a budget is for. Names that begin with a colon are the gateway's own. */
 function labelOf(scope: string): string {
   if (scope.startsWith('tag:')) return scope.slice('tag:'.length)
+  if (scope.startsWith(OF_TEAM)) return 'session'
   return scope === 'user' || scope === 'session' ? scope : `:${scope}`
 }
 
+const NO_LABELS: Readonly<Record<string, string>> = {}
+
 interface Known {
   readonly version: number
-  readonly budgets: ReadonlyArray<Budget & { readonly label: string }>
+  readonly budgets: ReadonlyArray<Budget & { readonly label: string; readonly team: string | undefined }>
 }
 
 export function createBudgets({ database }: { readonly database: Pick<Database, 'query'> }): Budgets {
@@ -49,7 +55,11 @@ export function createBudgets({ database }: { readonly database: Pick<Database, 
     known.delete(account)
     if (!row) return
     if (known.size >= ACCOUNTS_MAX) known.delete(known.keys().next().value ?? '')
-    const budgets = row.budgets.map((budget) => ({ ...budget, label: labelOf(budget.scope) }))
+    const budgets = row.budgets.map((budget) => ({
+      ...budget,
+      label: labelOf(budget.scope),
+      team: budget.scope.startsWith(OF_TEAM) ? budget.scope.slice(OF_TEAM.length) : undefined,
+    }))
     known.set(account, { version: row.version, budgets })
   }
 
@@ -58,7 +68,9 @@ export function createBudgets({ database }: { readonly database: Pick<Database, 
       const of = known.size === 0 ? undefined : known.get(reservation.account)
       if (!of) return reservation
       const scopes: string[] = []
-      for (const { id, label, value } of of.budgets) {
+      for (const { id, label, value, team } of of.budgets) {
+        const { ':team': own, ':project': project } = reservation.labels ?? NO_LABELS
+        if (team !== undefined && team !== own && team !== project) continue
         const given = label === ':key' ? (reservation.firstKey ?? reservation.key) : reservation.labels?.[label]
         if (given !== undefined && (value === null || value === given)) scopes.push(`${id}=${given}`)
       }

@@ -74,9 +74,10 @@ const RESERVED = ['user', 'session', 'client']
 export const budgetScope = z.string().refine(
   (value) => {
     const tag = value.startsWith('tag:') ? value.slice('tag:'.length) : undefined
-    return tag === undefined ? SCOPES.includes(value) : LABEL_NAME.test(tag) && !RESERVED.includes(tag)
+    if (tag !== undefined) return LABEL_NAME.test(tag) && !RESERVED.includes(tag)
+    return SCOPES.includes(value) || /^session:[\w+-]{1,100}$/.test(value)
   },
-  `must be ${SCOPES.join(', ')}, or a tag such as tag:feature`,
+  `must be ${SCOPES.join(', ')}, a tag such as tag:feature, or session:<id of a team or project>`,
 )
 /** A minute at least; beyond a quarter of a year one slot of the window is longer than a day. */
 export const budgetWindow = z.int().min(60).max(7_776_000)

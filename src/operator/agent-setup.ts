@@ -2,6 +2,7 @@
 // contain no secret and can be committed.
 import * as z from 'zod'
 import type { CatalogDocument } from '../catalog/document.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import type { ClientFormatName } from '../meter/kind.ts'
 
 export const agentSetup = z.object({
@@ -19,7 +20,7 @@ interface About {
   /** A model that is offered in that format; a small one for titles and summaries. */
   readonly model: (clientFormat: ClientFormatName, size?: 'small') => string
   /** The model's context size, by which an agent knows when to compact its conversation. */
-  readonly limits: (model: string) => { readonly contextTokens?: number; readonly outputTokensMax?: number }
+  readonly limits: (model: string) => Partial<Pick<OfferedModel, 'contextTokens' | 'outputTokensMax'>>
   /** A command that prints an access token, for people who have signed in. Absent: the key is in the environment. */
   readonly helper?: readonly string[] | undefined
 }
@@ -40,23 +41,38 @@ export function agentSetups(about: About): AgentSetup[] {
   return makers.map((make) => make(about))
 }
 
-type Models = CatalogDocument['models']
-
-/** The first enabled one, or the one whose output costs least; a placeholder where there is none. */
-export function modelFor(models: Models): About['model'] {
-  return (clientFormat, size) => {
-    const offered = Object.entries(models).filter(
-      ([, { enabled, clientFormats }]) => enabled && clientFormats.includes(clientFormat),
-    )
-    if (size === 'small') offered.sort(([, a], [, b]) => Number(outputPrice(a) - outputPrice(b)))
-    return offered[0]?.[0] ?? '<model>'
-  }
+/** A text model, as far as an agent's settings depend on it. */
+export interface OfferedModel {
+  readonly id: string
+  readonly clientFormats: readonly string[]
+  readonly contextTokens?: number | undefined
+  readonly outputTokensMax?: number | undefined
+  /** Of a million tokens. */
+  readonly outputPrice: string
 }
 
-const outputPrice = ({ pricing }: Models[string]) => pricing.tiers[0]?.output ?? 0n
+export function offeredModels(models: CatalogDocument['models']): OfferedModel[] {
+  return Object.entries(models).flatMap(([id, { enabled, type, clientFormats, limits, pricing }]) => {
+    const { contextTokens, outputTokensMax } = limits ?? {}
+    const outputPrice = formatCredits(pricing.tiers[0]?.output ?? 0n)
+    return enabled && type === 'text' ? [{ id, clientFormats, contextTokens, outputTokensMax, outputPrice }] : []
+  })
+}
 
-export function limitsFor(models: Models): About['limits'] {
-  return (model) => (Object.hasOwn(models, model) ? (models[model]?.limits ?? {}) : {})
+/** The chosen ones where they are offered in that format. Otherwise the first one, or the one whose output costs least; a placeholder where there is none. */
+export function modelsFor(
+  models: readonly OfferedModel[],
+  chosen: { readonly model?: string | null | undefined; readonly small?: string | null | undefined } = {},
+): Pick<About, 'model' | 'limits'> {
+  return {
+    model(clientFormat, size) {
+      const offered = models.filter(({ clientFormats }) => clientFormats.includes(clientFormat))
+      const [wanted] = offered.filter(({ id }) => id === (size === 'small' ? chosen.small : chosen.model))
+      if (size === 'small') offered.sort((a, b) => Number(a.outputPrice) - Number(b.outputPrice))
+      return (wanted ?? offered[0])?.id ?? '<model>'
+    },
+    limits: (model) => models.find(({ id }) => id === model) ?? {},
+  }
 }
 
 const json = (value: unknown) => `${JSON.stringify(value, null, 2)}\n`

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { agentSetups, limitsFor, modelFor } from '../../src/operator/agent-setup.ts'
+import { agentSetups, modelsFor, offeredModels } from '../../src/operator/agent-setup.ts'
 import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 
@@ -18,9 +18,7 @@ const g = testGateway()
 async function project(name: string): Promise<{ path: string; id: string; key: string }> {
   const path = join(g.config.TOLLGATE_DATA, name)
   const { models } = g.gateway.catalog.current.document
-  const setup = agentSetups({ url: g.url, model: modelFor(models), limits: limitsFor(models) }).find(
-    (one) => one.name === name,
-  )
+  const setup = agentSetups({ url: g.url, ...modelsFor(offeredModels(models)) }).find((one) => one.name === name)
   for (const file of setup!.files) {
     // The home of a person is the project's directory here.
     const target = join(path, file.path.replace('~/', ''))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { agentSetups, limitsFor, modelFor } from '../../src/operator/agent-setup.ts'
+import { agentSetups, modelsFor, offeredModels } from '../../src/operator/agent-setup.ts'
 import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 
@@ -23,9 +23,7 @@ for (const version of ['0.166.0', '0.162.1'])
     if (program === undefined) return
     const home = join(g.config.TOLLGATE_DATA, version)
     const { models } = g.gateway.catalog.current.document
-    const setup = agentSetups({ url: g.url, model: modelFor(models), limits: limitsFor(models) }).find(
-      ({ name }) => name === 'codex',
-    )
+    const setup = agentSetups({ url: g.url, ...modelsFor(offeredModels(models)) }).find(({ name }) => name === 'codex')
     await mkdir(join(home, '.codex'), { recursive: true })
     await writeFile(join(home, '.codex', 'config.toml'), setup!.files[0]!.text)
     const { id, key } = await g.account({ credits: 100_000_000_000n })

@@ -38,7 +38,7 @@ begin
     and not held ? c.scope
     and case when c.span in ('day', 'week', 'month') then c.second < extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint
       when c.span = 'rolling' then greatest(c.second * c.width, extract(epoch from c.since)::bigint) < now_second - 83 * c.width
-      else b.scope = 'session' and c.since < clock_timestamp() - interval '30 days' end;
+      else split_part(b.scope, ':', 1) = 'session' and c.since < clock_timestamp() - interval '30 days' end;
   get diagnostics n = row_count;
   update account a set budget_values = a.budget_values - n where a.id = account and n > 0;
   return n;

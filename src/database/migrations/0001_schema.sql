@@ -1576,6 +1576,20 @@ create table team (
   constraint team_account_id_parent_id_fkey foreign key (account_id, parent_id) references team (account_id, id)
 );
 
+-- What people may do with the programs and keys of their own: those of a team or project, and of everybody else (`account`).
+create table agent_settings (
+  account_id text collate "C" not null references account,
+  -- account, or the id of a team or project.
+  scope text collate "C" not null,
+  -- Null: every model.
+  models text[],
+  default_model text,
+  small_model text,
+  -- The most that one call may cost. Null: no bound.
+  call_max bigint,
+  primary key (account_id, scope)
+);
+
 create table team_member (
   account_id text collate "C" not null,
   team_id text collate "C" not null,

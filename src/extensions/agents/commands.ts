@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import { PROGRAMS, setUpAgent } from '../../cli/agent-setup.ts'
 import { CliError, type Command, type Invocation, takes, text, told } from '../../cli/command.ts'
-import { freshToken, isSignedIn, signIn, signOut } from './sign-in.ts'
+import { freshToken, isSignedIn, ownModels, signIn, signOut } from './sign-in.ts'
 
 const GATEWAY = takes('address', 'The gateway; by default the one of the latest sign-in.')
 
@@ -61,8 +61,9 @@ export const AGENT_COMMANDS: readonly Command[] = [
       const [program = ''] = call.args
       if (!PROGRAMS.includes(program)) return setUpAgent(call, {})
       if (!(await isSignedIn(call, gateway))) await signIn(call, gateway, `Tollgate on ${hostname()}`)
+      const models = await ownModels(call, gateway)
       const helper = [...(call.settings.program ?? ['npx', 'tollgate']), 'token', '--gateway', gateway]
-      return setUpAgent(call, { helper, gateway, directory: text(call, 'write') ?? '.' })
+      return setUpAgent(call, { helper, gateway, models, directory: text(call, 'write') ?? '.' })
     },
   },
 ]

@@ -10,10 +10,12 @@ import { MCP_PATHS, openMcp } from './mcp/open.ts'
 import { consentResources } from './oauth/consent.ts'
 import { createOauth, type OauthDeps, pruneTokens } from './oauth/open.ts'
 import { runResources } from './runs.ts'
+import { mountSettings, type SettingsDeps, settingsResources } from './settings.ts'
 import { type ToolServerDeps, toolServerResources } from './tools/servers.ts'
 import { type ToolConnectionDeps, toolConnectionResources } from './tools/sign-ins.ts'
 
 type Core = OauthDeps &
+  SettingsDeps &
   Pick<McpDeps, 'catalog' | 'ledger' | 'budget' | 'jobs'> &
   Omit<ToolServerDeps, 'vendorHealth'> &
   ToolConnectionDeps & { readonly teams: Pick<Teams, 'placeOf'>; readonly vendors: Pick<Vendors, 'health'> }
@@ -28,10 +30,16 @@ const TIDY_EVERY_MS = 60_000
 export const agents = defineExtension({
   name: 'agents',
   open: (core: Core) => ({ ...createOauth(core, MCP_PATHS), vendorHealth: () => core.vendors.health() }),
-  resources: (all) => [...runResources(all), ...toolServerResources(all), ...toolConnectionResources(all)],
+  resources: (all) => [
+    ...runResources(all),
+    ...settingsResources(all),
+    ...toolServerResources(all),
+    ...toolConnectionResources(all),
+  ],
   personal: consentResources,
   endpoints({ mount, challenge, ...core }, { app, api, ...place }: AgentPlace) {
     mount(app)
+    mountSettings(api, core)
     mountFetch(api, MCP_PATHS, { answer: openMcp({ ...core, ...place }), publicUrl: core.publicUrl, challenge })
   },
   work: ({ database, toolServers }) => [

@@ -6,6 +6,8 @@ import { type Api, createApi } from '../../cli/api.ts'
 import { CliError, type Invocation } from '../../cli/command.ts'
 import { sleep } from '../../kernel/timers.ts'
 import type { World } from '../../kernel/world.ts'
+import { modelsFor } from '../../operator/agent-setup.ts'
+import { type OwnSettings, SETTINGS_PATH } from './views.ts'
 
 interface SignIn {
   readonly clientId: string
@@ -84,6 +86,14 @@ export async function isSignedIn(call: Call, gateway: string): Promise<boolean> 
       throw error
     },
   )
+}
+
+/** What the person's agents may use, as their team has set it. */
+export async function ownModels(call: Call, gateway: string): Promise<ReturnType<typeof modelsFor>> {
+  const key = await freshToken(call, gateway)
+  const { value } = await asking(call, gateway, (api) => api.ask('GET', SETTINGS_PATH, { key }))
+  const { models, defaultModel, smallModel } = (value as { data: OwnSettings }).data // As settings.ts writes it.
+  return modelsFor(models, { model: defaultModel, small: smallModel })
 }
 
 export async function signOut(call: Call, gateway?: string): Promise<string> {

@@ -201,7 +201,7 @@ export const ACCOUNT_COMMANDS: Commands = {
   'POST /accounts/{id}/budgets': {
     usage: 'budgets create <account> <scope> <max>',
     summary: 'Makes a budget: for one value, or as a default for each value.',
-    about: 'The scope is user, session, key, member, team, project, or a tag such as tag:feature.',
+    about: 'The scope is user, session, key, member, team, project, a tag such as tag:feature, or session:<team>: each session of a team.',
   },
   'PATCH /accounts/{id}/budgets/{budgetId}': {
     usage: 'budgets change <account> <budget> [max]',
@@ -218,6 +218,30 @@ export const ACCOUNT_COMMANDS: Commands = {
   'PUT /accounts/{id}/budgets/{budgetId}/values': {
     usage: 'budgets set <account> <budget> <value> <max>',
     summary: 'Sets the maximum of one value alone; "default" resets it to the maximum of the budget.',
+  },
+  'GET /accounts/{id}/agent-settings': {
+    ...{ usage: 'agent-settings list <account>', summary: 'What the agents of each team may do.' },
+    columns: {
+      SCOPE: 'scope',
+      MODELS: 'models|all',
+      DEFAULT: 'defaultModel',
+      SMALL: 'smallModel',
+      'CALL MAX': 'callMax',
+    },
+  },
+  'PUT /accounts/{id}/agent-settings/{scope}': {
+    usage: 'agent-settings set <account> <scope>',
+    summary: 'Sets what the programs and own keys of a team’s people may do.',
+    about:
+      'The scope is a team or project, or "account" for everybody who is in none with settings. What is not named is not restricted.',
+  },
+  'DELETE /accounts/{id}/agent-settings/{scope}': {
+    ...{ usage: 'agent-settings remove <account> <scope>', summary: 'Removes the settings of a team.' },
+    words: 'The settings of {scope} were removed.',
+  },
+  'GET /accounts/{id}/programs': {
+    ...{ usage: 'programs list <account>', summary: 'The programs that people have signed in, and what they spent.' },
+    columns: { PERSON: 'email', PROGRAM: 'program', 'LAST USED': 'lastUsedAt', '30 DAYS': 'charged', KEY: 'keyId' },
   },
   'GET /accounts/{id}/teams': {
     ...{ usage: 'teams list <account>', summary: 'The teams and projects of an account.', columns: TEAMS },

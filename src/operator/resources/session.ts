@@ -24,7 +24,7 @@ import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { Billing } from '../../reports/billing.ts'
-import { agentSetup, agentSetups, limitsFor, modelFor } from '../agent-setup.ts'
+import { agentSetup, agentSetups, modelsFor, offeredModels } from '../agent-setup.ts'
 import {
   email,
   linkToken,
@@ -170,8 +170,8 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       query: z.strictObject({ url: z.url({ protocol: /^https?$/ }).max(200) }),
       answer: page(agentSetup),
       run({ query }) {
-        const { models } = catalog.current.document
-        const about = { url: new URL(query.url).origin, model: modelFor(models), limits: limitsFor(models) }
+        const models = modelsFor(offeredModels(catalog.current.document.models))
+        const about = { url: new URL(query.url).origin, ...models }
         return { items: agentSetups(about), next: null }
       },
     }),

@@ -210,8 +210,9 @@ const BUDGET_COUNTERS = statement(
          when 'tokens' then (select coalesce(sum((l ->> 1)::bigint), 0) from jsonb_array_elements(u.lines) l where l ->> 0 = any($2)) else 0 end as quantity
      from budget b join usage u on u.account_id = $1
        cross join lateral (select case when b.scope = 'key' then coalesce((select k.first_id from api_key k where k.id = u.key_id), u.key_id)
-         else u.labels ->> case when b.scope like 'tag:%' then substr(b.scope, 5) when b.scope in ('user', 'session') then b.scope else ':' || b.scope end end as value) x
-     where b.account_id = $1 and x.value is not null and (b.value is null or b.value = x.value)
+         else u.labels ->> case when b.scope like 'tag:%' then substr(b.scope, 5) when b.scope in ('user', 'session') then b.scope
+           when b.scope like 'session:%' then 'session' else ':' || b.scope end end as value) x
+     where b.account_id = $1 and (b.scope not like 'session:%' or substr(b.scope, 9) in (u.labels ->> ':team', u.labels ->> ':project')) and x.value is not null and (b.value is null or b.value = x.value)
    ), sums as (
      select c.scope,
        sum(u.charged) filter (where u.at >= greatest(c.since, c.starts) and ${BEGAN(`c.created_at + ${LATE}`)})::bigint as least,
