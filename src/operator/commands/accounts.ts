@@ -201,7 +201,8 @@ export const ACCOUNT_COMMANDS: Commands = {
   'POST /accounts/{id}/budgets': {
     usage: 'budgets create <account> <scope> <max>',
     summary: 'Makes a budget: for one value, or as a default for each value.',
-    about: 'The scope is user, session, key, member, team, project, a tag such as tag:feature, or session:<team>: each session of a team.',
+    about:
+      'The scope is user, session, key, member, team, project, a tag such as tag:feature, or session:<team>: each session of a team.',
   },
   'PATCH /accounts/{id}/budgets/{budgetId}': {
     usage: 'budgets change <account> <budget> [max]',
