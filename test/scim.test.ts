@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { TeamView } from '../src/admission/views.ts'
 import type { MemberView, NewToken, OperatorView } from '../src/identity/views.ts'
-import type { Json } from '../src/protocols/check.ts'
+import type { Json } from '../src/kernel/json.ts'
 import { testGateway } from './gateway.ts'
 
 const g = testGateway({}, async () => {

@@ -4,8 +4,11 @@ import assert from 'node:assert/strict'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { CLIENT_FORMATS } from '../src/meter/kind.ts'
+import { FORMATS as PRODUCT } from '../src/protocols/text/formats.ts'
 import { PAIRS } from './formats.ts'
 import { FIXTURES, fixture, openBody, openPair, recordingsOf, replay, traitsOf } from './text-replay.ts'
+import { asked, rejections, told } from './wrong-bodies.ts'
 
 function compare(path: string, text: string): void {
   const file = join(FIXTURES, 'golden', path)
@@ -56,3 +59,9 @@ for (const { front, back } of PAIRS) {
     compare(`requests/${front}-to-${back}.txt`, golden)
   })
 }
+
+for (const format of CLIENT_FORMATS)
+  test(`a wrong ${format} body is rejected with the same words as before`, () => {
+    const names = PRODUCT[format].body.forwarded
+    compare(`rejections/${format}.txt`, told(rejections(format, names, asked(format))))
+  })

@@ -5,9 +5,9 @@ import { createHash } from 'node:crypto'
 import type { RequestHeaders } from '../catalog/query.ts'
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { type Fault, invalid } from '../kernel/fault.ts'
+import { isObject } from '../kernel/json.ts'
 import { LABEL_NAME } from '../kernel/label.ts'
 import { testAccountOf } from '../kernel/test-account.ts'
-import { isObject } from '../protocols/check.ts'
 
 /** By name. `user` is the end user, `session` the session of an agent, every other one a tag. */
 export type Labels = Readonly<Record<string, string>>

@@ -1,7 +1,8 @@
 // A response of a Realtime session, read like the answer to a call of its own: it begins with `response.created` and ends with `response.done`.
+
 import { Fault } from '../kernel/fault.ts'
+import { isObject } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
-import { isObject } from '../protocols/check.ts'
 import type { Deadlines, UpstreamReply } from '../upstream/call.ts'
 import type { VendorSocket } from '../upstream/socket.ts'
 

@@ -2,10 +2,9 @@
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { asFault } from '../kernel/fault.ts'
-import { readJson } from '../kernel/json.ts'
+import { isObject, readJson } from '../kernel/json.ts'
 import { kindRow } from '../meter/kind.ts'
 import type { PaidSpec } from '../pipeline/read.ts'
-import { isObject } from '../protocols/check.ts'
 
 export interface Line {
   readonly number: number

@@ -1,42 +1,159 @@
 // Google's format for generating content: its endpoints, which have the model in their addresses.
+import { isObject, type Json } from '../kernel/json.ts'
+import {
+  Body,
+  boolean,
+  type Described,
+  list as describedList,
+  number as describedNumber,
+  object as describedObject,
+  isAbsent,
+  listCheck,
+  type Members,
+  mustBe,
+  open,
+  record,
+  required,
+  strings,
+  text,
+  wholeNumber,
+  wrong,
+} from './described.ts'
 import { type EndpointEntry, free, integer, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
 import { modelInPath } from './field.ts'
+import { TextBody } from './text-bodies.ts'
 
 const model = modelInPath('delta-3.8-flash')
+const maybe = (description: string): JsonSchema => ({ ...free, type: ['object', 'null'], description })
+
+/** The format's names may also be written in snake case. */
+export const inSnakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** `maxOutputTokens` or `max_output_tokens`: vendors accept both. */
+export function member(value: Json, name: string): unknown {
+  return value[name] ?? value[inSnakeCase(name)] ?? undefined
+}
+
+/** Each member in both spellings, of which one is documented. */
+const spelled = (members: Members): Members => ({
+  ...members,
+  ...Object.fromEntries(
+    Object.entries(members).flatMap(([name, described]) =>
+      inSnakeCase(name) === name ? [] : [[inSnakeCase(name), { ...described, schema: undefined }]],
+    ),
+  ),
+})
 
 /** As with Google, a single object may stand for a list of one. */
 const oneOrMore = (items: JsonSchema): JsonSchema => ({ ...items, type: ['array', 'object'], items })
 
-const parts = oneOrMore(free)
+/** The kinds of parts; a part is exactly one of them. */
+const KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse']
+const isText = (value: unknown) => typeof value === 'string'
+
+const part: Described = {
+  check(value) {
+    if (!isObject(value)) return mustBe('an object', value)
+    if (!isAbsent(value.text) && !isText(value.text)) return mustBe('a string', value.text, 'text')
+    const [kind, ...others] = KINDS.filter((name) => member(value, name) !== undefined)
+    if (others.length > 0)
+      return wrong(`must be one of ${KINDS.join(', ')}, not ${[kind, ...others].join(' and ')} at once.`)
+    if (kind === undefined || kind === 'text') return undefined
+    const inside = member(value, kind)
+    if (!isObject(inside)) return mustBe('an object', inside, kind)
+    if (
+      kind === 'inlineData' &&
+      Object.keys(inside).length > 0 &&
+      !(isText(inside.data) && isText(member(inside, 'mimeType')))
+    )
+      return wrong('must have "mimeType" and "data", both strings.', kind)
+    return kind.startsWith('function') && !isText(inside.name) ? wrong('must be a string.', `${kind}.name`) : undefined
+  },
+}
+const partsSchema = oneOrMore(free)
+/** Also of what is embedded. */
+export const parts: Described = { schema: partsSchema, check: listCheck(part, { what: 'an array of objects' }) }
+
+const ROLES = ['user', 'model', 'function']
+const role: Described = {
+  schema: { type: 'string', enum: ROLES },
+  check: (value) => (isText(value) && ROLES.includes(value) ? undefined : mustBe('one of user, model', value)),
+}
+const content = describedObject({ role, parts: required(parts) })
 const contents: JsonSchema = {
-  ...oneOrMore(object({ role: { type: 'string', enum: ['user', 'model', 'function'] }, parts }, ['parts'])),
+  ...oneOrMore(content.schema ?? free),
   minItems: 1,
   description: 'The conversation: parts with text, inlineData, fileData, functionCall or functionResponse.',
 }
 const example = { contents: [{ role: 'user', parts: [{ text: 'Say hello in three languages.' }] }] }
 
-const maybe = (description: string): JsonSchema => ({ ...free, type: ['object', 'null'], description })
+const instruction = describedObject({ parts: required(parts) })
+const declaration = describedObject({ name: required(text()) })
+const tool = describedObject(
+  spelled({ functionDeclarations: { check: listCheck(declaration, { what: 'an array of objects' }) } }),
+)
 
-const body: JsonSchema = {
-  ...object(
-    {
-      contents,
-      systemInstruction: { ...maybe('Instructions, as `{parts: [{text}]}`.'), properties: { parts } },
-      generationConfig: maybe(
-        'maxOutputTokens, temperature, topP, stopSequences, candidateCount, responseMimeType, responseSchema, responseJsonSchema, thinkingConfig …',
-      ),
-      tools: {
+/** Images and sound have prices of their own, which the protocol asks for; anything else could cost anything. */
+const modalities: Described = {
+  check(value) {
+    if (!Array.isArray(value)) return mustBe('an array of strings', value)
+    const other: unknown = value.find((entry) => !/^(?:text|image|audio)$/i.test(String(entry)))
+    return other === undefined ? undefined : mustBe('of TEXT, IMAGE and AUDIO', other)
+  },
+}
+
+const generationConfig = open(
+  'maxOutputTokens, temperature, topP, stopSequences, candidateCount, responseMimeType, responseSchema, responseJsonSchema, thinkingConfig …',
+  spelled({
+    ...{ temperature: describedNumber(), topP: describedNumber(), topK: describedNumber() },
+    ...{ presencePenalty: describedNumber(), frequencyPenalty: describedNumber() },
+    seed: wholeNumber(Number.MIN_SAFE_INTEGER),
+    maxOutputTokens: wholeNumber(1),
+    candidateCount: wholeNumber(1),
+    stopSequences: strings(),
+    responseModalities: modalities,
+    thinkingConfig: open(undefined, spelled({ thinkingBudget: wholeNumber(-1) })),
+  }),
+)
+
+const kept = 'refers to what a vendor keeps, which is not shared between accounts here; send the content itself.'
+
+/** What is counted, and what is generated from. */
+const promptMembers = {
+  contents: required({
+    schema: contents,
+    check: listCheck(content, { what: 'an array of objects', least: 'content' }),
+  }),
+  systemInstruction: {
+    schema: { ...maybe('Instructions, as `{parts: [{text}]}`.'), properties: { parts: partsSchema } },
+    check: (value: unknown) =>
+      isObject(value) ? instruction.check?.(value, '') : mustBe('an object with "parts"', value),
+  },
+}
+
+export const geminiPrompt = new Body(example, spelled(promptMembers))
+
+export const geminiBody = new TextBody(
+  example,
+  spelled({
+    ...promptMembers,
+    generationConfig,
+    tools: {
+      schema: {
         ...oneOrMore(free),
         type: ['array', 'object', 'null'],
         description: 'Functions, as `[{functionDeclarations}]`. Tools that run at the vendor have no price.',
       },
-      toolConfig: maybe('Which functions may or must be called.'),
-      safetySettings: { type: ['array', 'null'], items: free, description: 'For vendors that have such settings.' },
+      check: listCheck(tool, { what: 'an array of objects' }),
     },
-    ['contents'],
-  ),
-  examples: [example],
-}
+    toolConfig: record('Which functions may or must be called.'),
+    safetySettings: describedList(record(), 'For vendors that have such settings.'),
+    ...{ labels: record(), stream: boolean() },
+    alt: { check: (value) => (value === 'json' || value === 'sse' ? undefined : mustBe('sse or json', value)) },
+    cachedContent: { check: () => wrong(kept) },
+  }),
+  { forwarded: 'model serviceTier service_tier store speed inference_geo' },
+)
 
 const answer = object(
   {
@@ -75,7 +192,7 @@ export const generateContent: EndpointEntry = {
   title: 'Generate content',
   description: `Google's protocol, whole. ${OPENED}`,
   returns: 'A `GenerateContentResponse`.',
-  body,
+  body: geminiBody.schema,
   answer,
 }
 

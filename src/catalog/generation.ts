@@ -29,21 +29,13 @@ import {
   responseAnswer,
   videoAnswer,
 } from './generation-answers.ts'
-import {
-  chatBody,
-  compactBody,
-  countTokensBody,
-  messagesBody,
-  openaiVideoBody,
-  quoteBody,
-  responsesBody,
-  videoBody,
-} from './generation-bodies.ts'
 import { imageEdits, images } from './images.ts'
 import { MESSAGE_BATCHES } from './message-batches.ts'
 import { ocr } from './ocr.ts'
 import { withRouting } from './preference-body.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
+import { chatBody, compactBody, countTokensBody, messagesBody, quoteBody, responsesBody } from './text-bodies.ts'
+import { openaiVideoBody, videoBody } from './video-bodies.ts'
 
 const jobId = inPath('The `jobId` of the answer that created the job.', '1789000000000000001')
 const videoId = inPath('The `id` of the answer that created the video.', 'video_1789000000000000001')
@@ -63,7 +55,7 @@ export const PAID = define({
     title: 'Chat completion',
     description: 'Answers a conversation with any text model, as one JSON answer or as a stream that ends with [DONE].',
     returns: 'A `chat.completion`, or with `stream: true` events of `chat.completion.chunk`.',
-    body: chatBody,
+    body: chatBody.schema,
     answer: chatAnswer,
   },
   completions,
@@ -78,7 +70,7 @@ export const PAID = define({
     title: 'Response',
     description: 'The multimodal Responses protocol.',
     returns: 'A `response`, or with `stream: true` its events.',
-    body: responsesBody,
+    body: responsesBody.schema,
     answer: responseAnswer,
   },
   'responses/compact': {
@@ -92,7 +84,7 @@ export const PAID = define({
     description:
       'Lets the vendor shorten a long conversation, if it supports that: the items that come back are the `input` of the next response. Priced like a response. An extension of the contract.',
     returns: 'A `response.compaction` with its `output` and `usage`.',
-    body: compactBody,
+    body: compactBody.schema,
     answer: compactAnswer,
   },
   messages: {
@@ -106,7 +98,7 @@ export const PAID = define({
     title: 'Message',
     description: 'The Messages protocol.',
     returns: 'A `message`, or with `stream: true` its events.',
-    body: messagesBody,
+    body: messagesBody.schema,
     answer: messageAnswer,
   },
   gemini: generateContent,
@@ -132,7 +124,7 @@ export const PAID = define({
     description:
       'Starts a job that makes a video. First and last frames cannot be combined with references. An Idempotency-Key makes it safe to send again.',
     returns: '`data.jobId`, for GET /v1/jobs/{id}.',
-    body: videoBody,
+    body: videoBody.schema,
     answer: videoAnswer,
   },
   'video/create': {
@@ -146,7 +138,7 @@ export const PAID = define({
     title: 'Video generation by the openai SDK',
     description: 'Starts the same job, as `videos.create()` sends it: a form, or JSON. An extension of the contract.',
     returns: 'The video, with its status; ask GET /v1/videos/{id} until it is completed or failed.',
-    body: openaiVideoBody,
+    body: openaiVideoBody.schema,
     answer: openaiVideoAnswer,
   },
 })
@@ -163,7 +155,7 @@ export const FREE = define({
     title: 'Count the tokens of a message',
     description: 'How many input tokens a Messages request has. Free of charge.',
     returns: '`{input_tokens}`.',
-    body: countTokensBody,
+    body: countTokensBody.schema,
     answer: countTokensAnswer,
   },
   'responses/input_tokens': {
@@ -176,7 +168,7 @@ export const FREE = define({
     description:
       'How many input tokens a Responses request has, without the response that it continues. Free of charge. An extension of the contract.',
     returns: '`{object, input_tokens}`.',
-    body: responsesBody,
+    body: responsesBody.schema,
     answer: inputTokensAnswer,
   },
   'gemini/count_tokens': countGeminiTokens,

@@ -1,5 +1,7 @@
 // Changes, renames or removes a vendor's entry and its routes: pure functions from the current to the new document.
+
 import { Fault, invalid } from '../kernel/fault.ts'
+import { isObject } from '../kernel/json.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../meter/kind.ts'
 import { type CatalogInput, credentialsOf, isSandbox } from './document.ts'
 import type { Preset } from './preset.ts'
@@ -132,10 +134,6 @@ function merged(known: unknown, patch: unknown): unknown {
       return patch[name] === null ? [] : [[name, merged(before[name], patch[name])]]
     }),
   )
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 interface Removal {

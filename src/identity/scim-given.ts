@@ -1,5 +1,5 @@
 // What a directory sends of people and groups, checked.
-import { isObject, type Json } from '../protocols/check.ts'
+import { isObject, type Json } from '../kernel/json.ts'
 import { readMailbox } from './mailbox.ts'
 import { ScimError } from './scim-query.ts'
 

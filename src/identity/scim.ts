@@ -1,12 +1,13 @@
 // People and groups by SCIM 2.0: a company's directory creates, changes and deactivates logins here. A token of an account manages the people of that account, a token of
 // the whole gateway its operators. A directory cannot take over a person who also belongs to others: it can remove its own membership from
 // them, and neither change their e-mail address nor delete them.
+
 import { GIVE_UP } from '../admission/teams.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, isTaken, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
+import type { Json } from '../kernel/json.ts'
 import { newId, type World } from '../kernel/world.ts'
-import type { Json } from '../protocols/check.ts'
 import type { LeavingDeps } from './leaving.ts'
 import { domainOf } from './mailbox.ts'
 import { JOIN, type Members } from './members.ts'

@@ -1,7 +1,7 @@
 // The types of a job, and every change of it.
 import type { Viewer } from '../admission/api-key.ts'
 import type { JobStatus } from '../catalog/generation-answers.ts'
-import { VIDEO_SIZES } from '../catalog/generation-bodies.ts'
+import { VIDEO_SIZES } from '../catalog/video-bodies.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import type { FaultName } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'

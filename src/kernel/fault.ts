@@ -243,3 +243,15 @@ export const ADVICE: Record<FaultName, string> = {
   upstream_timeout: 'Try again, ask for less output, or use `stream: true`, so that the answer begins sooner.',
   internal: 'Try again once. If it keeps failing, tell the operator the request id: the log has the reason.',
 }
+
+/** A short form of the value that was sent, for an error message. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return 'an object'
+  if (value === '') return 'an empty string'
+  if (typeof value === 'string')
+    return `the string ${JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)}`
+  return String(value)
+}

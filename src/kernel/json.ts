@@ -11,6 +11,12 @@ const MEMBERS_MAX = 20_000
 /** Up to here a linear search for a repeated key is quicker than a Set. */
 const LINEAR_KEYS_MAX = 12
 
+export type Json = Record<string, unknown>
+
+export function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 export interface JsonText {
   /** Without the byte order mark. */
   readonly text: string

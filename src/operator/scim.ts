@@ -1,4 +1,5 @@
 // SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of scope `scim`. The token decides to which account they belong.
+
 import { rawQuery, type WebServer } from '../api/server/server.ts'
 import type { WebAnswer, WebRequest } from '../api/server/web.ts'
 import type { Permission } from '../identity/roles.ts'
@@ -13,7 +14,7 @@ import {
   USER_SCHEMA,
 } from '../identity/scim.ts'
 import { patched, readFilter, ScimError } from '../identity/scim-query.ts'
-import { isObject, type Json } from '../protocols/check.ts'
+import { isObject, type Json } from '../kernel/json.ts'
 import { type Actor, mayGive, requireRight } from './resource.ts'
 
 const PREFIX = '/scim/v2'

@@ -1,15 +1,16 @@
 // Shadow traffic: a copy of some text calls is sent to another model or vendor, and its answer is discarded. The operator pays for it:
 // nothing is held or charged, and its cost is in the metrics, the log and the unbilled costs. Copies have the lowest priority: if there is
 // no free capacity, they are dropped.
+
 import { createHash } from 'node:crypto'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
+import { isObject } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import { chargeOf } from '../meter/charge.ts'
 import { inputTokensOf, outputTokensOf, type Usage } from '../meter/usage.ts'
-import { isObject } from '../protocols/check.ts'
 import type { PaidRequest, PriceAttributes } from '../protocols/protocol.ts'
 import { type Attempted, attempt } from '../routing/attempt.ts'
 import { isNamed } from '../routing/preference.ts'

@@ -1,13 +1,18 @@
 // Checks of single request fields. Every rejection names the field and says what is allowed. Null counts as absent, as the formats define it.
 import type * as z from 'zod'
-import { type Fault, invalid } from '../kernel/fault.ts'
-import type { JsonText } from '../kernel/json.ts'
-
-export type Json = Record<string, unknown>
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
+import {
+  type Body,
+  boolean,
+  type Described,
+  list,
+  memberText,
+  number as numberMember,
+  record,
+  text as textMember,
+  wholeNumber,
+} from '../catalog/described.ts'
+import { type Fault, invalid, shown } from '../kernel/fault.ts'
+import { isObject, type Json, type JsonText } from '../kernel/json.ts'
 
 /** A string member, or undefined. */
 export function text(value: unknown): string | undefined {
@@ -42,18 +47,6 @@ type Given<T> = Omit<T, MaybeAbsent<T>> & { [K in MaybeAbsent<T>]?: Exclude<T[K]
 export function given<const T extends object>(members: T): Given<T> {
   const present = Object.entries(members).filter(([, value]) => value !== undefined && value !== null)
   return Object.fromEntries(present) as Given<T> // Members that may be missing are optional in the type.
-}
-
-/** A short form of the value that was sent, for an error message. */
-export function shown(value: unknown): string {
-  if (value === undefined) return 'nothing'
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'an array'
-  if (typeof value === 'object') return 'an object'
-  if (value === '') return 'an empty string'
-  if (typeof value === 'string')
-    return `the string ${JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)}`
-  return String(value)
 }
 
 /** Rejects a field, with its name and the reason. */
@@ -127,18 +120,22 @@ function closestOf(alternatives: readonly (readonly Issue[])[]): Issue | undefin
     .sort((a, b) => followed(b) - followed(a))[0]
 }
 
-/** Checks the fields of one request. */
+/** Checks a body by its description; throws for the first problem. */
+export function checkBody(body: Body, value: Json, json?: JsonText): void {
+  const problem = body.problem(value, json && ((name) => memberText(json, name)))
+  if (problem) throw wrong(problem.at, problem.words)
+}
+
+/** Checks the fields of one request, where no description has them. */
 export class Fields {
   readonly json: JsonText
-  private readonly value: Json
 
   constructor(json: JsonText) {
     this.json = json
-    this.value = json.value
   }
 
   get(name: string): unknown {
-    const value = this.value[name]
+    const value = this.json.value[name]
     // JSON has no functions, so "constructor" is either what the caller sent or absent.
     return value === null || typeof value === 'function' ? undefined : value
   }
@@ -150,70 +147,39 @@ export class Fields {
   }
 
   boolean(name: string): boolean | undefined {
-    const value = this.get(name)
-    if (value === undefined || typeof value === 'boolean') return value
-    throw mustBe(name, 'true or false', value)
+    return this.read(name, boolean())
   }
 
   string(name: string): string | undefined {
-    const value = this.get(name)
-    if (value === undefined || typeof value === 'string') return value
-    throw mustBe(name, 'a string', value)
+    return this.read(name, textMember())
   }
 
   object(name: string): Json | undefined {
-    const value = this.get(name)
-    if (value === undefined || isObject(value)) return value
-    throw mustBe(name, 'an object', value)
+    return this.read(name, record())
   }
 
-  /** Any finite number. Ranges differ by model, so the vendor checks them. */
   number(name: string): number | undefined {
-    const value = this.get(name)
-    if (value === undefined) return undefined
-    if (typeof value !== 'number') throw mustBe(name, 'a number', value)
-    if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER || this.vanishes(name, value))
-      throw invalid(`"${name}" must be a number that a computer can hold exactly enough, not ${this.raw(name)}.`, name)
-    return value
+    return this.read(name, numberMember())
   }
 
-  /** A whole number of at least `min` that JavaScript represents exactly. */
   integer(name: string, min: number): number | undefined {
-    const value = this.get(name)
-    if (value === undefined) return undefined
-    if (typeof value !== 'number') throw mustBe(name, 'a whole number', value)
-    if (!Number.isSafeInteger(value) || value < min || this.vanishes(name, value))
-      throw invalid(`"${name}" must be a whole number of at least ${min}, not ${this.raw(name)}.`, name)
-    return value
-  }
-
-  strings(name: string): string[] | undefined {
-    const value = this.get(name)
-    if (value === undefined) return undefined
-    if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string'))
-      throw invalid(`"${name}" must be an array of strings.`, name)
-    return value
+    return this.read(name, wholeNumber(min))
   }
 
   /** An array whose elements are objects. */
   list(name: string): Json[] | undefined {
-    const value = this.get(name)
-    if (value === undefined) return undefined
-    if (!Array.isArray(value)) throw mustBe(name, 'an array', value)
-    value.forEach((entry, index) => {
-      if (!isObject(entry)) throw mustBe(`${name}[${index}]`, 'an object', entry)
-    })
-    return value
+    return this.read(name, list(record()))
   }
 
-  /** True for -0 and for numbers too small to represent: the parsed value then differs from what was sent. */
-  private vanishes(name: string, value: number): boolean {
-    return value === 0 && (Object.is(value, -0) || /^[^eE]*[1-9]/.test(this.raw(name)))
+  private read<T>(name: string, { check }: Described<T>): T | undefined {
+    const value = this.get(name)
+    const problem = value === undefined ? undefined : check?.(value, name, (member) => memberText(this.json, member))
+    if (problem) throw wrong(name + problem.at, problem.words)
+    return value as T | undefined // As was just checked.
   }
 
   /** The field's text exactly as it was sent. */
   raw(name: string): string {
-    const span = this.json.member(name)
-    return span ? this.json.text.slice(span[0], Math.min(span[1], span[0] + 40)) : 'this'
+    return (memberText(this.json, name) ?? 'this').slice(0, 40)
   }
 }

@@ -1,8 +1,10 @@
 // A vendor's error message: read from the formats in use, and redacted so that a caller cannot learn whose account, key or address is behind
 // the gateway. The caller's own names and ids stay.
+
 import type { FaultName } from '../kernel/fault.ts'
+import { isObject } from '../kernel/json.ts'
 import { redact, withoutContent } from '../kernel/redact.ts'
-import { isObject, objectOf, text } from './check.ts'
+import { objectOf, text } from './check.ts'
 import type { PaidRequest, Target } from './protocol.ts'
 
 /** A vendor's error before redaction. */

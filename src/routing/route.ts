@@ -1,11 +1,12 @@
 // Which routes a request may take, and in which order.
+
 import { createHash } from 'node:crypto'
 import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
+import { isObject } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import type { ProtocolName } from '../meter/kind.ts'
 import type { Pricing } from '../meter/price.ts'
-import { isObject } from '../protocols/check.ts'
 import type { PaidRequest, Target } from '../protocols/protocol.ts'
 import type { OwnUse } from '../upstream/credentials/byok-keys.ts'
 import { type Preference, preferredRank } from './preference.ts'

@@ -1,14 +1,15 @@
 // The live test of a vendor: it lists the models and makes the smallest call of the vendor's format, in the same way as customers' calls.
 // It reports each step and the cause of a failure. No account is charged; the vendor bills about one token.
+
 import type { CatalogDocument, Model, Route } from '../catalog/document.ts'
 import { readTextTraits } from '../catalog/traits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
+import { isObject } from '../kernel/json.ts'
 import { NEVER, unlessAborted } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { KIND_NAMES, kindRow } from '../meter/kind.ts'
 import type { PriceTier } from '../meter/price.ts'
 import { inputTokensOf } from '../meter/usage.ts'
-import { isObject } from '../protocols/check.ts'
 import { type FreeCheck, freeCheck, smallestRequest } from '../protocols/free-check.ts'
 import { type Exchange, loggedIn, type PaidRequest, type Target, vendorCall } from '../protocols/protocol.ts'
 import { type ModelFacts, modelsAddress } from '../protocols/text/text.ts'

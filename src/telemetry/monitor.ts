@@ -1,13 +1,17 @@
 // Calls in flight and recent calls: the live list, the counters, and one log line per call.
+
+import { settingsOf } from '../catalog/described.ts'
+import { geminiBody } from '../catalog/gemini.ts'
+import { chatBody, messagesBody, responsesBody } from '../catalog/text-bodies.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault, FaultName } from '../kernel/fault.ts'
+import { isObject } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { withoutContent } from '../kernel/redact.ts'
 import { SlotSet } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 import type { Resolution } from '../ledger/operation.ts'
 import type { AttemptLog, AttemptView, GuardrailReport } from '../ledger/views.ts'
-import { isObject } from '../protocols/check.ts'
 import type { AttemptRecorder, VendorAttempt } from '../routing/attempt.ts'
 import { type GenAiFacts, genAiAttributes } from './gen-ai.ts'
 import type { RefusedCall } from './refusals.ts'
@@ -399,13 +403,11 @@ function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boo
 // The parameters of a failed request for its attempt log: settings under the names of the formats, and the sizes of the rest. It contains no
 // content, and nothing under a name that the caller chose.
 
-/** Settings whose values are numbers, booleans or short words. */
-const SETTINGS = [
-  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'maxOutputTokens', 'temperature', 'top_p', 'topP'],
-  ...['top_k', 'topK', 'n', 'seed', 'presence_penalty', 'frequency_penalty', 'reasoning_effort', 'verbosity', 'store'],
-  ...['parallel_tool_calls', 'tool_choice', 'service_tier', 'truncation', 'dimensions', 'encoding_format', 'top_n'],
-  ...['voice', 'speed', 'response_format', 'language'],
-]
+/** Settings whose values are numbers, booleans or short words: those of the text formats, and of other endpoints. */
+const SETTINGS = new Set([
+  ...[chatBody, responsesBody, messagesBody, geminiBody].flatMap(({ members }) => settingsOf(members)),
+  ...['dimensions', 'encoding_format', 'top_n', 'voice', 'speed', 'response_format', 'language'],
+])
 /** Lists of which only the length is recorded. */
 const COUNTED = ['messages', 'contents', 'tools', 'documents']
 const TOLD_CHARS_MAX = 40

@@ -1,4 +1,5 @@
 // Costs that LiteLLM knows: from the deployment, from its `model_info`, and from the price table of its package.
+
 import { createReadStream } from 'node:fs'
 import { glob } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -7,8 +8,8 @@ import { text as readText } from 'node:stream/consumers'
 import type { ChosenModel } from '../../catalog/connect.ts'
 import type { PresetModel } from '../../catalog/preset.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
+import { isObject } from '../../kernel/json.ts'
 import { type KindName, kindRow } from '../../meter/kind.ts'
-import { isObject } from '../../protocols/check.ts'
 import { ImportProblem } from './report.ts'
 
 type Members = Readonly<Record<string, unknown>>

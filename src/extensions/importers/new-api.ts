@@ -1,13 +1,14 @@
 // Reads channels, ratios and prices of new-api's database as a catalog: a channel becomes a vendor, each of its models a route to it. Its
 // ratios are what callers pay there, so they become prices. The vendor's cost is the preset's list price, where there is one.
+
 import { hash } from 'node:crypto'
 import { readIpRanges } from '../../admission/api-key.ts'
 import type { ChosenModel } from '../../catalog/connect.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import type { Preset } from '../../catalog/preset.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
+import { isObject } from '../../kernel/json.ts'
 import { type KindName, kindRow, unitRow } from '../../meter/kind.ts'
-import { isObject } from '../../protocols/check.ts'
 import { type ImportOptions, Placement, uidOf, withDeployment } from './deployment.ts'
 import type { AccountOptions } from './litellm-accounts.ts'
 import {

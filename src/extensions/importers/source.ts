@@ -1,9 +1,10 @@
 // Reads the database of another gateway, and never writes to it: Postgres by its address, SQLite by its file. Its content is untrusted, so the
 // number of rows and bytes is checked before they are read into memory.
+
 import { stat } from 'node:fs/promises'
 import { addressProblem, withoutPassword } from '../../database/address.ts'
 import { type Database, PATIENT, type Statement } from '../../database/database.ts'
-import { isObject } from '../../protocols/check.ts'
+import { isObject } from '../../kernel/json.ts'
 import { ImportProblem } from './report.ts'
 
 export type ForeignRow = Readonly<Record<string, unknown>>

@@ -1,11 +1,11 @@
 // The mapper of bridges: from a checked query to the vendor's request, and from the vendor's answer to the shape that the endpoint promises. Pure, with a
 // bound on its steps. A missing member becomes null, a missing table becomes empty.
+import { isObject } from '../../kernel/json.ts'
 import { type Bridge, NAME, operatorOf, PATH, type Template, type VendorBridge } from '../../catalog/bridge.ts'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import type { NormalisedQuery } from '../../catalog/query.ts'
 import { DAY_MS, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { invalid } from '../../kernel/fault.ts'
-import { isObject } from '../check.ts'
 import { garbled } from '../protocol.ts'
 
 type Names = ReadonlyMap<string, string>

@@ -1,5 +1,5 @@
 // Reads a data vendor's error message for a rejected request.
-import { isObject } from '../check.ts'
+import { isObject } from '../../kernel/json.ts'
 import type { VendorError } from '../vendor-words.ts'
 
 /** Undefined if there is no message, or if the body is an HTML page. */

@@ -1,6 +1,6 @@
 // Users and timelines from an API of the X v2 kind. Answers are parsed and rewritten, to normalize names, errors with status 200, pages
 // smaller than the vendor's minimum, and a missing `data`.
-import { type Json, isObject } from '../check.ts'
+import { type Json, isObject } from '../../kernel/json.ts'
 import { createHash } from 'node:crypto'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'

@@ -1,7 +1,9 @@
 // The canonical form between two text formats: a caller's request and a vendor's answer. Only conversions use it; between equal formats
 // nothing is converted.
+
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, objectOf, text, wrong } from '../check.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
+import { objectOf, text, wrong } from '../check.ts'
 import type { TokenCounts } from './tokens.ts'
 
 /** Base64 data, an address, or a vendor's own id. */

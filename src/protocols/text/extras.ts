@@ -1,12 +1,12 @@
 // Priced extras of a request besides tokens: tools that run at the vendor and are billed per use, service tiers that change the price of
 // tokens, and long-lived caches. Each must have a price and is held at its worst case; otherwise the request is rejected.
 import type { TextTraits } from '../../catalog/traits.ts'
-import { Fault, invalid } from '../../kernel/fault.ts'
-import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { Fault, invalid, shown } from '../../kernel/fault.ts'
+import { isObject, type Json, type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { ClientFormatName, UseUnit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { Usage } from '../../meter/usage.ts'
-import { isObject, type Json, objectOf, objects, shown, text, wrong } from '../check.ts'
+import { objectOf, objects, text, wrong } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './canonical.ts'
 import { TIERS } from './tokens.ts'

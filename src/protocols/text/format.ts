@@ -1,12 +1,13 @@
 // The interfaces of a text format, on the client's and on the vendor's side. There are four formats that are both, each in a folder of its own,
 // and no code for pairs of formats. A format that only vendors speak needs the vendor's side alone.
 
+import type { TextBody } from '../../catalog/text-bodies.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
-import type { JsonText } from '../../kernel/json.ts'
+import type { Json, JsonText } from '../../kernel/json.ts'
 import type { ClientFormatName, TextProtocolName } from '../../meter/kind.ts'
 import type { HttpCall } from '../../upstream/call.ts'
 import type { SseEvent } from '../../upstream/sse.ts'
-import { type Fields, type Json, objects } from '../check.ts'
+import { objects } from '../check.ts'
 import type { Answer, Continued, OpenOptions, StreamRelay, Target } from '../protocol.ts'
 import type { AnswerFacts, AnswerFormat, Conversation, Reply } from './canonical.ts'
 import type { StreamReader, StreamWriter } from './reader.ts'
@@ -40,8 +41,10 @@ export interface PassOptions {
 /** What callers speak. */
 export interface ClientFormat {
   readonly name: ClientFormatName
-  /** Validates a request. */
-  check(fields: Fields, traits: TextTraits): CheckedRequest
+  /** What a request is. */
+  readonly body: TextBody
+  /** What the path needs of a request that is as described; throws for what its description does not tell. */
+  check(value: Json, traits: TextTraits): CheckedRequest
   /** Members in a form that vendors take besides the documented one, rewritten, so that everything else reads one form. */
   lenient?(json: JsonText): Iterable<readonly [name: string, value: unknown]>
   /** The members of the smallest request, with which vendors are tested. */

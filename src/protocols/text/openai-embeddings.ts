@@ -1,8 +1,8 @@
 // Text embeddings. The request is forwarded unchanged, and the vectors are relayed unread: a batch has megabytes of them.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { embeddingsBody } from '../../catalog/embeddings.ts'
-import { type JsonText, memberSpan } from '../../kernel/json.ts'
-import { type Json, readBody } from '../check.ts'
+import { type Json, type JsonText, memberSpan } from '../../kernel/json.ts'
+import { readBody } from '../check.ts'
 import { type Answer, garbled, jsonCall, type PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readTextTraits } from '../../catalog/traits.ts'
-import { isObject, type Json } from '../check.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
 import { MessagesReader } from './anthropic-messages/answer.ts'
 import { ChatReader, ChatWriter } from './openai-chat/answer.ts'
 import { ConvertRelay, type StreamReader } from './reader.ts'

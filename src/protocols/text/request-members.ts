@@ -1,8 +1,13 @@
 // Which request members are forwarded to a vendor: one table for each client format. Members that spend the operator's money or act for the
 // operator are priced, rejected or left out by name. Unknown members go only to the format's own maker, where new features begin.
+import { embeddingsBody } from '../../catalog/embeddings.ts'
+import { geminiBody, inSnakeCase } from '../../catalog/gemini.ts'
+import { ocrBody } from '../../catalog/ocr.ts'
+import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
+import { chatBody, messagesBody, responsesBody, type TextBody } from '../../catalog/text-bodies.ts'
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import { type JsonText, readJson, splice } from '../../kernel/json.ts'
-import { Fields, isObject, type Json, wrong } from '../check.ts'
+import { isObject, type Json, type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { Fields, wrong } from '../check.ts'
 
 /**
  * `pass`: part of the format or common among its vendors; its cost is in the price or in the reported tokens. `limit`: another name of the
@@ -10,17 +15,6 @@ import { Fields, isObject, type Json, wrong } from '../check.ts'
  */
 type Rule = 'pass' | 'limit' | 'drop' | 'refuse'
 type Table = ReadonlyMap<string, Rule>
-
-/** The client formats whose JSON members are forwarded. */
-export type MemberFormat =
-  | 'openai-chat'
-  | 'openai-responses'
-  | 'anthropic-messages'
-  | 'gemini'
-  | 'openai-embeddings'
-  | 'rerank'
-  | 'openai-moderations'
-  | 'mistral-ocr'
 
 const words = (text: string) => text.split(/\s+/).filter((word) => word !== '')
 
@@ -41,69 +35,54 @@ const LIMITS = words(
   'max_tokens max_completion_tokens max_output_tokens max_new_tokens max_tokens_to_sample n_predict num_predict',
 )
 
-function tableOf(pass: string, refuse: readonly string[] = SPENDING): Table {
+/** `forwarded`: the documented members, and those common among the format's other vendors. */
+function tableOf(forwarded: readonly string[], refuse: readonly string[] = []): Table {
   return new Map<string, Rule>([
-    ...refuse.map((name) => [name, 'refuse'] as const),
+    ...[...SPENDING, ...refuse].map((name) => [name, 'refuse'] as const),
     ...OPERATORS.map((name) => [name, 'drop'] as const),
+    ...forwarded.map((name) => [name, 'pass'] as const),
     ...LIMITS.map((name) => [name, 'limit'] as const),
-    ...words(pass).map((name) => [name, 'pass'] as const),
   ])
 }
 
-/** The documented members of each format, and after the dash those common among its other vendors. */
-const TABLES: Readonly<Record<MemberFormat, Table>> = {
-  'openai-chat': tableOf(`
-    model messages audio frequency_penalty function_call functions logit_bias logprobs metadata modalities moderation n parallel_tool_calls
-    prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier
-    seed service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options
-    thinking reasoning reasoning_split reasoning_format include_reasoning enable_thinking thinking_budget chat_template_kwargs documents speed
-    inference_geo serviceTier top_k top_a min_p typical_p repetition_penalty repeat_penalty repeat_last_n length_penalty min_tokens ignore_eos
-    stop_token_ids include_stop_str_in_output skip_special_tokens random_seed prompt_mode safe_prompt grammar json_schema guided_json guided_regex
-    guided_choice guided_grammar structured_outputs mirostat mirostat_tau mirostat_eta cache_prompt add_generation_prompt continue_final_message
-    echo partial cache_control
-  `),
-  'openai-responses': tableOf(`
-    model access_programs background context_management conversation image include input instructions max_tool_calls metadata
-    moderation parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning
-    safety_identifier service_tier store stream stream_options temperature text tool_choice tools top_logprobs top_p truncation user
-    client_metadata frequency_penalty presence_penalty top_k speed inference_geo serviceTier
-  `),
-  'anthropic-messages': tableOf(`
-    model messages cache_control compaction container context_management diagnostics inference_geo mcp_servers metadata output_config
-    output_format service_tier speed stop_sequences stream system thinking thread tool_choice tools top_k top_p temperature
-    user_profile_id workspace_id fallback_credit_token serviceTier reasoning_effort
-  `),
+const BODIES: Readonly<Partial<Record<string, TextBody>>> = {
+  'openai-chat': chatBody,
+  'openai-responses': responsesBody,
+  'anthropic-messages': messagesBody,
+}
+const GEMINI_REFUSED = ['modelArmorConfig', 'continuationToken', 'automaticContinuation']
+
+const TABLES = {
+  'openai-chat': tableOf(chatBody.forwarded),
+  'openai-responses': tableOf(responsesBody.forwarded),
+  'anthropic-messages': tableOf(messagesBody.forwarded),
   gemini: tableOf(
-    `model stream alt contents systemInstruction tools toolConfig safetySettings generationConfig cachedContent labels serviceTier service_tier
-    store speed inference_geo`,
-    [...SPENDING, 'modelArmorConfig', 'continuationToken', 'automaticContinuation'],
+    geminiBody.forwarded,
+    GEMINI_REFUSED.flatMap((name) => [name, inSnakeCase(name)]),
   ),
   'openai-embeddings': tableOf(
-    'model input dimensions encoding_format user input_type task truncate truncate_prompt_tokens normalized embedding_type output_dtype late_chunking',
-    [...SPENDING, 'messages', 'images', 'inputs', 'image', 'image_url', 'documents'],
+    [
+      ...Object.keys(embeddingsBody.shape),
+      ...words('input_type task truncate truncate_prompt_tokens normalized embedding_type output_dtype late_chunking'),
+    ],
+    words('messages images inputs image image_url documents'),
   ),
   rerank: tableOf(
-    'model query documents top_n top_k return_documents truncation truncate max_chunks_per_doc max_tokens_per_doc truncate_prompt_tokens user',
-    [...SPENDING, 'images', 'messages'],
+    [
+      ...Object.keys(rerankBody.shape),
+      ...words('top_k truncation truncate max_chunks_per_doc truncate_prompt_tokens user'),
+    ],
+    words('images messages'),
   ),
-  'openai-moderations': tableOf('model input user'),
-  'mistral-ocr': tableOf(`
-    model document pages id include_image_base64 image_limit image_min_size bbox_annotation_format document_annotation_format
-    document_annotation_prompt table_format extract_header extract_footer include_blocks confidence_scores_granularity
-  `),
-}
+  'openai-moderations': tableOf([...Object.keys(moderationsBody.shape), 'user']),
+  'mistral-ocr': tableOf([...Object.keys(ocrBody.shape), 'id']),
+} satisfies Readonly<Record<string, Table>>
 
-/** The format's own name of the output limit; the other formats have a single name for it, or none. */
-const LIMIT_OF: Partial<Record<MemberFormat, string>> = {
-  'openai-chat': 'max_tokens',
-  'openai-responses': 'max_output_tokens',
-  'anthropic-messages': 'max_tokens',
-}
+/** The client formats whose JSON members are forwarded. */
+export type MemberFormat = keyof typeof TABLES
+
 /** Members that select a model or a location without a price here. */
 const GEMINI_CONFIG = ['routingConfig', 'modelSelectionConfig', 'modelConfig']
-/** Google's format allows two spellings of a name. */
-const inSnakeCase = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-const inCamelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
 /** Every name that decides the route or the cost, or that the table rejects or leaves out. */
 export const DECIDING: ReadonlySet<string> = new Set([
@@ -138,20 +117,20 @@ interface Admitted {
 
 /** Rejects, leaves out and normalizes what the table names; `allowed` are members that the operator permits. */
 export function admitMembers(format: MemberFormat, json: JsonText, allowed: readonly string[] = []): Admitted {
-  const table = TABLES[format]
+  const table: Table = TABLES[format]
+  const own = BODIES[format]?.limits ?? []
   const unknown: string[] = []
   const remove: string[] = []
   const limits: string[] = []
   for (const name of Object.keys(json.value)) {
-    const rule = table.get(format === 'gemini' ? inCamelCase(name) : name) ?? table.get(name)
+    const rule = table.get(name)
     if (rule === 'pass' || allowed.includes(name)) continue
-    if (rule === 'limit' && LIMIT_OF[format]) limits.push(name)
+    if (rule === 'limit' && own.length > 0) limits.push(name)
     else if (rule === 'refuse' && !isIdle(name, json.value[name])) throw refusalOf(name)
     else if (rule === undefined) unknown.push(name)
     else remove.push(name)
   }
   if (format === 'gemini') refuseConfig(json.value)
-  const own = ownLimits(format)
   const [only] = limits
   const isPlain = only === undefined || (limits.length === 1 && own.includes(only)) // The usual case.
   const limit = isPlain ? undefined : oneLimit(own, new Fields(json), limits)
@@ -167,13 +146,6 @@ function refuseConfig(value: Json): void {
   if (!isObject(config)) return
   const name = GEMINI_CONFIG.flatMap((one) => [one, inSnakeCase(one)]).find((one) => !isIdle(one, config[one]))
   if (name !== undefined) throw refusalOf(`generationConfig.${name}`)
-}
-
-/** The format's own names of the limit, the one with precedence first; the last one is sent. */
-function ownLimits(format: MemberFormat): readonly string[] {
-  const own = LIMIT_OF[format]
-  if (own === undefined) return []
-  return format === 'openai-chat' ? ['max_completion_tokens', own] : [own]
 }
 
 /**

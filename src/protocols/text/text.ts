@@ -1,23 +1,24 @@
 // Connects the request path and the text formats: turns a caller's body into a PaidRequest.
+
 import { CONTEXT_TOKENS_DEFAULT } from '../../catalog/document.ts'
+import { geminiPrompt } from '../../catalog/gemini.ts'
+import { countTokensBody } from '../../catalog/text-bodies.ts'
 import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { isObject, type Json, type JsonText, readJson, splice } from '../../kernel/json.ts'
 import type { ClientFormatName, ProtocolName, Unit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { HttpCall } from '../../upstream/call.ts'
-import { Fields, isObject, type Json, mustBe, objects, wrong } from '../check.ts'
+import { checkBody, Fields, mustBe, objects, wrong } from '../check.ts'
 import type { Answer, Exchange, OpenOptions, PaidRequest, StreamRelay, Target } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { isAwsStream, UnframingRelay, unframed } from './anthropic-messages/cloud.ts'
 import { anthropicMessages } from './anthropic-messages/format.ts'
-import { checkPrompt } from './anthropic-messages/request.ts'
 import { type AnswerFacts, type Conversation, cannotConvert } from './canonical.ts'
 import { boundMedia, checkVendorSide, leaveOutSearch, readExtras, readMedia, USES_MAX, withPriced } from './extras.ts'
 import type { CheckedRequest, ClientFormat, TextFormat, VendorFormat } from './format.ts'
 import { FORMATS, VENDOR_FORMATS } from './formats.ts'
 import { gemini, listsOf } from './gemini/format.ts'
-import { checkGeminiPrompt } from './gemini/request.ts'
 import { openaiResponses } from './openai-responses/format.ts'
 import { addedTokens, measurePrompt, type PromptSize, runsElsewhere } from './prompt.ts'
 import { ConvertRelay } from './reader.ts'
@@ -86,7 +87,7 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
   ])
   const { json, leftOut } = leaveOutSearch(boundMedia(clientFormat, members.json, limits.outputTokensReserve), traits)
   const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
-  const checked = withinLimit(format.check(new Fields(json), traits), limits.outputTokensMax ?? contextTokens)
+  const checked = withinLimit(readChecked(format, json, traits), limits.outputTokensMax ?? contextTokens)
   checkVendorSide(json.value, traits, pricing)
   const extras = readExtras(clientFormat, json, pricing, { n: checked.n, contextTokens })
   const { price } = extras
@@ -149,6 +150,11 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
   }
 }
 
+function readChecked({ body, check }: ClientFormat, json: JsonText, traits: TextTraits): CheckedRequest {
+  checkBody(body, json.value, json)
+  return check(json.value, traits)
+}
+
 /** The request in its documented form; the same object if it has that already. */
 function documented(format: ClientFormat, json: JsonText): JsonText {
   const replace: Record<string, string> = {}
@@ -203,14 +209,14 @@ function inputMost(size: PromptSize, added: number, contextTokens: number, turns
 /** For /v1/messages/count_tokens. Holds use the maximum, but a caller of this endpoint wants the likely count. */
 export function countTokens(json: JsonText): number {
   readModelName(json)
-  checkPrompt(new Fields(json))
+  checkBody(countTokensBody, json.value, json)
   return measurePrompt(anthropicMessages.prompt(json.value), json.value).likely
 }
 
 /** For /v1/responses/input_tokens. Content stored at the vendor (`previous_response_id`) is not included. */
 export function countResponseTokens(json: JsonText): number {
   readModelName(json)
-  openaiResponses.check(new Fields(json), readTextTraits())
+  readChecked(openaiResponses, json, readTextTraits())
   return measurePrompt(openaiResponses.prompt(json.value), json.value).likely
 }
 
@@ -220,7 +226,7 @@ export function countGeminiTokens({ value }: JsonText): number {
   if (whole !== undefined && !isObject(whole)) throw mustBe('generateContentRequest', 'an object', whole)
   const sent = whole ?? value
   const request = { ...sent, ...Object.fromEntries(listsOf(sent)) }
-  checkGeminiPrompt(request)
+  checkBody(geminiPrompt, request)
   return measurePrompt(gemini.prompt(request), request).likely
 }
 

@@ -15,6 +15,7 @@ import type { RequestHeaders } from '../../../catalog/query.ts'
 import type { Catalog } from '../../../catalog/store.ts'
 import { type Credits, formatCredits, parseCredits } from '../../../kernel/credits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
+import { isObject } from '../../../kernel/json.ts'
 import type { PaidSpec } from '../../../pipeline/read.ts'
 
 /** Listings are filtered by group; each of the first four has its own path. */
@@ -261,11 +262,6 @@ export function markdownOf(value: unknown): string {
   return text.length <= CHARS_MAX
     ? text
     : `${text.slice(0, text.lastIndexOf('\n', CHARS_MAX)).toWellFormed()}\n… cut here; all of it is in the structured content.`
-}
-
-/** Within parsed JSON, every object that is not an array is a plain object. */
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function write(value: unknown, path: string, lines: string[], depth: number): void {

@@ -1,11 +1,13 @@
 // One exchange with a vendor of the image format: JSON without reference images, a multipart upload with them. The vendor answers with base64;
 // callers get a URL.
+
 import type { Fault } from '../../../kernel/fault.ts'
+import { isObject, type Json } from '../../../kernel/json.ts'
 import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../kernel/parsers/image-file.ts'
 import { inputTokensOf, outputTokensOf, readCount, tokensOf, type Usage } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { encodeComment, encodeEvent, encodeJson } from '../../../upstream/sse.ts'
-import { isObject, type Json, text } from '../../check.ts'
+import { text } from '../../check.ts'
 import {
   type Exchange,
   garbled,

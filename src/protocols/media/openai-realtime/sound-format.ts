@@ -1,7 +1,7 @@
 // The format of the sound in one direction of a Realtime session. A caller may change it at any time, and the vendor says later whether it
 // did: until then sound counts by the densest format that may apply.
+import { isObject } from '../../../kernel/json.ts'
 import { readCount } from '../../../meter/usage.ts'
-import { isObject } from '../../check.ts'
 
 const PCM_HERTZ = 24_000
 const TELEPHONE_BYTES = 8_000

@@ -1,12 +1,13 @@
 // Validates a caller's video request. All parameter names in use are accepted. The vendor's request is fixed here, including the duration and
 // the resolution that decide the price.
-import { VIDEO_LIMITS, VIDEO_RATIOS, VIDEO_SIZE_DEFAULT, VIDEO_SIZES } from '../../../catalog/generation-bodies.ts'
+
 import type { VideoTraits } from '../../../catalog/traits.ts'
+import { VIDEO_LIMITS, VIDEO_RATIOS, VIDEO_SIZE_DEFAULT, VIDEO_SIZES } from '../../../catalog/video-bodies.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import { type JsonText, readJson } from '../../../kernel/json.ts'
+import { isObject, type Json, type JsonText, readJson } from '../../../kernel/json.ts'
 import { imageTypeOf } from '../../../kernel/parsers/image-file.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { Fields, given, isObject, type Json, mustBe, wrong } from '../../check.ts'
+import { Fields, given, mustBe, wrong } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 import { type FormFile, type FormRules, givenTwice, readForm, shortName } from '../form.ts'
 

@@ -1,9 +1,11 @@
 // The vendor's task API: which requests to send, and how to read its tasks. Pure functions: the network, the clock and the money are
 // elsewhere.
+
 import type { FaultName } from '../../../kernel/fault.ts'
+import { isObject, type Json } from '../../../kernel/json.ts'
 import { readCount } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
-import { given, isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { given, objectOf, objects, text } from '../../check.ts'
 import { garbled, type Target } from '../../protocol.ts'
 import { scrub, withoutSecrets } from '../../vendor-words.ts'
 import type { VideoOrder } from './request.ts'

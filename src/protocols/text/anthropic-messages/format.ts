@@ -1,4 +1,5 @@
 // The Messages format, on both sides.
+import { messagesBody } from '../../../catalog/text-bodies.ts'
 import { objectOf } from '../../check.ts'
 import { type TextFormat, typed } from '../format.ts'
 import { MessagesReader, MessagesWriter, readMessagesReply, writeMessagesReply } from './answer.ts'
@@ -21,6 +22,7 @@ export const anthropicMessages: TextFormat = {
     }
   },
   inCloud,
+  body: messagesBody,
   check: checkMessages,
   smallest: (question, tokens) => ({ messages: [{ role: 'user', content: question }], max_tokens: tokens }),
   wanted({ output_config, output_format }) {

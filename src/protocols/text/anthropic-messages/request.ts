@@ -1,20 +1,9 @@
 // Messages requests: validated, read into the canonical form, and written from it.
+
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import {
-  type Fields,
-  flag,
-  given,
-  isObject,
-  type Json,
-  mustBe,
-  number,
-  objectOf,
-  objects,
-  strings,
-  text,
-  wrong,
-} from '../../check.ts'
+import { isObject, type Json } from '../../../kernel/json.ts'
+import { flag, given, number, objectOf, objects, strings, text } from '../../check.ts'
 import {
   type Conversation,
   cannotConvert,
@@ -456,30 +445,16 @@ function mayThink({ turns, toolChoice }: Conversation): boolean {
 
 // What the Messages endpoint rejects before any vendor is called.
 
-const ROLES = ['user', 'assistant', 'system']
-
-export function checkMessages(fields: Fields): CheckedRequest {
-  checkPrompt(fields)
-  fields.required('max_tokens')
-  // Zero is valid: such a request only warms the cache.
-  const tokensMax = fields.integer('max_tokens', 0)
-  for (const name of ['temperature', 'top_p']) fields.number(name)
-  // Vendors other than the format's own take -1 for no limit.
-  fields.integer('top_k', -1)
-  fields.strings('stop_sequences')
-  for (const name of ['metadata', 'output_config', 'output_format', 'context_management', 'cache_control', 'thread'])
-    fields.object(name)
-  fields.string('service_tier')
-  const thread = fields.get('thread')
+export function checkMessages({ thread, stream, max_tokens: most, tools }: Json): CheckedRequest {
   const previous = isObject(thread) && thread.type === 'continue' ? thread.previous_message_id : undefined
   return {
-    keeps: thread !== undefined,
+    keeps: isObject(thread),
     continues: previous === undefined ? undefined : [{ id: String(previous), unknown: threadUnknown() }],
-    stream: fields.boolean('stream') ?? false,
+    stream: stream === true,
     includeUsage: true,
     n: 1,
-    tokensMax,
-    hasTools: (fields.list('tools')?.length ?? 0) > 0,
+    tokensMax: number(most),
+    hasTools: Array.isArray(tools) && tools.length > 0,
   }
 }
 
@@ -489,44 +464,4 @@ function threadUnknown(): Fault {
     message: 'There is no thread that ends with this message. Send the whole conversation to begin one.',
     errorDetails: { error_code: 'thread_not_found' },
   })
-}
-
-/** The checks shared with count_tokens. */
-export function checkPrompt(fields: Fields): void {
-  const messages = fields.required('messages')
-  if (!Array.isArray(messages)) throw mustBe('messages', 'an array of objects', messages)
-  if (messages.length === 0) throw wrong('messages', 'must hold at least one message.')
-  messages.forEach((message, i) => {
-    const at = `messages[${i}]`
-    if (!isObject(message)) throw mustBe(at, 'an object', message)
-    if (typeof message.role !== 'string' || !ROLES.includes(message.role))
-      throw mustBe(`${at}.role`, `one of ${ROLES.join(', ')}`, message.role)
-    checkContent(message.content, `${at}.content`)
-  })
-  const system = fields.get('system')
-  if (system !== undefined) checkContent(system, 'system')
-  for (const [i, tool] of (fields.list('tools') ?? []).entries())
-    if (typeof tool.name !== 'string' && typeof tool.type !== 'string')
-      throw wrong(`tools[${i}].name`, 'must be a string.')
-  fields.object('tool_choice')
-  checkBudget(fields.object('thinking')?.budget_tokens)
-}
-
-function checkContent(content: unknown, at: string): void {
-  if (typeof content === 'string') return
-  if (!Array.isArray(content)) throw mustBe(at, 'a string or an array of blocks', content)
-  content.forEach((block, j) => {
-    if (!isObject(block) || typeof block.type !== 'string')
-      throw wrong(`${at}[${j}]`, 'must be an object with a "type".')
-    if (block.type === 'text' && typeof block.text !== 'string')
-      throw mustBe(`${at}[${j}].text`, 'a string', block.text)
-    if (block.type === 'tool_result' && typeof block.tool_use_id !== 'string')
-      throw mustBe(`${at}[${j}].tool_use_id`, 'a string', block.tool_use_id)
-  })
-}
-
-function checkBudget(budget: unknown): void {
-  if (budget === undefined || budget === null) return
-  if (typeof budget !== 'number' || !Number.isSafeInteger(budget) || budget < 1)
-    throw mustBe('thinking.budget_tokens', 'a whole number of at least 1', budget)
 }

@@ -1,9 +1,10 @@
 // Gemini answers, whole and streamed: read into the canonical form, written from it, and passed through.
+import { inSnakeCase, member } from '../../../catalog/gemini.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import { isObject, type Json, type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../../upstream/sse.ts'
-import { given, isObject, type Json, objects, text } from '../../check.ts'
+import { given, objects, text } from '../../check.ts'
 import { type Answer, garbled, type PriceAttributes, type StreamRelay, type StreamState } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
 import {
@@ -22,17 +23,7 @@ import type { CheckedRequest, PassOptions } from '../format.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
 import { dataOf, Observer, readData, readWhole, renamed } from '../relay.ts'
 import { laterReport, readGeminiUsage, searchesOf, type TokenCounts, toUsage, writeGeminiUsage } from '../tokens.ts'
-import {
-  FOREIGN,
-  inSnakeCase,
-  member,
-  objectAt,
-  readExtra,
-  readSaid,
-  signatureOf,
-  textAt,
-  toSignature,
-} from './member.ts'
+import { FOREIGN, objectAt, readExtra, readSaid, signatureOf, textAt, toSignature } from './member.ts'
 
 // Whole answers: read into the canonical form and written from it.
 

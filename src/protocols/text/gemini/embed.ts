@@ -1,12 +1,11 @@
 // Embeddings for Google's clients. Embedding vendors use another format, so texts and vectors are converted.
 import type { Model } from '../../../catalog/document.ts'
-import { EMBED_REQUESTS_MAX } from '../../../catalog/gemini.ts'
-import { type JsonText, readJson } from '../../../kernel/json.ts'
-import { isObject, type Json, mustBe, objectOf, objects, wrong } from '../../check.ts'
+import { EMBED_REQUESTS_MAX, member, parts } from '../../../catalog/gemini.ts'
+import { isObject, type Json, type JsonText, readJson } from '../../../kernel/json.ts'
+import { mustBe, objectOf, objects, wrong } from '../../check.ts'
 import { garbled, type PaidRequest } from '../../protocol.ts'
 import { readEmbeddingsRequest } from '../openai-embeddings.ts'
-import { member } from './member.ts'
-import { checkParts, checkSpelling } from './request.ts'
+import { checkSpelling } from './request.ts'
 
 type Shape = 'one' | 'batch'
 
@@ -58,7 +57,8 @@ function readRequest(request: Json, before: string): EmbedRequest {
   const at = `${before}content`
   if (content === undefined || content === null) throw wrong(at, 'is required.')
   if (!isObject(content)) throw mustBe(at, 'an object with "parts"', content)
-  checkParts(content.parts, `${at}.parts`)
+  const problem = parts.check?.(content.parts, '')
+  if (problem) throw wrong(`${at}.parts${problem.at}`, problem.words)
   const texts = objects(content.parts).map((part, i) => {
     if (typeof part.text !== 'string')
       throw wrong(`${at}.parts[${i}]`, 'must have "text": only texts are embedded here.')

@@ -1,5 +1,7 @@
 // Google's format, on both sides.
-import { isObject, type Json, objectOf, objects } from '../../check.ts'
+import { geminiBody } from '../../../catalog/gemini.ts'
+import { isObject, type Json } from '../../../kernel/json.ts'
+import { objectOf, objects } from '../../check.ts'
 import type { Place, TextFormat } from '../format.ts'
 import {
   ArrayRelay,
@@ -20,6 +22,7 @@ export const gemini: TextFormat = {
   name: 'gemini',
   address: ({ baseUrl, model }, stream) =>
     `${baseUrl}/models/${encodeURIComponent(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+  body: geminiBody,
   check: checkGemini,
   smallest: (question, tokens) => ({
     contents: [{ parts: [{ text: question }] }],

@@ -1,15 +1,8 @@
 // Helpers for this format: members in camel or snake case, and foreign proofs packed into its signatures.
-import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { member } from '../../../catalog/gemini.ts'
+import { isObject, type Json } from '../../../kernel/json.ts'
+import { objectOf, objects, text } from '../../check.ts'
 import { JSON_INSTRUCTION, type OutputPart, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
-
-/** `maxOutputTokens` or `max_output_tokens`: vendors accept both. */
-export function member(object: Json, name: string): unknown {
-  return object[name] ?? object[inSnakeCase(name)] ?? undefined
-}
-
-export function inSnakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-}
 
 export function objectAt(object: Json, name: string): Json {
   const value = member(object, name)

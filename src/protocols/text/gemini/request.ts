@@ -1,19 +1,9 @@
 // Gemini requests: validated, read into the canonical form, and written from it.
+
+import { inSnakeCase, member } from '../../../catalog/gemini.ts'
 import type { TextTraits } from '../../../catalog/traits.ts'
-import { readJson } from '../../../kernel/json.ts'
-import {
-  Fields,
-  given,
-  isObject,
-  type Json,
-  mustBe,
-  number,
-  objectOf,
-  objects,
-  strings,
-  text,
-  wrong,
-} from '../../check.ts'
+import { isObject, type Json } from '../../../kernel/json.ts'
+import { given, number, objectOf, objects, strings, text, wrong } from '../../check.ts'
 import {
   type CallPart,
   type Conversation,
@@ -35,7 +25,7 @@ import {
 } from '../canonical.ts'
 import { hostedRefusal } from '../extras.ts'
 import type { CheckedRequest } from '../format.ts'
-import { inSnakeCase, member, objectAt, objectsAt, readExtra, readSaid, signatureOf, textAt } from './member.ts'
+import { objectAt, objectsAt, readExtra, readSaid, signatureOf, textAt } from './member.ts'
 
 // Reads a Gemini request into the canonical form, for vendors of another format.
 
@@ -435,9 +425,6 @@ function fromOpenApi(schema: Json): Json {
 
 // What the endpoints of this format reject before any vendor is called.
 
-const ROLES = ['user', 'model', 'function']
-/** The kinds of parts; a part is exactly one of them. */
-const KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse']
 const CANDIDATES_MAX = 8
 /** Tools that run at the vendor, with the names that prices and permissions use. */
 const HOSTED: Readonly<Record<string, string>> = {
@@ -452,50 +439,21 @@ const HOSTED: Readonly<Record<string, string>> = {
 /** Tools that the caller runs, and those that cost only the tokens that the vendor reports. */
 const ADMITTED = ['functionDeclarations', 'computerUse', 'urlContext', 'codeExecution']
 
-export function checkGemini(fields: Fields, traits: TextTraits): CheckedRequest {
-  const value = fields.json.value
+export function checkGemini(value: Json, traits: TextTraits): CheckedRequest {
   checkSpelling(value, '')
-  checkGeminiPrompt(value)
-  checkTools(member(value, 'tools'), traits)
-  const config = below(fields, 'generationConfig')
-  const named = (name: string) => (config.json.member(name) ? name : inSnakeCase(name))
-  for (const name of ['temperature', 'topP', 'topK', 'presencePenalty', 'frequencyPenalty']) config.number(named(name))
-  config.integer('seed', Number.MIN_SAFE_INTEGER)
-  const tokensMax = config.integer(named('maxOutputTokens'), 1)
-  const n = config.integer(named('candidateCount'), 1) ?? 1
+  checkTools(objects(value.tools), traits)
+  const config = objectAt(value, 'generationConfig')
+  const n = number(member(config, 'candidateCount')) ?? 1
   const nField = 'candidateCount'
   if (n > CANDIDATES_MAX) throw wrong(nField, `must be at most ${CANDIDATES_MAX}, not ${n}.`)
-  config.strings(named('stopSequences'))
-  const thinking = below(config, named('thinkingConfig'))
-  thinking.integer(thinking.json.member('thinkingBudget') ? 'thinkingBudget' : 'thinking_budget', -1)
-  checkModalities(member(config.json.value, 'responseModalities'))
-  for (const name of ['toolConfig', 'labels']) checkedObject(value, name)
-  for (const name of ['safetySettings', 'safety_settings']) fields.list(name)
-  const alt = fields.get('alt') ?? 'json'
-  if (alt !== 'json' && alt !== 'sse') throw mustBe('alt', 'sse or json', alt)
-  if (member(value, 'cachedContent') !== undefined)
-    throw wrong(
-      'cachedContent',
-      'refers to what a vendor keeps, which is not shared between accounts here; send the content itself.',
-    )
   return {
-    stream: fields.boolean('stream') ?? false,
+    stream: value.stream === true,
     includeUsage: true,
     n,
     nField,
-    tokensMax,
-    hasTools: (fields.list('tools')?.length ?? 0) > 0,
+    tokensMax: number(member(config, 'maxOutputTokens')),
+    hasTools: Array.isArray(value.tools) && value.tools.length > 0,
   }
-}
-
-const NOTHING = readJson(Buffer.from('{}'))
-
-/** The members of a nested object, with their original text. */
-function below(fields: Fields, name: string): Fields {
-  const named = fields.json.member(name) ? name : inSnakeCase(name)
-  fields.object(named)
-  const span = fields.json.member(named)
-  return new Fields(span && fields.get(named) ? readJson(Buffer.from(fields.json.text.slice(...span))) : NOTHING)
 }
 
 /** Members with the caller's own names, which may differ only in spelling. */
@@ -514,57 +472,8 @@ export function checkSpelling(value: unknown, at: string): void {
   }
 }
 
-/** The checks shared with countTokens. */
-export function checkGeminiPrompt(value: Json): void {
-  const contents = value.contents
-  if (contents === undefined || contents === null) throw wrong('contents', 'is required.')
-  if (!Array.isArray(contents)) throw mustBe('contents', 'an array of objects', contents)
-  if (contents.length === 0) throw wrong('contents', 'must hold at least one content.')
-  contents.forEach((content, i) => {
-    if (!isObject(content)) throw mustBe(`contents[${i}]`, 'an object', content)
-    const role = content.role ?? 'user'
-    if (typeof role !== 'string' || !ROLES.includes(role))
-      throw mustBe(`contents[${i}].role`, 'one of user, model', role)
-    checkParts(content.parts, `contents[${i}].parts`)
-  })
-  const system = member(value, 'systemInstruction')
-  if (system === undefined) return
-  if (!isObject(system)) throw mustBe('systemInstruction', 'an object with "parts"', system)
-  checkParts(system.parts, 'systemInstruction.parts')
-}
-
-export function checkParts(parts: unknown, at: string): void {
-  if (!Array.isArray(parts)) throw mustBe(at, 'an array of objects', parts)
-  parts.forEach((part, j) => {
-    const here = `${at}[${j}]`
-    if (!isObject(part)) throw mustBe(here, 'an object', part)
-    if (part.text !== undefined && part.text !== null && typeof part.text !== 'string')
-      throw mustBe(`${here}.text`, 'a string', part.text)
-    const kinds = KINDS.filter((name) => member(part, name) !== undefined)
-    if (kinds.length > 1) throw wrong(here, `must be one of ${KINDS.join(', ')}, not ${kinds.join(' and ')} at once.`)
-    for (const name of ['inlineData', 'fileData', 'functionCall', 'functionResponse'])
-      checkedObject(part, name, `${here}.`)
-    const data = objectAt(part, 'inlineData')
-    if (Object.keys(data).length > 0 && (typeof data.data !== 'string' || typeof member(data, 'mimeType') !== 'string'))
-      throw wrong(`${here}.inlineData`, 'must have "mimeType" and "data", both strings.')
-    for (const name of ['functionCall', 'functionResponse'])
-      if (member(part, name) && typeof objectAt(part, name).name !== 'string')
-        throw wrong(`${here}.${name}.name`, 'must be a string.')
-  })
-}
-
-function checkTools(tools: unknown, traits: TextTraits): void {
-  if (tools === undefined) return
-  if (!Array.isArray(tools)) throw mustBe('tools', 'an array of objects', tools)
+function checkTools(tools: readonly Json[], traits: TextTraits): void {
   tools.forEach((tool, i) => {
-    if (!isObject(tool)) throw mustBe(`tools[${i}]`, 'an object', tool)
-    const declared = member(tool, 'functionDeclarations')
-    if (declared !== undefined && !Array.isArray(declared))
-      throw mustBe(`tools[${i}].functionDeclarations`, 'an array of objects', declared)
-    declared?.forEach((entry, j) => {
-      const at = `tools[${i}].functionDeclarations[${j}].name`
-      if (!isObject(entry) || typeof entry.name !== 'string') throw wrong(at, 'must be a string.')
-    })
     for (const name of Object.keys(tool)) {
       if (ADMITTED.some((local) => name === local || name === inSnakeCase(local)) || tool[name] === null) continue
       const hosted = Object.keys(HOSTED).find((one) => name === one || name === inSnakeCase(one)) ?? name
@@ -572,19 +481,4 @@ function checkTools(tools: unknown, traits: TextTraits): void {
       if (refused) throw refused
     }
   })
-}
-
-/** Images and sound have prices of their own, which `readMedia` asks for; anything else could cost anything. */
-function checkModalities(modalities: unknown): void {
-  if (modalities === undefined) return
-  const at = 'generationConfig.responseModalities'
-  if (!Array.isArray(modalities)) throw mustBe(at, 'an array of strings', modalities)
-  const other = modalities.find((entry) => !/^(?:text|image|audio)$/i.test(String(entry)))
-  if (other !== undefined) throw mustBe(at, 'of TEXT, IMAGE and AUDIO', other)
-}
-
-function checkedObject(holder: Json, name: string, before = ''): Json {
-  const value = member(holder, name)
-  if (value !== undefined && !isObject(value)) throw mustBe(`${before}${name}`, 'an object', value)
-  return objectAt(holder, name)
 }

@@ -1,8 +1,10 @@
 // Chat answers, whole and streamed: passed through, read into the canonical form, and written from it.
+
 import type { TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
+import { isObject, type Json } from '../../../kernel/json.ts'
 import { encodeEvent, type SseEvent } from '../../../upstream/sse.ts'
-import { given, isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { given, objectOf, objects, text } from '../../check.ts'
 import { type Answer, garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import {

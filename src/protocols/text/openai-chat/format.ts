@@ -1,6 +1,7 @@
 // The chat format, on both sides.
-import type { JsonText } from '../../../kernel/json.ts'
-import { isObject, type Json, objectOf, objects } from '../../check.ts'
+import { chatBody } from '../../../catalog/text-bodies.ts'
+import { isObject, type Json, type JsonText } from '../../../kernel/json.ts'
+import { objectOf, objects } from '../../check.ts'
 import type { TextFormat } from '../format.ts'
 import { readFormat } from '../openai.ts'
 import { formatParts } from '../prompt.ts'
@@ -11,6 +12,7 @@ import { checkChat, readChatConversation, writeChatRequest } from './request.ts'
 export const openaiChat: TextFormat = {
   name: 'openai-chat',
   address: ({ baseUrl }) => `${baseUrl}/chat/completions`,
+  body: chatBody,
   check: checkChat,
   smallest: (question, tokens) => ({ messages: [{ role: 'user', content: question }], max_tokens: tokens }),
   lenient,

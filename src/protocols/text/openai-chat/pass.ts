@@ -2,10 +2,10 @@
 
 import type { Quirk, TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import { type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import { isObject, type Json, type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent, textToBytes } from '../../../upstream/sse.ts'
-import { isObject, type Json, objectOf, objects, text } from '../../check.ts'
+import { objectOf, objects, text } from '../../check.ts'
 import { garbled, type PriceAttributes } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { inputText } from '../canonical.ts'

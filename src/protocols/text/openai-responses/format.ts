@@ -1,5 +1,7 @@
 // The Responses format, on both sides.
-import { isObject, objectOf, objects } from '../../check.ts'
+import { responsesBody } from '../../../catalog/text-bodies.ts'
+import { isObject } from '../../../kernel/json.ts'
+import { objectOf, objects } from '../../check.ts'
 import { type TextFormat, typed } from '../format.ts'
 import { readFormat } from '../openai.ts'
 import { formatParts } from '../prompt.ts'
@@ -17,6 +19,7 @@ import { checkResponses, readResponsesConversation, writeResponsesRequest } from
 export const openaiResponses: TextFormat = {
   name: 'openai-responses',
   address: ({ baseUrl }) => `${baseUrl}/responses`,
+  body: responsesBody,
   check: checkResponses,
   // It rejects lower limits.
   smallest: (question, tokens) => ({ input: question, max_output_tokens: Math.max(tokens, 16) }),
