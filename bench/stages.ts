@@ -103,7 +103,14 @@ function setUp(upstreamPort: number) {
   const input = benchCatalog({ upstreamPort, slowPort: upstreamPort })
   const checked = checkDocument(input)
   if (!checked.ok) throw new Error(checked.problems.join('; '))
-  const catalog: Catalog = { setAside: [], version: 1, document: checked.document, input, simulated: false }
+  const catalog: Catalog = {
+    setAside: [],
+    version: 1,
+    document: checked.document,
+    input,
+    simulated: false,
+    isGuarded: false,
+  }
   const log = createLog({ level: 'info', stream: { write: () => true } as unknown as NodeJS.WritableStream })
   const vendors = createVendors(world)
   const watch = createStreamWatch(world)

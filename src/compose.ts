@@ -20,6 +20,7 @@ import { openServer } from './api/server/open.ts'
 import { openAssets } from './assets/open.ts'
 import type { AssetHost } from './assets/store.ts'
 import { openBackground } from './background/open.ts'
+import { addSections } from './catalog/section.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
 import { createAudit } from './database/audit.ts'
@@ -122,6 +123,7 @@ export const EXTENSIONS = [agents, finance, guardrails, products, sales] as cons
   never,
   never
 >[]
+addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
 
 type Store = Awaited<ReturnType<typeof openStore>>
 type Load = ReturnType<typeof createLoad>
@@ -314,6 +316,9 @@ interface Extensions extends Omit<Added<Place>, 'own'> {
   readonly opened: <Own>(extension: Extension<never, never, Own>) => Own
 }
 
+const isOn = ({ TOLLGATE_EXTENSIONS_OFF: off }: Config, { name }: { readonly name: string }) =>
+  !off.includes(name) && !off.includes('all')
+
 /** What the extensions that are switched on add. */
 async function openExtensions({ config }: GatewayOptions, core: Core): Promise<Extensions> {
   const off = config.TOLLGATE_EXTENSIONS_OFF
@@ -321,9 +326,7 @@ async function openExtensions({ config }: GatewayOptions, core: Core): Promise<E
   const unknown = off.find((name) => name !== 'all' && !names.includes(name))
   if (unknown !== undefined)
     throw new Error(`TOLLGATE_EXTENSIONS_OFF: there is no extension "${unknown}". There are: all, ${names.join(', ')}.`)
-  const on: readonly Extension<Core, Place>[] = EXTENSIONS.filter(
-    ({ name }) => !off.includes(name) && !off.includes('all'),
-  )
+  const on: readonly Extension<Core, Place>[] = EXTENSIONS.filter((one) => isOn(config, one))
   const all = await Promise.all(on.map((one) => one.open(core)))
   const own = new Map<unknown, object>(on.map((one, at) => [one, all[at]?.own ?? {}]))
   return {
@@ -361,6 +364,7 @@ async function openStore(options: GatewayOptions, publicUrl: () => string) {
     changes,
     audit,
     initial: options.initialCatalog ?? (await readDefaultCatalog()),
+    off: EXTENSIONS.flatMap((one) => (one.catalog && !isOn(config, one) ? [one.catalog.name] : [])),
   })
   const apiKeys = createApiKeys({
     ...{ database, changes, world, pepper: secrets.key('api-key') },

@@ -1,6 +1,7 @@
 // What a gateway can do without. An extension is a folder in `extensions/` with `extension.ts`, which exports one value of this type.
 // The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves its tables alone, and its
 // addresses answer 404.
+import type { CatalogSection } from './catalog/section.ts'
 import type { Offered } from './identity/views.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
@@ -13,6 +14,7 @@ export interface PeriodicWork {
 
 export interface Extension<Core, Place, Own = object> {
   readonly name: string
+  readonly catalog?: CatalogSection | undefined
   /** Its resources, for their description only. */
   readonly describe: (nothing: object) => Resources
   /** What it adds to a gateway that starts. */
@@ -42,6 +44,8 @@ interface Resources {
 /** What an extension is made of. Every member but the name is optional, and what is absent costs nothing. */
 interface Parts<Core, Own, Place> {
   readonly name: string
+  /** Its section of the catalog document. */
+  readonly catalog?: CatalogSection
   /** Constructs what the other members use besides the core. */
   readonly open?: (core: Core) => Own | Promise<Own>
   readonly resources?: (all: Core & Own) => readonly Resource[]
@@ -56,6 +60,7 @@ interface Parts<Core, Own, Place> {
 
 export function defineExtension<Core extends object, Own extends object = object, Place = unknown>({
   name,
+  catalog,
   open,
   resources,
   personal,
@@ -71,6 +76,7 @@ export function defineExtension<Core extends object, Own extends object = object
   })
   return {
     name,
+    catalog,
     // To be described, resources are made of nothing: they use their parts only when they run.
     describe: (nothing) => resourcesOf(nothing as Core & Own),
     async open(core) {

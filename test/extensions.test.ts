@@ -56,3 +56,39 @@ test('without the extension of guardrails, calls for which the catalog has any a
     await bare.close()
   }
 })
+
+test('what the catalog says to an extension that is switched off stays in it through edits, and does nothing', async () => {
+  const products = { maps: { title: 'Maps', operations: {} }, later: { form: 'of a later version' } }
+  const bare = await startGateway({
+    env: { TOLLGATE_EXTENSIONS_OFF: 'all' },
+    catalog: (document) => Object.assign(document, { products, sales: { currency: 'none' } }),
+  })
+  try {
+    await bare.operator('PATCH', '/models/alpha-5.4', { enabled: false })
+    const { current } = bare.gateway.catalog
+    assert.deepEqual([current.document.products, current.document.sales], [undefined, undefined])
+    assert.deepEqual([current.input.products, current.input.sales], [products, { currency: 'none' }])
+    assert.equal(current.document.models['alpha-5.4']?.enabled, false)
+  } finally {
+    await bare.close()
+  }
+})
+
+test('a section of the catalog that only a later version knows stays in it through edits; a new one is refused', async () => {
+  const bare = await startGateway()
+  try {
+    const { database, catalog } = bare.gateway
+    const text = JSON.stringify({ ...catalog.current.input, later: { a: 1 } })
+    await database.query(
+      { text: 'insert into catalog_version (version, document, note, actor) values (2, $1, $2, $2)' },
+      [text, 'x'],
+    )
+    await bare.operator('PATCH', '/models/alpha-5.4', { enabled: false })
+    assert.deepEqual([catalog.current.version, Object(catalog.current.input).later], [3, { a: 1 }])
+    assert.ok(catalog.current.setAside.includes('later: is no section that this version knows'))
+    const { problems } = catalog.check({ ...catalog.current.input, mine: 1 })
+    assert.deepEqual(problems, ['document: Unrecognized key: "mine"'])
+  } finally {
+    await bare.close()
+  }
+})

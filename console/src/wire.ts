@@ -2,6 +2,10 @@
 // credits, times are ISO 8601.
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
+import type {} from '../../src/catalog/tool-servers.ts'
+import type {} from '../../src/extensions/guardrails/rules.ts'
+import type {} from '../../src/extensions/products/product.ts'
+import type {} from '../../src/extensions/sales/offers.ts'
 import type { LoginProvider, LoginStep } from '../../src/identity/views.ts'
 import type { JobView } from '../../src/jobs/views.ts'
 import type { BudgetView, CallView, UsageView } from '../../src/ledger/views.ts'

@@ -2,7 +2,7 @@
 // effect at once in this process and within a second in all others.
 
 import { checkAccessNames } from '../catalog/endpoint-access.ts'
-import { endpointsOf } from '../catalog/product.ts'
+import { endpointsOf } from '../catalog/index.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { checkModelNames } from '../catalog/unknown-model.ts'
 import type { Audit, By } from '../database/audit.ts'

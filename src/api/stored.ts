@@ -292,13 +292,13 @@ async function serveFree(
   const preference = readPreference({ json: NO_BODY, spec, principal, headers }, document)
   const labels = { ...readLabels({ headers, body: {}, format: undefined }), ...principal.place }
   const whose = { account, keys: [keyId, firstKeyId], products: [uid], isModel: true, labels }
-  const guard = document.guardrails && ruleFinder(read).find(document, whose)
+  const guard = catalog.isGuarded && ruleFinder(read).find(document, whose)
   const reread = (json: JsonText): Read => {
     const paidRequest = ask(sent && json)
     const able = routesFor(paidRequest, model, document)
     const about = { product: model, paidRequest, json: NO_BODY, name: uid }
     const routes = preference ? allowedRoutes(able, preference, about, document).routes : able
-    const guarded = guard && { guard, json, reread }
+    const guarded = guard ? { guard, json, reread } : undefined
     return { paidRequest, product: model, routes, preference, ...(own ? { own } : {}), guard: guarded }
   }
   const asked = reread(guard && sent ? guard.redact(sent) : (sent ?? NO_BODY))

@@ -3,9 +3,8 @@
 import * as z from 'zod'
 import type { Pricing } from '../meter/price.ts'
 import { type DataEndpointSpec, isDataEndpoint } from './endpoint.ts'
-import { boundOf, type Expression, readExpression } from './expression.ts'
+import { boundOf, type Expression, readExpression, requestSchema } from './expression.ts'
 import { ENDPOINTS } from './index.ts'
-import { requestSchema } from './product.ts'
 
 export type Template = z.core.util.JSONType
 /** Any JSON. Not `z.json()`: the OpenAPI document would have a schema that refers to itself, which generators reject. */

@@ -29,21 +29,6 @@ const changed = (change: (draft: Draft) => void) => {
 const CASES: readonly [promise: string, change: (draft: Draft) => void, sentences: string[]][] = [
   ['the same', () => {}, []],
   [
-    'new guardrails',
-    (draft) => {
-      draft.guardrails = {
-        hide: { redact: { patterns: ['email'] } },
-        policy: { hook: { url: 'https://checks.example.com/a?token=secret' } },
-        nice: { moderate: { model: 'judge' } },
-      }
-    },
-    [
-      'Guardrail hide is added: it redacts what its patterns find.',
-      'Guardrail policy is added: it asks checks.example.com.',
-      'Guardrail nice is added: it asks the model judge.',
-    ],
-  ],
-  [
     'a new model says its price, cost and margin',
     (draft) => {
       draft.models['acme-large-1'] = draft.models.large

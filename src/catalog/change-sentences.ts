@@ -4,13 +4,13 @@ import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { rateWords, UNIT_NAMES, type Unit } from '../meter/kind.ts'
 import { groupedCredits } from '../meter/price-words.ts'
 
-type Tree = Readonly<Record<string, unknown>>
+export type Tree = Readonly<Record<string, unknown>>
 
 const SENTENCES_MAX = 500
 const VALUE_CHARS_MAX = 80
 
-/** Sections that have sentences of their own. */
-const DESCRIBED = ['vendors', 'models', 'endpoints', 'sales', 'products', 'allClientFormats', 'guardrails']
+/** What has sentences of its own, besides sections of extensions. */
+const DESCRIBED = ['vendors', 'models', 'endpoints', 'allClientFormats']
 
 /** A rate before and after, beside what it costs. Credits; undefined: none, or not known. */
 export interface RateChange {
@@ -35,32 +35,36 @@ export interface PriceChange {
   readonly sentence: string
 }
 
-type Change = string | PriceChange
+export type Change = string | PriceChange
+
+/** What has changed in a section. */
+export type Review = (before: unknown, after: unknown) => Change[]
+/** By the section's name. */
+export type Reviews = Readonly<Record<string, Review>>
 
 /** "acme-large-1: 75 credits per million input tokens, cost 60, margin 20 %." One sentence for each thing that differs, none for equal documents. */
-export function describeChanges(before: unknown, after: unknown): string[] {
-  const sentences = listChanges(before, after).map((one) => (typeof one === 'string' ? one : one.sentence))
+export function describeChanges(before: unknown, after: unknown, reviews: Reviews = {}): string[] {
+  const sentences = listChanges(before, after, reviews).map((one) => (typeof one === 'string' ? one : one.sentence))
   return firstSentences(sentences, SENTENCES_MAX)
 }
 
 /** One for each thing that differs, none for equal documents. */
-export function listChanges(before: unknown, after: unknown): Change[] {
+export function listChanges(before: unknown, after: unknown, reviews: Reviews = {}): Change[] {
   if (isSame(before, after)) return []
   if (!isTree(before) || !isTree(after))
     return [before === undefined ? 'This is the first catalog.' : 'The whole document is replaced.']
   const renamed = renamedVendors(treeOf(before.vendors), treeOf(after.vendors))
   const old = renamed.size === 0 ? before : withRenamed(before, renamed)
   const { allClientFormats } = after
+  const described = [...DESCRIBED, ...Object.keys(reviews)]
   const changes = [
     ...[...renamed].map(([from, to]) => `Vendor ${from} is renamed ${to}.`),
     ...each(old.vendors, after.vendors, vendorSentences),
     ...each(old.models, after.models, productSentences),
     ...each(old.endpoints, after.endpoints, productSentences),
-    ...each(old.products, after.products, operationSentences),
     ...formatSentences(old.allClientFormats, allClientFormats),
-    ...salesSentences(treeOf(old.sales), treeOf(after.sales)),
-    ...each(old.guardrails, after.guardrails, guardrailSentences),
-    ...leafSentences('Catalog', omit(old, DESCRIBED), omit(after, DESCRIBED)),
+    ...Object.entries(reviews).flatMap(([name, review]) => review(member(old, name), member(after, name))),
+    ...leafSentences('Catalog', omit(old, described), omit(after, described)),
   ]
   // "75" and 75 are equal, and the order of members does not matter.
   if (changes.length === 0 && !isSame(sorted(before), sorted(after)))
@@ -74,10 +78,10 @@ export function firstSentences(sentences: readonly string[], most: number): stri
   return left > 0 ? [...sentences.slice(0, most), `… and ${left} more`] : [...sentences]
 }
 
-type Describe = (name: string, before: Tree | undefined, after: Tree | undefined) => Change[]
+export type Describe = (name: string, before: Tree | undefined, after: Tree | undefined) => Change[]
 
 /** Each member of either that differs. */
-function each(before: unknown, after: unknown, describe: Describe): Change[] {
+export function each(before: unknown, after: unknown, describe: Describe): Change[] {
   const [old, now] = [treeOf(before), treeOf(after)]
   const names = [...new Set([...Object.keys(old), ...Object.keys(now)])]
   return names.flatMap((name) => {
@@ -127,35 +131,6 @@ function withRenamed(document: Tree, renamed: ReadonlyMap<string, string>): Tree
     models: moved(document.models),
     endpoints: moved(document.endpoints),
   }
-}
-
-// Guardrails.
-
-function guardrailSentences(name: string, before: Tree | undefined, after: Tree | undefined): string[] {
-  if (!after) return [`Guardrail ${name} is removed.`]
-  if (before) return leafSentences(`Guardrail ${name}`, before, after)
-  const { redact, hook, moderate } = after
-  if (redact) return [`Guardrail ${name} is added: it redacts what its patterns find.`]
-  if (hook) return [`Guardrail ${name} is added: it asks ${URL.parse(String(treeOf(hook).url))?.host}.`]
-  return [`Guardrail ${name} is added: it asks the model ${String(treeOf(moderate).model)}.`]
-}
-
-// Products: APIs that are defined in the catalog.
-
-function operationSentences(name: string, before: Tree | undefined, after: Tree | undefined): Change[] {
-  const [was, is] = [treeOf(before?.operations), treeOf(after?.operations)]
-  const ids = Object.keys(is)
-  const many = (count: number) => (count === 1 ? '1 operation' : `${count} operations`)
-  if (!after) return [`Product ${name} is removed, with ${many(Object.keys(was).length)}.`]
-  if (!before) return [`Product ${name} is new, with ${many(ids.length)}: ${ids.slice(0, 20).join(', ')}.`]
-  const others = leafSentences(`Product ${name}`, omit(before, ['operations']), omit(after, ['operations']))
-  const operations = each(was, is, (id, old, now) => {
-    const place = `${name}/${id}`
-    if (!old || !now) return [`Operation ${place} is ${now ? 'new' : 'removed'}.`]
-    const members = [...new Set([...Object.keys(old), ...Object.keys(now)])]
-    return [`Operation ${place} is changed: ${members.filter((one) => !isSame(old[one], now[one])).join(', ')}.`]
-  })
-  return [...others, ...operations]
 }
 
 // Models and data endpoints.
@@ -361,25 +336,6 @@ function formatSentences(before: unknown, after: unknown): string[] {
   ]
 }
 
-// Sales.
-
-function salesSentences(before: Tree, after: Tree): Change[] {
-  const apart = ['packs', 'plans']
-  const offers = (shelf: unknown) => Object.fromEntries(listOf(shelf).map((one) => [String(one.id), one]))
-  const described =
-    (what: string): Describe =>
-    (id, was, is) => {
-      if (!is) return [`${what} ${id} is no longer sold.`]
-      if (was) return leafSentences(`${what} ${id}`, was, is)
-      return [`${what} ${id} is sold: ${String(is.credits)} credits for ${String(is.price)} ${String(after.currency)}.`]
-    }
-  return [
-    ...leafSentences('Sales', omit(before, apart), omit(after, apart)),
-    ...each(offers(before.packs), offers(after.packs), described('Pack')),
-    ...each(offers(before.plans), offers(after.plans), described('Plan')),
-  ]
-}
-
 // Everything else: by the name of the field, with what it was and what it becomes.
 
 const FIELD_WORDS: Readonly<Record<string, string>> = {
@@ -403,7 +359,7 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
   'routing.sticky': 'sticky routing',
 }
 
-function leafSentences(subject: string, before: Tree, after: Tree, path = ''): string[] {
+export function leafSentences(subject: string, before: Tree, after: Tree, path = ''): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   return names.flatMap((name) => {
     const [was, is] = [member(before, name), member(after, name)]
@@ -434,12 +390,12 @@ function sorted(value: unknown): unknown {
 }
 
 const isTree = (value: unknown): value is Tree => typeof value === 'object' && value !== null && !Array.isArray(value)
-const treeOf = (value: unknown): Tree => (isTree(value) ? value : {})
-const listOf = (value: unknown): Tree[] => (Array.isArray(value) ? value.map(treeOf) : [])
-const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+export const treeOf = (value: unknown): Tree => (isTree(value) ? value : {})
+export const listOf = (value: unknown): Tree[] => (Array.isArray(value) ? value.map(treeOf) : [])
+export const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 /** Reads own members only, because names in a document may be those of inherited properties. */
 const member = (tree: Tree, name: string) => (Object.hasOwn(tree, name) ? tree[name] : undefined)
 const mapMembers = (tree: Tree, change: (value: Tree) => unknown): Tree =>
   Object.fromEntries(Object.entries(tree).map(([name, value]) => [name, isTree(value) ? change(value) : value]))
-const omit = (tree: Tree, names: readonly string[]): Tree =>
+export const omit = (tree: Tree, names: readonly string[]): Tree =>
   Object.fromEntries(Object.entries(tree).filter(([name]) => !names.includes(name)))

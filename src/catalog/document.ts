@@ -5,12 +5,9 @@ import { readStored } from '../kernel/stored.ts'
 import { CLIENT_FORMATS, KIND_NAMES, type KindName, kindRow, PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, positive, pricing } from '../meter/price.ts'
 import { bridgeProblems, routeProblems, vendorBridge } from './bridge.ts'
-import { guardrailProblems, guardrails } from './guardrails.ts'
 import { QUANTIZATIONS, region } from './preference-body.ts'
-import { products, productsProblems } from './product.ts'
 import { routingProblems, routingRules } from './routing-rules.ts'
-import { sales } from './sales.ts'
-import { toolServerProblems, toolServers } from './tool-servers.ts'
+import { allSections, type CatalogSection, type Problem, type SectionInputs, type Sections } from './section.ts'
 import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
 
 export const catalogName = z
@@ -251,59 +248,78 @@ const gatewayRouting = z.strictObject({
   probe: probe.optional(),
 })
 
-export const document = z
-  .strictObject({
-    vendors: z.record(catalogName, vendor),
-    families: z
-      .record(z.string().min(1).max(40), z.strictObject({ traits: textTraits.partial().prefault({}) }))
-      .default({}),
-    models: z.record(catalogName, model),
-    /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
-    endpoints: z.record(catalogName, dataEndpoint),
-    /** Tool servers (MCP servers of others), and the tools that are sold. */
-    toolServers,
-    /** Every text model is offered in every client format, whatever its `clientFormats` are. */
-    allClientFormats: z.boolean().default(false),
-    /** APIs that are defined in the catalog; each operation has its price and routes under `<product>/<operation>` in `endpoints`. */
-    products: products.default({}),
-    sales: sales.optional(),
-    /** Rules that check calls before and after; absent: none. */
-    guardrails,
-    /** Routing settings for all products. */
-    routing: gatewayRouting.optional(),
-  })
-  .transform((doc, context) => {
-    if (doc.allClientFormats)
-      for (const one of Object.values(doc.models)) if (one.type === 'text') one.clientFormats = [...CLIENT_FORMATS]
-    for (const [name, one] of Object.entries(doc.vendors))
-      for (const message of credentialProblems(one))
-        context.addIssue({ code: 'custom', path: ['vendors', name, 'credentials'], message })
-    for (const [name, { bridge }] of Object.entries(doc.vendors))
-      for (const { path, message } of bridge ? bridgeProblems(bridge) : [])
-        context.addIssue({ code: 'custom', path: ['vendors', name, 'bridge', ...path], message })
-    for (const [uid, one] of Object.entries(doc.endpoints))
-      for (const { path, message } of routeProblems(uid, one, doc.vendors))
-        context.addIssue({ code: 'custom', path: ['endpoints', uid, ...path], message })
-    for (const [shelf, products] of [['models', doc.models] as const, ['endpoints', doc.endpoints] as const])
-      for (const [uid, product] of Object.entries(products))
-        for (const { path, message } of productProblems(product, doc))
-          context.addIssue({ code: 'custom', path: [shelf, uid, ...path], message })
-    for (const { path, message } of productsProblems(doc.products, doc.endpoints))
-      context.addIssue({ code: 'custom', path: [...path], message })
-    for (const { path, message } of [
-      ...salesProblems(doc),
-      ...routingProblems(doc),
-      ...toolServerProblems(doc),
-      ...guardrailProblems(doc),
-    ])
-      context.addIssue({ code: 'custom', path: [...path], message })
-    return doc
-  })
+/** What every catalog has. */
+const core = z.strictObject({
+  vendors: z.record(catalogName, vendor),
+  families: z
+    .record(z.string().min(1).max(40), z.strictObject({ traits: textTraits.partial().prefault({}) }))
+    .default({}),
+  models: z.record(catalogName, model),
+  /** By endpoint id, e.g. `siteanalytics/websites/visits` or `social/users`. */
+  endpoints: z.record(catalogName, dataEndpoint),
+  /** Every text model is offered in every client format, whatever its `clientFormats` are. */
+  allClientFormats: z.boolean().default(false),
+  /** Routing settings for all products. */
+  routing: gatewayRouting.optional(),
+})
+
+const schemas = new Map<string, z.ZodType<CatalogDocument, CatalogInput>>()
+
+/** Of the document with its sections. Those of extensions that are switched off are taken as they are, and left out of what is read. */
+export function documentSchema(off: readonly string[] = []): z.ZodType<CatalogDocument, CatalogInput> {
+  const name = off.join()
+  const made = schemas.get(name) ?? makeSchema(off)
+  schemas.set(name, made)
+  return made
+}
+
+const LEFT_OUT = z
+  .unknown()
+  .transform(() => undefined)
+  .optional()
+
+function makeSchema(off: readonly string[]) {
+  const sections = allSections()
+  const on = sections.filter((one) => !off.includes(one.name))
+  const schema = core
+    .extend(Object.fromEntries(sections.map((one) => [one.name, on.includes(one) ? one.schema : LEFT_OUT])))
+    .transform((doc, context) => {
+      // What the schemas of its sections have read.
+      for (const { path, message } of problemsOf(doc as CatalogDocument, on))
+        context.addIssue({ code: 'custom', path: [...path], message })
+      return doc
+    })
+  return schema as unknown as z.ZodType<CatalogDocument, CatalogInput> // Extensions declare what their sections are.
+}
+
+function problemsOf(doc: CatalogDocument, sections: readonly CatalogSection[]): Problem[] {
+  if (doc.allClientFormats)
+    for (const one of Object.values(doc.models)) if (one.type === 'text') one.clientFormats = [...CLIENT_FORMATS]
+  const below = (place: readonly string[], problems: readonly Problem[]) =>
+    problems.map(({ path, message }) => ({ path: [...place, ...path], message }))
+  return [
+    ...Object.entries(doc.vendors).flatMap(([name, one]) =>
+      credentialProblems(one).map((message) => ({ path: ['vendors', name, 'credentials'], message })),
+    ),
+    ...Object.entries(doc.vendors).flatMap(([name, { bridge }]) =>
+      bridge ? below(['vendors', name, 'bridge'], bridgeProblems(bridge)) : [],
+    ),
+    ...Object.entries(doc.endpoints).flatMap(([uid, one]) =>
+      below(['endpoints', uid], routeProblems(uid, one, doc.vendors)),
+    ),
+    ...(['models', 'endpoints'] as const).flatMap((shelf) =>
+      Object.entries(doc[shelf]).flatMap(([uid, product]) => below([shelf, uid], productProblems(product, doc))),
+    ),
+    ...routingProblems(doc),
+    ...sections.flatMap((one) => one.check?.(doc) ?? []),
+  ]
+}
 
 type Product = z.output<typeof model> | z.output<typeof dataEndpoint>
-type Whole = z.output<typeof document>
+type Plain<T> = { [K in keyof T]: T[K] }
+type Whole = Plain<z.output<typeof core> & Sections>
 
-export type CatalogInput = z.input<typeof document>
+export type CatalogInput = Plain<z.input<typeof core> & SectionInputs>
 export type Vendor = z.output<typeof vendor>
 type VendorCredential = z.output<typeof vendorCredential>
 export type Route = z.output<typeof route>
@@ -317,11 +333,6 @@ export type DataEndpoint = Omit<z.output<typeof dataEndpoint>, 'traits'> & { tra
 export type CatalogDocument = Omit<Whole, 'models' | 'endpoints'> & {
   models: Record<string, Model>
   endpoints: Record<string, DataEndpoint>
-}
-
-interface Problem {
-  readonly path: readonly (string | number)[]
-  readonly message: string
 }
 
 /** The credentials of a vendor, whether its entry names one or several. */
@@ -367,23 +378,6 @@ function productProblems(product: Product, doc: Pick<Whole, 'vendors' | 'familie
   else
     for (const { path, message } of read.error.issues) problems.push({ path: ['traits', ...path] as string[], message })
   return problems
-}
-
-/** Rejects credits for unknown products, which could never be spent. */
-function salesProblems({ sales, models, endpoints }: Pick<Whole, 'sales' | 'models' | 'endpoints'>): Problem[] {
-  const all = [...Object.keys(models), ...Object.keys(endpoints)]
-  // A name that ends in * matches all names with that prefix.
-  const isKnown = (name: string) =>
-    name.endsWith('*') ? all.some((one) => one.startsWith(name.slice(0, -1))) : all.includes(name)
-  return (['packs', 'plans'] as const).flatMap((shelf) =>
-    (sales?.[shelf] ?? []).flatMap(({ products = [] }, at) =>
-      products.flatMap((name, index) =>
-        isKnown(name)
-          ? []
-          : [{ path: ['sales', shelf, at, 'products', index], message: `there is no product "${name}"` }],
-      ),
-    ),
-  )
 }
 
 function cacheProblems(kind: KindName, { pricing: price }: z.output<typeof cache>): Problem[] {
@@ -442,10 +436,17 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-export function checkDocument(input: unknown): CheckedDocument {
-  const result = document.safeParse(withoutRetired(input))
-  // The traits of every product have been read by the schema of its kind.
-  if (result.success) return { ok: true, document: result.data as CatalogDocument }
+interface Given {
+  /** Sections of extensions that are switched off. */
+  readonly off?: readonly string[] | undefined
+  /** The document that is stored: what nobody here knows of it may stay. */
+  readonly kept?: unknown
+}
+
+export function checkDocument(input: unknown, { off, kept }: Given = {}): CheckedDocument {
+  const unknown = unknownIn(input).filter((name) => isRecord(kept) && isSame(Object(input)[name], kept[name]))
+  const result = documentSchema(off).safeParse(without(withoutRetired(input), unknown))
+  if (result.success) return { ok: true, document: result.data }
   return {
     ok: false,
     problems: result.error.issues.map((issue) => `${issue.path.join('.') || 'document'}: ${inWords(issue)}`),
@@ -453,38 +454,50 @@ export function checkDocument(input: unknown): CheckedDocument {
   }
 }
 
+/** Sections of which this version knows nothing. */
+const unknownIn = (input: unknown) =>
+  Object.keys(Object(input)).filter(
+    (name) => !Object.hasOwn(core.shape, name) && !allSections().some((one) => one.name === name),
+  )
+
+const without = (input: unknown, names: readonly string[]) =>
+  names.length === 0 || !isRecord(input)
+    ? input
+    : Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)))
+
+const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
+
+/** A section that checks calls is there, whether its extension is switched on or not. */
+export const isGuarded = (input: unknown) =>
+  allSections().some((one) => one.guards && Object(input)[one.name] !== undefined)
+
 /**
- * What a stored document may lack. Not guardrails and routing rules: without one of these, calls would be sent as they must not be. A model of a
- * family that cannot be read would have the wrong traits, and goes with it.
+ * What a stored document may lack. Not routing rules: without one of these, calls would be sent as they must not be. A model of a family that
+ * cannot be read would have the wrong traits, and goes with it.
  */
-const PARTS = [
-  ...[
-    'vendors.*',
-    'models.*',
-    'models.*.routes.*',
-    'endpoints.*',
-    'endpoints.*.routes.*',
-    'products.*',
-    'toolServers.*',
-  ],
-  ...['sales.packs.*', 'sales.plans.*', 'sales.packs.*.products.*', 'sales.plans.*.products.*'],
-]
+const PARTS = ['vendors.*', 'models.*', 'models.*.routes.*', 'endpoints.*', 'endpoints.*.routes.*']
 
 /** Of a version that another version of Tollgate may have written. Undefined: what is wrong is of no part that may be missing. */
-export function readDocument(input: unknown) {
-  const cleaned = withoutRetired(input)
+export function readDocument(input: unknown, { off }: Given = {}) {
+  const strange = unknownIn(input)
+  const cleaned = without(withoutRetired(input), strange)
   const families = readStored(isRecord(cleaned) ? (cleaned.families ?? {}) : {}, {
-    schema: document.in.shape.families,
+    schema: core.shape.families,
     parts: ['*'],
     inWords,
   })
   const lost = new Set(families?.setAside.map((text) => text.split(':')[0]))
   const known = isRecord(cleaned) && lost.size > 0 ? withoutFamilies(cleaned, lost) : cleaned
-  const read = readStored(known, { schema: document, parts: PARTS, inWords })
+  const parts = allSections().flatMap(({ name, parts = [] }) => parts.map((part) => `${name}.${part}`))
+  const read = readStored(known, { schema: documentSchema(off), parts: [...PARTS, ...parts], inWords })
   return (
     read && {
-      document: read.value as CatalogDocument, // The traits of every product have been read by the schema of its kind.
-      setAside: [...(families?.setAside.map((text) => `families.${text}`) ?? []), ...read.setAside],
+      document: read.value,
+      setAside: [
+        ...strange.map((name) => `${name}: is no section that this version knows`),
+        ...(families?.setAside.map((text) => `families.${text}`) ?? []),
+        ...read.setAside,
+      ],
     }
   )
 }

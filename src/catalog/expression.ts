@@ -3,6 +3,7 @@
 // the maximum for this request (the hold), and the count of this answer (the charge).
 import { createRequire } from 'node:module'
 import type { JsonSchema } from './endpoint.ts'
+import type { Field } from './field.ts'
 
 /** The part of the syntax tree that is used here. The package's own types are not imported, so that the type check does not load it. */
 interface Node {
@@ -339,4 +340,19 @@ function sizeOf(value: Value, node: Node, place: string): Range {
   const { maxItems, maxLength, maxProperties } = resolve(schema, root)
   const most = [maxItems, maxLength, maxProperties].find((one) => typeof one === 'number')
   return { lo: 0, hi: typeof most === 'number' ? most : Number.POSITIVE_INFINITY, loose: node }
+}
+
+/** From the year 1 to the year 9999. */
+const DAYS: JsonSchema = { minimum: 1, maximum: 3_652_059 }
+
+/** The parameters by their names, the days and complete months from `from` to `to`, and the body as `request.body`. */
+export function requestSchema(params: Readonly<Record<string, Field>>, body: JsonSchema | undefined): Known {
+  const properties = Object.fromEntries(
+    Object.entries(params).map(([name, one]) => [
+      name,
+      one.kind === 'integer' || one.kind === 'number' ? { minimum: one.min, maximum: one.max } : {},
+    ]),
+  )
+  const period = params.from?.kind === 'date' && params.to?.kind === 'date' ? { days: DAYS, months: DAYS } : {}
+  return { schema: { properties: { ...properties, ...period, ...(body ? { body } : {}) } }, root: body }
 }

@@ -12,12 +12,14 @@ import {
   type CatalogInput,
   checkDocument,
   type DataEndpoint,
+  isGuarded,
   type Model,
   type ModelOf,
   type Route,
   readDocument,
   type Vendor,
 } from './document.ts'
+import { sectionReviews } from './section.ts'
 import type { Applied, CheckView, VersionView } from './views.ts'
 
 export interface Catalog {
@@ -29,6 +31,8 @@ export interface Catalog {
   readonly input: CatalogInput
   /** Every vendor of it is a simulated one: simulated.ts. */
   readonly simulated: boolean
+  /** It has a section that checks calls. */
+  readonly isGuarded: boolean
 }
 
 /** A product with price and routes: a model or a data endpoint. */
@@ -87,8 +91,14 @@ export async function openCatalog(options: {
   audit: Pick<Audit, 'write'>
   /** Becomes the first version of an empty database. */
   initial: unknown
+  /** Sections of extensions that are switched off. */
+  off?: readonly string[]
 }): Promise<CatalogStore> {
-  const { database, changes, audit } = options
+  const { database, changes, audit, off } = options
+  const compare = (before: unknown, input: unknown): CheckView => {
+    const checked = checkDocument(input, { off, kept: before })
+    return { problems: checked.ok ? [] : checked.problems, changes: describeChanges(before, input, sectionReviews()) }
+  }
   const older = new Map<number, Catalog>()
   await replace(() => options.initial, { note: 'first start', onlyFirst: true })
   let now = await latest()
@@ -103,7 +113,7 @@ export async function openCatalog(options: {
   async function latest(known?: Catalog): Promise<Catalog> {
     const [row] = await database.query<VersionRow>(LATEST)
     if (!row) throw new Error('The database has no version of the catalog.')
-    return row.version === known?.version ? known : read(row)
+    return row.version === known?.version ? known : read(row, off)
   }
 
   /** Changes are serialized across processes, and each starts from the latest version. */
@@ -152,7 +162,7 @@ export async function openCatalog(options: {
       if (version === now.version) return now
       const known = older.get(version)
       if (known) return known
-      const catalog = read(await rowAt(database, version))
+      const catalog = read(await rowAt(database, version), off)
       older.set(version, catalog)
       if (older.size > 50) older.delete(older.keys().next().value!)
       return catalog
@@ -191,7 +201,7 @@ export function storedCatalogs(database: Queryable): Pick<CatalogStore, 'at'> {
     at(version) {
       let catalog = known.get(version)
       if (!catalog) {
-        catalog = rowAt(database, version).then(read)
+        catalog = rowAt(database, version).then((row) => read(row))
         known.set(version, catalog)
       }
       return catalog
@@ -210,11 +220,6 @@ async function rowAt(database: Queryable, version: number): Promise<VersionRow> 
   return row
 }
 
-function compare(before: unknown, input: unknown): CheckView {
-  const checked = checkDocument(input)
-  return { problems: checked.ok ? [] : checked.problems, changes: describeChanges(before, input) }
-}
-
 /** The document is checked as a whole when it is applied, so what was sent may go in as it is. */
 function withFields(input: CatalogInput, uid: string, fields: Readonly<Record<string, unknown>>): unknown {
   const shelf = (['models', 'endpoints'] as const).find((name) => Object.hasOwn(input[name], uid))
@@ -222,11 +227,11 @@ function withFields(input: CatalogInput, uid: string, fields: Readonly<Record<st
   return { ...input, [shelf]: { ...input[shelf], [uid]: { ...input[shelf][uid], ...fields } } }
 }
 
-function read(row: VersionRow): Catalog {
+function read(row: VersionRow, off?: readonly string[]): Catalog {
   const input = JSON.parse(row.document) as CatalogInput
-  const stored = readDocument(input)
-  if (stored) return { version: row.version, ...stored, input, simulated: false }
-  const checked = checkDocument(input)
+  const stored = readDocument(input, { off })
+  if (stored) return { version: row.version, ...stored, input, simulated: false, isGuarded: isGuarded(input) }
+  const checked = checkDocument(input, { off })
   const problems = checked.ok ? [] : checked.problems
   throw new Error(`Catalog version ${row.version} cannot be read: ${problems.join('; ')}`)
 }

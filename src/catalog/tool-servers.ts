@@ -5,6 +5,16 @@ import * as z from 'zod'
 import type { CatalogDocument } from './document.ts'
 import type { EndpointSpec, JsonSchema } from './endpoint.ts'
 import { checkValue } from './json-schema.ts'
+import type { CatalogSection } from './section.ts'
+
+declare module './section.ts' {
+  interface Sections {
+    toolServers: z.output<typeof toolServers>
+  }
+  interface SectionInputs {
+    toolServers?: z.input<typeof toolServers>
+  }
+}
 
 export const serverName = z
   .string()
@@ -39,7 +49,7 @@ const soldTool = z.strictObject({
   resultsMax: z.number().int().positive().max(10_000).default(100),
 })
 
-export const toolServers = z
+const toolServers = z
   .record(
     serverName,
     z.strictObject({
@@ -225,7 +235,7 @@ export function slugOf(tool: string, taken: ReadonlySet<string>): string {
 }
 
 /** Problems of tool servers that their schemas do not find. */
-export function toolServerProblems({
+function toolServerProblems({
   toolServers,
   vendors,
   endpoints,
@@ -253,4 +263,8 @@ export function toolServerProblems({
       })
   }
   return problems
+}
+
+export const toolServerSection: CatalogSection = {
+  ...{ name: 'toolServers', schema: toolServers, check: toolServerProblems, parts: ['*'] },
 }

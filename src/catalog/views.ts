@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { count, time } from '../kernel/view.ts'
 import { KIND_NAMES, PROTOCOLS } from '../meter/kind.ts'
 import { pricing } from '../meter/price.ts'
-import { document } from './document.ts'
+import { documentSchema } from './document.ts'
 
 export const versionView = z.object({ version: count, appliedAt: time, actor: z.string(), note: z.string() })
 export type VersionView = z.infer<typeof versionView>
@@ -13,7 +13,9 @@ export const versionDocumentView = z.object({ version: count, document: z.record
 export type VersionDocumentView = z.infer<typeof versionDocumentView>
 
 export const currentView = versionView.extend({
-  document,
+  get document() {
+    return documentSchema()
+  },
   /** Routes that are sold below cost, in sentences. */
   notes: z.array(z.string()),
 })
@@ -85,7 +87,9 @@ export const connectCheckView = checkView.extend({
   notes: z.array(z.string()),
   /** What would be sold below cost, in sentences; applied only with `belowCost`. */
   belowCostNotes: z.array(z.string()),
-  document,
+  get document() {
+    return documentSchema()
+  },
 })
 export type ConnectCheckView = z.input<typeof connectCheckView>
 

@@ -2,6 +2,7 @@
 import type { KeyView, NewKey } from '../admission/views.ts'
 import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf } from '../catalog/document.ts'
+import { sectionReviews } from '../catalog/section.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
 import { fingerprintOf } from '../kernel/secret.ts'
 import type { Page } from '../kernel/view.ts'
@@ -46,7 +47,7 @@ async function planCatalog(context: Context, draft: Draft): Promise<void> {
   const { api } = context
   const { version, document: current } = await api.call<CurrentView>('GET', '/catalog')
   const document = wantedDocument(context, current, draft)
-  const differences = describeChanges(current, document)
+  const differences = describeChanges(current, document, sectionReviews())
   const isOther = differences.length > 0 && JSON.stringify(sorted(current)) !== JSON.stringify(sorted(document))
   if (isOther) checkCatalog(context, document)
   const values = await changedSecrets(context, current, document, draft)

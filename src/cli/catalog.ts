@@ -2,6 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf, isSandbox, parseDocument, readDocumentFile } from '../catalog/document.ts'
 import { belowCostNotes } from '../catalog/margin.ts'
+import { sectionReviews } from '../catalog/section.ts'
 import type { Applied, CurrentView, PriceComparisonView, VersionView } from '../catalog/views.ts'
 import type { Page } from '../kernel/view.ts'
 import { at, CliError, type Command, flag, type Invocation, type Told, takes, text, told } from './command.ts'
@@ -62,7 +63,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     async run(call) {
       const document = await readDocument(call)
       const current = await call.api.call<CurrentView>('GET', '/catalog')
-      const changes = describeChanges(current.document, document)
+      const changes = describeChanges(current.document, document, sectionReviews())
       return { answer: { changes }, words: showChanges(changes) }
     },
   },

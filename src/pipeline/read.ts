@@ -156,7 +156,7 @@ export function read(incoming: Incoming, deps: ReadDeps): Read {
   const override = spec.sells === 'data' ? undefined : ruled?.find(({ model }) => model)
   const asked = override?.model === undefined ? plain : redirected(plain, override.model, `The rule "${override.name}"`)
   // Most gateways have no rules; then this check is the only cost.
-  return catalog.document.guardrails ? readGuarded(asked, deps) : readModels(asked, deps)
+  return catalog.isGuarded ? readGuarded(asked, deps) : readModels(asked, deps)
 }
 
 function rulesFor(incoming: Incoming, rules: readonly RoutingRule[], deps: ReadDeps) {

@@ -3,6 +3,7 @@ import type { Teams } from '../../admission/teams.ts'
 import type { Api } from '../../api/api.ts'
 import { mountFetch } from '../../api/fetch-route.ts'
 import type { WebServer } from '../../api/server/server.ts'
+import { toolServerSection } from '../../catalog/tool-servers.ts'
 import { defineExtension } from '../../extension.ts'
 import type { Vendors } from '../../routing/vendor.ts'
 import type { McpDeps } from './mcp/mcp.ts'
@@ -29,6 +30,7 @@ const TIDY_EVERY_MS = 60_000
 
 export const agents = defineExtension({
   name: 'agents',
+  catalog: toolServerSection,
   open: (core: Core) => ({ ...createOauth(core, MCP_PATHS), vendorHealth: () => core.vendors.health() }),
   resources: (all) => [
     ...runResources(all),

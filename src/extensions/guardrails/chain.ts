@@ -1,7 +1,6 @@
 // Which rules a call is checked by, and what they did. The rules of a catalog are prepared once.
 
 import type { CatalogDocument } from '../../catalog/document.ts'
-import type { GuardrailRule } from '../../catalog/guardrails.ts'
 import type { Credits } from '../../kernel/credits.ts'
 import { type JsonText, readJson } from '../../kernel/json.ts'
 import { type Secrets, sign } from '../../kernel/secret.ts'
@@ -23,6 +22,7 @@ import {
 import type { Hooks } from './hook.ts'
 import { namedPattern, ownPattern, type Pattern } from './patterns.ts'
 import { editSaid, editTexts, forLabels, Redacted } from './redaction.ts'
+import type { GuardrailRule } from './rules.ts'
 
 interface PreparedRule extends Check {
   readonly patterns: readonly Pattern[]

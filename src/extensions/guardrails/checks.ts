@@ -2,7 +2,6 @@
 // they are sent, and streams window by window, so that what was not asked about does not leave.
 
 import { admittedFor, estimate, rateHeaders } from '../../admission/admit.ts'
-import type { GuardrailRule } from '../../catalog/guardrails.ts'
 import type { Credits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { isObject, readJson } from '../../kernel/json.ts'
@@ -16,6 +15,7 @@ import { readModerationsRequest } from '../../protocols/text/rerank-and-moderati
 import { attempt } from '../../routing/attempt.ts'
 import { routeRequest, routesFor } from '../../routing/route.ts'
 import type { Hooks } from './hook.ts'
+import type { GuardrailRule } from './rules.ts'
 
 /** A rule that asks somebody else. */
 export interface Check {

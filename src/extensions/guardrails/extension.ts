@@ -8,6 +8,7 @@ import { CONTENT_COMMANDS } from './commands.ts'
 import { createHooks, type HookDeps } from './hook.ts'
 import { createRecordingPolicies, createRecordings, type RecordingDeps } from './recordings.ts'
 import { contentResources, guardrailResources } from './resources.ts'
+import { guardrailSection } from './rules.ts'
 
 interface Core extends HookDeps, Omit<RecordingDeps, 'guardrails'> {
   readonly changes: Changes
@@ -18,6 +19,7 @@ const MAINTAIN_EVERY_MS = 3_600_000
 
 export const guardrails = defineExtension({
   name: 'guardrails',
+  catalog: guardrailSection,
   open(core: Core) {
     const rules = createGuardrails({ secrets: core.secrets, hooks: createHooks(core) })
     const contents = createRecordings({ ...core, guardrails: rules })

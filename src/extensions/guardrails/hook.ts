@@ -1,6 +1,5 @@
 // An operator's hook: texts are sent to the operator's address, signed like webhooks, and the answer allows, blocks or replaces them.
 import * as z from 'zod'
-import type { GuardrailRule } from '../../catalog/guardrails.ts'
 import { signedHeaders } from '../../jobs/webhook.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Secrets } from '../../kernel/secret.ts'
@@ -8,6 +7,7 @@ import { newId, type World } from '../../kernel/world.ts'
 import type { Phase } from '../../pipeline/hooks.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
 import type { CheckedCall, Verdict } from './checks.ts'
+import type { GuardrailRule } from './rules.ts'
 
 export interface Hooks {
   /** Rejects if the hook does not answer in time, or not as it should. */

@@ -1,7 +1,8 @@
 // What redaction finds in a text: the patterns with a name, and the operator's own. Each says where its matches are, and from where on the end of an
 // unfinished text may be the beginning of one.
-import { compilePattern, type LinearPattern, type PatternName } from '../../catalog/guardrails.ts'
+
 import { CREDENTIALS } from '../../kernel/redact.ts'
+import { compilePattern, type LinearPattern, type PatternName } from './rules.ts'
 
 export type Span = readonly [start: number, end: number]
 

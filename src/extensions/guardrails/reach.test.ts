@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CatalogDocument } from '../../catalog/document.ts'
-import { guardrails } from '../../catalog/guardrails.ts'
 import { readJson } from '../../kernel/json.ts'
 import { createSecrets } from '../../kernel/secret.ts'
 import { createGuardrails } from './chain.ts'
+import { reviewGuardrails } from './review.ts'
+import { guardrailSection } from './rules.ts'
 
 const MAIL = 'jo@mail.example.org'
 const CARD = '4111111111111111'
@@ -15,7 +16,9 @@ const hooks = { ask: () => assert.fail('no rule here asks anybody') }
 
 function guardOf(isModel = true, rule: object = {}, call: object = {}) {
   const redact = { patterns: ['email', 'card', 'phone', 'api_key'] }
-  const document = { guardrails: guardrails.parse({ all: { models: ['m'], redact, ...rule } }) } as CatalogDocument // No more is read.
+  const document = {
+    guardrails: guardrailSection.schema.parse({ all: { models: ['m'], redact, ...rule } }),
+  } as CatalogDocument // No more is read.
   const whose = { account: 'acc_1', keys: ['key_2', 'key_1'], products: ['m'], isModel, labels: undefined, ...call }
   return createGuardrails({ secrets: createSecrets('of a test'), hooks }).find(document, whose)
 }
@@ -70,4 +73,17 @@ test('a key that was rotated is still the one that a rule names', () => {
   assert.ok(guardOf(true, { keys: ['key_1'] }))
   assert.ok(!guardOf(true, { keys: ['key_3'] }))
   assert.ok(!guardOf(true, { keys: ['key_3'] }, { keys: ['key_2', undefined] }))
+})
+
+test('changes in sentences: new guardrails', () => {
+  const rules = {
+    hide: { redact: { patterns: ['email'] } },
+    policy: { hook: { url: 'https://checks.example.com/a?token=secret' } },
+    nice: { moderate: { model: 'judge' } },
+  }
+  assert.deepEqual(reviewGuardrails(undefined, rules), [
+    'Guardrail hide is added: it redacts what its patterns find.',
+    'Guardrail policy is added: it asks checks.example.com.',
+    'Guardrail nice is added: it asks the model judge.',
+  ])
 })

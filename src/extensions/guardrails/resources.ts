@@ -1,11 +1,11 @@
 // Trying a redaction rule on a sample text, and content logging. The rules themselves are part of the catalog.
 import * as z from 'zod'
 import { CONTENT_BYTES, CONTENT_DAYS, contentRules, contentView } from '../../admission/views.ts'
-import { redaction } from '../../catalog/guardrails.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { id, type Resource, resource, test } from '../../operator/resource.ts'
 import type { Statements } from '../../reports/statement.ts'
 import type { RecordingPolicies, Recordings } from './recordings.ts'
+import { redaction } from './rules.ts'
 import { redactSample } from './sample.ts'
 import { sampleView } from './views.ts'
 

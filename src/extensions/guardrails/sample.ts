@@ -1,7 +1,8 @@
 // A rule of redaction, tried on a text before it is applied.
-import { compilePattern, type Redaction } from '../../catalog/guardrails.ts'
+
 import { namedPattern, ownPattern, type Pattern } from './patterns.ts'
 import { Redacted } from './redaction.ts'
+import { compilePattern, type Redaction } from './rules.ts'
 import type { SampleView } from './views.ts'
 
 const PLACEHOLDER_DIGITS = 12

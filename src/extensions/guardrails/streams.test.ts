@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runs } from '../../../test/runs.ts'
 import type { CatalogDocument } from '../../catalog/document.ts'
-import { guardrails } from '../../catalog/guardrails.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { readJson } from '../../kernel/json.ts'
 import { createSecrets } from '../../kernel/secret.ts'
@@ -15,6 +14,7 @@ import { readEvents } from '../../protocols/text/relay.ts'
 import { readTextRequest } from '../../protocols/text/text.ts'
 import { bytesOf } from '../../upstream/sse.ts'
 import { createGuardrails } from './chain.ts'
+import { guardrailSection } from './rules.ts'
 
 const FORMATS: readonly TextFormat[] = Object.values(ALL)
 const TRAITS = readTextTraits()
@@ -79,7 +79,8 @@ const RULES = [
   { all: { redact: { patterns, on: ['request', 'answer'] } }, requests: { redact: { own } } },
   { all: { redact: { patterns, own, on: ['request', 'answer'] } } },
 ].map(
-  (rules) => ({ guardrails: guardrails.parse(rules) }) as Pick<CatalogDocument, 'guardrails'> as CatalogDocument, // Nothing else of it is read.
+  (rules) =>
+    ({ guardrails: guardrailSection.schema.parse(rules) }) as Pick<CatalogDocument, 'guardrails'> as CatalogDocument, // Nothing else of it is read.
 )
 
 const hooks = { ask: () => assert.fail('no rule here asks anybody') }

@@ -7,6 +7,7 @@ import { describeChanges } from '../../catalog/change-sentences.ts'
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
 import { belowCostNotes } from '../../catalog/margin.ts'
 import { readPresets } from '../../catalog/preset.ts'
+import { sectionReviews } from '../../catalog/section.ts'
 import type { Applied, CurrentView } from '../../catalog/views.ts'
 import { Refused } from '../../cli/api.ts'
 import {
@@ -110,7 +111,7 @@ async function importing(
   const checked = checkDocument(document)
   const problems = checked.ok ? [] : checked.problems
   const notes = checked.ok ? belowCostNotes(checked.document) : []
-  const changes = describeChanges(current, document)
+  const changes = describeChanges(current, document, sectionReviews())
   const found = problems.length > 0 ? [] : await findAccounts(call, accounts, report.say)
   const { lines } = report
   const answer = { lines, changes, problems, notes, accounts: accounts.length }

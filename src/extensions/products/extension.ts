@@ -2,6 +2,7 @@
 import type { CatalogStore } from '../../catalog/store.ts'
 import { defineExtension } from '../../extension.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
+import { productSection } from './product.ts'
 import { productResources } from './resources.ts'
 
 interface Core {
@@ -9,4 +10,8 @@ interface Core {
   readonly credentials: Credentials
 }
 
-export const products = defineExtension<Core>({ name: 'products', resources: productResources })
+export const products = defineExtension<Core>({
+  name: 'products',
+  catalog: productSection,
+  resources: productResources,
+})

@@ -2,7 +2,6 @@
 import * as z from 'zod'
 import { auth, type CatalogInput, catalogName, credentialName } from '../../catalog/document.ts'
 import { readProductPresets } from '../../catalog/preset.ts'
-import { countBounds } from '../../catalog/product.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { appliedView, importedView, productCheckView, productPresetView } from '../../catalog/views.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -12,6 +11,7 @@ import { checkedAddress, mayAllGo } from '../../operator/resources/connect.ts'
 import { isInternalUrl } from '../../upstream/address.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { DOCUMENT_BYTES_MAX, type ImportedDocument, importOpenapi } from './openapi-import.ts'
+import { countBounds } from './product.ts'
 
 interface ProductDeps {
   readonly catalog: CatalogStore

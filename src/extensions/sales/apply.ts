@@ -1,7 +1,6 @@
 // Applies a provider's report of a payment: its row, credits, invoice and audit entry, in one transaction. The same report may come any number of times, in
 // any order, to any process: the row is locked, older reports change nothing, and credits are granted once, when the payment becomes paid.
 
-import { creditsFor, type Sales } from '../../catalog/sales.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
@@ -13,6 +12,7 @@ import { newId, type World } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { endClaims, type Lot } from '../../ledger/lots.ts'
 import type { Invoices } from './invoices/invoices.ts'
+import { creditsFor, type Sales } from './offers.ts'
 import { findPayment, insertPayment, type PaymentRow, paymentById, updatePayment } from './payment-rows.ts'
 import type { Plans } from './plans.ts'
 import type { PaymentFacts } from './provider.ts'

@@ -10,6 +10,7 @@ import { SALES_COMMANDS } from './commands.ts'
 import { createInvoices } from './invoices/invoices.ts'
 import { invoiceMonths } from './invoices/monthly.ts'
 import { invoiceResources } from './invoices/resources.ts'
+import { salesSection } from './offers.ts'
 import { openSales, type SellingOptions } from './open.ts'
 import { paymentResources, planResources } from './resources.ts'
 import { mountPaymentWebhooks } from './webhooks.ts'
@@ -29,6 +30,7 @@ const MAINTAIN_EVERY_MS = 3_600_000
 
 export const sales = defineExtension({
   name: 'sales',
+  catalog: salesSection,
   open(core: Core) {
     const { config } = core
     const invoices = createInvoices(core)

@@ -3,7 +3,6 @@
 import type * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
 import { isSandbox } from '../../catalog/document.ts'
-import { creditsFor, type Sales } from '../../catalog/sales.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { defineSetting } from '../../database/setting.ts'
@@ -16,6 +15,7 @@ import { newId } from '../../kernel/world.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { type Applied, type ApplyDeps, createApply, lotOf } from './apply.ts'
 import type { Invoices } from './invoices/invoices.ts'
+import { creditsFor, type Sales } from './offers.ts'
 import {
   insertPayment,
   listPayments,

@@ -2,7 +2,6 @@
 // transaction with its row locked, so a plan is renewed once, even if processes are killed. A paid month starts in the transaction that records its
 // payment, so nothing is granted before it is paid.
 import { type Accounts, limitedRows } from '../../admission/accounts.ts'
-import type { Sales } from '../../catalog/sales.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import type { AuditedRow } from '../../database/audited-rows.ts'
@@ -21,6 +20,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { type LimitsPatch, mergeLimits, showLimits } from '../../ledger/limits.ts'
 import type { Lot } from '../../ledger/lots.ts'
 import { lotOf } from './apply.ts'
+import type { Sales } from './offers.ts'
 import { lockBuyer, type PaymentRow } from './payment-rows.ts'
 import type { Buyer, Payments } from './payments.ts'
 import type { AccountPlanView, ChosenPlanView, PlanOffer } from './views.ts'

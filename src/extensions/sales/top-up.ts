@@ -1,6 +1,6 @@
 // Automatic top-up: when the balance falls below the account's threshold, the saved card is charged, up to a ceiling per calendar month. Every process checks this every
 // few seconds, outside of calls. A unique index allows one pending top-up per account, so several processes make one charge.
-import { creditsFor } from '../../catalog/sales.ts'
+
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
@@ -8,6 +8,7 @@ import { type Credits, formatCredits, formatMoney, parseMoney } from '../../kern
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
+import { creditsFor } from './offers.ts'
 import type { PaymentRow } from './payment-rows.ts'
 import { checkStep, type Payments } from './payments.ts'
 import type { SalesView, TopUpView } from './views.ts'

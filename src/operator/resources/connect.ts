@@ -22,6 +22,7 @@ import {
   readPresets,
   withLogin,
 } from '../../catalog/preset.ts'
+import { allSections } from '../../catalog/section.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { addressesOf, belongsTo, namedBy, originOf } from '../../catalog/vendor-edit.ts'
@@ -478,8 +479,9 @@ const overtaken = (basedOn: number, version: number) =>
     message: `The change was made for version ${basedOn} of the catalog, and version ${version} is current by now. Nothing was changed; review it again.`,
   })
 
-/** Packs and plans decide how many credits a payment brings, or that they are free. */
-const salesOf = (document: unknown) => Object(document).sales as unknown // The document is checked when it is applied.
+/** What decides how many credits a payment brings, or that they are free. */
+const sellingIn = (document: unknown) =>
+  JSON.stringify(allSections().flatMap(({ name, sells }) => (sells ? [Object(document)[name]] : []))) // The document is checked when it is applied.
 
 export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'catalog' | 'credentials'>): Resource[] {
   /** Stores the given values in the transaction of `apply`. */
@@ -489,7 +491,7 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
     apply: (take: Take) => Promise<Applied>,
   ): Promise<Applied> {
     const applied = await apply(async (document, current, tx) => {
-      if (JSON.stringify(salesOf(document)) !== JSON.stringify(salesOf(current))) requireCredits(actor)
+      if (sellingIn(document) !== sellingIn(current)) requireCredits(actor)
       await checkMoves(actor, document, { current, credentials, catalog, values })
       checkNamed(document, Object.keys(values))
       for (const [name, value] of Object.entries(values)) await credentials.storeWith(tx, name, value, by)

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { type DataEndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
 import { endpointAccess } from '../../catalog/endpoint-access.ts'
-import { endpointsOf } from '../../catalog/product.ts'
+import { endpointsOf } from '../../catalog/index.ts'
 import type { Catalog, CatalogStore } from '../../catalog/store.ts'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'

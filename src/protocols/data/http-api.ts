@@ -2,9 +2,8 @@
 import { isUtf8 } from 'node:buffer'
 import { type Bridge, bridgeOf } from '../../catalog/bridge.ts'
 import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalog/endpoint.ts'
-import { boundOf, countOf, type Known } from '../../catalog/expression.ts'
+import { boundOf, countOf, type Known, requestSchema } from '../../catalog/expression.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
-import { isJsonType, requestSchema } from '../../catalog/product.ts'
 import { type NormalisedQuery, type RequestHeaders, readQuery, vendorAddress } from '../../catalog/query.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { type JsonText, isObject } from '../../kernel/json.ts'
@@ -19,6 +18,8 @@ import { vendorFault } from '../vendor-fault.ts'
 import type { VendorError } from '../vendor-words.ts'
 import { bridgedAddress, bridgedAnswer, errorIn, periodOf } from './bridge.ts'
 import { dataWords } from './data-words.ts'
+
+export const isJsonType = (type: string) => /^(?:application|text)\/(?:[\w.-]+\+)?json$/.test(type)
 
 export interface DataRequest extends PaidRequest {
   /** The complete query; the response cache's key is made of it. */

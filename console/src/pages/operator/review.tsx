@@ -5,6 +5,9 @@ import {
   type PriceChange,
   type RateChange,
 } from '../../../../src/catalog/change-sentences.ts'
+import { reviewGuardrails } from '../../../../src/extensions/guardrails/review.ts'
+import { reviewProducts } from '../../../../src/extensions/products/review.ts'
+import { reviewSales } from '../../../../src/extensions/sales/review.ts'
 import { api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'
 import { refresh } from '../../query.ts'
@@ -17,6 +20,8 @@ import { type Applied, unitRow } from '../../wire.ts'
 import { diffLines, hunksOf } from './diff.ts'
 
 const TABLES_MAX = 100
+/** Of sections of extensions. */
+const REVIEWS = { products: reviewProducts, sales: reviewSales, guardrails: reviewGuardrails }
 
 /** What a change of the catalog does, before it is applied. */
 export function Review({
@@ -86,7 +91,7 @@ interface ChangesProps {
 /** Prices as tables, all else in sentences; the lines of the document are one click further. */
 export function Changes({ before, after }: ChangesProps) {
   const [open, setOpen] = useState(false)
-  const changes = listChanges(before, after)
+  const changes = listChanges(before, after, REVIEWS)
   const prices = changes.filter((one) => typeof one !== 'string')
   const lines = changes.flatMap((one) =>
     typeof one === 'string' ? [one] : one.more ? [`${one.subject}: ${one.more}`] : [],

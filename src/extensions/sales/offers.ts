@@ -1,5 +1,7 @@
 // Sales: packs of credits, free amounts and plans. They are part of the catalog, so that prices have versions, which payments refer to.
 import * as z from 'zod'
+import type { CatalogDocument } from '../../catalog/document.ts'
+import type { CatalogSection, Problem } from '../../catalog/section.ts'
 import {
   CREDITS_MAX,
   type Credits,
@@ -7,8 +9,18 @@ import {
   formatMoney,
   parseCredits,
   parseMoney,
-} from '../kernel/credits.ts'
-import { limitsInput } from '../meter/limits.ts'
+} from '../../kernel/credits.ts'
+import { limitsInput } from '../../meter/limits.ts'
+import { reviewSales } from './review.ts'
+
+declare module '../../catalog/section.ts' {
+  interface Sections {
+    sales?: Sales | undefined
+  }
+  interface SectionInputs {
+    sales?: z.input<typeof sales> | undefined
+  }
+}
 
 const offerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and "-"')
 const title = z.string().trim().min(1).max(100)
@@ -50,7 +62,7 @@ const plan = z.strictObject({
 const OFFERS_MAX = 100
 
 /** Absent in the catalog: nothing is sold. */
-export const sales = z
+const sales = z
   .strictObject({
     currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency such as "EUR"'),
     /** For free amounts. Absent: only packs and plans are sold. */
@@ -133,4 +145,34 @@ export type Sales = z.output<typeof sales>
 export function creditsFor({ currency, amounts }: Pick<Sales, 'currency' | 'amounts'>, amountMinor: bigint): Credits {
   if (!amounts) return 0n
   return (amountMinor * 1_000_000_000_000n) / (10n ** BigInt(currencyDecimals(currency)) * amounts.pricePerCredit)
+}
+
+/** Rejects credits for unknown products, which could never be spent. */
+function salesProblems({
+  sales,
+  models,
+  endpoints,
+}: Pick<CatalogDocument, 'sales' | 'models' | 'endpoints'>): Problem[] {
+  const all = [...Object.keys(models), ...Object.keys(endpoints)]
+  // A name that ends in * matches all names with that prefix.
+  const isKnown = (name: string) =>
+    name.endsWith('*') ? all.some((one) => one.startsWith(name.slice(0, -1))) : all.includes(name)
+  return (['packs', 'plans'] as const).flatMap((shelf) =>
+    (sales?.[shelf] ?? []).flatMap(({ products = [] }, at) =>
+      products.flatMap((name, index) =>
+        isKnown(name)
+          ? []
+          : [{ path: ['sales', shelf, at, 'products', index], message: `there is no product "${name}"` }],
+      ),
+    ),
+  )
+}
+
+export const salesSection: CatalogSection = {
+  name: 'sales',
+  schema: sales.optional(),
+  check: salesProblems,
+  parts: ['packs.*', 'plans.*', 'packs.*.products.*', 'plans.*.products.*'],
+  review: reviewSales,
+  sells: true,
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatMoney, parseMoney } from '../kernel/credits.ts'
-import { describeChanges } from './change-sentences.ts'
-import shipped from './default.json' with { type: 'json' }
-import { checkDocument } from './document.ts'
+import { describeChanges } from '../../catalog/change-sentences.ts'
+import shipped from '../../catalog/default.json' with { type: 'json' }
+import { checkDocument } from '../../catalog/document.ts'
+import { sectionReviews } from '../../catalog/section.ts'
+import { formatMoney, parseMoney } from '../../kernel/credits.ts'
+import '../../compose.ts'
 
 const SALES = {
   currency: 'EUR',
@@ -71,11 +73,11 @@ test('a catalog whose sales are wrong is refused with the field and the reason',
 
 test('a change of what is sold is said in words', () => {
   const cheaper = { ...SALES, packs: [{ ...SALES.packs[0], price: '18.00' }], plans: [] }
-  assert.deepEqual(describeChanges({ ...shipped, sales: SALES }, { ...shipped, sales: cheaper }), [
+  assert.deepEqual(describeChanges({ ...shipped, sales: SALES }, { ...shipped, sales: cheaper }, sectionReviews()), [
     'Pack starter: price changes from "20.00" to "18.00".',
     'Plan pro is no longer sold.',
   ])
-  const first = describeChanges(shipped, { ...shipped, sales: SALES })
+  const first = describeChanges(shipped, { ...shipped, sales: SALES }, sectionReviews())
   assert.ok(first.includes('Pack starter is sold: 2200 credits for 20.00 EUR.'), first.join(' '))
 })
 

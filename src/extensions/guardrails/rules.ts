@@ -1,6 +1,17 @@
 // Guardrails: rules that check calls before and after. Each rule selects calls and makes one of three checks.
 import { createRequire } from 'node:module'
 import * as z from 'zod'
+import type { CatalogSection, Problem } from '../../catalog/section.ts'
+import { reviewGuardrails } from './review.ts'
+
+declare module '../../catalog/section.ts' {
+  interface Sections {
+    guardrails?: Guardrails
+  }
+  interface SectionInputs {
+    guardrails?: z.input<typeof guardrails>
+  }
+}
 
 /** Found by guardrails/patterns.ts. */
 const PATTERN_NAMES = ['email', 'phone', 'card', 'iban', 'api_key', 'private_key'] as const
@@ -75,18 +86,13 @@ const rule = z.strictObject({
   moderate: moderate.optional(),
 })
 
-export const guardrails = z
+const guardrails = z
   .record(z.string().regex(/^[a-z0-9][a-z0-9._-]{0,59}$/, 'must be lower-case letters, digits, ".", "_" or "-"'), rule)
   .optional()
 export type GuardrailRule = z.output<typeof rule>
 type Guardrails = z.output<typeof guardrails>
 
-interface Problem {
-  readonly path: readonly string[]
-  readonly message: string
-}
-
-export function guardrailProblems({
+function guardrailProblems({
   guardrails: rules = {},
   models,
 }: {
@@ -124,6 +130,14 @@ function ruleProblems(
       : []),
   ]
 }
+
+export const guardrailSection = {
+  name: 'guardrails',
+  schema: guardrails,
+  check: guardrailProblems,
+  review: reviewGuardrails,
+  guards: true,
+} satisfies CatalogSection
 
 /** Of the package re2js, as far as it is used. */
 export interface LinearPattern {

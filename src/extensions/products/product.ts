@@ -1,14 +1,25 @@
 // Products: APIs that are defined in the catalog, not in code. An operation has the form of a data endpoint's entry, and becomes an endpoint
 // like them; its price, routes and cache are under its id in `endpoints`, like those of every data endpoint.
 import * as z from 'zod'
-import type { DataProtocolName } from '../meter/kind.ts'
-import type { Pricing } from '../meter/price.ts'
-import type { CountedUnit, DataEndpointSpec, EndpointSpec, JsonSchema, OperationFacts } from './endpoint.ts'
-import { boundOf, type Known, readExpression } from './expression.ts'
-import type { Field } from './field.ts'
-import { ENDPOINTS } from './index.ts'
-import { sampleOf } from './json-schema.ts'
-import { isQuickPattern } from './pattern.ts'
+import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalog/endpoint.ts'
+import { boundOf, type Known, readExpression, requestSchema } from '../../catalog/expression.ts'
+import { ENDPOINTS } from '../../catalog/index.ts'
+import { sampleOf } from '../../catalog/json-schema.ts'
+import { isQuickPattern } from '../../catalog/pattern.ts'
+import type { CatalogSection, Problem } from '../../catalog/section.ts'
+import type { DataProtocolName } from '../../meter/kind.ts'
+import type { Pricing } from '../../meter/price.ts'
+import { isJsonType } from '../../protocols/data/http-api.ts'
+import { reviewProducts } from './review.ts'
+
+declare module '../../catalog/section.ts' {
+  interface Sections {
+    products: Products
+  }
+  interface SectionInputs {
+    products?: z.input<typeof products> | undefined
+  }
+}
 
 const sentence = z.string().max(4_000)
 /** One line without markup, because it is used in headings. */
@@ -181,7 +192,7 @@ const product = z.strictObject({
 /** Every process reads the whole catalog, so its size is bounded. */
 const PRODUCT_CHARS_MAX = 2_000_000
 
-export const products = z.record(
+const products = z.record(
   z
     .string()
     .regex(/^[a-z][a-z0-9-]{1,38}$/, 'must be 2 to 39 lower-case letters, digits and "-", beginning with a letter'),
@@ -200,11 +211,6 @@ interface Priced {
   readonly cache?: unknown
 }
 
-interface Problem {
-  readonly path: readonly (string | number)[]
-  readonly message: string
-}
-
 /** Reserved ids: paths of built-in endpoints below `/v1`, and names for all data of a kind. */
 const TAKEN: ReadonlySet<string> = new Set([
   ...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases].map((one) => one.split('/')[2] ?? '')),
@@ -212,7 +218,7 @@ const TAKEN: ReadonlySet<string> = new Set([
 ])
 
 /** Problems of products that their schemas do not find. */
-export function productsProblems(given: Products, endpoints: Readonly<Record<string, Priced>>): Problem[] {
+function productsProblems(given: Products, endpoints: Readonly<Record<string, Priced>>): Problem[] {
   return Object.entries(given).flatMap(([id, { operations }]) => {
     const problems: Problem[] = []
     if (TAKEN.has(id)) problems.push({ path: ['products', id], message: `"${id}" is a name of the gateway itself` })
@@ -314,8 +320,6 @@ function priceProblems(one: Operation, { pricing, cache }: Priced): Problem[] {
   return problems
 }
 
-export const isJsonType = (type: string) => /^(?:application|text)\/(?:[\w.-]+\+)?json$/.test(type)
-
 /** The scope of an expression before there is a request: only schemas. */
 function scopeOf({
   params,
@@ -323,40 +327,6 @@ function scopeOf({
   answer,
 }: Pick<Operation, 'params' | 'body' | 'answer'>): Record<'request' | 'answer', Known> {
   return { request: requestSchema(params, body), answer: { schema: answer ?? {}, root: answer } }
-}
-
-/** From the year 1 to the year 9999. */
-const DAYS: JsonSchema = { minimum: 1, maximum: 3_652_059 }
-
-/** The parameters by their names, the days and complete months from `from` to `to`, and the body as `request.body`. */
-export function requestSchema(params: Readonly<Record<string, Field>>, body: JsonSchema | undefined): Known {
-  const properties = Object.fromEntries(
-    Object.entries(params).map(([name, one]) => [
-      name,
-      one.kind === 'integer' || one.kind === 'number' ? { minimum: one.min, maximum: one.max } : {},
-    ]),
-  )
-  const period = params.from?.kind === 'date' && params.to?.kind === 'date' ? { days: DAYS, months: DAYS } : {}
-  return { schema: { properties: { ...properties, ...period, ...(body ? { body } : {}) } }, root: body }
-}
-
-// All endpoints: those in code, and those of the catalog's products.
-
-interface Described {
-  readonly products: Products
-}
-
-const known = new WeakMap<Products, readonly EndpointSpec[]>()
-
-/** All endpoints of a catalog, in the order of the reference. Computed once per version. */
-export function endpointsOf({ document }: { readonly document: Described }): readonly EndpointSpec[] {
-  const { products: given } = document
-  let specs = known.get(given)
-  if (!specs) {
-    specs = Object.keys(given).length === 0 ? ENDPOINTS : [...ENDPOINTS, ...specsOf(given)]
-    known.set(given, specs)
-  }
-  return specs
 }
 
 function specsOf(given: Products): DataEndpointSpec[] {
@@ -430,4 +400,13 @@ function factsOf(operation: Operation, method: string): OperationFacts {
     return rule && typeof expression === 'object' ? [[unit, { expression, least: rule.least }] as const] : []
   })
   return { counts: Object.fromEntries(rules), bytesMax, answers, example, bodyAs, pageToken, timeoutSeconds, readOnly }
+}
+
+export const productSection: CatalogSection = {
+  name: 'products',
+  schema: products.default({}),
+  check: ({ products: all, endpoints }) => productsProblems(all, endpoints),
+  parts: ['*'],
+  review: reviewProducts,
+  endpoints: ({ products: all = {} }) => specsOf(all),
 }
