@@ -13,6 +13,7 @@ import { PICTURE } from './picture.ts'
 import { runs } from './runs.ts'
 import { openGoogleDoor } from './sdk/families.ts'
 import { wav } from './sound.ts'
+import { pause } from './until.ts'
 
 const REQUESTS = runs(400, 3_000)
 const AT_ONCE = 24
@@ -27,7 +28,7 @@ async function ask(operation: Operation, asked: Asked) {
   for (let tries = 1; ; tries++) {
     const answer = await askOnce(operation, asked)
     if (answer.status !== 503 || tries === 60) return answer
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    await pause(1_000, 'the gateway said to come again')
   }
 }
 

@@ -8,7 +8,7 @@ import { faultModel, startVendor, usage, type VendorCall, wholeAnswer, wholeStre
 import { startGateway, type TestGateway } from './gateway.ts'
 import { started } from './started.ts'
 import { fixture } from './text-replay.ts'
-import { above, until } from './until.ts'
+import { above, pause, until } from './until.ts'
 
 const JSON_TYPE = 'application/json'
 const SSE = 'text/event-stream'
@@ -138,7 +138,7 @@ async function half({ response }: VendorCall, { answer: [type, body] }: Kind): P
   const third = Math.floor(bytes.length / 3)
   response.writeHead(200, { 'content-type': type, 'content-length': bytes.length })
   response.write(bytes.subarray(0, third))
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await pause(50, 'a vendor that sends its answer in pieces')
   response.write(bytes.subarray(third, Math.floor(bytes.length / 2)))
 }
 

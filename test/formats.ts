@@ -16,11 +16,35 @@ interface Format {
   readonly answer: (usage: object, text?: string, before?: readonly object[]) => Json
   /** The text of a whole answer. */
   readonly textOf: (answer: Json) => string
+  /** What a vendor streams: each of the texts an event, of what is written or of a tool's arguments. */
+  readonly stream: (texts: readonly string[], tool?: boolean) => string[]
+  /** Such an event. */
+  readonly delta: (text: string, tool?: boolean) => string
+  /** What a client reads of an event: a piece of text or of arguments. */
+  readonly heard: (data: Json) => string
+  /** What must not be missing at the end. */
+  readonly end: RegExp
 }
 
 const said = (content: string) => [{ role: 'user', content }]
 const most = (name: string, tokens: number | undefined) => (tokens === undefined ? {} : { [name]: tokens })
 const schema = { type: 'object' }
+
+/** An event of a stream; with its name, where the format has names. */
+export const event = (data: object, name?: string) =>
+  `${name ? `event: ${name}\n` : ''}data: ${JSON.stringify(name ? { type: name, ...data } : data)}\n\n`
+/** A piece of a chat. */
+export const chatChunk = (more: object) =>
+  event({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', ...more })
+const chatDelta = (delta: object, finish_reason: string | null = null) =>
+  chatChunk({ choices: [{ index: 0, delta, finish_reason }] })
+const toolDelta = (more: object) => ({ tool_calls: [{ index: 0, ...more }] })
+const AT = { output_index: 0, item_id: 'i1' }
+/** Arguments come whole in this format. */
+const geminiDelta = (text: string, tool: boolean, more: object = {}) => {
+  const part = tool ? { functionCall: { name: 'f', args: JSON.parse(text) } } : { text }
+  return { candidates: [{ content: { role: 'model', parts: [part] }, index: 0, ...more }], modelVersion: 'm' }
+}
 
 export const FORMATS: Record<ClientFormatName, Format> = {
   'openai-chat': {
@@ -37,6 +61,24 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       usage,
     }),
     textOf: ({ choices }) => choices[0].message.content,
+    stream: (texts, tool) => [
+      chatDelta({
+        role: 'assistant',
+        ...(tool
+          ? toolDelta({ id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } })
+          : { content: '' }),
+      }),
+      ...texts.map((text) => FORMATS['openai-chat'].delta(text, tool)),
+      chatDelta({}, tool ? 'tool_calls' : 'stop'),
+      chatChunk({ choices: [], usage: FORMATS['openai-chat'].usage(5, 5) }),
+      'data: [DONE]\n\n',
+    ],
+    delta: (text, tool) => chatDelta(tool ? toolDelta({ function: { arguments: text } }) : { content: text }),
+    heard({ choices }) {
+      const delta = choices?.[0]?.delta
+      return delta?.content ?? delta?.tool_calls?.[0]?.function?.arguments ?? ''
+    },
+    end: /^\[DONE\]$/,
   },
   'openai-responses': {
     path: () => '/v1/responses',
@@ -56,6 +98,37 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       usage,
     }),
     textOf: ({ output }) => output.find(({ type }: Json) => type === 'message').content[0].text,
+    stream(texts, tool) {
+      const all = texts.join('')
+      const { usage, answer, delta } = FORMATS['openai-responses']
+      const whole = answer(usage(5, 5), all)
+      const item = tool
+        ? { type: 'function_call', id: 'i1', call_id: 'call_1', name: 'f', status: 'completed', arguments: all }
+        : { ...whole.output[0], id: 'i1' }
+      const begun = { ...item, status: 'in_progress', ...(tool ? { arguments: '' } : { content: [] }) }
+      const part = (text: string) => ({ ...AT, content_index: 0, part: { type: 'output_text', text, annotations: [] } })
+      const events = [
+        event({ response: { ...whole, status: 'in_progress', output: [], usage: undefined } }, 'response.created'),
+        event({ output_index: 0, item: begun }, 'response.output_item.added'),
+        ...(tool ? [] : [event(part(''), 'response.content_part.added')]),
+        ...texts.map((text) => delta(text, tool)),
+        ...(tool
+          ? [event({ ...AT, arguments: all }, 'response.function_call_arguments.done')]
+          : [
+              event({ ...AT, content_index: 0, text: all }, 'response.output_text.done'),
+              event(part(all), 'response.content_part.done'),
+            ]),
+        event({ output_index: 0, item }, 'response.output_item.done'),
+        event({ response: { ...whole, output: [item] } }, 'response.completed'),
+      ]
+      return events.map((one, at) => one.replace('"type":', `"sequence_number":${at},"type":`))
+    },
+    delta: (text, tool) =>
+      tool
+        ? event({ ...AT, delta: text }, 'response.function_call_arguments.delta')
+        : event({ ...AT, content_index: 0, delta: text, logprobs: [] }, 'response.output_text.delta'),
+    heard: ({ type, delta }) => (/\.(?:output_text|function_call_arguments)\.delta$/.test(type) ? delta : ''),
+    end: /^\[DONE\]$|"type":"response\.completed"/,
   },
   'anthropic-messages': {
     path: () => '/v1/messages',
@@ -68,6 +141,25 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       ...{ stop_reason: 'end_turn', stop_sequence: null, usage },
     }),
     textOf: ({ content }) => content.find(({ type }: Json) => type === 'text').text,
+    stream(texts, tool) {
+      const { answer, usage, delta } = FORMATS['anthropic-messages']
+      const message = { ...answer(usage(5, 1)), content: [], stop_reason: null }
+      const block = tool ? { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} } : { type: 'text', text: '' }
+      const stop = { delta: { stop_reason: tool ? 'tool_use' : 'end_turn' }, usage: { output_tokens: 5 } }
+      return [
+        event({ message }, 'message_start'),
+        event({ index: 0, content_block: block }, 'content_block_start'),
+        ...texts.map((text) => delta(text, tool)),
+        event({ index: 0 }, 'content_block_stop'),
+        event(stop, 'message_delta') + event({}, 'message_stop'),
+      ]
+    },
+    delta: (text, tool) => {
+      const delta = tool ? { type: 'input_json_delta', partial_json: text } : { type: 'text_delta', text }
+      return event({ index: 0, delta }, 'content_block_delta')
+    },
+    heard: ({ delta }) => delta?.text ?? delta?.partial_json ?? '',
+    end: /^\{"type":"message_stop"\}$/,
   },
   gemini: {
     path: (model, stream) =>
@@ -89,6 +181,19 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       ...{ modelVersion: 'm', usageMetadata: usage },
     }),
     textOf: ({ candidates }) => candidates[0].content.parts.find((part: Json) => part.text && !part.thought).text,
+    stream: (texts, tool = false) => [
+      ...(tool ? [texts.join('')] : texts).map((text) => event(geminiDelta(text, tool))),
+      event({
+        ...{ ...geminiDelta('', false, { finishReason: 'STOP' }), responseId: 'r1' },
+        usageMetadata: { ...FORMATS.gemini.usage(5, 5), totalTokenCount: 10 },
+      }),
+    ],
+    delta: (text, tool = false) => event(geminiDelta(text, tool)),
+    heard: ({ candidates }) =>
+      (candidates?.[0]?.content?.parts ?? [])
+        .map((part: Json) => part.text ?? (part.functionCall ? JSON.stringify(part.functionCall.args) : ''))
+        .join(''),
+    end: /"finishReason":"STOP"/,
   },
 }
 

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { startProxy } from './chaos/proxy.ts'
@@ -11,6 +10,7 @@ import { fastWorld } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { serveDocument } from './mcp/oauth-program.ts'
 import { runs } from './runs.ts'
+import { pause } from './until.ts'
 
 let fresh: FreshDatabase
 let own: TestGateway
@@ -70,7 +70,7 @@ test('callers of an account that is locked are refused, and those of other accou
       await answer.arrayBuffer()
       if (answer.status === 503) refused += 1
       if (refused === REFUSED) enough.resolve()
-      await sleep(1_000 * Number(answer.headers.get('retry-after') ?? 0))
+      await pause(1_000 * Number(answer.headers.get('retry-after') ?? 0), 'the gateway said so')
     }
   })
   try {
@@ -91,7 +91,7 @@ test('callers of an account that is locked are refused, and those of other accou
     await answer.arrayBuffer()
     status = answer.status
     assert.ok(status === 200 || status === 503, String(status))
-    if (status === 503) await sleep(1_000 * Number(answer.headers.get('retry-after')))
+    if (status === 503) await pause(1_000 * Number(answer.headers.get('retry-after')), 'the gateway said so')
   }
 })
 

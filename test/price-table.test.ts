@@ -7,7 +7,7 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName, PROTOCOLS, type ProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
-import { FORMATS, formatOf, requestTo } from './formats.ts'
+import { chatChunk, event, FORMATS, formatOf, requestTo } from './formats.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import {
@@ -63,69 +63,52 @@ const CELLS = cellsOf(CLIENT_FORMATS).flatMap((cell) => (isText(cell.format) ? [
 
 const json = (response: ServerResponse, value: object) =>
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value))
-const event = (data: object, name?: string) =>
-  `${name ? `event: ${name}\n` : ''}data: ${JSON.stringify(name ? { type: name, ...data } : data)}\n\n`
-
 type Traces = readonly object[]
 /** The pieces of a stream; after each of the first three a caller may leave. `MARK` is text that the caller sees. */
 const MARK = '@@'
 const STREAMED: Record<ClientFormatName, (usage: object, traces?: Traces) => readonly string[]> = {
   'openai-chat': (usage) => {
-    const chunk = (more: object) =>
-      event({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', ...more })
-    const said = (content: string, finish: string | null = null) =>
-      chunk({ choices: [{ index: 0, delta: content ? { content } : {}, finish_reason: finish }] })
+    const { delta } = FORMATS['openai-chat']
+    const choice = (finish_reason: string | null) => ({ index: 0, delta: {}, finish_reason })
     const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
     return [
-      chunk({ choices: [{ index: 0, delta: { role: 'assistant' }, finish_reason: null }], usage: zeros }) + said(MARK),
-      said('Yes.') + said(MARK),
-      chunk({ choices: [], usage }) + said(MARK),
-      `${said('', 'stop') + chunk({ choices: [], usage: zeros })}data: [DONE]\n\n`,
+      chatChunk({ choices: [choice(null)], usage: zeros }) + delta(MARK),
+      delta('Yes.') + delta(MARK),
+      chatChunk({ choices: [], usage }) + delta(MARK),
+      `${chatChunk({ choices: [choice('stop')] }) + chatChunk({ choices: [], usage: zeros })}data: [DONE]\n\n`,
     ]
   },
   'openai-responses': (usage, traces) => {
-    const whole = FORMATS['openai-responses'].answer(usage, 'Yes.', traces)
-    const delta = (text: string) =>
-      event({ output_index: 0, content_index: 0, item_id: 'msg_1', delta: text }, 'response.output_text.delta')
+    const { answer, delta } = FORMATS['openai-responses']
+    const whole = answer(usage, 'Yes.', traces)
+    const begun = { ...whole, status: 'in_progress', output: [], usage: null }
     return [
-      event({ response: { ...whole, status: 'in_progress', output: [], usage: null } }, 'response.created') +
-        delta(MARK),
+      event({ response: begun }, 'response.created') + delta(MARK),
       delta('Yes.') + delta(MARK),
       delta(MARK),
       event({ response: whole }, 'response.completed'),
     ]
   },
   'anthropic-messages': (usage) => {
+    const { answer, delta } = FORMATS['anthropic-messages']
     const { output_tokens: _, ...prompt } = usage as { output_tokens: number }
-    const delta = (text: string) => event({ index: 0, delta: { type: 'text_delta', text } }, 'content_block_delta')
-    const message = {
-      ...FORMATS['anthropic-messages'].answer({ ...prompt, output_tokens: 1 }),
-      content: [],
-      stop_reason: null,
-    }
+    const message = { ...answer({ ...prompt, output_tokens: 1 }), content: [], stop_reason: null }
+    const stop = { stop_reason: 'end_turn', stop_sequence: null }
     return [
       event({ message }, 'message_start') +
         event({ index: 0, content_block: { type: 'text', text: '' } }, 'content_block_start') +
         delta(MARK),
       delta('Yes.') + delta(MARK),
       // A vendor that counts the prompt only when it begins.
-      event(
-        { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { ...usage, input_tokens: 0 } },
-        'message_delta',
-      ) + delta(MARK),
+      event({ delta: stop, usage: { ...usage, input_tokens: 0 } }, 'message_delta') + delta(MARK),
       event({ index: 0 }, 'content_block_stop') + event({}, 'message_stop'),
     ]
   },
   gemini: (usage, traces) => {
-    const piece = (text: string, more: object = {}) =>
-      event({ candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0, ...more }], modelVersion: 'm' })
-    return [
-      piece(MARK),
-      piece('Yes.') + piece(MARK),
-      event({ candidates: [{ content: { role: 'model', parts: [{ text: MARK }] }, index: 0 }], usageMetadata: usage }),
-      event(FORMATS.gemini.answer(usage, 'Yes.', traces)) +
-        event({ usageMetadata: { promptTokenCount: 0, totalTokenCount: 0 } }),
-    ]
+    const { answer, delta } = FORMATS.gemini
+    const counted = delta(MARK).replace('{', `{"usageMetadata":${JSON.stringify(usage)},`)
+    const zeros = event({ usageMetadata: { promptTokenCount: 0, totalTokenCount: 0 } })
+    return [delta(MARK), delta('Yes.') + delta(MARK), counted, event(answer(usage, 'Yes.', traces)) + zeros]
   },
 }
 

@@ -38,10 +38,17 @@ const PROGRESS_EVERY_MS = 10_000
 /** With --beside-load: processes that do nothing and keep every processor busy, as many as this for each. */
 const LOAD_PER_PROCESSOR = 2
 
-/** A test that imports one of these, even through another file in test/, starts a gateway, a database or a browser: it is in the full tier. */
+/**
+ * A test that imports one of these, even through another file in test/, starts a gateway, a database, a browser or processes of its own: it is in
+ * the full tier. So are these themselves.
+ */
 const STARTERS = [
   ...['test/gateway.ts', 'test/database.ts', 'test/chaos/gateway-process.ts', 'test/browser/chromium.ts'],
-  'src/database/server/embedded.ts',
+  ...[
+    'src/database/server/embedded.ts',
+    'test/left-behind.test.ts',
+    'src/protocols/media/openai-images/memory.test.ts',
+  ],
 ]
 /** Those that are in the quick tier all the same. */
 const QUICK = [
@@ -112,11 +119,7 @@ function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
   )
 }
 
-/** Those that are in the full tier all the same: they start processes of their own, and measure memory. */
-const FULL = ['test/left-behind.test.ts', 'src/protocols/media/openai-images/memory.test.ts']
-
-const isQuick = (file: string) =>
-  !FULL.includes(file) && (!isStarter(file) || QUICK.some((glob) => matchesGlob(file, glob)))
+const isQuick = (file: string) => !isStarter(file) || QUICK.some((glob) => matchesGlob(file, glob))
 
 const known = new Map(STARTERS.map((file) => [file, true]))
 function isStarter(file: string): boolean {

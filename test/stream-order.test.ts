@@ -28,151 +28,6 @@ interface Script {
   readonly burst: number
 }
 
-type Json = Record<string, any>
-
-const named = (type: string, data: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`
-const plain = (data: object) => `data: ${JSON.stringify(data)}\n\n`
-
-/** Each format's stream of the same texts. */
-const STREAMS: Record<ClientFormatName, (texts: readonly string[], tool: boolean) => string[]> = {
-  'openai-chat'(texts, tool) {
-    const chunk = (delta: object, finish: string | null = null) =>
-      plain({
-        id: 'c1',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [{ index: 0, delta, finish_reason: finish }],
-      })
-    const call = (more: object, text: string) => ({
-      tool_calls: [{ index: 0, ...more, function: { arguments: text } }],
-    })
-    const head = { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } }
-    return [
-      chunk(tool ? { role: 'assistant', tool_calls: [head] } : { role: 'assistant', content: '' }),
-      ...texts.map((text) => chunk(tool ? call({}, text) : { content: text })),
-      chunk({}, tool ? 'tool_calls' : 'stop'),
-      plain({
-        id: 'c1',
-        object: 'chat.completion.chunk',
-        created: 1,
-        model: 'm',
-        choices: [],
-        usage: { prompt_tokens: 5, completion_tokens: 5, total_tokens: 10 },
-      }),
-      'data: [DONE]\n\n',
-    ]
-  },
-  'openai-responses'(texts, tool) {
-    let number = 0
-    const event = (type: string, data: object) => named(type, { sequence_number: number++, ...data })
-    const all = texts.join('')
-    const at = { output_index: 0, item_id: 'i1' }
-    const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'in_progress', output: [] }
-    const item = tool
-      ? { type: 'function_call', id: 'i1', call_id: 'call_1', name: 'f', status: 'completed', arguments: all }
-      : {
-          type: 'message',
-          id: 'i1',
-          role: 'assistant',
-          status: 'completed',
-          content: [{ type: 'output_text', text: all, annotations: [] }],
-        }
-    const begun = tool
-      ? { ...item, status: 'in_progress', arguments: '' }
-      : { ...item, status: 'in_progress', content: [] }
-    const part = (text: string) => ({ ...at, content_index: 0, part: { type: 'output_text', text, annotations: [] } })
-    return [
-      event('response.created', { response }),
-      event('response.output_item.added', { output_index: 0, item: begun }),
-      ...(tool ? [] : [event('response.content_part.added', part(''))]),
-      ...texts.map((delta) =>
-        tool
-          ? event('response.function_call_arguments.delta', { ...at, delta })
-          : event('response.output_text.delta', { ...at, content_index: 0, delta, logprobs: [] }),
-      ),
-      ...(tool
-        ? [event('response.function_call_arguments.done', { ...at, arguments: all })]
-        : [
-            event('response.output_text.done', { ...at, content_index: 0, text: all }),
-            event('response.content_part.done', part(all)),
-          ]),
-      event('response.output_item.done', { output_index: 0, item }),
-      event('response.completed', {
-        response: {
-          ...response,
-          status: 'completed',
-          output: [item],
-          usage: { input_tokens: 5, output_tokens: 5, total_tokens: 10 },
-        },
-      }),
-    ]
-  },
-  'anthropic-messages'(texts, tool) {
-    const message = {
-      id: 'msg_1',
-      type: 'message',
-      role: 'assistant',
-      model: 'm',
-      content: [],
-      stop_reason: null,
-      usage: { input_tokens: 5, output_tokens: 1 },
-    }
-    const block = tool ? { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} } : { type: 'text', text: '' }
-    return [
-      named('message_start', { message }),
-      named('content_block_start', { index: 0, content_block: block }),
-      ...texts.map((text) =>
-        named('content_block_delta', {
-          index: 0,
-          delta: tool ? { type: 'input_json_delta', partial_json: text } : { type: 'text_delta', text },
-        }),
-      ),
-      named('content_block_stop', { index: 0 }),
-      named('message_delta', { delta: { stop_reason: tool ? 'tool_use' : 'end_turn' }, usage: { output_tokens: 5 } }),
-      named('message_stop', {}),
-    ]
-  },
-  gemini(texts, tool) {
-    const chunk = (parts: object[], more: object = {}) =>
-      plain({
-        candidates: [{ content: { parts, role: 'model' }, index: 0, ...more }],
-        modelVersion: 'm',
-        responseId: 'r1',
-        ...('finishReason' in more
-          ? { usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 5, totalTokenCount: 10 } }
-          : {}),
-      })
-    // Arguments come whole in this format.
-    const parts = tool
-      ? [[{ functionCall: { name: 'f', args: JSON.parse(texts.join('')) } }]]
-      : texts.map((text) => [{ text }])
-    return [...parts.map((one) => chunk(one)), chunk([{ text: '' }], { finishReason: 'STOP' })]
-  },
-}
-
-/** What a client of each format reads of an event: a piece of text or of arguments. */
-const READ: Record<ClientFormatName, (data: Json) => string> = {
-  'openai-chat': ({ choices }) => {
-    const delta = choices?.[0]?.delta
-    return delta?.content ?? delta?.tool_calls?.[0]?.function?.arguments ?? ''
-  },
-  'openai-responses': ({ type, delta }) =>
-    /\.(?:output_text|function_call_arguments)\.delta$/.test(type) ? delta : '',
-  'anthropic-messages': ({ delta }) => delta?.text ?? delta?.partial_json ?? '',
-  gemini: ({ candidates }) =>
-    (candidates?.[0]?.content?.parts ?? [])
-      .map((part: Json) => part.text ?? (part.functionCall ? JSON.stringify(part.functionCall.args) : ''))
-      .join(''),
-}
-/** What must not be missing at the end. */
-const ENDS: Record<ClientFormatName, RegExp> = {
-  'openai-chat': /^\[DONE\]$/,
-  'openai-responses': /^\[DONE\]$|^\{"type":"response\.completed"/,
-  'anthropic-messages': /^\{"type":"message_stop"\}$/,
-  gemini: /"finishReason":"STOP"/,
-}
-
 const SOUND = new Chance(7).bytes(2 * 1024 * 1024)
 /** Of which each run tries others; what fails is tried again by `TOLLGATE_TEST_SEED`. */
 const FROM = Number(process.env.TOLLGATE_TEST_SEED ?? randomInt(2 ** 31))
@@ -216,7 +71,7 @@ const vendor = started(() =>
     const spoken = { cuts: [1, 40_000, 700, 16_383, 16_384, 90_000], burst: 7 }
     if (path.endsWith('/speech')) return play(incoming, 'audio/mpeg', [SOUND], spoken)
     const script = scripts.get(Number(/script:(\d+)/.exec(Buffer.concat(parts).toString())?.[1]))!
-    const events = STREAMS[formatOf(path)](script.texts, script.tool).map((event) => Buffer.from(event))
+    const events = FORMATS[formatOf(path)].stream(script.texts, script.tool).map((event) => Buffer.from(event))
     return play(incoming, 'text/event-stream', events, script)
   }),
 )
@@ -292,7 +147,7 @@ const asked = ({ front, back, script }: Streamed) => {
 function check(bytes: Buffer, { front, back, script }: Streamed, why: string): void {
   let got = ''
   const events = new SseDecoder().push(bytes)
-  for (const { data } of events) if (data !== '[DONE]') got += READ[front](JSON.parse(data) as Json)
+  for (const { data } of events) if (data !== '[DONE]') got += FORMATS[front].heard(JSON.parse(data))
   const wanted = script.tool ? JSON.stringify(JSON.parse(script.texts.join(''))) : script.texts.join('')
   const where = `${front} from ${back}, ${why}`
   if (got !== wanted) {
@@ -301,7 +156,7 @@ function check(bytes: Buffer, { front, back, script }: Streamed, why: string): v
     const around = (text: string) => JSON.stringify(text.slice(Math.max(0, at - 30), at + 50))
     assert.fail(`${where}: at ${at} of ${wanted.length} came ${around(got)}, sent was ${around(wanted)}`)
   }
-  assert.match(events.at(-1)!.data, ENDS[front], where)
+  assert.match(events.at(-1)!.data, FORMATS[front].end, where)
 }
 
 async function stream(streamed: Streamed, why: string): Promise<void> {

@@ -1,6 +1,11 @@
 // Waiting for an event, as every test does that waits: a machine of any speed passes.
 import { inspect, isDeepStrictEqual } from 'node:util'
 
+/** For what cannot be waited for: that nothing happens, or that somebody is slow. `why` says which; everything else is waited for by `until`. */
+export function pause(ms: number, _why: string): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
 const UNTIL_MS_MAX = 90_000
 const PAUSE_MS_MAX = 50
 

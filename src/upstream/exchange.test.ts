@@ -5,6 +5,7 @@ import net, { type AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { METADATA_HOSTS } from '../../test/metadata-hosts.ts'
+import { pause } from '../../test/until.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
 import type { Deadlines } from './call.ts'
@@ -360,7 +361,7 @@ test('a slow reader holds back the vendor: 20 MB are not gathered in memory, and
   })
   await first.promise
   // The idle limit passes several times while the reader holds the first piece.
-  await new Promise((resolve) => setTimeout(resolve, 700))
+  await pause(700, 'nothing may be read meanwhile')
   const ahead = written - received
   assert.ok(ahead < 12 * 1_048_576, `${ahead} bytes left the vendor while nobody read`)
   assert.ok(received <= 65_536 * 2, `${received} bytes were handed over`)

@@ -10,7 +10,7 @@ import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
 import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { pause, until } from '../until.ts'
 import {
   type ChatVendor,
   chunk,
@@ -106,7 +106,7 @@ async function read(g: TestGateway, { path, body, slowly }: Asked): Promise<{ by
   const reading = async () => {
     for await (const piece of answer) {
       bytes += (piece as Buffer).length
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await pause(20, 'a vendor that is slow')
     }
   }
   if (slowly) await reading().catch(() => {})

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { runs } from '../runs.ts'
 import { started } from '../started.ts'
-import { until } from '../until.ts'
+import { pause, until } from '../until.ts'
 import {
   chatBody,
   chunk,
@@ -86,7 +86,7 @@ test('a caller who reads slowly gets everything', async () => {
   let pauses = 0
   for await (const piece of answer) {
     text += piece
-    if (++pauses % 4 === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+    if (++pauses % 4 === 0) await pause(1, 'a reader that is slow')
   }
   for (const [i] of words.entries()) assert.ok(text.includes(`"${i}:y`), `word ${i} is missing`)
   assert.ok(text.endsWith(DONE))

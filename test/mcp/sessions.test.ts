@@ -6,6 +6,7 @@ import { makeDataDirectory, startProcess } from '../chaos/gateway-process.ts'
 import { freshDatabase } from '../database.ts'
 import { SECRET, startGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
+import { pause } from '../until.ts'
 import { connect, ERAS } from './client.ts'
 
 const SESSIONS = runs(50, 200)
@@ -66,7 +67,7 @@ test('many sessions on two processes, one of them killed: no call is lost, and n
         client.now = undefined
       }
       repeated += 1
-      await new Promise((resolve) => setTimeout(resolve, 100))
+      await pause(100, 'a client that tries again')
     }
     assert.fail(`session ${session} never had an answer`)
   }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { parseCredits } from '../../src/kernel/credits.ts'
 import { testGateway } from '../gateway.ts'
-import { atLeast, until } from '../until.ts'
+import { atLeast, pause, until } from '../until.ts'
 import { openAllDoors } from './families.ts'
 
 let key: string
@@ -392,7 +392,7 @@ test('a batch waits where a limit of its key says so, and fails nothing for it',
     made.key,
   )
   await completed(batch, 3, made.key)
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await pause(300, 'nothing more may run')
   const seen = await client(made.key).batches.retrieve(batch.id)
   assert.equal(seen.status, 'in_progress')
   assert.deepEqual(seen.request_counts, { total: 6, completed: 3, failed: 0 })

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from '../../../test/gateway.ts'
 import { connect } from '../../../test/mcp/client.ts'
-import { until } from '../../../test/until.ts'
+import { pause, until } from '../../../test/until.ts'
 import type { ContentView } from '../../admission/views.ts'
 import type { UsageDetail } from '../../ledger/views.ts'
 import type { LivePage } from '../../operator/views.ts'
@@ -64,7 +64,7 @@ before(async () => {
       for (let at = 0; at < middle; at += 3) {
         event({ content: text.slice(at, Math.min(middle, at + 3)) })
         // In two pieces the first does not wait until nothing more comes.
-        if (halfway && at === 300) await new Promise((resolve) => setTimeout(resolve, 20))
+        if (halfway && at === 300) await pause(20, 'a vendor that is slow')
       }
       await halfway?.()
       for (let at = middle; at < text.length; at += 3) event({ content: text.slice(at, at + 3) })
