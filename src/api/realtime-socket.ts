@@ -3,7 +3,7 @@
 import type { ObjectOwner } from '../admission/vendor-objects.ts'
 import { SOCKETS } from '../catalog/generation.ts'
 import { asFault, CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
-import { isObject, type JsonText, readJson } from '../kernel/json.ts'
+import { isObject, type JsonText, readJson, text } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import { type ArriveDeps, arrive, readFor } from '../pipeline/arrive.ts'
@@ -12,7 +12,6 @@ import type { Recording } from '../pipeline/hooks.ts'
 import { broughtBy, type PaidSpec } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { candidatesOf, serve } from '../pipeline/serve.ts'
-import { text } from '../protocols/check.ts'
 import {
   contextOf,
   FRAME_END,

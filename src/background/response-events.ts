@@ -4,12 +4,11 @@
 import { type Database, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
-import { isObject, type Json } from '../kernel/json.ts'
+import { isObject, type Json, text } from '../kernel/json.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { BufferedSink, type ResponseSink } from '../pipeline/response-sink.ts'
-import { text } from '../protocols/check.ts'
 import { readData } from '../protocols/text/relay.ts'
 import { bytesOf, encodeEvent, SseDecoder } from '../upstream/sse.ts'
 

@@ -71,8 +71,7 @@ const part: Described = {
   },
 }
 const partsSchema = oneOrMore(free)
-/** Also of what is embedded. */
-export const parts: Described = { schema: partsSchema, check: listCheck(part, { what: 'an array of objects' }) }
+const parts: Described = { schema: partsSchema, check: listCheck(part, { what: 'an array of objects' }) }
 
 const ROLES = ['user', 'model', 'function']
 const role: Described = {
@@ -87,7 +86,10 @@ const contents: JsonSchema = {
 }
 const example = { contents: [{ role: 'user', parts: [{ text: 'Say hello in three languages.' }] }] }
 
-const instruction = describedObject({ parts: required(parts) })
+const withParts = (schema: JsonSchema): Described => {
+  const { check } = describedObject({ parts: required(parts) })
+  return { schema, check: (value) => (isObject(value) ? check?.(value, '') : mustBe('an object with "parts"', value)) }
+}
 const declaration = describedObject({ name: required(text()) })
 const tool = describedObject(
   spelled({ functionDeclarations: { check: listCheck(declaration, { what: 'an array of objects' }) } }),
@@ -124,11 +126,10 @@ const promptMembers = {
     schema: contents,
     check: listCheck(content, { what: 'an array of objects', least: 'content' }),
   }),
-  systemInstruction: {
-    schema: { ...maybe('Instructions, as `{parts: [{text}]}`.'), properties: { parts: partsSchema } },
-    check: (value: unknown) =>
-      isObject(value) ? instruction.check?.(value, '') : mustBe('an object with "parts"', value),
-  },
+  systemInstruction: withParts({
+    ...maybe('Instructions, as `{parts: [{text}]}`.'),
+    properties: { parts: partsSchema },
+  }),
 }
 
 export const geminiPrompt = new Body(example, spelled(promptMembers))
@@ -236,20 +237,17 @@ export const countGeminiTokens: EndpointEntry = {
 export const EMBED_REQUESTS_MAX = 100
 
 const embedModel = modelInPath('alpha-embed-3-small')
-const embedFields: Readonly<Record<string, JsonSchema>> = {
-  content: { ...object({ parts: list(object({ text: string })) }), description: 'What to embed: its texts, as one.' },
-  outputDimensionality: {
-    type: ['integer', 'null'],
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    description: 'How many numbers a vector has, where the model can shorten it.',
-  },
-  taskType: {
-    type: ['string', 'null'],
-    description: 'Accepted but not sent to the vendor: only Google’s own models support it.',
-  },
-  title: { type: ['string', 'null'], description: 'As `taskType`.' },
+const embedContentSchema = {
+  ...object({ parts: list(object({ text: string })) }),
+  description: 'What to embed: its texts, as one.',
 }
+const embedMembers = spelled({
+  content: required(withParts(embedContentSchema)),
+  outputDimensionality: wholeNumber(1, 'How many numbers a vector has, where the model can shorten it.'),
+  taskType: text('Accepted but not sent to the vendor: only Google’s own models support it.'),
+  title: text('As `taskType`.'),
+})
+export const embedBody = new Body({ content: { parts: [{ text: 'The gate is open.' }] } }, embedMembers)
 const vector = object({ values: list(number) })
 const usageMetadata = loose({ promptTokenCount: integer })
 const embedShared = { ...shared, params: { model: embedModel }, sells: 'embedding' } as const
@@ -262,7 +260,7 @@ export const embedContent: EndpointEntry = {
   description:
     'One vector, as Google’s protocol asks for it, at the price of /v1/embeddings. An extension of the contract.',
   returns: '`embedding.values`, and in `usageMetadata` the tokens.',
-  body: { ...object(embedFields, ['content']), examples: [{ content: { parts: [{ text: 'The gate is open.' }] } }] },
+  body: embedBody.schema,
   answer: object({ embedding: vector, usageMetadata }, ['embedding']),
 }
 
@@ -280,9 +278,7 @@ export const batchEmbedContents: EndpointEntry = {
           type: 'array',
           minItems: 1,
           maxItems: EMBED_REQUESTS_MAX,
-          items: object({ model: { type: ['string', 'null'], description: 'As in the address.' }, ...embedFields }, [
-            'content',
-          ]),
+          items: describedObject({ model: text('As in the address.'), ...embedMembers }).schema,
         },
       },
       ['requests'],

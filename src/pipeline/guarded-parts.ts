@@ -2,8 +2,7 @@
 import type { Model } from '../catalog/document.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { isToolSpec } from '../catalog/tool-servers.ts'
-import { type JsonText, readJson } from '../kernel/json.ts'
-import { objectOf, objects } from '../protocols/check.ts'
+import { type JsonText, objectOf, objects, readJson } from '../kernel/json.ts'
 import type { Incoming } from './read.ts'
 
 /** The model, and those that the catalog names for what is too long for it. */

@@ -12,42 +12,7 @@ import {
   wholeNumber,
 } from '../catalog/described.ts'
 import { type Fault, invalid, shown } from '../kernel/fault.ts'
-import { isObject, type Json, type JsonText } from '../kernel/json.ts'
-
-/** A string member, or undefined. */
-export function text(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
-}
-
-export function objects(value: unknown): Json[] {
-  return Array.isArray(value) ? value.filter(isObject) : []
-}
-
-/** The value if it is an object, otherwise an empty object. */
-export function objectOf(value: unknown): Json {
-  return isObject(value) ? value : {}
-}
-
-export function number(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined
-}
-
-export function strings(value: unknown): string[] | undefined {
-  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : undefined
-}
-
-export function flag(value: unknown): boolean | undefined {
-  return typeof value === 'boolean' ? value : undefined
-}
-
-type MaybeAbsent<T> = { [K in keyof T]: null extends T[K] ? K : undefined extends T[K] ? K : never }[keyof T]
-type Given<T> = Omit<T, MaybeAbsent<T>> & { [K in MaybeAbsent<T>]?: Exclude<T[K], undefined | null> }
-
-/** Removes absent members: null and undefined mean the same in these formats. */
-export function given<const T extends object>(members: T): Given<T> {
-  const present = Object.entries(members).filter(([, value]) => value !== undefined && value !== null)
-  return Object.fromEntries(present) as Given<T> // Members that may be missing are optional in the type.
-}
+import type { Json, JsonText } from '../kernel/json.ts'
 
 /** Rejects a field, with its name and the reason. */
 export const wrong = (at: string, why: string) => invalid(`"${at}" ${why}`, at)

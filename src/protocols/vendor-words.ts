@@ -2,9 +2,8 @@
 // the gateway. The caller's own names and ids stay.
 
 import type { FaultName } from '../kernel/fault.ts'
-import { isObject } from '../kernel/json.ts'
+import { isObject, objectOf, text } from '../kernel/json.ts'
 import { redact, withoutContent } from '../kernel/redact.ts'
-import { objectOf, text } from './check.ts'
 import type { PaidRequest, Target } from './protocol.ts'
 
 /** A vendor's error before redaction. */

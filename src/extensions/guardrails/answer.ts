@@ -1,8 +1,7 @@
 // Answers in the caller's format, whole or as a stream of events: each text goes through a Rewriter of its own.
 
 import type { Fault } from '../../kernel/fault.ts'
-import { editLeaves, isObject, type Json } from '../../kernel/json.ts'
-import { objectOf, objects } from '../../protocols/check.ts'
+import { editLeaves, isObject, type Json, objectOf, objects } from '../../kernel/json.ts'
 import type { StreamRelay, StreamState } from '../../protocols/protocol.ts'
 import { bytesToText, eachBlock } from '../../upstream/sse.ts'
 import type { Pattern } from './patterns.ts'

@@ -3,9 +3,8 @@
 
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
 import { filledAddress, filledIn, type Preset } from '../../catalog/preset.ts'
-import { isObject } from '../../kernel/json.ts'
+import { isObject, objectOf, objects } from '../../kernel/json.ts'
 import type { KindName } from '../../meter/kind.ts'
-import { objectOf, objects } from '../../protocols/check.ts'
 import { type Deployment, type ImportOptions, isSameRoute, Placement, uidOf, withDeployment } from './deployment.ts'
 import { costOf, entryOf, isCost, isFree, listedCosts, type PriceTable, withMissing } from './litellm-costs.ts'
 import type { Say } from './report.ts'

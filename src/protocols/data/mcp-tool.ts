@@ -1,13 +1,12 @@
 // A call of a tool of another MCP server. Arguments are compared with the agreed schema before money is touched; results that are errors, too
 // large, or not what the schema promises are faults, and cost nothing.
-import { isObject, type Json } from '../../kernel/json.ts'
+import { isObject, type Json, objectOf } from '../../kernel/json.ts'
 import type { JsonSchema } from '../../catalog/endpoint.ts'
 import { checkValue, sampleOf } from '../../catalog/json-schema.ts'
 import { type ToolSpec, visible } from '../../catalog/tool-servers.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Usage } from '../../meter/usage.ts'
 import type { OnProgress, ToolClient } from '../../upstream/tool-client.ts'
-import { objectOf } from '../check.ts'
 import { type Exchange, garbled, type PaidRequest } from '../protocol.ts'
 import { refusal } from '../vendor-fault.ts'
 import { withoutSecrets } from '../vendor-words.ts'

@@ -2,10 +2,10 @@
 // held: the caller's, those that the PDF has, or as many as the model reads of one document.
 import type { Model } from '../../catalog/document.ts'
 import { ocrBody, PAGES_MAX } from '../../catalog/ocr.ts'
-import { isObject, type Json, type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objectOf, readJson, splice } from '../../kernel/json.ts'
 import { countPdfPages } from '../../kernel/parsers/pdf-pages.ts'
 import { readCount } from '../../meter/usage.ts'
-import { objectOf, readBody, wrong } from '../check.ts'
+import { readBody, wrong } from '../check.ts'
 import { garbled, jsonCall, type PaidRequest } from '../protocol.ts'
 import { readWhole, renamed } from '../text/relay.ts'
 import { admitMembers, withoutUnknown } from '../text/request-members.ts'

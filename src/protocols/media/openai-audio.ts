@@ -3,11 +3,11 @@
 import { countCharacters, SPEECH_TYPES, speechBody, TRANSCRIPT_FORMATS } from '../../catalog/audio.ts'
 import type { ModelOf } from '../../catalog/document.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, readJson } from '../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objectOf, readJson, text } from '../../kernel/json.ts'
 import { AUDIO_EDGE_BYTES, type AudioFacts, readAudioFacts } from '../../kernel/parsers/audio-file.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson } from '../../upstream/sse.ts'
-import { Fields, mustBe, objectOf, readBody, text, wrong } from '../check.ts'
+import { Fields, mustBe, readBody, wrong } from '../check.ts'
 import {
   type Answer,
   type Exchange,

@@ -2,8 +2,8 @@
 // nothing is converted.
 
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json } from '../../kernel/json.ts'
-import { objectOf, text, wrong } from '../check.ts'
+import { isObject, type Json, objectOf, text } from '../../kernel/json.ts'
+import { wrong } from '../check.ts'
 import type { TokenCounts } from './tokens.ts'
 
 /** Base64 data, an address, or a vendor's own id. */

@@ -2,11 +2,11 @@
 // tokens, and long-lived caches. Each must have a price and is held at its worst case; otherwise the request is rejected.
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid, shown } from '../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objectOf, objects, readJson, splice, text } from '../../kernel/json.ts'
 import type { ClientFormatName, UseUnit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { Usage } from '../../meter/usage.ts'
-import { objectOf, objects, text, wrong } from '../check.ts'
+import { wrong } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
 import { cannotConvert } from './canonical.ts'
 import { TIERS } from './tokens.ts'

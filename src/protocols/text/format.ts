@@ -3,11 +3,10 @@
 
 import type { TextBody } from '../../catalog/text-bodies.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
-import type { Json, JsonText } from '../../kernel/json.ts'
+import { type Json, type JsonText, objects } from '../../kernel/json.ts'
 import type { ClientFormatName, TextProtocolName } from '../../meter/kind.ts'
 import type { HttpCall } from '../../upstream/call.ts'
 import type { SseEvent } from '../../upstream/sse.ts'
-import { objects } from '../check.ts'
 import type { Answer, Continued, OpenOptions, StreamRelay, Target } from '../protocol.ts'
 import type { AnswerFacts, AnswerFormat, Conversation, Reply } from './canonical.ts'
 import type { StreamReader, StreamWriter } from './reader.ts'

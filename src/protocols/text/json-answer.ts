@@ -1,10 +1,9 @@
 // `x-tollgate-json`: a whole answer whose request asked for JSON is repaired, checked against the request's schema, or both. It is charged as the vendor billed it, whatever the result.
 import { checkValue } from '../../catalog/json-schema.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objects, readJson, splice } from '../../kernel/json.ts'
 import { isJson, repairJson } from '../../kernel/parsers/json-repair.ts'
 import type { ClientFormatName } from '../../meter/kind.ts'
-import { objects } from '../check.ts'
 import type { Answer, PaidRequest } from '../protocol.ts'
 import type { AnswerFormat } from './canonical.ts'
 import type { ClientFormat } from './format.ts'

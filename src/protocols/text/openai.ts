@@ -1,7 +1,6 @@
 // Shared by chat and Responses. Chat nests a tool, a choice or a schema in a member named like its type; Responses puts the members beside the
 // type.
-import { isObject, type Json } from '../../kernel/json.ts'
-import { flag, given, number, objectOf, text } from '../check.ts'
+import { flag, given, isObject, type Json, number, objectOf, text } from '../../kernel/json.ts'
 import {
   type AnswerFormat,
   fromBase64,

@@ -1,7 +1,6 @@
 // Estimates the size of a prompt before any vendor has counted it: the size of its text and media, and whether part of it is not in the
 // request but stored, fetched or generated at the vendor.
-import { isObject, type Json } from '../../kernel/json.ts'
-import { objectOf, objects, text } from '../check.ts'
+import { isObject, type Json, objectOf, objects, text } from '../../kernel/json.ts'
 import { JSON_INSTRUCTION } from './canonical.ts'
 import { QUOTED } from './references.ts'
 

@@ -2,9 +2,9 @@
 // the vendor's credential, so such an id is allowed only for the account that owns the object.
 
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, type JsonText } from '../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objects, text } from '../../kernel/json.ts'
 import type { ClientFormatName } from '../../meter/kind.ts'
-import { mustBe, objects, text, wrong } from '../check.ts'
+import { mustBe, wrong } from '../check.ts'
 import type { Continued } from '../protocol.ts'
 
 const REFERENCES_MAX = 500

@@ -2,11 +2,10 @@
 // events are read into the canonical form and rewritten.
 import { isAscii } from 'node:buffer'
 import { Fault } from '../../kernel/fault.ts'
-import { isObject, type Json, memberSpan } from '../../kernel/json.ts'
+import { isObject, type Json, memberSpan, objectOf, text } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { ownMemory } from '../../upstream/internals.ts'
 import { bytesOf, encodeEvent, readBlock, SseBlocks, SseDecoder, type SseEvent } from '../../upstream/sse.ts'
-import { objectOf, text } from '../check.ts'
 import { garbled, type StreamRelay, type StreamState } from '../protocol.ts'
 import { vendorFault } from '../vendor-fault.ts'
 

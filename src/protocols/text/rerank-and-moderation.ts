@@ -1,10 +1,10 @@
 // Rerank and moderations. The request is forwarded unchanged, and only the usage is read from the answer.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
-import { isObject, type Json, type JsonText } from '../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objectOf } from '../../kernel/json.ts'
 import type { ProtocolName } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { objectOf, readBody, wrong } from '../check.ts'
+import { readBody, wrong } from '../check.ts'
 import { garbled, jsonCall, type PaidRequest } from '../protocol.ts'
 import { readErrorBody } from '../vendor-words.ts'
 import { readWhole, renamed } from './relay.ts'

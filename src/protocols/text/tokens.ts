@@ -1,10 +1,9 @@
 // Token counts: as vendors report them, and as each format writes them.
 
 import type { TextTraits } from '../../catalog/traits.ts'
-import { isObject, type Json } from '../../kernel/json.ts'
+import { isObject, type Json, objectOf, objects } from '../../kernel/json.ts'
 import type { UseUnit } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
-import { objectOf, objects } from '../check.ts'
 import type { PriceAttributes } from '../protocol.ts'
 
 /** A vendor's report in the chat format's terms: the prompt includes audio, images, and tokens read from or written to a cache. */

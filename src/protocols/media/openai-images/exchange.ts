@@ -2,12 +2,11 @@
 // callers get a URL.
 
 import type { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
+import { isObject, type Json, text } from '../../../kernel/json.ts'
 import { type ImageType, MAGIC_BYTES, readImageFacts } from '../../../kernel/parsers/image-file.ts'
 import { inputTokensOf, outputTokensOf, readCount, tokensOf, type Usage } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { encodeComment, encodeEvent, encodeJson } from '../../../upstream/sse.ts'
-import { text } from '../../check.ts'
 import {
   type Exchange,
   garbled,

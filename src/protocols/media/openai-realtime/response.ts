@@ -2,11 +2,10 @@
 // covers, and the reading of its events.
 import type { Model, ModelOf } from '../../../catalog/document.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { isObject, type JsonText } from '../../../kernel/json.ts'
+import { isObject, type JsonText, objectOf, text } from '../../../kernel/json.ts'
 import { countedUnits, rateFor } from '../../../meter/charge.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import type { Upstream } from '../../../upstream/call.ts'
-import { objectOf, text } from '../../check.ts'
 import { garbled, type OpenOptions, type PaidRequest, type StreamRelay, type StreamState } from '../../protocol.ts'
 import { openaiError } from '../../vendor-fault.ts'
 import { readErrorBody } from '../../vendor-words.ts'

@@ -1,6 +1,6 @@
 // The usage that a Realtime vendor reports at the end of a response, in the units of prices.
+import { objectOf } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
-import { objectOf } from '../../check.ts'
 
 type Json = Record<string, unknown>
 

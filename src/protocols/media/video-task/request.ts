@@ -4,10 +4,10 @@
 import type { VideoTraits } from '../../../catalog/traits.ts'
 import { VIDEO_LIMITS, VIDEO_RATIOS, VIDEO_SIZE_DEFAULT, VIDEO_SIZES } from '../../../catalog/video-bodies.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, readJson } from '../../../kernel/json.ts'
+import { given, isObject, type Json, type JsonText, readJson } from '../../../kernel/json.ts'
 import { imageTypeOf } from '../../../kernel/parsers/image-file.ts'
 import type { Usage } from '../../../meter/usage.ts'
-import { Fields, given, mustBe, wrong } from '../../check.ts'
+import { Fields, mustBe, wrong } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
 import { type FormFile, type FormRules, givenTwice, readForm, shortName } from '../form.ts'
 

@@ -2,10 +2,9 @@
 // elsewhere.
 
 import type { FaultName } from '../../../kernel/fault.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
+import { given, isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
 import { readCount } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
-import { given, objectOf, objects, text } from '../../check.ts'
 import { garbled, type Target } from '../../protocol.ts'
 import { scrub, withoutSecrets } from '../../vendor-words.ts'
 import type { VideoOrder } from './request.ts'

@@ -1,9 +1,8 @@
 // Messages answers, whole and streamed: read into the canonical form and written from it.
 
 import type { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
+import { given, isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
 import { encodeComment, type SseEvent } from '../../../upstream/sse.ts'
-import { given, objectOf, objects, text } from '../../check.ts'
 import { garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import {

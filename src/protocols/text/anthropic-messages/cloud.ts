@@ -1,8 +1,7 @@
 // The Messages format as two clouds offer it: the model in the address, the version in the body, and at Bedrock streams in the frames of AWS.
-import { isObject, type Json, readJson, splice } from '../../../kernel/json.ts'
+import { isObject, type Json, objectOf, readJson, splice, text } from '../../../kernel/json.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { type EventMessage, EventStreamDecoder, encodeJson } from '../../../upstream/sse.ts'
-import { objectOf, text } from '../../check.ts'
 import { garbled, type StreamRelay, type StreamState, type Target } from '../../protocol.ts'
 import { isWholeJson } from '../relay.ts'
 

@@ -1,6 +1,7 @@
 // The Messages format, on both sides.
+
 import { messagesBody } from '../../../catalog/text-bodies.ts'
-import { objectOf } from '../../check.ts'
+import { objectOf } from '../../../kernel/json.ts'
 import { type TextFormat, typed } from '../format.ts'
 import { MessagesReader, MessagesWriter, readMessagesReply, writeMessagesReply } from './answer.ts'
 import { inCloud } from './cloud.ts'

@@ -2,10 +2,18 @@
 // answers are edited rather than rebuilt from known fields.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import {
+  isObject,
+  type Json,
+  type JsonText,
+  memberSpan,
+  objectOf,
+  objects,
+  splice,
+  text,
+} from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
-import { objectOf, objects, text } from '../../check.ts'
 import { type Answer, garbled, type PriceAttributes } from '../../protocol.ts'
 import { messagesError, vendorFault } from '../../vendor-fault.ts'
 import { inputObject, PACKED } from '../canonical.ts'

@@ -2,8 +2,7 @@
 
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
-import { flag, given, number, objectOf, objects, strings, text } from '../../check.ts'
+import { flag, given, isObject, type Json, number, objectOf, objects, strings, text } from '../../../kernel/json.ts'
 import {
   type Conversation,
   cannotConvert,

@@ -1,10 +1,9 @@
 // Gemini answers, whole and streamed: read into the canonical form, written from it, and passed through.
 import { inSnakeCase, member } from '../../../catalog/gemini.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import { given, isObject, type Json, type JsonText, memberSpan, objects, splice, text } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../../upstream/sse.ts'
-import { given, objects, text } from '../../check.ts'
 import { type Answer, garbled, type PriceAttributes, type StreamRelay, type StreamState } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
 import {

@@ -1,8 +1,8 @@
 // Embeddings for Google's clients. Embedding vendors use another format, so texts and vectors are converted.
 import type { Model } from '../../../catalog/document.ts'
-import { EMBED_REQUESTS_MAX, member, parts } from '../../../catalog/gemini.ts'
-import { isObject, type Json, type JsonText, readJson } from '../../../kernel/json.ts'
-import { mustBe, objectOf, objects, wrong } from '../../check.ts'
+import { EMBED_REQUESTS_MAX, embedBody, member } from '../../../catalog/gemini.ts'
+import { isObject, type Json, type JsonText, number, objectOf, objects, readJson } from '../../../kernel/json.ts'
+import { mustBe, wrong } from '../../check.ts'
 import { garbled, type PaidRequest } from '../../protocol.ts'
 import { readEmbeddingsRequest } from '../openai-embeddings.ts'
 import { checkSpelling } from './request.ts'
@@ -53,30 +53,17 @@ function readRequests(value: Json, uid: string): EmbedRequest[] {
 }
 
 function readRequest(request: Json, before: string): EmbedRequest {
-  const { content } = request
+  const problem = embedBody.problem(request)
+  if (problem) throw wrong(before + problem.at, problem.words)
   const at = `${before}content`
-  if (content === undefined || content === null) throw wrong(at, 'is required.')
-  if (!isObject(content)) throw mustBe(at, 'an object with "parts"', content)
-  const problem = parts.check?.(content.parts, '')
-  if (problem) throw wrong(`${at}.parts${problem.at}`, problem.words)
-  const texts = objects(content.parts).map((part, i) => {
+  const texts = objects(objectOf(request.content).parts).map((part, i) => {
     if (typeof part.text !== 'string')
       throw wrong(`${at}.parts[${i}]`, 'must have "text": only texts are embedded here.')
     return part.text
   })
   const text = texts.join('\n')
   if (text.trim() === '') throw wrong(at, 'must have a text that is not empty.')
-  for (const name of ['taskType', 'title']) {
-    const hint = member(request, name)
-    if (hint !== undefined && typeof hint !== 'string') throw mustBe(before + name, 'a string', hint)
-  }
-  const dimensions = member(request, 'outputDimensionality')
-  if (
-    dimensions !== undefined &&
-    (typeof dimensions !== 'number' || !Number.isSafeInteger(dimensions) || dimensions < 1)
-  )
-    throw mustBe(`${before}outputDimensionality`, 'a whole number of at least 1', dimensions)
-  return { text, dimensions }
+  return { text, dimensions: number(member(request, 'outputDimensionality')) }
 }
 
 function writeVectors(answer: Json, count: number, shape: Shape): Json {

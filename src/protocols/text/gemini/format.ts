@@ -1,7 +1,6 @@
 // Google's format, on both sides.
 import { geminiBody } from '../../../catalog/gemini.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
-import { objectOf, objects } from '../../check.ts'
+import { isObject, type Json, objectOf, objects } from '../../../kernel/json.ts'
 import type { Place, TextFormat } from '../format.ts'
 import {
   ArrayRelay,

@@ -1,7 +1,6 @@
 // Helpers for this format: members in camel or snake case, and foreign proofs packed into its signatures.
 import { member } from '../../../catalog/gemini.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
-import { objectOf, objects, text } from '../../check.ts'
+import { isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
 import { JSON_INSTRUCTION, type OutputPart, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
 
 export function objectAt(object: Json, name: string): Json {

@@ -2,8 +2,8 @@
 
 import { inSnakeCase, member } from '../../../catalog/gemini.ts'
 import type { TextTraits } from '../../../catalog/traits.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
-import { given, number, objectOf, objects, strings, text, wrong } from '../../check.ts'
+import { given, isObject, type Json, number, objectOf, objects, strings, text } from '../../../kernel/json.ts'
+import { wrong } from '../../check.ts'
 import {
   type CallPart,
   type Conversation,

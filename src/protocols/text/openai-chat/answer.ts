@@ -2,9 +2,8 @@
 
 import type { TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
+import { given, isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
 import { encodeEvent, type SseEvent } from '../../../upstream/sse.ts'
-import { given, objectOf, objects, text } from '../../check.ts'
 import { type Answer, garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
 import {

@@ -1,7 +1,6 @@
 // The chat format, on both sides.
 import { chatBody } from '../../../catalog/text-bodies.ts'
-import { isObject, type Json, type JsonText } from '../../../kernel/json.ts'
-import { objectOf, objects } from '../../check.ts'
+import { isObject, type Json, type JsonText, objectOf, objects } from '../../../kernel/json.ts'
 import type { TextFormat } from '../format.ts'
 import { readFormat } from '../openai.ts'
 import { formatParts } from '../prompt.ts'

@@ -2,10 +2,18 @@
 
 import type { Quirk, TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import {
+  isObject,
+  type Json,
+  type JsonText,
+  memberSpan,
+  objectOf,
+  objects,
+  splice,
+  text,
+} from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent, textToBytes } from '../../../upstream/sse.ts'
-import { objectOf, objects, text } from '../../check.ts'
 import { garbled, type PriceAttributes } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { inputText } from '../canonical.ts'

@@ -3,8 +3,7 @@
 import { CHAT_ANSWERS_MAX } from '../../../catalog/text-bodies.ts'
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { invalid } from '../../../kernel/fault.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
-import { given, number, objectOf, objects, strings, text } from '../../check.ts'
+import { given, isObject, type Json, number, objectOf, objects, strings, text } from '../../../kernel/json.ts'
 import {
   type CallPart,
   type Conversation,

@@ -1,7 +1,6 @@
 // The Responses format, on both sides.
 import { responsesBody } from '../../../catalog/text-bodies.ts'
-import { isObject } from '../../../kernel/json.ts'
-import { objectOf, objects } from '../../check.ts'
+import { isObject, objectOf, objects } from '../../../kernel/json.ts'
 import { type TextFormat, typed } from '../format.ts'
 import { readFormat } from '../openai.ts'
 import { formatParts } from '../prompt.ts'

@@ -1,9 +1,17 @@
 // A Responses request and answer between a caller and a vendor that both use this format.
 import type { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, memberSpan, splice } from '../../../kernel/json.ts'
+import {
+  isObject,
+  type Json,
+  type JsonText,
+  memberSpan,
+  objectOf,
+  objects,
+  splice,
+  text,
+} from '../../../kernel/json.ts'
 import { inputTokensOf, outputTokensOf, readCount, type Usage } from '../../../meter/usage.ts'
 import { bytesToText, encodeComment, encodeJson, type SseEvent } from '../../../upstream/sse.ts'
-import { objectOf, objects, text } from '../../check.ts'
 import { type Answer, garbled, type PriceAttributes } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { PACKED } from '../canonical.ts'

@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { isObject, type Json } from '../../../kernel/json.ts'
-import { given, number, objectOf, objects, text, wrong } from '../../check.ts'
+import { given, isObject, type Json, number, objectOf, objects, text } from '../../../kernel/json.ts'
+import { wrong } from '../../check.ts'
 import {
   type CallPart,
   type Conversation,

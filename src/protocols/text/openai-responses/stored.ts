@@ -1,8 +1,8 @@
 // Requests for responses and conversations that a vendor stores. They are free of charge, as at the vendor.
 import type { EndpointSpec } from '../../../catalog/endpoint.ts'
 import { invalid } from '../../../kernel/fault.ts'
-import { type Json, type JsonText, readJson, splice } from '../../../kernel/json.ts'
-import { objects, text, wrong } from '../../check.ts'
+import { type Json, type JsonText, objects, readJson, splice, text } from '../../../kernel/json.ts'
+import { wrong } from '../../check.ts'
 import { type Continued, garbled, type PaidRequest } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { readWhole } from '../relay.ts'
