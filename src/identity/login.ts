@@ -3,11 +3,11 @@
 import type { GuardedFetch } from '../upstream/guard.ts'
 import type { LeavingDeps } from './leaving.ts'
 import type { Members } from './members.ts'
-import { createOidc, type Oidc } from './oidc.ts'
-import { createPasskeys, type Passkeys } from './passkeys.ts'
-import { createProviders, type ProviderDeps, type Providers } from './providers.ts'
+import { createOidc, type Oidc } from '../extensions/directory/oidc.ts'
+import { createPasskeys, type Passkeys } from '../extensions/directory/passkeys.ts'
+import { createProviders, type ProviderDeps, type Providers } from '../extensions/directory/providers.ts'
 import type { SecondFactorDeps, SecondFactors } from './second-factors.ts'
-import { createSso, type Sso } from './sso.ts'
+import { createSso, type Sso } from '../extensions/directory/sso.ts'
 
 export interface Login {
   readonly passkeys: Passkeys

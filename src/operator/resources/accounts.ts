@@ -5,7 +5,7 @@ import { type Accounts, accountUnknown, TEST_CREDITS } from '../../admission/acc
 import { type Keys, keyUnknown } from '../../admission/keys.ts'
 import type { Teams } from '../../admission/teams.ts'
 import { keyView, newKey } from '../../admission/views.ts'
-import type { Domains } from '../../identity/domains.ts'
+import type { Domains } from '../../extensions/directory/domains.ts'
 import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
 import { ACCOUNT_ROLES, OPERATOR_ROLES, roleMay } from '../../identity/roles.ts'

@@ -2,14 +2,14 @@
 import * as z from 'zod'
 import type { WebServer } from '../../api/server/server.ts'
 import { isShared } from '../../identity/mailbox.ts'
-import type { Oidc } from '../../identity/oidc.ts'
-import { type Passkeys, passkeyResponse } from '../../identity/passkeys.ts'
+import type { Oidc } from '../../extensions/directory/oidc.ts'
+import { type Passkeys, passkeyResponse } from '../../extensions/directory/passkeys.ts'
 import type { People } from '../../identity/people.ts'
-import type { Providers, StoredProvider } from '../../identity/providers.ts'
+import type { Providers, StoredProvider } from '../../extensions/directory/providers.ts'
 import { ACCOUNT_ROLES, OPERATOR_ROLES } from '../../identity/roles.ts'
 import type { SecondFactors } from '../../identity/second-factors.ts'
 import type { Browsers, Sessions } from '../../identity/sessions.ts'
-import { type Sso, ssoLogoutUri, ssoRedirectUri } from '../../identity/sso.ts'
+import { type Sso, ssoLogoutUri, ssoRedirectUri } from '../../extensions/directory/sso.ts'
 import type { Tokens } from '../../identity/tokens.ts'
 import {
   type LoginProvider,

@@ -3,10 +3,10 @@
 
 import { constants, createPublicKey, verify, type webcrypto } from 'node:crypto'
 import type { Configuration, CustomFetchOptions } from 'openid-client'
-import { Fault } from '../kernel/fault.ts'
-import { readJson } from '../kernel/json.ts'
-import type { World } from '../kernel/world.ts'
-import type { GuardedFetch } from '../upstream/guard.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { readJson } from '../../kernel/json.ts'
+import type { World } from '../../kernel/world.ts'
+import type { GuardedFetch } from '../../upstream/guard.ts'
 
 /** The part of a provider that the protocol needs. */
 export interface OidcClient {

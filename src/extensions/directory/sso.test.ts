@@ -9,16 +9,16 @@ import {
   startProvider,
   startScriptedProvider,
   type TestProvider,
-} from '../../test/login-provider.ts'
+} from '../../../test/login-provider.ts'
 import {
   type Answer,
   asBrowser,
   asOperator,
   type OperatorServer,
   startOperatorServer,
-} from '../../test/operator-server.ts'
-import { until } from '../../test/until.ts'
-import type { LoginProvider, LoginStep, SecurityView, SessionView, SsoStep, WhoView } from '../identity/views.ts'
+} from '../../../test/operator-server.ts'
+import { until } from '../../../test/until.ts'
+import type { LoginProvider, LoginStep, SecurityView, SessionView, SsoStep, WhoView } from '../../identity/views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'

@@ -1,6 +1,6 @@
 // TXT records of the DNS.
 import { Resolver } from 'node:dns/promises'
-import { Fault } from '../kernel/fault.ts'
+import { Fault } from '../../kernel/fault.ts'
 
 export type ReadTxt = (name: string) => Promise<readonly string[]>
 

@@ -1,16 +1,16 @@
 // The OpenID Connect providers for logins, as data: the address of each, the e-mail domains for which it alone is responsible, and the accounts and
 // roles that its groups and domains give. A client secret is a sealed credential named `login-<id>`.
-import { accountUnknown } from '../admission/accounts.ts'
-import type { Audit, By } from '../database/audit.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
-import { defineSetting } from '../database/setting.ts'
-import { Fault, invalid } from '../kernel/fault.ts'
-import type { Credentials } from '../upstream/credentials/credentials.ts'
-import type { GuardedFetch } from '../upstream/guard.ts'
+import { accountUnknown } from '../../admission/accounts.ts'
+import type { Audit, By } from '../../database/audit.ts'
+import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { defineSetting } from '../../database/setting.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import type { Credentials } from '../../upstream/credentials/credentials.ts'
+import type { GuardedFetch } from '../../upstream/guard.ts'
 import type { OidcClient } from './oidc.ts'
-import { type MayGive, requireCovered } from './people.ts'
-import type { AnyRole } from './roles.ts'
-import { type LoginPolicy, type LoginProvider, loginPolicy } from './views.ts'
+import { type MayGive, requireCovered } from '../../identity/people.ts'
+import type { AnyRole } from '../../identity/roles.ts'
+import { type LoginPolicy, type LoginProvider, loginPolicy } from '../../identity/views.ts'
 
 export type StoredProvider = Omit<LoginProvider, 'hasSecret' | 'redirectUri' | 'backchannelLogoutUri'>
 

@@ -1,12 +1,12 @@
 // Mail domains that an account has proved to be its own, by a TXT record. A directory of the account may create people of these domains only.
-import { accountUnknown } from '../admission/accounts.ts'
-import type { Audit, By } from '../database/audit.ts'
-import { type Database, statement } from '../database/database.ts'
-import { Fault, invalid } from '../kernel/fault.ts'
-import { sign } from '../kernel/secret.ts'
-import type { ReadTxt } from '../upstream/txt.ts'
-import { isShared, readDomain } from './mailbox.ts'
-import type { DomainView } from './views.ts'
+import { accountUnknown } from '../../admission/accounts.ts'
+import type { Audit, By } from '../../database/audit.ts'
+import { type Database, statement } from '../../database/database.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import { sign } from '../../kernel/secret.ts'
+import type { ReadTxt } from './txt.ts'
+import { isShared, readDomain } from '../../identity/mailbox.ts'
+import type { DomainView } from '../../identity/views.ts'
 
 export interface Domains {
   list(account: string): Promise<DomainView[]>

@@ -1,8 +1,7 @@
 // SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of scope `scim`. The token decides to which account they belong.
-
-import { rawQuery, type WebServer } from '../api/server/server.ts'
-import type { WebAnswer, WebRequest } from '../api/server/web.ts'
-import type { Permission } from '../identity/roles.ts'
+import { rawQuery, type WebServer } from '../../api/server/server.ts'
+import type { WebAnswer, WebRequest } from '../../api/server/web.ts'
+import type { Permission } from '../../identity/roles.ts'
 import {
   GROUP_NAMES,
   GROUP_SCHEMA,
@@ -12,10 +11,10 @@ import {
   scimErrorOf,
   USER_NAMES,
   USER_SCHEMA,
-} from '../identity/scim.ts'
-import { patched, readFilter, ScimError } from '../identity/scim-query.ts'
-import { isObject, type Json } from '../kernel/json.ts'
-import { type Actor, mayGive, requireRight } from './resource.ts'
+} from './scim.ts'
+import { patched, readFilter, ScimError } from './scim-query.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
+import { type Actor, mayGive, requireRight } from '../../operator/resource.ts'
 
 const PREFIX = '/scim/v2'
 const BODY_BYTES_MAX = 1_048_576

@@ -1,22 +1,21 @@
 // People and groups by SCIM 2.0: a company's directory creates, changes and deactivates logins here. A token of an account manages the people of that account, a token of
 // the whole gateway its operators. A directory cannot take over a person who also belongs to others: it can remove its own membership from
 // them, and neither change their e-mail address nor delete them.
-
-import { GIVE_UP } from '../admission/teams.ts'
-import type { Audit, By } from '../database/audit.ts'
-import { type Database, isTaken, type Queryable, statement } from '../database/database.ts'
-import { Fault } from '../kernel/fault.ts'
-import type { Json } from '../kernel/json.ts'
-import { newId, type World } from '../kernel/world.ts'
-import type { LeavingDeps } from './leaving.ts'
-import { domainOf } from './mailbox.ts'
-import { JOIN, type Members } from './members.ts'
-import { FIND_PERSON, insertPerson, type PersonRow } from './people.ts'
-import { END_WAYS_IN, proveAddress } from './proving.ts'
-import { ACCOUNT_ROLES, type AccountRole, type AnyRole, OPERATOR_ROLES, type OperatorRole } from './roles.ts'
+import { GIVE_UP } from '../../admission/teams.ts'
+import type { Audit, By } from '../../database/audit.ts'
+import { type Database, isTaken, type Queryable, statement } from '../../database/database.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { newId, type World } from '../../kernel/world.ts'
+import type { Json } from '../../kernel/json.ts'
+import type { LeavingDeps } from '../../identity/leaving.ts'
+import { domainOf } from '../../identity/mailbox.ts'
+import { JOIN, type Members } from '../../identity/members.ts'
+import { FIND_PERSON, insertPerson, type PersonRow } from '../../identity/people.ts'
+import { END_WAYS_IN, proveAddress } from '../../identity/proving.ts'
+import { ACCOUNT_ROLES, type AccountRole, type AnyRole, OPERATOR_ROLES, type OperatorRole } from '../../identity/roles.ts'
 import { type GivenGroup, type GivenUser, readGroup, readUser } from './scim-given.ts'
 import { ScimError } from './scim-query.ts'
-import type { Sessions } from './sessions.ts'
+import type { Sessions } from '../../identity/sessions.ts'
 
 /** The account whose people are managed, or null for the gateway's operators; and the roles that the token may give and remove. */
 export interface ScimScope {

@@ -1,6 +1,6 @@
-import { isObject, type Json } from '../kernel/json.ts'
 // Filters (RFC 7644, 3.4.2.2) and patches (3.5.2) of SCIM. A patch changes the JSON of a resource, which is then
 // checked and stored like any other. Both are untrusted input, so their size and depth have limits.
+import { isObject, type Json } from '../../kernel/json.ts'
 
 /** An error in the form of SCIM. */
 export class ScimError extends Error {

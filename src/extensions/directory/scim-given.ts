@@ -1,6 +1,6 @@
 // What a directory sends of people and groups, checked.
-import { isObject, type Json } from '../kernel/json.ts'
-import { readMailbox } from './mailbox.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
+import { readMailbox } from '../../identity/mailbox.ts'
 import { ScimError } from './scim-query.ts'
 
 const MEMBERS_MAX = 5_000
