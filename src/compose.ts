@@ -31,6 +31,7 @@ import { createStoreWatch } from './database/health.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
+import { directory } from './extensions/directory/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
 import { products } from './extensions/products/extension.ts'
@@ -119,10 +120,14 @@ const REMEMBERED_BYTES_MAX = 64 * 1024 * 1024
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 /** What a gateway can do without. The core knows of them only by their type. */
-export const EXTENSIONS = [agents, finance, guardrails, products, sales] as const satisfies readonly Extension<
-  never,
-  never
->[]
+export const EXTENSIONS = [
+  agents,
+  directory,
+  finance,
+  guardrails,
+  products,
+  sales,
+] as const satisfies readonly Extension<never, never>[]
 addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
 
 type Store = Awaited<ReturnType<typeof openStore>>
@@ -148,6 +153,7 @@ export async function createGateway(options: GatewayOptions) {
   // A start does not wait for those who read usage: the next time is soon.
   const maintained = maintainUsage(database, world, { usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS, tries: 1 })
   await Promise.all([ledger.sweep(), maintained])
+  const on = switchedOn(config)
   let leaving = false
   const served = openServer({ ...options, ...store, ...load, leaving: () => leaving })
   const { app, drain } = served
@@ -164,11 +170,11 @@ export async function createGateway(options: GatewayOptions) {
   })
   const mails = mailer && createPersonMails({ deliveries: jobs.deliveries, world })
   const own = {
-    ...openIdentity({ ...store, ...options, keys, mails, publicUrl }),
+    ...openIdentity({ ...store, ...options, keys, mails, publicUrl, proofs: on.flatMap(({ proofs }) => proofs) }),
     ...{ accounts, keys, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
     ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
   }
-  const extensions = await openExtensions(options, { ...store, ...load, ...own, jobs })
+  const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs })
   const calls = openCalls(options, { ...served, store, load, jobs, routes, assets, extensions })
   const alerts = createAlerts({
     ...{ ...load, database, secrets, guard, world, log, branding, publicUrl, deliveries: jobs.deliveries },
@@ -269,7 +275,13 @@ function openOffice(
       traceUrl: config.TOLLGATE_TRACE_URL,
     },
     listJobs: (account, filter) => listJobs(jobs, account, filter),
-    ...{ teams: store.teams, personal: extensions.personal, added: extensions.resources, offered: extensions.offered },
+    ...{
+      teams: store.teams,
+      personal: extensions.personal,
+      added: extensions.resources,
+      offered: extensions.offered,
+      security: extensions.security,
+    },
     ...{ batches, billing: store.billing },
     auditExport: createAuditExport({ ...store, world, log, work, timing }),
     webhookSecret: (account) => webhookSecret(secrets, account),
@@ -319,14 +331,17 @@ interface Extensions extends Omit<Added<Place>, 'own'> {
 const isOn = ({ TOLLGATE_EXTENSIONS_OFF: off }: Config, { name }: { readonly name: string }) =>
   !off.includes(name) && !off.includes('all')
 
-/** What the extensions that are switched on add. */
-async function openExtensions({ config }: GatewayOptions, core: Core): Promise<Extensions> {
+function switchedOn(config: Config): readonly Extension<Core, Place>[] {
   const off = config.TOLLGATE_EXTENSIONS_OFF
   const names = EXTENSIONS.map(({ name }) => name)
   const unknown = off.find((name) => name !== 'all' && !names.includes(name))
   if (unknown !== undefined)
     throw new Error(`TOLLGATE_EXTENSIONS_OFF: there is no extension "${unknown}". There are: all, ${names.join(', ')}.`)
-  const on: readonly Extension<Core, Place>[] = EXTENSIONS.filter((one) => isOn(config, one))
+  return EXTENSIONS.filter((one) => isOn(config, one))
+}
+
+/** What the extensions that are switched on add. */
+async function openExtensions(on: readonly Extension<Core, Place>[], core: Core): Promise<Extensions> {
   const all = await Promise.all(on.map((one) => one.open(core)))
   const own = new Map<unknown, object>(on.map((one, at) => [one, all[at]?.own ?? {}]))
   return {
@@ -339,6 +354,7 @@ async function openExtensions({ config }: GatewayOptions, core: Core): Promise<E
       for (const one of all) one.mount(place)
     },
     offered: async () => Object.assign({}, ...(await Promise.all(all.map((one) => one.offered())))),
+    security: async (person) => Object.assign({}, ...(await Promise.all(all.map((one) => one.security(person))))),
     path: Object.assign({}, ...all.map(({ path }) => path)),
     close: () => Promise.allSettled(all.map((one) => one.close())),
   }

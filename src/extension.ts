@@ -2,7 +2,8 @@
 // The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves its tables alone, and its
 // addresses answer 404.
 import type { CatalogSection } from './catalog/section.ts'
-import type { Offered } from './identity/views.ts'
+import type { Proof } from './identity/sessions.ts'
+import type { Offered, SecurityView } from './identity/views.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
 
@@ -15,6 +16,7 @@ export interface PeriodicWork {
 export interface Extension<Core, Place, Own = object> {
   readonly name: string
   readonly catalog?: CatalogSection | undefined
+  readonly proofs: readonly Proof[]
   /** Its resources, for their description only. */
   readonly describe: (nothing: object) => Resources
   /** What it adds to a gateway that starts. */
@@ -28,6 +30,7 @@ export interface Added<Place, Own = object> extends Resources {
   /** Mounts its endpoints. */
   readonly mount: (place: Place) => void
   readonly offered: () => Promise<Partial<Offered>>
+  readonly security: (person: string) => Promise<Partial<SecurityView>>
   /** What calls meet. */
   readonly path: PathHooks
   /** Makes durable what it has promised, before the database is left. */
@@ -37,7 +40,7 @@ export interface Added<Place, Own = object> extends Resources {
 interface Resources {
   /** Of the operator API and the console; OpenAPI and the reference follow. */
   readonly resources: readonly Resource[]
-  /** Of the console only: for people, about themselves. */
+  /** Of the console only: for visitors, and for people about themselves. */
   readonly personal: readonly Resource[]
 }
 
@@ -46,6 +49,8 @@ interface Parts<Core, Own, Place> {
   readonly name: string
   /** Its section of the catalog document. */
   readonly catalog?: CatalogSection
+  /** Ways that it adds to say who one is: at the sign-in, after the password, or again before a sensitive action. */
+  readonly proofs?: readonly Proof[]
   /** Constructs what the other members use besides the core. */
   readonly open?: (core: Core) => Own | Promise<Own>
   readonly resources?: (all: Core & Own) => readonly Resource[]
@@ -54,6 +59,8 @@ interface Parts<Core, Own, Place> {
   readonly endpoints?: (all: Core & Own, place: Place) => void
   readonly work?: (all: Core & Own) => readonly PeriodicWork[]
   readonly offered?: (all: Core & Own) => Promise<Partial<Offered>>
+  /** What it knows of a person's ways to sign in. */
+  readonly security?: (all: Core & Own, person: string) => Promise<Partial<SecurityView>>
   readonly path?: (all: Core & Own) => PathHooks
   readonly close?: (all: Core & Own) => Promise<unknown>
 }
@@ -61,12 +68,14 @@ interface Parts<Core, Own, Place> {
 export function defineExtension<Core extends object, Own extends object = object, Place = unknown>({
   name,
   catalog,
+  proofs = [],
   open,
   resources,
   personal,
   endpoints,
   work,
   offered,
+  security,
   path,
   close,
 }: Parts<Core, Own, Place>): Extension<Core, Place, Own> {
@@ -77,6 +86,7 @@ export function defineExtension<Core extends object, Own extends object = object
   return {
     name,
     catalog,
+    proofs,
     // To be described, resources are made of nothing: they use their parts only when they run.
     describe: (nothing) => resourcesOf(nothing as Core & Own),
     async open(core) {
@@ -88,6 +98,7 @@ export function defineExtension<Core extends object, Own extends object = object
         own,
         work: work?.(all) ?? [],
         offered: async () => offered?.(all) ?? {},
+        security: async (person) => security?.(all, person) ?? {},
         path: path?.(all) ?? {},
         close: async () => close?.(all),
         mount: (place) => endpoints?.(all, place),

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EXTENSIONS } from '../src/compose.ts'
+import type { LoginStep, SecurityView } from '../src/identity/views.ts'
 import { startGateway, testGateway } from './gateway.ts'
+import { asBrowser } from './operator-server.ts'
 
 const g = testGateway({ isShared: true })
 const routesOf = ({ gateway }: Pick<typeof g, 'gateway'>) =>
@@ -14,6 +16,8 @@ test('with all extensions off, calls are sold, and the addresses of extensions a
     const left = new Set(routesOf(bare))
     const gone = routesOf(g).filter((route) => !left.has(route))
     for (const path of ['POST /mcp', 'POST /oauth/token', 'GET /admin/v1/exports', 'POST /webhooks/stripe'])
+      assert.ok(gone.includes(path), path)
+    for (const path of ['POST /scim/v2/Users', 'GET /console/api/login', 'POST /console/api/passkeys'])
       assert.ok(gone.includes(path), path)
     const { key } = await bare.account()
     for (const route of gone) {
@@ -88,6 +92,33 @@ test('a section of the catalog that only a later version knows stays in it throu
     assert.ok(catalog.current.setAside.includes('later: is no section that this version knows'))
     const { problems } = catalog.check({ ...catalog.current.input, mine: 1 })
     assert.deepEqual(problems, ['document: Unrecognized key: "mine"'])
+  } finally {
+    await bare.close()
+  }
+})
+
+test('without single sign-on and passkeys, people sign in by password, and what protected them protects them still', async () => {
+  const bare = await startGateway({ env: { TOLLGATE_EXTENSIONS_OFF: 'directory' } })
+  try {
+    const { database } = bare.gateway
+    const op = { email: 'op@corp.example', password: 'seven tired otters juggle' }
+    const console = asBrowser(bare)
+    await console('POST', '/setup', { token: await bare.gateway.people.openSetup(), ...op })
+    const logIn = () => asBrowser(bare)<LoginStep>('POST', '/login', op)
+    assert.deepEqual((await logIn()).data, { signedIn: true, needs: [] })
+    const { data: security } = await console<SecurityView>('GET', '/security')
+    assert.deepEqual([security.passkeysPossible, security.identities], [false, []])
+    // Nothing asks for a passkey any more, and still the password alone is not enough.
+    const passkey = `insert into second_factor (id, person_id, kind, name, credential_id, confirmed)
+      select 'fac_1', id, 'passkey', 'Laptop', 'credential', true from person`
+    await database.query({ text: passkey })
+    assert.deepEqual((await logIn()).data, { signedIn: false, needs: ['recovery'] })
+    const rules = [
+      "insert into login_provider (id, name, issuer, client_id, scopes, groups_claim) values ('p', 'P', 'https://p.example', 'c', '{}', 'groups')",
+      "insert into login_domain (domain, provider_id, sso_only) values ('corp.example', 'p', true)",
+    ]
+    for (const text of rules) await database.query({ text })
+    assert.equal((await logIn()).status, 403)
   } finally {
     await bare.close()
   }

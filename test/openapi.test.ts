@@ -8,8 +8,8 @@ import { EXTENSIONS } from '../src/compose.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import type { ConsoleDeps } from '../src/operator/console.ts'
 import { openapiDocument } from '../src/operator/docs/openapi.ts'
-import { loginResources, securityResources } from '../src/operator/resources/login.ts'
-import { sessionResources, visitorResources } from '../src/operator/resources/session.ts'
+import { securityResources, visitorResources } from '../src/operator/resources/login.ts'
+import { sessionResources } from '../src/operator/resources/session.ts'
 import { ownDeletionResources, signUpVisitorResources } from '../src/operator/resources/sign-up.ts'
 import { listResources, nothing } from './pages/operator-api.ts'
 
@@ -121,7 +121,7 @@ test('whatever public path the console names is in the document, or an alias of 
 })
 
 test('whatever the console asks of its own API is a resource, by the same method', () => {
-  const visitors = [visitorResources, loginResources, signUpVisitorResources]
+  const visitors = [visitorResources, signUpVisitorResources]
   const people = [sessionResources, securityResources, ownDeletionResources]
   const added = EXTENSIONS.flatMap((one) => one.describe(nothing).personal)
   const own = [...[...visitors, ...people].flatMap((list) => list(nothing as ConsoleDeps)), ...added]

@@ -3,10 +3,11 @@
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type {} from '../../src/catalog/tool-servers.ts'
+import type { LoginProvider } from '../../src/extensions/directory/views.ts'
 import type {} from '../../src/extensions/guardrails/rules.ts'
 import type {} from '../../src/extensions/products/product.ts'
 import type {} from '../../src/extensions/sales/offers.ts'
-import type { LoginProvider, LoginStep } from '../../src/identity/views.ts'
+import type { LoginStep } from '../../src/identity/views.ts'
 import type { JobView } from '../../src/jobs/views.ts'
 import type { BudgetView, CallView, UsageView } from '../../src/ledger/views.ts'
 import type { KindName as ModelType } from '../../src/meter/kind.ts'
@@ -45,6 +46,14 @@ export type {
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
 export type { ConsentView as Connect, DeviceView as Device } from '../../src/extensions/agents/views.ts'
 export type {
+  DomainView as Domain,
+  LoginOptions,
+  LoginProvider,
+  PasskeyOptions,
+  ProviderTest,
+  SsoStep,
+} from '../../src/extensions/directory/views.ts'
+export type {
   ComparedCall,
   ComparedLine,
   ComparedPage,
@@ -77,21 +86,16 @@ export type {
 export type { BrandingView as Branding, PublicBranding } from '../../src/identity/branding/views.ts'
 export type { AccountRole, AnyRole, OperatorRole, Permission } from '../../src/identity/roles.ts'
 export type {
-  DomainView as Domain,
   EndedView as Ended,
   InviteView as Invite,
   LinkView as Link,
-  LoginOptions,
   LoginPolicy,
-  LoginProvider,
   LoginStep,
   MailPreview,
   MemberView as Member,
   NewToken,
   OperatorView as Operator,
-  PasskeyOptions,
   PendingInvite,
-  ProviderTest,
   RecoveryCodes,
   SavedView,
   SecurityView as Security,
@@ -101,7 +105,6 @@ export type {
   SignUpLink,
   SignUpSettings,
   SignUpView as SignUp,
-  SsoStep,
   TokenView as Token,
   TotpSecret,
   WhoView as Session,

@@ -4,8 +4,6 @@ import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 
-type FlowKind = 'sso' | 'link-identity' | 'passkey' | 'passkey-new' | 'login-link' | 'tool-connection'
-
 interface Flow<T> {
   readonly person: string | null
   readonly data: T
@@ -13,11 +11,11 @@ interface Flow<T> {
 
 export interface Flows {
   /** Returns the token that finishes it. */
-  begin(kind: FlowKind, data: object, options: { person?: string | undefined; minutes: number }): Promise<string>
+  begin(kind: string, data: object, options: { person?: string | undefined; minutes: number }): Promise<string>
   /** Finishes a flow; undefined if it is unknown, finished or expired. */
-  finish<T>(kind: FlowKind, token: string | undefined, on?: Queryable): Promise<Flow<T> | undefined>
+  finish<T>(kind: string, token: string | undefined, on?: Queryable): Promise<Flow<T> | undefined>
   /** Reads a flow without finishing it. */
-  look<T>(kind: FlowKind, token: string | undefined): Promise<Flow<T> | undefined>
+  look<T>(kind: string, token: string | undefined): Promise<Flow<T> | undefined>
   /** False if this id was seen before: prevents the replay of tokens from others. */
   firstSeen(on: Queryable, id: string, minutes: number): Promise<boolean>
 }
@@ -45,7 +43,7 @@ const TOKEN = /^[\w-]{43}$/
 export function createFlows({ database, world }: { database: Database; world: World }): Flows {
   async function read<T>(
     text: typeof LOOK,
-    { kind, token, on = database }: { kind: FlowKind; token: string | undefined; on?: Queryable | undefined },
+    { kind, token, on = database }: { kind: string; token: string | undefined; on?: Queryable | undefined },
   ): Promise<Flow<T> | undefined> {
     if (token === undefined || !TOKEN.test(token)) return undefined
     const found = await on.query<{ person_id: string | null; data: T; alive: boolean }>(text, [digestOf(token), kind])

@@ -13,7 +13,7 @@ import { type Cost, createPasswords } from './password.ts'
 import { createPeople } from './people.ts'
 import { PERSON_MAILS } from './person-mails.ts'
 import { createSecondFactors } from './second-factors.ts'
-import { createBrowsers, createSessions } from './sessions.ts'
+import { createBrowsers, createSessions, type Proof } from './sessions.ts'
 import type { PersonMails } from './sign-up.ts'
 import { createTokens } from './tokens.ts'
 
@@ -27,6 +27,8 @@ interface IdentityParts extends LeavingDeps {
   readonly mails: PersonMails | undefined
   readonly passwordCost?: Cost | undefined
   readonly publicUrl: () => string
+  /** Of extensions: the ways that they add to say who one is. */
+  readonly proofs: readonly Proof[]
 }
 
 export type Identity = ReturnType<typeof openIdentity>
@@ -39,7 +41,7 @@ export function openIdentity({ secrets, mails, branding, passwordCost, ...parts 
     passwords: createPasswords({ world, cost: passwordCost }),
     attempts: createAttempts(database),
     browsers: createBrowsers({ key: secrets.key('browser'), world }),
-    sessions: createSessions({ database, world }),
+    sessions: createSessions(parts),
   }
   const { flows, passwords, attempts, browsers, sessions } = deps
   const linkMails = mails && linkMailsOf(mails, branding, publicUrl)

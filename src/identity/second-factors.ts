@@ -1,14 +1,15 @@
 // Second factors of people: codes of an authenticator app, passkeys (passkeys.ts adds and checks them), and recovery codes for a lost phone.
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
+import { defineSetting } from '../database/setting.ts'
 import { Fault } from '../kernel/fault.ts'
 import { seal, sign, unseal } from '../kernel/secret.ts'
 import { newId } from '../kernel/world.ts'
 import type { Attempt } from './attempts.ts'
-import { findWithin, type MayGive, type PeopleDeps } from './people.ts'
+import { findWithin, type MayGive, type PeopleDeps, requireCovered } from './people.ts'
 import type { Person, Session, SessionUse } from './sessions.ts'
 import { base32, TOTP_SECRET_BYTES, totpStep, totpUri } from './totp.ts'
-import type { FactorView, TotpSecret } from './views.ts'
+import { type FactorView, type LoginPolicy, loginPolicy, type TotpSecret } from './views.ts'
 
 export interface SecondFactors {
   list(person: string): Promise<{ factors: FactorView[]; recoveryCodes: number }>
@@ -26,6 +27,8 @@ export interface SecondFactors {
   check(person: string, code: string, visit: SessionUse, by: By): Promise<void>
   /** For a person who has lost every factor: the operator removes all factors and ends all sessions. */
   reset(email: string, mayGive: MayGive, by: By): Promise<void>
+  policy(): Promise<LoginPolicy>
+  changePolicy(policy: LoginPolicy, mayGive: MayGive, by: By): Promise<LoginPolicy>
 }
 
 export interface SecondFactorDeps extends PeopleDeps {
@@ -72,6 +75,11 @@ const USE_CODE = statement(
   'factor_use_code',
   'delete from recovery_code where person_id = $1 and digest = $2 returning person_id',
 )
+
+const POLICY = defineSetting({
+  ...{ name: 'login', schema: loginPolicy, defaults: { secondFactorRoles: [] } },
+  ...{ action: 'login.policy', object: 'login' },
+})
 
 const CODES = 10
 /** Fifty bits, signed with a key that the database does not have. */
@@ -215,6 +223,16 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
         })
       })
     },
+
+    policy: () => POLICY.read(database),
+
+    changePolicy: (policy, mayGive, by) =>
+      POLICY.change({ database, audit }, by, (before) => {
+        for (const role of [...before.secondFactorRoles, ...policy.secondFactorRoles])
+          if (before.secondFactorRoles.includes(role) !== policy.secondFactorRoles.includes(role))
+            requireCovered(mayGive, role)
+        return policy
+      }),
   }
   return factors
 }

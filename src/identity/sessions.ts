@@ -71,7 +71,7 @@ export interface Sessions {
   endAll(on: Queryable, person: string, except?: string): Promise<void>
 }
 
-type Proof = 'passkey' | 'totp' | 'recovery' | 'password' | 'sso'
+export type Proof = 'passkey' | 'totp' | 'recovery' | 'password' | 'sso'
 
 interface Awaiting {
   readonly session: string
@@ -84,6 +84,7 @@ const TOKEN_BYTES = 32
 const TOKEN_CHARS = 43
 
 const ALIVE = `s.seen_at > now() - interval '60 minutes' and s.created_at > now() - interval '24 hours'`
+// Also while single sign-on is switched off: that opens no way in that was closed.
 const SSO_ONLY = `exists (select 1 from login_domain d where d.sso_only and d.domain = split_part(p.email, '@', 2) and ($6 <> 'sso' or d.provider_id is distinct from $8))`
 const FACTORS = `(select coalesce(array_agg(distinct f.kind), '{}') from second_factor f where f.person_id = p.id and f.confirmed)`
 // No row: the person's domain allows single sign-on only. A login link from the operator works nevertheless, for when the provider is down.
@@ -154,7 +155,19 @@ interface FoundRow {
   policy: string | null
 }
 
-export function createSessions({ database, world }: { database: Database; world: World }): Sessions {
+interface SessionDeps {
+  readonly database: Database
+  readonly world: World
+  /** What extensions ask for. A factor of an extension that is switched off still protects its person, who has recovery codes. */
+  readonly proofs: readonly Proof[]
+}
+
+export function createSessions({ database, world, proofs }: SessionDeps): Sessions {
+  // A lost phone is replaced by a recovery code.
+  const factorProofs = ({ factors }: Pick<FoundRow, 'factors'>): Proof[] =>
+    factors.length > 0 ? [...factors.filter((kind) => kind === 'totp' || proofs.includes(kind)), 'recovery'] : []
+  const proofsOf = (row: FoundRow): Proof[] =>
+    row.factors.length > 0 ? factorProofs(row) : row.has_password ? ['password'] : proofs.filter((one) => one === 'sso')
   const newToken = () => world.bytes(TOKEN_BYTES).toString('base64url')
   return {
     async start(on, person, { ip, userAgent }, { method, strong = false, provider, sid } = { method: 'password' }) {
@@ -237,15 +250,6 @@ export function createSessions({ database, world }: { database: Database; world:
       await on.query(END_ALL, [person, except ?? null])
     },
   }
-}
-
-/** A lost phone is replaced by a recovery code. */
-const factorProofs = ({ factors }: Pick<FoundRow, 'factors'>): Proof[] =>
-  factors.length > 0 ? [...factors, 'recovery'] : []
-
-function proofsOf(row: FoundRow): Proof[] {
-  if (row.factors.length > 0) return factorProofs(row)
-  return row.has_password ? ['password'] : ['sso']
 }
 
 function asksFactor({ policy, operator_role: operator, accounts }: FoundRow): boolean {

@@ -25,7 +25,7 @@ import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type FinanceDeps, financeResources } from './resources/finance.ts'
-import { type LoginDeps, loginProviderResources, type TokenDeps, tokenResources } from './resources/login.ts'
+import { type LoginDeps, loginPolicyResources, type TokenDeps, tokenResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type PriceDeps, priceResources } from './resources/prices.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
@@ -96,7 +96,7 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...memberResources(deps),
     ...tokenResources(deps),
     ...signUpResources(deps),
-    ...loginProviderResources(deps),
+    ...loginPolicyResources(deps),
     ...deps.added,
   ]
 }

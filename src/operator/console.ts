@@ -8,6 +8,7 @@ import { Fault } from '../kernel/fault.ts'
 import type { ResourceDeps } from './admin.ts'
 import {
   type Actor,
+  beforeFactor,
   checkOrigin,
   mountResources,
   type Resource,
@@ -15,12 +16,12 @@ import {
   requireRight,
   sessionOf,
 } from './resource.ts'
-import { loginResources, securityResources } from './resources/login.ts'
-import { type SessionDeps, sessionResources, visitorResources } from './resources/session.ts'
+import { securityResources, visitorResources } from './resources/login.ts'
+import { type SessionDeps, sessionResources } from './resources/session.ts'
 import { ownDeletionResources, type SignUpPageDeps, signUpVisitorResources } from './resources/sign-up.ts'
 
 export interface ConsoleDeps extends ResourceDeps, SessionDeps, SignUpPageDeps {
-  /** Of extensions: for people, about themselves. */
+  /** Of extensions: for visitors, and for people about themselves. */
   readonly personal: readonly Resource[]
   /** Calls the public API on behalf of an account, which answers. The request's body is not read yet. */
   readonly play: (request: WebRequest, call: { account: string; session: Session; url: string }) => void | Promise<void>
@@ -49,21 +50,18 @@ export function mountConsole(app: WebServer, resources: readonly Resource[], dep
     }
   }
 
-  function mount(entries: readonly Resource[], find: (request: WebRequest) => Actor | Promise<Actor>): void {
-    mountResources(app, CONSOLE_PREFIX, entries, (request) => {
-      protect(request, request.method !== 'GET' && request.method !== 'HEAD')
-      return find(request)
-    })
-  }
   function protect(request: WebRequest, fromOwnPages: boolean): void {
     request.response.setHeader('cache-control', 'no-store').setHeader('x-content-type-options', 'nosniff')
     if (fromOwnPages) checkOrigin(request, deps.publicUrl())
   }
 
-  mount([...visitorResources(deps), ...loginResources(deps), ...signUpVisitorResources(deps)], () => VISITOR)
-  // Also for a person who still has to set up the second factor that their role requires.
-  mount([...sessionResources(deps), ...securityResources(deps)], recognise)
-  mount([...resources, ...ownDeletionResources(deps), ...deps.personal], authenticate)
+  const own = [...beforeFactor([...sessionResources(deps), ...securityResources(deps)]), ...ownDeletionResources(deps)]
+  const visitors = [...visitorResources(deps), ...signUpVisitorResources(deps)]
+  mountResources(app, CONSOLE_PREFIX, [...visitors, ...own, ...resources, ...deps.personal], (request, entry) => {
+    protect(request, request.method !== 'GET' && request.method !== 'HEAD')
+    if (entry.access === 'visitor') return VISITOR
+    return entry.beforeFactor ? recognise(request) : authenticate(request)
+  })
   for (const method of ['GET', 'POST', 'DELETE'])
     app.add(method, `${CONSOLE_PREFIX}/accounts/{id}/play/*`, async (request) => {
       protect(request, true)

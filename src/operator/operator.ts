@@ -5,11 +5,8 @@ import { createBudgets } from '../admission/budgets.ts'
 import type { publicUrlOf } from '../api/server/address.ts'
 import type { WebServer } from '../api/server/server.ts'
 import type { Database } from '../database/database.ts'
-import { createDomains } from '../extensions/directory/domains.ts'
-import { createLogin, type Login } from '../identity/login.ts'
 import type { Identity } from '../identity/open.ts'
 import { createOwnDeletion } from '../identity/own-deletion.ts'
-import { createScim } from '../extensions/directory/scim.ts'
 import { createSignUp, type SignUp } from '../identity/sign-up.ts'
 import type { createPersonMails } from '../jobs/person-mails.ts'
 import type { Log } from '../kernel/log.ts'
@@ -19,16 +16,13 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Recorder } from '../pipeline/hooks.ts'
 import type { ToolConnections } from '../upstream/credentials/tool-connections.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
-import { createReadTxt } from '../extensions/directory/txt.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
 import { mountAlertMails } from './alert-mails.ts'
 import { createChallenge } from './challenge.ts'
 import { type ConsoleDeps, mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
 import type { Resource } from './resource.ts'
-import { mountBackchannelLogout } from './resources/login.ts'
 import { mountBranding } from './resources/sign-up.ts'
-import { mountScim } from '../extensions/directory/scim-routes.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -39,8 +33,8 @@ interface OperatorApi {
   readonly routes: { readonly prefix: string; readonly resources: ReturnType<typeof operatorResources> }
 }
 
-type OperatorApiParts = Omit<ResourceDeps, 'budgets' | 'domains' | 'signUp' | Exclude<keyof Login, 'factors'>> & {
-  readonly config: Parameters<typeof publicUrlOf>[1] & { readonly TOLLGATE_DNS_SERVERS: string }
+type OperatorApiParts = Omit<ResourceDeps, 'budgets' | 'signUp'> & {
+  readonly config: Parameters<typeof publicUrlOf>[1]
   readonly database: Database
   readonly passwords: Identity['passwords']
   readonly attempts: Identity['attempts']
@@ -59,32 +53,13 @@ type OperatorApiParts = Omit<ResourceDeps, 'budgets' | 'domains' | 'signUp' | Ex
 }
 
 export function openOperatorApi(app: WebServer, parts: OperatorApiParts): OperatorApi {
-  const { config, database, world, audit, sessions, members, tokens, publicUrl } = parts
-  const { keys, teams, toolConnections, branding, mails } = parts
+  const { config, teams, tokens, branding } = parts
   const mailboxKey = parts.secrets.key('mailbox')
   const signUp = createSignUp({ ...parts, mailboxKey, challenge: createChallenge(parts) })
-  const ownDeletion = createOwnDeletion(parts)
-  const login = createLogin(parts)
-  const budgets = createBudgets(parts)
-  const readTxt = createReadTxt(config.TOLLGATE_DNS_SERVERS.split(',').filter(Boolean))
-  const domains = createDomains({ database, audit, key: parts.secrets.key('account-domain'), readTxt })
-  const own = { domains, budgets, signUp, ownDeletion }
-  const deps = { ...parts, ...login, ...own }
+  const deps = { ...parts, signUp, ownDeletion: createOwnDeletion(parts), budgets: createBudgets(parts) }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountAdmin(app, resources, tokenActor(tokens))
-  const scim = createScim({
-    database,
-    world,
-    audit,
-    members,
-    sessions,
-    keys,
-    toolConnections,
-    mails: mails !== undefined,
-  })
-  mountScim(app, { scim, authenticate: tokenActor(tokens), publicUrl })
-  mountBackchannelLogout(app, { sso: login.sso, world })
   mountAlertMails(app, parts)
   mountConsole(app, resources, {
     ...deps,

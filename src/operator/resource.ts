@@ -203,6 +203,8 @@ export interface Resource {
   readonly bodyBytesMax?: number
   /** Requires a recent confirmation of identity, like sensitive rights. */
   readonly fresh?: true
+  /** Also for a person who still has to set up the second factor that their role requires. */
+  readonly beforeFactor?: true
   /** Takes an Idempotency-Key, so that it can be sent again without a second effect. */
   readonly repeatable?: boolean
   /** The schema of the answer's data. OpenAPI and the types of the console and the command line are derived from it. */
@@ -274,8 +276,11 @@ export function resource<Path extends string, Q extends z.ZodType, B extends z.Z
   }
 }
 
+export const beforeFactor = (resources: readonly Resource[]): Resource[] =>
+  resources.map((entry) => ({ ...entry, beforeFactor: true }))
+
 /** Authenticates a request by its headers; throws if it has no valid credentials. */
-type Authenticate = (request: WebRequest) => Actor | Promise<Actor>
+type Authenticate = (request: WebRequest, entry: Resource) => Actor | Promise<Actor>
 
 const BODY_BYTES_MAX = 262_144
 
@@ -287,7 +292,7 @@ export function mountResources(
 ): void {
   for (const entry of resources) {
     const handle = async (request: WebRequest) => {
-      const actor = await authenticate(request)
+      const actor = await authenticate(request, entry)
       await checkAccess(entry, request, actor)
       if (entry.fresh || entry.isSensitive) requireFresh(actor.session)
       if (entry.access === 'visitor') app.bodyDeadline(request.response)

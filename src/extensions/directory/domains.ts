@@ -2,11 +2,11 @@
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, statement } from '../../database/database.ts'
+import { isShared, readDomain } from '../../identity/mailbox.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { sign } from '../../kernel/secret.ts'
 import type { ReadTxt } from './txt.ts'
-import { isShared, readDomain } from '../../identity/mailbox.ts'
-import type { DomainView } from '../../identity/views.ts'
+import type { DomainView } from './views.ts'
 
 export interface Domains {
   list(account: string): Promise<DomainView[]>

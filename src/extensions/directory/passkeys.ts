@@ -6,11 +6,11 @@ import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simp
 import * as z from 'zod'
 import type { By } from '../../database/audit.ts'
 import { statement } from '../../database/database.ts'
-import { Fault } from '../../kernel/fault.ts'
-import { newId } from '../../kernel/world.ts'
 import type { Flows } from '../../identity/flows.ts'
 import type { SecondFactorDeps, SecondFactors } from '../../identity/second-factors.ts'
 import type { Person, Session } from '../../identity/sessions.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { newId } from '../../kernel/world.ts'
 
 export interface Passkeys {
   /** Passkeys need a host name; they do not work with an IP address. */

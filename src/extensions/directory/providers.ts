@@ -3,14 +3,13 @@
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
-import { defineSetting } from '../../database/setting.ts'
+import { type MayGive, requireCovered } from '../../identity/people.ts'
+import type { AnyRole } from '../../identity/roles.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
 import type { OidcClient } from './oidc.ts'
-import { type MayGive, requireCovered } from '../../identity/people.ts'
-import type { AnyRole } from '../../identity/roles.ts'
-import { type LoginPolicy, type LoginProvider, loginPolicy } from '../../identity/views.ts'
+import type { LoginProvider } from './views.ts'
 
 export type StoredProvider = Omit<LoginProvider, 'hasSecret' | 'redirectUri' | 'backchannelLogoutUri'>
 
@@ -28,11 +27,9 @@ export interface Providers {
   remove(id: string, mayGive: MayGive, by: By): Promise<void>
   clientOf(provider: StoredProvider): OidcClient
   hasSecret(id: string): boolean
-  policy(): Promise<LoginPolicy>
-  changePolicy(policy: LoginPolicy, mayGive: MayGive, by: By): Promise<LoginPolicy>
 }
 
-export interface ProviderDeps {
+interface ProviderDeps {
   readonly database: Database
   readonly audit: Audit
   readonly credentials: Pick<Credentials, 'get' | 'storeWith' | 'noticed' | 'remove'>
@@ -70,11 +67,6 @@ const PUT_GROUP = statement(
 )
 const ACCOUNT = statement('provider_account', 'select 1 from account where id = $1')
 const REMOVE = statement('provider_remove', 'delete from login_provider where id = $1 returning id')
-const POLICY = defineSetting({
-  ...{ name: 'login', schema: loginPolicy, defaults: { secondFactorRoles: [] } },
-  ...{ action: 'login.policy', object: 'login' },
-})
-
 const CHECK_MS = 10_000
 /**
  * Whoever decides about a login provider can sign in as anybody of its domains, now and later: a directory may make any of them an operator. So adding, changing and
@@ -174,16 +166,6 @@ export function createProviders({ database, audit, credentials, guard }: Provide
       }
     },
     hasSecret: (id) => credentials.get(credentialOf(id)) !== undefined,
-
-    policy: () => POLICY.read(database),
-
-    changePolicy: (policy, mayGive, by) =>
-      POLICY.change({ database, audit }, by, (before) => {
-        for (const role of [...before.secondFactorRoles, ...policy.secondFactorRoles])
-          if (before.secondFactorRoles.includes(role) !== policy.secondFactorRoles.includes(role))
-            requireCovered(mayGive, role)
-        return policy
-      }),
   }
 }
 

@@ -1,6 +1,7 @@
 // What a directory sends of people and groups, checked.
-import { isObject, type Json } from '../../kernel/json.ts'
+
 import { readMailbox } from '../../identity/mailbox.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
 import { ScimError } from './scim-query.ts'
 
 const MEMBERS_MAX = 5_000

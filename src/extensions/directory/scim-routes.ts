@@ -2,6 +2,8 @@
 import { rawQuery, type WebServer } from '../../api/server/server.ts'
 import type { WebAnswer, WebRequest } from '../../api/server/web.ts'
 import type { Permission } from '../../identity/roles.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
+import { type Actor, mayGive, requireRight } from '../../operator/resource.ts'
 import {
   GROUP_NAMES,
   GROUP_SCHEMA,
@@ -13,8 +15,6 @@ import {
   USER_SCHEMA,
 } from './scim.ts'
 import { patched, readFilter, ScimError } from './scim-query.ts'
-import { isObject, type Json } from '../../kernel/json.ts'
-import { type Actor, mayGive, requireRight } from '../../operator/resource.ts'
 
 const PREFIX = '/scim/v2'
 const BODY_BYTES_MAX = 1_048_576

@@ -4,18 +4,24 @@
 import { GIVE_UP } from '../../admission/teams.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, isTaken, type Queryable, statement } from '../../database/database.ts'
-import { Fault } from '../../kernel/fault.ts'
-import { newId, type World } from '../../kernel/world.ts'
-import type { Json } from '../../kernel/json.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { domainOf } from '../../identity/mailbox.ts'
 import { JOIN, type Members } from '../../identity/members.ts'
 import { FIND_PERSON, insertPerson, type PersonRow } from '../../identity/people.ts'
 import { END_WAYS_IN, proveAddress } from '../../identity/proving.ts'
-import { ACCOUNT_ROLES, type AccountRole, type AnyRole, OPERATOR_ROLES, type OperatorRole } from '../../identity/roles.ts'
+import {
+  ACCOUNT_ROLES,
+  type AccountRole,
+  type AnyRole,
+  OPERATOR_ROLES,
+  type OperatorRole,
+} from '../../identity/roles.ts'
+import type { Sessions } from '../../identity/sessions.ts'
+import { Fault } from '../../kernel/fault.ts'
+import type { Json } from '../../kernel/json.ts'
+import { newId, type World } from '../../kernel/world.ts'
 import { type GivenGroup, type GivenUser, readGroup, readUser } from './scim-given.ts'
 import { ScimError } from './scim-query.ts'
-import type { Sessions } from '../../identity/sessions.ts'
 
 /** The account whose people are managed, or null for the gateway's operators; and the roles that the token may give and remove. */
 export interface ScimScope {

@@ -18,7 +18,8 @@ import {
   startOperatorServer,
 } from '../../../test/operator-server.ts'
 import { until } from '../../../test/until.ts'
-import type { LoginProvider, LoginStep, SecurityView, SessionView, SsoStep, WhoView } from '../../identity/views.ts'
+import type { LoginStep, SecurityView, SessionView, WhoView } from '../../identity/views.ts'
+import type { LoginProvider, SsoStep } from './views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'

@@ -3,20 +3,20 @@
 // each login.
 import type { By } from '../../database/audit.ts'
 import { type Queryable, statement } from '../../database/database.ts'
-import { Fault } from '../../kernel/fault.ts'
-import { newId } from '../../kernel/world.ts'
 import type { Flows } from '../../identity/flows.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { domainOf, readMailbox } from '../../identity/mailbox.ts'
 import type { Members } from '../../identity/members.ts'
-import { type Claims, type Journey, LOGOUT_MINUTES_MAX, type Oidc } from './oidc.ts'
 import { checkLogin, FIND_PERSON, insertPerson, type PeopleDeps, type PersonRow } from '../../identity/people.ts'
-import type { Providers, StoredProvider } from './providers.ts'
 import { proveAddress } from '../../identity/proving.ts'
 import { ACCOUNT_ROLES, type AccountRole, OPERATOR_ROLES, type OperatorRole } from '../../identity/roles.ts'
 import type { SecondFactors } from '../../identity/second-factors.ts'
 import type { Session, SessionUse } from '../../identity/sessions.ts'
 import type { LoginStep, SecurityView } from '../../identity/views.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { newId } from '../../kernel/world.ts'
+import { type Claims, type Journey, LOGOUT_MINUTES_MAX, type Oidc } from './oidc.ts'
+import type { Providers, StoredProvider } from './providers.ts'
 
 export interface Sso {
   /** Returns the provider's address and the value of the flow cookie. With a session: to connect a login, or to confirm the person's identity. */

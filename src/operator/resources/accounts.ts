@@ -5,12 +5,10 @@ import { type Accounts, accountUnknown, TEST_CREDITS } from '../../admission/acc
 import { type Keys, keyUnknown } from '../../admission/keys.ts'
 import type { Teams } from '../../admission/teams.ts'
 import { keyView, newKey } from '../../admission/views.ts'
-import type { Domains } from '../../extensions/directory/domains.ts'
 import type { Members } from '../../identity/members.ts'
 import { inviteLink, type People, setupLink } from '../../identity/people.ts'
 import { ACCOUNT_ROLES, OPERATOR_ROLES, roleMay } from '../../identity/roles.ts'
 import {
-  domainView,
   endedView,
   linkView,
   memberView,
@@ -403,7 +401,6 @@ function outside(): Fault {
 export interface MemberDeps {
   readonly members: Members
   readonly people: People
-  readonly domains: Domains
   /** The address that people reach the gateway at, without a slash at its end. */
   readonly publicUrl: () => string
 }
@@ -418,7 +415,7 @@ const keysTo = id
 /** Operators may leave an account without an owner. */
 const leave = (actor: Actor) => ({ mayGive: mayGive(actor), mayRemoveLastOwner: may(actor, 'accounts:write') })
 
-export function memberResources({ members, people, domains, publicUrl }: MemberDeps): Resource[] {
+export function memberResources({ members, people, publicUrl }: MemberDeps): Resource[] {
   return [
     resource('GET /accounts/{id}/members', 'members:read', {
       title: 'List the members of an account',
@@ -471,7 +468,6 @@ export function memberResources({ members, people, domains, publicUrl }: MemberD
         return { withdrawn: params.inviteId }
       },
     }),
-    ...domainResources(domains),
     ...operatorResources(members, publicUrl),
     resource('POST /setup-link', 'operators:write', {
       title: 'Create a link for the first login',
@@ -485,32 +481,6 @@ export function memberResources({ members, people, domains, publicUrl }: MemberD
       run: async ({ body, actor, by }) => ({
         link: inviteLink(publicUrl(), await members.resetPassword(body.email, mayGive(actor), by)),
       }),
-    }),
-  ]
-}
-
-/** Mail domains whose people a directory of the account may create. */
-function domainResources(domains: Domains): Resource[] {
-  return [
-    resource('GET /accounts/{id}/domains', 'scim:read', {
-      title: 'List the mail domains of an account',
-      answer: page(domainView),
-      run: async ({ params }) => ({ items: await domains.list(params.id), next: null }),
-    }),
-    resource('POST /accounts/{id}/domains', 'scim:write', {
-      title: 'Add or prove a mail domain of an account',
-      body: z.strictObject({ domain: text(253) }),
-      answer: domainView,
-      run: ({ params, body, by }) => domains.prove(params.id, body.domain, by),
-    }),
-    resource('DELETE /accounts/{id}/domains', 'scim:write', {
-      title: 'Remove a mail domain of an account',
-      query: z.strictObject({ domain: text(253) }),
-      answer: z.object({ removed: z.string() }),
-      async run({ params, query, by }) {
-        await domains.remove(params.id, query.domain, by)
-        return { removed: query.domain }
-      },
     }),
   ]
 }

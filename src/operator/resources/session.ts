@@ -10,32 +10,13 @@ import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
 import { deleteView, listViews, saveView } from '../../identity/saved-views.ts'
 import type { Browsers, Sessions } from '../../identity/sessions.ts'
-import {
-  inviteView,
-  loginStep,
-  type Offered,
-  savedView,
-  sessionView,
-  setupView,
-  type WhoView,
-  whoView,
-} from '../../identity/views.ts'
+import { loginStep, type Offered, savedView, sessionView, type WhoView, whoView } from '../../identity/views.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { Billing } from '../../reports/billing.ts'
 import { agentSetup, agentSetups, modelsFor, offeredModels } from '../agent-setup.ts'
-import {
-  email,
-  linkToken,
-  NO_SESSION,
-  password,
-  type Resource,
-  resource,
-  sessionOf,
-  text,
-  WithHeaders,
-} from '../resource.ts'
+import { NO_SESSION, password, type Resource, resource, sessionOf, text, WithHeaders } from '../resource.ts'
 import { type PublicCatalog, publicCatalog } from '../views.ts'
 import { signing } from './login.ts'
 
@@ -57,33 +38,6 @@ const SAVED_CHARS_MAX = 20_000
 
 /** The page of the console, and the account, to which it belongs. */
 const viewPage = z.string().regex(/^[\w/-]{1,120}$/)
-
-/** For visitors without a session. */
-export function visitorResources({ people, members, ...deps }: SessionDeps): Resource[] {
-  const signedIn = signing(deps)
-  return [
-    resource('GET /setup', 'visitor', { answer: setupView, run: async () => ({ open: await people.setupOpen() }) }),
-    resource('POST /setup', 'visitor', {
-      body: z.strictObject({ token: linkToken, email, password }),
-      answer: loginStep,
-      run: async ({ body, visit, by }) => signedIn({ session: await people.setUp(body, visit, by), email: body.email }),
-    }),
-    resource('POST /login', 'visitor', {
-      body: z.strictObject({ email, password }),
-      answer: loginStep,
-      run: async ({ body, visit, by }) => signedIn({ session: await people.logIn(body, visit, by), email: body.email }),
-    }),
-    resource('GET /invites/{token}', 'visitor', {
-      answer: inviteView,
-      run: ({ params }) => members.look(params.token),
-    }),
-    resource('POST /invites/{token}', 'visitor', {
-      body: z.strictObject({ password, endOthers: z.boolean().optional() }),
-      answer: loginStep,
-      run: async ({ params, body, visit, by }) => signedIn(await members.accept(params.token, body, visit, by)),
-    }),
-  ]
-}
 
 /** For people who are signed in, about themselves. */
 export function sessionResources(deps: SessionDeps): Resource[] {
