@@ -40,14 +40,16 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(`tollgate ${other[0]}${verb === 'sandbox' ? ' [port]' : ''}\n\n${other[1]}\n`)
     return 0
   }
-  const { runCli } = await import('./cli/run.ts')
+  const [{ runCli }, { painted }] = await Promise.all([import('./cli/run.ts'), import('./cli/paint.ts')])
+  // NO_COLOR and the like are known to the stream.
+  const isColored = process.stdout.isTTY && process.stdout.hasColors()
   return runCli({
     args,
     world: realWorld,
     otherVerbs: OTHER_VERBS,
     settings: () => settingsOf(readSettings()),
     terminal: {
-      out: (text) => process.stdout.write(text),
+      out: (text) => process.stdout.write(isColored ? painted(text) : text),
       err: (text) => process.stderr.write(text),
       input: readInput,
       ask: process.stdin.isTTY && process.stderr.isTTY ? askPerson : undefined,
