@@ -98,23 +98,7 @@ export function Chart(props: ChartProps) {
 
   return (
     <figure className="chart">
-      <figcaption className="chart-legend">
-        <span className="chart-at">{cursor === undefined ? title : labels[cursor]}</span>
-        {series.map((one, index) => {
-          const value = read(one)
-          return (
-            <span key={one.name} className="chart-key">
-              <span className="chart-dot series" style={inColor(one)} aria-hidden="true" />
-              {one.name}
-              {cursor !== undefined ? (
-                <b>{value === null || value === undefined ? '–' : format(value)}</b>
-              ) : kind === 'bars' ? (
-                <b>{format(total[index] ?? 0)}</b>
-              ) : null}
-            </span>
-          )
-        })}
-      </figcaption>
+      <figcaption className="chart-at">{cursor === undefined ? title : labels[cursor]}</figcaption>
       <div
         ref={frame}
         className="chart-frame"
@@ -197,6 +181,22 @@ export function Chart(props: ChartProps) {
           ? ''
           : `${labels[cursor]}: ${series.map((one) => `${one.name} ${read(one) === null || read(one) === undefined ? 'none' : format(read(one) as number)}`).join(', ')}`}
       </p>
+      <div className="chart-legend">
+        {series.map((one, index) => {
+          const value = read(one)
+          return (
+            <span key={one.name} className="chart-key">
+              <span className="chart-dot series" style={inColor(one)} aria-hidden="true" />
+              {one.name}
+              {cursor !== undefined ? (
+                <b>{value === null || value === undefined ? '–' : format(value)}</b>
+              ) : kind === 'bars' ? (
+                <b>{format(total[index] ?? 0)}</b>
+              ) : null}
+            </span>
+          )
+        })}
+      </div>
     </figure>
   )
 }

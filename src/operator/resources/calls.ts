@@ -43,7 +43,7 @@ export interface CallDeps {
 
 const DAYS = 30
 const DAYS_MAX = 366
-const HOURLY_DAYS_MAX = 7
+const HOURLY_DAYS_MAX = 2
 const HOUR_MS = 3_600_000
 /** Steps of an hour that one answer may have. */
 const HOURLY_SPAN_DAYS_MAX = 32
