@@ -1,7 +1,7 @@
 // Which page an address shows. Each page is a file of its own that is loaded when it is first visited.
 import { type ComponentType, lazy, type ReactNode, Suspense, useEffect } from 'react'
 import { ApiError, api, whenSignedOut } from './api.ts'
-import { setWorth } from './credits.ts'
+import { amountsIn, setWorth } from './credits.ts'
 import { Login } from './pages/login.tsx'
 import { ProofDialog } from './proof.tsx'
 import { useQuery } from './query.ts'
@@ -38,6 +38,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/models', page(() => import('./pages/models.tsx'), 'ModelsPage')],
   ['/a/:account/models/:uid', page(() => import('./pages/model.tsx'), 'ModelPage')],
   ['/a/:account/keys', page(() => import('./pages/keys.tsx'), 'KeysPage')],
+  ['/a/:account/keys/:id', page(() => import('./pages/key.tsx'), 'KeyPage')],
   [
     '/a/:account/content-logging',
     page(() => import('./extensions/guardrails/content-logging.tsx'), 'ContentLoggingPage'),
@@ -172,14 +173,20 @@ function SignedIn() {
 function SignedInPages() {
   const { path } = useLocation()
   const { user } = useSession()
-  const zone = useZone()
+  const [zone, amounts] = [useZone(), amountsIn.use()]
   const all = user.role !== 'user' ? [...routes, ...operatorRoutes] : routes
   let found: ReactNode
   for (const [pattern, View] of all) {
     const params = match(pattern, path)
     // A change of account mounts the page anew: nothing of one account is shown under another's name. So does another zone,
     // because every time on the page is written differently.
-    if (params) found = <View key={`${pattern}:${params.account ?? ''}:${params.uid ?? ''}:${zone}`} {...params} />
+    if (params)
+      found = (
+        <View
+          key={`${pattern}:${params.account ?? ''}:${params.uid ?? ''}:${params.id ?? ''}:${zone}:${amounts}`}
+          {...params}
+        />
+      )
     if (found) break
   }
   return (

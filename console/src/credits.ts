@@ -1,6 +1,8 @@
 // Credits as the server counts them: integers of millionths. Amounts that people read are never floats; only the height
 // of a chart's bar is.
 
+import { storedChoice } from './choice.ts'
+
 const MICRO = 1_000_000n
 /** Decimals of amounts outside statements, whose every digit counts. */
 export const FEW = 4
@@ -57,6 +59,18 @@ export function setWorth(worth: Worth | null): void {
   present = worth
 }
 
+/** Whether people read amounts as credits or as the money that they are worth. */
+export const amountsIn = storedChoice('amounts', ['credits', 'money'])
+
+/** The currency in which amounts are shown; undefined: as credits. */
+export const shownCurrency = () => (amountsIn.get() === 'money' ? present?.currency : undefined)
+
+/** For a choice between the two; null: there is none. */
+export const worthCurrency = () => present?.currency ?? null
+
+/** What a column or a chart of amounts is called. */
+export const amountsName = () => shownCurrency() ?? 'Credits'
+
 /** With the currency's own decimals; of less than one, with four. */
 function formOf(currency: string, isFine: boolean): Intl.NumberFormat {
   const name = `${currency} ${isFine}`
@@ -89,11 +103,19 @@ export function inMoney(amount: bigint | string, of?: Worth | null): string | un
 export function creditsText(amount: bigint | string): string {
   const shown = briefCredits(amount)
   const money = inMoney(amount)
+  if (shownCurrency() !== undefined && money !== undefined) return money
   return `${shown} ${creditWord(shown)}${money === undefined ? '' : ` (${money})`}`
 }
 
 const creditWord = (shown: string) => (shown === '1' ? 'credit' : 'credits')
 
+/** "12.30 credits", or "€0.12": whichever amounts are shown in. */
+export function amountText(amount: bigint | string): string {
+  const money = shownCurrency() === undefined ? undefined : inMoney(amount)
+  return money ?? `${formatCredits(amount, 2)} credits`
+}
+
+/** For the height of a bar and the order of rows, in what amounts are shown in. */
 export function creditsAsNumber(amount: string): number {
-  return Number(amount)
+  return Number(amount) * (shownCurrency() === undefined ? 1 : Number(present?.rate))
 }

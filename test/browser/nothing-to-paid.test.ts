@@ -75,9 +75,9 @@ async function signUp(email: string): Promise<{ visitor: Visitor; account: strin
     ['Street and number', ADDRESS.street],
     ['Postcode', ADDRESS.postcode],
     ['City', ADDRESS.city],
-    ['Country', ADDRESS.country],
   ] as const)
     await page.getByLabel(label).fill(text)
+  await page.getByLabel('Country').selectOption(ADDRESS.country)
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('The billing details were saved.').waitFor()
   await page.getByRole('navigation', { name: 'Billing' }).getByRole('link', { name: 'Buy credits' }).click()

@@ -71,7 +71,7 @@ const stat = (page: Page, label: string) =>
     .locator('.stat-value')
 const bar = (page: Page) => page.getByRole('search')
 const rowsOf = (page: Page) => page.getByRole('table', { name: 'Calls' }).locator('tbody tr')
-const wholeNumber = (text: string | null) => Number((text ?? '').replace(/ \(.*/, '').replaceAll(',', ''))
+const wholeNumber = (text: string | null) => Number((/[\d,]+/.exec(text ?? '')?.[0] ?? '').replaceAll(',', ''))
 
 test('the slow calls of one key yesterday: seven clicks, and right among ten thousand', async () => {
   const { page } = operator
@@ -177,21 +177,30 @@ test('every figure of the overview and of home leads to the calls behind it, and
   await (await home.call('/v1/chat/completions', key.key, chat('no-such-model'))).text()
   await home.gateway.refusals.flush()
   for (const start of [`/a/${account}?period=7d`, '/operator/home?period=7d'])
-    for (const label of ['Calls', 'Failed', 'Rejected']) {
+    for (const label of ['Calls', 'failed', 'rejected']) {
       await operator.go(start)
       await page.getByText('Spend', { exact: true }).first().waitFor()
-      const figure = wholeNumber(await stat(page, label).textContent())
+      const link = page
+        .locator('.stats')
+        .getByRole('link', { name: label === 'Calls' ? /\(calls: show/ : new RegExp(`^[\\d,]+ ${label}$`) })
+      const figure = wholeNumber(await link.textContent())
       assert.ok(figure > 0, `${start} ${label}`)
-      await stat(page, label).getByRole('link').click()
+      await link.click()
       await page.waitForURL(/\/(usage|calls)\?period=7d/)
       await stat(page, 'Calls').getByText(figure.toLocaleString('en'), { exact: true }).waitFor()
       const shown = await rowsOf(page)
         .first()
         .waitFor()
         .then(() => rowsOf(page).count())
-      assert.equal(shown, Math.min(50, label === 'Rejected' ? shown : figure), `${start} ${label}`)
+      assert.equal(shown, Math.min(50, label === 'rejected' ? shown : figure), `${start} ${label}`)
     }
   await operator.go(`/a/${account}?period=7d`)
+  // Model by model against the week before.
+  await page
+    .getByRole('list', { name: 'Spend by model' })
+    .getByText(/calls?, (?:new|[▲▼\d])/)
+    .first()
+    .waitFor()
   await page.getByRole('list', { name: 'Spend by model' }).getByRole('link', { name: 'beta-opus-5' }).click()
   await page.waitForURL(/product=beta-opus-5/)
   assert.equal(await bar(page).getByLabel('Model').inputValue(), 'beta-opus-5')
@@ -219,7 +228,7 @@ test('totals say how they compare with the period before', async () => {
     }))
   await past(account, [...at(0, 30), ...at(1, 20)])
   await operator.go(`/a/${account}/usage?period=24h`)
-  await page.locator('.stat').filter({ hasText: 'Calls30+50 % vs. before' }).waitFor()
+  await page.locator('.stat').filter({ hasText: 'Calls30▲ 50 % vs. before' }).waitFor()
 })
 
 test('operators search the calls of all accounts: by request id, message, customer and vendor', async () => {

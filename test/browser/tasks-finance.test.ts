@@ -160,6 +160,13 @@ test('what a credit is worth is set in System, and from then on stands beside cr
     .getByRole('row', { name: /Acme GmbH/ })
     .getByText('€4.53')
     .waitFor()
+  // Or instead of them, on every page.
+  await page.getByRole('button', { name: 'Show EUR' }).click()
+  await page.getByText('Amounts are in EUR.').waitFor()
+  await operator.go(`/a/${acme}?period=90d`)
+  await page.locator('.stat', { hasText: 'Available' }).getByText('€4.53', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Show credits' }).click()
+  await page.locator('.stat', { hasText: 'Available' }).getByText('452.65').waitFor()
 })
 
 test('last month’s statement of one customer is a page that adds up, a PDF and a CSV file; those of all are one download', async () => {

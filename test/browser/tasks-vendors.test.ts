@@ -296,13 +296,18 @@ test('a guardrail is made by clicks: tried on a text, previewed, applied, and na
     on: ['request'],
   })
 
-  const { id, key, keyId } = await home.account()
+  const { id, key } = await home.account()
   await page.getByRole('link', { name: 'Add a guardrail' }).click()
   await page.getByLabel('Name', { exact: true }).fill('be-kind')
   await page.getByRole('radio', { name: /^Moderation model/ }).check()
   await page.getByLabel('Model', { exact: true }).selectOption('alpha-moderation-1')
   await page.getByLabel('Deadline').fill('30000')
-  await page.getByLabel('Keys').fill(keyId)
+  // By its name: nobody has its id at hand.
+  await page.getByLabel('Accounts').fill('')
+  await page.getByRole('option', { name: new RegExp(id) }).click()
+  await page.getByLabel('Keys').click()
+  await page.getByRole('listbox').getByRole('option').first().click()
+  assert.deepEqual(await home.violations(page), [])
   await page.getByRole('button', { name: 'Preview the change' }).click()
   await dialog.getByRole('button', { name: 'Apply' }).click()
   const row = page.getByRole('row', { name: /be-kind/ })

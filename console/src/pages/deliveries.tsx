@@ -3,11 +3,12 @@ import { api } from '../api.ts'
 import { useList } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
 import { Button } from '../ui/button.tsx'
-import { SelectField, TextField } from '../ui/field.tsx'
+import { SelectField } from '../ui/field.tsx'
 import { Badge, Page, ShortId, type Tone, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
 import { Table, TableCard, type TableColumn } from '../ui/table.tsx'
 import type { Delivery } from '../wire.ts'
+import { AccountPick } from './pickers.tsx'
 
 const EVERY_MS = 5_000
 
@@ -83,7 +84,15 @@ function DeliveryList({ account }: { account: string | undefined }) {
           onText={(kind) => setQuery({ kind })}
           options={all('kinds', KINDS)}
         />
-        {account ? null : <AccountField value={query.get('account') ?? ''} />}
+        {account ? null : (
+          <AccountPick
+            label="Account"
+            single
+            placeholder="All accounts"
+            value={query.get('account') ?? ''}
+            onText={(account) => setQuery({ account: account || undefined })}
+          />
+        )}
         {filtered ? (
           <Button onClick={() => setQuery({ status: undefined, kind: undefined, account: undefined })}>Clear</Button>
         ) : null}
@@ -105,27 +114,6 @@ function DeliveryList({ account }: { account: string | undefined }) {
         ]}
       />
     </>
-  )
-}
-
-/** Takes effect when it is left or with Enter: half an id finds nothing. */
-function AccountField({ value }: { value: string }) {
-  return (
-    <form
-      key={value}
-      onSubmit={(event) => {
-        event.preventDefault()
-        setQuery({ account: String(new FormData(event.currentTarget).get('account') ?? '').trim() })
-      }}
-    >
-      <TextField
-        label="Account"
-        name="account"
-        defaultValue={value}
-        placeholder="The id of an account"
-        onBlur={(event) => setQuery({ account: event.currentTarget.value.trim() })}
-      />
-    </form>
   )
 }
 

@@ -1,5 +1,6 @@
 import { Checkbox, TextField } from '../ui/field.tsx'
 import type { Key } from '../wire.ts'
+import { VendorPick } from './pickers.tsx'
 
 /** Where the calls of a key may go, as it is typed. */
 export interface RoutingTexts {
@@ -36,9 +37,9 @@ export function RoutingFields(props: { texts: RoutingTexts; onTexts: (texts: Rou
   const { texts, onTexts } = props
   return (
     <div className="grid-3">
-      <TextField
+      <VendorPick
         label="Allowed vendors"
-        hint="By their names in the catalog. Leave empty for all."
+        placeholder="All vendors"
         value={texts.vendors}
         onText={(vendors) => onTexts({ ...texts, vendors })}
       />

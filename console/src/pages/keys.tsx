@@ -51,7 +51,7 @@ export function KeysPage({ account }: { account: string }) {
   )
 }
 
-type Ask = { about: 'revoke' | 'rotate' | 'edit'; key: Key }
+export type Ask = { about: 'revoke' | 'rotate' | 'edit'; key: Key }
 
 export function KeysPanel({
   account,
@@ -82,21 +82,38 @@ export function KeysPanel({
       <ByokKeysCard account={account} />
       {creating ? <Form account={account} onClose={() => onCreating(false)} onMade={onMade} /> : null}
       {made ? <NewKeyDialog made={made} onClose={() => setMade(undefined)} /> : null}
-      {ask?.about === 'edit' || ask?.about === 'rotate' ? (
+      <KeyAsked account={account} ask={ask} onMade={onMade} onDone={() => setAsk(undefined)} />
+    </>
+  )
+}
+
+/** The dialog of an action. */
+export function KeyAsked(props: {
+  account: string
+  ask: Ask | undefined
+  onMade: (made: NewKey) => void
+  onDone: () => void
+}) {
+  const { account, ask, onMade, onDone } = props
+  const reload = () => refresh(`keys/${account}`)
+  if (ask === undefined) return null
+  return (
+    <>
+      {ask.about === 'edit' || ask.about === 'rotate' ? (
         <KeyForm
           account={account}
           edit={ask.key}
           rotate={ask.about === 'rotate'}
-          onClose={() => setAsk(undefined)}
+          onClose={onDone}
           onMade={onMade}
           onSaved={() => {
-            setAsk(undefined)
+            onDone()
             toast('The key was changed.')
             reload()
           }}
         />
       ) : null}
-      {ask?.about === 'revoke' ? (
+      {ask.about === 'revoke' ? (
         <Confirm
           title={ask.key.revokedAt ? 'End this key now?' : 'Revoke this key?'}
           action={ask.key.revokedAt ? 'End now' : 'Revoke'}
@@ -106,7 +123,7 @@ export function KeysPanel({
             toast(`“${ask.key.name}” is revoked.`)
             reload()
           }}
-          onClose={() => setAsk(undefined)}
+          onClose={onDone}
         >
           <p>
             Programs that use <b>{ask.key.name}</b>{' '}
@@ -118,6 +135,32 @@ export function KeysPanel({
         </Confirm>
       ) : null}
     </>
+  )
+}
+
+export function KeyActions({ account, row, onAsk }: { account: string; row: Key; onAsk: (ask: Ask) => void }) {
+  const needs = { right: 'keys:write', account } as const
+  const item = (about: Ask['about'], label: string, icon: 'edit' | 'refresh' | 'trash') => ({
+    ...{ label, icon, danger: about === 'revoke', run: () => onAsk({ about, key: row }) },
+  })
+  if (isPast(row.revokedAt, Date.now())) return null
+  if (row.revokedAt)
+    return (
+      <Button {...needs} small icon="stop" onClick={() => onAsk({ about: 'revoke', key: row })}>
+        End now
+      </Button>
+    )
+  return (
+    <Menu
+      {...needs}
+      label={`Actions for ${row.name}`}
+      items={[
+        item('edit', 'Edit', 'edit'),
+        // The tokens of a connection renew themselves.
+        ...(row.client === null ? [item('rotate', 'Rotate', 'refresh')] : []),
+        item('revoke', 'Revoke', 'trash'),
+      ]}
+    />
   )
 }
 
@@ -170,7 +213,11 @@ function KeyTable(props: { account: string; list: List<Key>; onAsk: (ask: Ask) =
           head: 'Name',
           main: true,
           cell: (key) => (
-            <Named name={key.name} sub={key.client === null ? `${key.prefix}…${key.last4}` : 'connected by OAuth'} />
+            <Named
+              name={key.name}
+              to={`/a/${encodeURIComponent(account)}/keys/${encodeURIComponent(key.id)}`}
+              sub={key.client === null ? `${key.prefix}…${key.last4}` : 'connected by OAuth'}
+            />
           ),
         },
         {
@@ -190,41 +237,13 @@ function KeyTable(props: { account: string; list: List<Key>; onAsk: (ask: Ask) =
             <>
               <Ago at={key.lastUsedAt} none="Never" />
               <span className="cell-sub">
-                made <Ago at={key.createdAt} />
+                created <Ago at={key.createdAt} />
               </span>
             </>
           ),
           tight: true,
         },
-        {
-          head: 'Actions',
-          cell: (key) =>
-            isPast(key.revokedAt, now) ? null : key.revokedAt ? (
-              <Button
-                right="keys:write"
-                account={account}
-                small
-                icon="stop"
-                onClick={() => onAsk({ about: 'revoke', key })}
-              >
-                End now
-              </Button>
-            ) : (
-              <Menu
-                right="keys:write"
-                account={account}
-                label={`Actions for ${key.name}`}
-                items={[
-                  { label: 'Edit', icon: 'edit', run: () => onAsk({ about: 'edit', key }) },
-                  // The tokens of a connection renew themselves.
-                  ...(key.client === null
-                    ? [{ label: 'Rotate', icon: 'refresh' as const, run: () => onAsk({ about: 'rotate', key }) }]
-                    : []),
-                  { label: 'Revoke', icon: 'trash', danger: true, run: () => onAsk({ about: 'revoke', key }) },
-                ]}
-              />
-            ),
-        },
+        { head: 'Actions', cell: (key) => <KeyActions account={account} row={key} onAsk={onAsk} /> },
       ]}
     />
   )
@@ -234,7 +253,7 @@ function KeyTable(props: { account: string; list: List<Key>; onAsk: (ask: Ask) =
 const CLOCKS_DIFFER_MS = 5000
 const isPast = (at: string | null, now: number) => at !== null && Date.parse(at) <= now + CLOCKS_DIFFER_MS
 
-function KeyState({ row, now }: { row: Key; now: number }) {
+export function KeyState({ row, now }: { row: Key; now: number }) {
   if (isPast(row.revokedAt, now)) return <Badge tone="bad">{row.replacedBy ? 'Replaced' : 'Revoked'}</Badge>
   if (isPast(row.expiresAt, now)) return <Badge tone="warn">Expired</Badge>
   // A replaced key answers until the overlap is over.
@@ -252,7 +271,7 @@ function KeyState({ row, now }: { row: Key; now: number }) {
 }
 
 /** Beside its limits, which are shown with how much of them is used. */
-function restrictionsOf(row: Key): string[] {
+export function restrictionsOf(row: Key): string[] {
   return [
     row.models ? (row.models.length === 1 ? row.models[0] : `${row.models.length} models`) : '',
     row.endpoints

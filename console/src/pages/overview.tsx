@@ -1,5 +1,5 @@
 import { api } from '../api.ts'
-import { creditsAsNumber, formatCredits, sumCredits } from '../credits.ts'
+import { amountText, creditsAsNumber, sumCredits } from '../credits.ts'
 import { formatCompact, formatWhole, plural } from '../format.ts'
 import { callsPath, PERIODS, type Period, periodQuery, spanOf, stepSpan } from '../period.ts'
 import { useQuery } from '../query.ts'
@@ -15,7 +15,16 @@ import type { Overview, UsageSums } from '../wire.ts'
 import { AccountFills } from './limit-fill.tsx'
 import { RangeFields } from './range-fields.tsx'
 import { snippet } from './snippet.ts'
-import { callsOf, changeOf, LatencyTable, StackedSums, successRate } from './sums.tsx'
+import {
+  callsOf,
+  changeOf,
+  LatencyTable,
+  perStep,
+  StackedSums,
+  successRate,
+  Unserved,
+  useGroupChange,
+} from './sums.tsx'
 
 const SHOWN = PERIODS.filter(({ value }) => value !== 'today' && value !== 'yesterday')
 /** Of the margin, which is of so many days before now. */
@@ -114,34 +123,29 @@ function OverviewBody({ account, data, sums, days }: BodyProps) {
           value={<Amount value={data.available} decimals={2} />}
           note={
             <>
-              credits, <Amount value={data.held} decimals={2} /> held
+              {data.daysLeft === null ? '' : `lasts ${lastsOf(data)}, `}
+              <Amount value={data.held} decimals={2} worth={null} /> held
             </>
           }
         />
-        {data.daysLeft === null ? null : <Stat label="Runway" value={lastsOf(data)} note="at last week’s rate" />}
         <Stat
           label="Spent"
           value={<Amount value={totals.charged} decimals={2} />}
-          note={change(({ charged }) => creditsAsNumber(charged))}
+          change={change(({ charged }) => creditsAsNumber(charged))}
+          spark={perStep(sums, ({ charged }) => creditsAsNumber(charged))}
           to={to({ outcome: 'settled' })}
         />
-        <Stat label="Calls" value={formatWhole(callsOf(totals))} note={change(callsOf)} to={to()} />
         <Stat
-          label="Failed"
-          value={formatWhole(totals.errors)}
-          note={change(({ errors }) => errors)}
-          to={to({ outcome: 'failed' })}
-        />
-        <Stat
-          label="Rejected"
-          value={formatWhole(totals.rejected)}
-          note="by the gateway, not charged"
-          to={to({ outcome: 'rejected' })}
+          label="Calls"
+          value={formatWhole(callsOf(totals))}
+          change={change(callsOf)}
+          spark={perStep(sums, callsOf)}
+          to={to()}
         />
         <Stat
           label="Success rate"
           value={successRate(totals)}
-          note="of calls not rejected"
+          note={<Unserved totals={totals} to={to} />}
           to={to({ outcome: 'succeeded' })}
         />
         {days && data.margin?.requests ? (
@@ -164,9 +168,7 @@ function Charts({ account, sums }: Pick<BodyProps, 'account' | 'sums'>) {
   const latency = useQuery(`overview/${account}/latency/${from}/${to}`, (signal) =>
     api.latency(account, { from, to, by: 'endpoint' }, signal),
   )
-  const at = Map.groupBy(sums.series, (row) => row.at)
-  const over = (of: (row: UsageSums['series'][number]) => number) =>
-    sums.steps.map((step) => at.get(step)?.reduce((sum, row) => sum + of(row), 0) ?? 0)
+  const over = (of: (row: UsageSums['series'][number]) => number) => perStep(sums, of)
   const hasTokens = sums.series.some(({ inputTokens, outputTokens }) => inputTokens || outputTokens)
   const charts: Pick<ChartProps, 'title' | 'series'>[] = [
     {
@@ -222,23 +224,24 @@ function Spenders({ account, sums }: { account: string; sums: UsageSums }) {
   const { query } = useLocation()
   const period = periodQuery(query)
   const filter = sums.by === 'key' ? 'key' : 'product'
+  const changeIn = useGroupChange(account, sums)
   // What was only rejected spent nothing.
   const groups = sums.groups.filter(({ requests }) => requests > 0)
   const rest = groups.slice(SPENDERS_MAX)
-  const row = ({ group, name, requests, charged }: UsageSums['groups'][number]) => ({
-    name: name ?? group,
-    value: creditsAsNumber(charged),
-    shown: `${formatCredits(charged, 2)} credits`,
-    note: plural(requests, 'call'),
-    to: callsPath(account, { ...period, [filter]: group }),
+  const row = (one: UsageSums['groups'][number]) => ({
+    name: one.name ?? one.group,
+    value: creditsAsNumber(one.charged),
+    shown: amountText(one.charged),
+    note: [plural(one.requests, 'call'), changeIn(one)].filter(Boolean).join(', '),
+    to: callsPath(account, { ...period, [filter]: one.group }),
   })
   if (groups.length === 0) return null
   const restSum = sumCredits(rest.map(({ charged }) => charged))
   const more = {
     name: `${rest.length} more`,
     color: 'rest' as const,
-    value: Number(restSum) / 1e6,
-    shown: `${formatCredits(restSum, 2)} credits`,
+    value: rest.reduce((sum, { charged }) => sum + creditsAsNumber(charged), 0),
+    shown: amountText(restSum),
     note: plural(
       rest.reduce((sum, { requests }) => sum + requests, 0),
       'call',

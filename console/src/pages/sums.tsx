@@ -1,6 +1,6 @@
 // Sums of calls over time, stacked by what the reader chose, what they were in the period before, and how long calls took.
 import { api, type CallFilter } from '../api.ts'
-import { creditsAsNumber } from '../credits.ts'
+import { amountsName, creditsAsNumber } from '../credits.ts'
 import { formatAny, formatCompact, formatMs, formatPercent, formatWhole } from '../format.ts'
 import { callsPath, labelFilter, stepSpan } from '../period.ts'
 import { useQuery } from '../query.ts'
@@ -48,7 +48,7 @@ const PERCENTILES = [
 ] as const
 
 /** As many as are told apart at a glance; the rest is one group. */
-const STACKED_MAX = 6
+const STACKED_MAX = 5
 
 /** Anything may stand in an address. */
 const one = <T extends string>(options: readonly (readonly [T, string])[], given: string | null, first: T): T =>
@@ -119,14 +119,14 @@ function TotalStats({ totals, before }: { totals: TotalFigures; before: TotalFig
   const change = (of: (figures: TotalFigures) => number) => (before ? changeOf(of(totals), of(before)) : '')
   return (
     <Stats>
-      <Stat label="Calls" value={formatWhole(callsOf(totals))} note={change(callsOf)} />
+      <Stat label="Calls" value={formatWhole(callsOf(totals))} change={change(callsOf)} />
       <Stat
-        label="Credits"
+        label={amountsName()}
         value={<Amount value={totals.charged} decimals={2} />}
-        note={change(({ charged }) => creditsAsNumber(charged))}
+        change={change(({ charged }) => creditsAsNumber(charged))}
       />
-      <Stat label="Failed" value={formatWhole(totals.errors)} note={change(({ errors }) => errors)} />
-      <Stat label="Rejected" value={formatWhole(totals.rejected)} note={change(({ rejected }) => rejected)} />
+      <Stat label="Failed" value={formatWhole(totals.errors)} change={change(({ errors }) => errors)} />
+      <Stat label="Rejected" value={formatWhole(totals.rejected)} change={change(({ rejected }) => rejected)} />
       <Stat
         label="Success rate"
         value={successRate(totals)}
@@ -136,13 +136,41 @@ function TotalStats({ totals, before }: { totals: TotalFigures; before: TotalFig
   )
 }
 
+/** What each group spent against as long a time right before; empty until that is known. */
+export function useGroupChange(account: string | undefined, { from, to, by }: UsageSums, filter: CallFilter = {}) {
+  const start = new Date(2 * Date.parse(from) - Date.parse(to)).toISOString()
+  const asked = { ...filter, from: start, to: from, by, per: 'day' } as const
+  const before = useQuery(`sums/${account}/before/${JSON.stringify(asked)}`, (signal) =>
+    api.sums(account, asked, signal),
+  )
+  const known = new Map(before.data?.groups.map(({ group, charged }) => [group, charged]))
+  return ({ group, charged }: Group & { charged: string }) =>
+    before.data ? changeOf(creditsAsNumber(charged), creditsAsNumber(known.get(group) ?? '0')) : ''
+}
+
+/** The sum of each step of the period. */
+export const perStep = (sums: UsageSums, of: (row: UsageSums['series'][number]) => number): number[] => {
+  const at = Map.groupBy(sums.series, (row) => row.at)
+  return sums.steps.map((step) => at.get(step)?.reduce((sum, row) => sum + of(row), 0) ?? 0)
+}
+
+/** What became of the calls, each a way to them: "43 failed, 0 rejected". */
+export function Unserved({ totals, to }: { totals: TotalFigures; to: (filter: Record<string, string>) => string }) {
+  return (
+    <>
+      <Link to={to({ outcome: 'failed' })}>{formatWhole(totals.errors)} failed</Link>,{' '}
+      <Link to={to({ outcome: 'rejected' })}>{formatWhole(totals.rejected)} rejected</Link>
+    </>
+  )
+}
+
 /** Against as long a time right before. */
 export function changeOf(now: number, before: number): string {
   if (before === 0) return now === 0 ? 'no change' : 'new'
   const share = (now - before) / before
   if (Math.abs(share) < 0.0005) return 'no change'
   if (share >= 10) return `${formatWhole(share + 1)}× previous period`
-  return `${share > 0 ? '+' : '−'}${formatPercent(Math.abs(share))} vs. before`
+  return `${share > 0 ? '▲' : '▼'} ${formatPercent(Math.abs(share))} vs. before`
 }
 
 export function SumsCard(scope: SumsScope) {
@@ -175,7 +203,7 @@ export function SumsCard(scope: SumsScope) {
                 measure={measure}
                 to={(span) => callsPath(account, { ...Object.fromEntries(scope.query), ...ofStep, ...span })}
               />
-              <GroupTable data={data} account={account} filter={scope.query} />
+              <GroupTable data={data} account={account} filter={scope.query} asked={filter} />
             </>
           )
         }
@@ -220,7 +248,7 @@ export function StackedSums({
   const rest = ranked.length - named.length
   return (
     <Chart
-      title={title ?? (measure === 'charged' ? 'Credits' : 'Calls')}
+      title={title ?? (measure === 'charged' ? amountsName() : 'Calls')}
       kind="bars"
       format={measure === 'charged' ? formatAny : formatCompact}
       to={to && ((index) => to(stepSpan(data.steps, index, data.to)))}
@@ -247,11 +275,14 @@ function GroupTable({
   data,
   account,
   filter,
+  asked,
 }: {
   data: UsageSums
   account: string | undefined
   filter: URLSearchParams
+  asked: CallFilter
 }) {
+  const changeIn = useGroupChange(account, data, asked)
   const of = (group: string) =>
     data.by.startsWith(LABEL) ? { labels: labelFilter(data.by.replace(LABEL, ''), group) } : { [data.by]: group }
   const to = ({ group }: Group) =>
@@ -278,11 +309,12 @@ function GroupTable({
         { head: 'Failed', right: true, cell: (row) => formatWhole(row.errors), sort: (row) => row.errors },
         { head: 'Rejected', right: true, cell: (row) => formatWhole(row.rejected), sort: (row) => row.rejected },
         {
-          head: 'Credits',
+          head: amountsName(),
           right: true,
           cell: (row) => <Amount value={row.charged} />,
           sort: (row) => creditsAsNumber(row.charged),
         },
+        { head: 'Change', right: true, tight: true, cell: changeIn },
       ]}
     />
   )

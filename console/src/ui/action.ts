@@ -33,10 +33,27 @@ interface Submit extends Omit<Action<never>, 'go'> {
   onSubmit: (event: FormEvent<HTMLFormElement>) => void
 }
 
+/** "issuer.country: must be …" is shown at the field of this name, as if the browser had found it. False: the form shows no such field. */
+function isMarked(form: HTMLFormElement, message: string): boolean {
+  const [, path = '', text = ''] = /^([\w.]+): (.+)$/s.exec(message) ?? []
+  const control = [path, path.split('.').at(-1) ?? ''].map((name) => form.elements.namedItem(name)).find(Boolean)
+  if (!(control instanceof Element) || !('setCustomValidity' in control)) return false
+  const field = control as HTMLInputElement // whatever has this method has those of an input
+  field.setCustomValidity(text)
+  field.checkValidity()
+  field.setCustomValidity('')
+  return true
+}
+
 /** The same for a form. */
 export function useSubmit(run: (form: FormData) => Promise<unknown>): Submit {
   const { busy, error, go } = useAction(async (_signal, form: HTMLFormElement) => {
-    await run(new FormData(form))
+    try {
+      await run(new FormData(form))
+    } catch (problem) {
+      if (!isMarked(form, (problem as Error).message)) throw problem // as above
+      return
+    }
     // What was typed into password fields does not stay in the document once it has been used.
     for (const field of form.querySelectorAll<HTMLInputElement>('[type=password]')) field.value = ''
   })

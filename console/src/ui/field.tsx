@@ -1,5 +1,6 @@
 // Form controls whose label, hint and error message are tied to the control, also for screen readers.
-import { type ComponentProps, type ReactNode, useId } from 'react'
+import { type ComponentProps, type FormEvent, type ReactNode, useId, useState } from 'react'
+import { countries } from '../countries.ts'
 import { type Needs, useAllowed } from '../session.tsx'
 import { Icon } from './icon.tsx'
 
@@ -16,20 +17,28 @@ interface Wiring {
   'aria-describedby': string | undefined
   'aria-invalid': true | undefined
   onChange: (event: { target: { value: string } }) => void
+  onInvalid: (event: FormEvent<Control>) => void
 }
+
+type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 
 type Plain<Tag extends 'input' | 'select' | 'textarea'> = Omit<ComponentProps<Tag>, 'id' | 'className' | 'onChange'>
 type Text<Tag extends 'input' | 'select' | 'textarea'> = Around & { onText?: (text: string) => void } & Plain<Tag>
 
+const INVALID = 'input:invalid, select:invalid, textarea:invalid'
+
 /** `control` gets what is left of the field's properties, tied to its label, hint and fault. */
-function Field<Props extends Around & { onText?: (text: string) => void; required?: boolean | undefined }>({
+export function Field<Props extends Around & { onText?: (text: string) => void; required?: boolean | undefined }>({
   props,
   control,
 }: {
   props: Props
   control: (wired: Omit<Props, keyof Around | 'onText'> & Wiring) => ReactNode
 }) {
-  const { label, hint, fault, quiet, onText, ...rest } = props
+  const { label, hint, fault: given, quiet, onText, ...rest } = props
+  // What the browser finds, or the server said of this field (ui/action.ts), until something else is typed.
+  const [found, setFound] = useState('')
+  const fault = given ?? (found || undefined)
   const id = useId()
   const described = [hint ? `${id}h` : '', fault ? `${id}f` : ''].filter(Boolean).join(' ')
   const named = rest.required ? 'field-label field-required' : 'field-label'
@@ -43,7 +52,16 @@ function Field<Props extends Around & { onText?: (text: string) => void; require
         id,
         'aria-describedby': described || undefined,
         'aria-invalid': fault ? true : undefined,
-        onChange: (event) => onText?.(event.target.value),
+        onChange: (event) => {
+          setFound('')
+          onText?.(event.target.value)
+        },
+        onInvalid: (event) => {
+          event.preventDefault()
+          const { currentTarget: control } = event
+          setFound(control.validationMessage)
+          if (control.form?.querySelector(INVALID) === control) control.focus()
+        },
       })}
       {hint ? (
         <p className="field-hint" id={`${id}h`}>
@@ -235,4 +253,12 @@ export function RadioCards<Value extends string>({
       </div>
     </fieldset>
   )
+}
+
+/** One of several fields in a list, of which that of the country is chosen from all there are. */
+export function CountryOrText({ name, maxLength, type, ...props }: Text<'input'>) {
+  if (name !== 'country') return <TextField {...props} name={name} maxLength={maxLength} type={type} />
+  const { label, hint, fault, value, required, disabled, onText } = props
+  const given = { label, hint, fault, value, required, disabled, onText: onText ?? (() => undefined) }
+  return <SelectField {...given} name={name} options={[['', 'Choose…'], ...countries()]} />
 }

@@ -1,7 +1,16 @@
 // The parts that pages are made of.
 import { createContext, Fragment, type ReactNode, useContext, useId, useSyncExternalStore } from 'react'
 import { useTitle } from '../branding.ts'
-import { briefCredits, FEW, formatCredits, inMoney, parseCredits } from '../credits.ts'
+import {
+  amountsIn,
+  briefCredits,
+  FEW,
+  formatCredits,
+  inMoney,
+  parseCredits,
+  shownCurrency,
+  worthCurrency,
+} from '../credits.ts'
 import { formatAgo, formatClock, formatMoment, formatTime, zoneAt } from '../format.ts'
 import type { Section } from '../navigation.ts'
 import { Link, useLocation } from '../router.tsx'
@@ -62,6 +71,8 @@ function SiblingPages() {
 function ZoneLine() {
   const utc = useZone() === 'utc'
   const own = localZoneName()
+  const asMoney = amountsIn.use() === 'money'
+  const currency = worthCurrency()
   // Where the reader's own zone is UTC there is nothing to choose.
   const same = own === 'UTC' || own === 'Etc/UTC'
   return (
@@ -71,6 +82,15 @@ function ZoneLine() {
         <button type="button" className="text-button" onClick={() => setZone(utc ? 'local' : 'utc')}>
           Show {utc ? own : 'UTC'}
         </button>
+      )}
+      {currency === null ? null : (
+        <>
+          {' '}
+          Amounts are in {asMoney ? currency : 'credits'}.{' '}
+          <button type="button" className="text-button" onClick={() => amountsIn.set(asMoney ? 'credits' : 'money')}>
+            Show {asMoney ? 'credits' : currency}
+          </button>
+        </>
       )}
     </p>
   )
@@ -121,13 +141,20 @@ export function Stat({
   label,
   value,
   note,
+  change,
+  spark,
   to,
 }: {
   label: string
   value: ReactNode
   note?: ReactNode
+  /** Against the period before: "▲ 24 % vs. before". */
+  change?: string
+  /** How it went in the period. */
+  spark?: readonly number[]
   to?: string | undefined
 }) {
+  const tone = change?.startsWith('▲') ? ' tone-text-good' : change?.startsWith('▼') ? ' tone-text-warn' : ''
   return (
     <div className="stat">
       <dt>{label}</dt>
@@ -142,9 +169,29 @@ export function Stat({
             </Link>
           )}
         </span>
+        {change ? <span className={`stat-note stat-change${tone}`}>{change}</span> : null}
+        {change && note ? <span className="stat-note"> · </span> : null}
         {note ? <span className="stat-note">{note}</span> : null}
+        {spark && spark.length > 1 ? <Spark values={spark} /> : null}
       </dd>
     </div>
+  )
+}
+
+/** A line without scales; the chart below has them. */
+function Spark({ values }: { values: readonly number[] }) {
+  const top = Math.max(...values) || 1
+  const points = values.map((value, at) => `${(at * 100) / (values.length - 1)},${28 - (value / top) * 26}`)
+  return (
+    <svg className="stat-spark" viewBox="0 0 100 30" preserveAspectRatio="none" aria-hidden="true">
+      <polyline
+        points={points.join(' ')}
+        fill="none"
+        stroke="currentColor"
+        strokeWidth="1.5"
+        vectorEffect="non-scaling-stroke"
+      />
+    </svg>
   )
 }
 
@@ -152,7 +199,7 @@ export function Stat({
 export function Balance({ of }: { of: { balance: string; held: string; available: string } }) {
   return (
     <Stats>
-      <Stat label="Balance" value={<Amount value={of.balance} decimals={2} />} note="credits" />
+      <Stat label="Balance" value={<Amount value={of.balance} decimals={2} />} note={shownCurrency() ?? 'credits'} />
       <Stat label="Held" value={<Amount value={of.held} decimals={2} />} note="for calls in flight" />
       <Stat label="Available" value={<Amount value={of.available} decimals={2} />} note="to spend now" />
     </Stats>
@@ -213,17 +260,20 @@ export function Amount({
   sign?: boolean
 }) {
   const money = inMoney(value, worth)
+  const isMoney = !exact && money !== undefined && shownCurrency() !== undefined
   const isGain = sign && (typeof value === 'bigint' ? value : (parseCredits(value) ?? 0n)) > 0n
   return (
     <span className={isGain ? 'amount gain' : 'amount'} title={exact ? undefined : `${formatCredits(value)} credits`}>
       {isGain ? '+' : ''}
       {exact
         ? sixDecimals(value)
-        : unit && decimals === undefined
-          ? briefCredits(value)
-          : formatCredits(value, decimals ?? FEW)}
-      {unit ? <span className="amount-unit"> credits</span> : null}
-      {money === undefined ? null : <span className="amount-worth">{money}</span>}
+        : isMoney
+          ? money
+          : unit && decimals === undefined
+            ? briefCredits(value)
+            : formatCredits(value, decimals ?? FEW)}
+      {unit && !isMoney ? <span className="amount-unit"> credits</span> : null}
+      {money === undefined || isMoney ? null : <span className="amount-worth">{money}</span>}
     </span>
   )
 }

@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { Review, toastSaved } from '../../pages/operator/review.tsx'
+import { AccountPick, KeyPick, ModelPick } from '../../pages/pickers.tsx'
 import { useQuery } from '../../query.ts'
 import { navigate } from '../../router.tsx'
 import { useAction } from '../../ui/action.ts'
@@ -191,28 +192,25 @@ function ScopeCard({ draft, onChange }: FieldsProps) {
       lead="Leave a field empty for all. A call must match every field that you fill in."
     >
       <div className="grid-2">
-        <TextField
+        <ModelPick
           label="Models"
-          mono
           value={draft.models}
-          placeholder="alpha-*, beta-haiku-4-5"
-          hint="Separate with commas. A name that ends in * means all names that begin like this. Data endpoints and tools are checked only if you name them."
+          placeholder="All models"
+          hint="A name that ends in * means all names that begin like this. Data endpoints and tools are checked only if you name them."
           onText={(models) => onChange({ models })}
         />
-        <TextField
+        <KeyPick
           label="Keys"
-          mono
+          accounts={draft.accounts.split(/[\s,]+/).filter(Boolean)}
           value={draft.keys}
-          placeholder="key_01…"
-          hint="Ids, from the page of the key. Keys that replace one of these by rotation are included."
+          placeholder="All keys"
+          hint="Keys that replace one of these by rotation are included."
           onText={(keys) => onChange({ keys })}
         />
-        <TextField
+        <AccountPick
           label="Accounts"
-          mono
           value={draft.accounts}
-          placeholder="acc_01…"
-          hint="Ids, from the list of accounts."
+          placeholder="All accounts"
           onText={(accounts) => onChange({ accounts })}
         />
         <TextField

@@ -6,7 +6,7 @@ import { refresh, useList, useQuery } from '../../query.ts'
 import { useMay } from '../../session.tsx'
 import { useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
-import { TextField } from '../../ui/field.tsx'
+import { CountryOrText } from '../../ui/field.tsx'
 import { Badge, Card, Name, Page, When } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
@@ -87,7 +87,6 @@ export const detailName = (field: string) =>
   field === 'name' ? 'Company or name' : (FIELDS.find(([name]) => name === field)?.[1] ?? field)
 const HINTS: Partial<Record<(typeof FIELDS)[number][0], string>> = {
   name: 'Of a person; a company may leave it out.',
-  country: 'A code such as DE or US.',
   vatId: 'With the letters of the country, such as DE123456789.',
 }
 
@@ -114,8 +113,9 @@ function BillingDetailsCard({ account, details }: { account: string; details: Bi
       <form className="stack" onSubmit={onSubmit}>
         <div className="grid-3">
           {FIELDS.map(([field, label]) => (
-            <TextField
+            <CountryOrText
               key={field}
+              name={field}
               label={label}
               hint={HINTS[field]}
               type={field === 'email' ? 'email' : 'text'}

@@ -8,7 +8,7 @@ import { setQuery, useLocation } from '../../router.tsx'
 import { Allowed, AllowedFields, useMay } from '../../session.tsx'
 import { useAction, useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
-import { Checkbox, SearchField, SelectField, TextArea, TextField } from '../../ui/field.tsx'
+import { Checkbox, CountryOrText, SearchField, SelectField, TextArea, TextField } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Fault, Loaded } from '../../ui/state.tsx'
 import { toast } from '../../ui/toast.tsx'
@@ -70,7 +70,7 @@ const FIELDS: readonly (readonly [field: IssuerField, label: string, hint?: stri
   ['street', 'Street and number'],
   ['postcode', 'Postcode'],
   ['city', 'City'],
-  ['country', 'Country', 'A code such as DE or US.'],
+  ['country', 'Country'],
   ['email', 'E-mail'],
   ['vatId', 'VAT id', 'With the letters of the country.'],
   ['taxNumber', 'Tax number', 'If there is no VAT id.'],
@@ -115,8 +115,9 @@ function IssuerCard({ issuer }: { issuer: Issuer | null }) {
       <form className="stack" onSubmit={onSubmit}>
         <div className="grid-3">
           {FIELDS.map(([field, label, hint]) => (
-            <TextField
+            <CountryOrText
               key={field}
+              name={field}
               label={label}
               hint={hint}
               maxLength={200}

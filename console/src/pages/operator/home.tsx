@@ -1,6 +1,6 @@
 // What an operator looks at first: whether something is ill, who runs out of credits, what is spent, and what is left to set up.
 import { api } from '../../api.ts'
-import { creditsAsNumber, formatCredits, parseCredits } from '../../credits.ts'
+import { amountText, creditsAsNumber, parseCredits } from '../../credits.ts'
 import { formatCompact, formatMs, formatPercent, formatWhole, plural } from '../../format.ts'
 import { callsPath, PERIODS, type Period, periodQuery, spanOf, stepSpan } from '../../period.ts'
 import { useQuery } from '../../query.ts'
@@ -13,7 +13,7 @@ import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
 import { timeAxis } from '../../ui/time-axis.ts'
 import type { HomeFigures, UsageSums } from '../../wire.ts'
-import { callsOf, changeOf, StackedSums } from '../sums.tsx'
+import { callsOf, changeOf, perStep, StackedSums, Unserved } from '../sums.tsx'
 import { vendorState, worstFirst } from './vendor-state.ts'
 
 const DAYS: Partial<Record<Period, number>> = { '24h': 1, '7d': 7, '30d': 30 }
@@ -68,7 +68,8 @@ export function HomePage() {
 }
 
 /** Each figure is a way to the calls behind it. */
-function HomeStats({ sums: { totals, previous: before }, margin }: { sums: UsageSums; margin: HomeFigures['margin'] }) {
+function HomeStats({ sums, margin }: { sums: UsageSums; margin: HomeFigures['margin'] }) {
+  const { totals, previous: before } = sums
   const { query } = useLocation()
   const to = (filter: Record<string, string> = {}) => callsPath(undefined, { ...periodQuery(query, USUAL), ...filter })
   const change = (of: (figures: UsageSums['totals']) => number) => (before ? changeOf(of(totals), of(before)) : '')
@@ -77,23 +78,19 @@ function HomeStats({ sums: { totals, previous: before }, margin }: { sums: Usage
       <Stat
         label="Spent"
         value={<Amount value={totals.charged} decimals={2} />}
-        note={change(({ charged }) => creditsAsNumber(charged))}
+        change={change(({ charged }) => creditsAsNumber(charged))}
+        spark={perStep(sums, ({ charged }) => creditsAsNumber(charged))}
         to={to({ outcome: 'settled' })}
       />
-      <Stat label="Calls" value={formatWhole(callsOf(totals))} note={change(callsOf)} to={to()} />
       <Stat
-        label="Failed"
-        value={formatWhole(totals.errors)}
-        note={`${totals.requests ? formatPercent(totals.errors / totals.requests) : '–'} of the calls`}
-        to={to({ outcome: 'failed' })}
+        label="Calls"
+        value={formatWhole(callsOf(totals))}
+        change={change(callsOf)}
+        note={<Unserved totals={totals} to={to} />}
+        spark={perStep(sums, callsOf)}
+        to={to()}
       />
       <MarginStat margin={margin} to={to({ view: 'chart', by: 'vendor' })} />
-      <Stat
-        label="Rejected"
-        value={formatWhole(totals.rejected)}
-        note="by the gateway, not charged"
-        to={to({ outcome: 'rejected' })}
-      />
       <Stat
         label="Average latency"
         value={formatMs(totals.latencyMsAvg)}
@@ -274,7 +271,7 @@ function TopAccounts({ sums }: { sums: UsageSums }) {
           .map((row) => ({
             name: row.name ?? row.group,
             value: creditsAsNumber(row.charged),
-            shown: `${formatCredits(row.charged, 2)} credits`,
+            shown: amountText(row.charged),
             note: plural(callsOf(row), 'call'),
             to: callsPath(undefined, { ...periodQuery(query, USUAL), account: row.group }),
           }))}

@@ -54,8 +54,12 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
   const add = () =>
     setRoutes((old) => [
       ...old,
-      { ...(old.at(-1) ?? { vendor: vendors[0] ?? '', protocol: 'openai-chat' }), order: old.length },
+      { ...(old.at(-1) ?? { vendor: '', protocol: 'openai-chat' }), vendor: unused(old), order: old.length },
     ])
+  /** A fallback to the vendor that has just failed would be none. */
+  const unused = (old: readonly CatalogRoute[]) =>
+    vendors.find((name) => !old.some(({ vendor }) => vendor === name)) ?? vendors[0] ?? ''
+  const first = Math.min(...routes.map(({ order = 0 }) => order))
   return (
     <FormDialog
       right="catalog:write"
@@ -110,6 +114,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
             }}
             onDragEnd={() => setDragged(undefined)}
           >
+            <h3 className="small">{(route.order ?? 0) === first ? 'Tried first' : 'Fallback'}</h3>
             <RouteFields
               {...{ route, at, vendors, formats: formatsOf(model, route), pricing: model.pricing, type: model.type }}
               onChange={(next) => change(at, next)}
@@ -151,7 +156,7 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
         ))}
       </ol>
       <Button small icon="plus" onClick={add}>
-        Add a route
+        Add a fallback
       </Button>
     </FormDialog>
   )

@@ -1,6 +1,6 @@
 // What a run would cost before, and what it did cost after.
 import { ApiError, api } from '../../api.ts'
-import { briefCredits, creditsText, sumCredits } from '../../credits.ts'
+import { briefCredits, creditsText, parseCredits, sumCredits } from '../../credits.ts'
 import { formatMs } from '../../format.ts'
 import { useQuery, useSettled } from '../../query.ts'
 import { Link } from '../../router.tsx'
@@ -10,6 +10,9 @@ import { describeUnits } from '../usage.tsx'
 
 /** Pictures in a body are not sent a second time for an estimate. */
 const QUOTED_BYTES_MAX = 500_000
+
+/** Fewer calls say little about the next. */
+const USUAL_CALLS_MIN = 3
 
 type Body = Record<string, unknown>
 
@@ -49,12 +52,24 @@ function useQuotes(account: string, bodies: readonly Body[] | undefined, endpoin
   return { quoted: asked ? data : undefined, isTooLarge }
 }
 
+/** What a call of each model costs this account as a rule, from its calls of 30 days. */
+function useUsual(account: string): ReadonlyMap<string, bigint> {
+  const sums = useQuery(`usual/${account}`, (signal) => api.sums(account, { by: 'product', per: 'day' }, signal))
+  return new Map(
+    sums.data?.groups.flatMap(({ group, charged, requests }) =>
+      requests < USUAL_CALLS_MIN ? [] : [[group, (parseCredits(charged) ?? 0n) / BigInt(requests)]],
+    ),
+  )
+}
+
 export function QuoteHint(props: { account: string; body: Body | undefined; endpoint?: string }) {
   const { account, body, endpoint } = props
   const { quoted, isTooLarge } = useQuotes(account, body && [body], endpoint)
+  const usual = useUsual(account).get(String(body?.model))
   return (
     <p className="cost-hint" role="status">
-      <Icon name="info" size={14} /> {isTooLarge ? 'Too large for a quote before the call.' : quoteWords(quoted?.[0])}
+      <Icon name="info" size={14} />{' '}
+      {isTooLarge ? 'Too large for a quote before the call.' : quoteWords(quoted?.[0], usual)}
     </p>
   )
 }
@@ -85,16 +100,18 @@ export function QuoteList(props: { account: string; names: readonly string[]; bo
 }
 
 /** The exact price if it is known before the call, otherwise the most: of "auto" quality, for one, the dearest is held. */
-function costWords(quotes: readonly Quote[]): string {
-  const most = creditsText(sumCredits(quotes.map(({ costAtMost }) => costAtMost)))
+function costWords(quotes: readonly Quote[], usual?: bigint): string {
+  const sum = sumCredits(quotes.map(({ costAtMost }) => costAtMost))
+  const most = creditsText(sum)
   const isFixed = quotes.every(({ lines }) => lines.every(({ unit }) => unit === 'call'))
-  return `Costs ${isFixed ? '' : 'at most '}${most}.`
+  if (isFixed) return `Costs ${most}.`
+  return usual && usual < sum ? `Costs about ${briefCredits(usual)}, at most ${most}.` : `Costs at most ${most}.`
 }
 
-function quoteWords({ quote, error }: Quoted = {}): string {
+function quoteWords({ quote, error }: Quoted = {}, usual?: bigint): string {
   // What is wrong with a request is said where it is sent; a half-written one is no fault yet.
   if (!quote) return error ? 'The cost is known when the form is complete.' : 'The cost is shown before you send.'
-  const cost = costWords([quote])
+  const cost = costWords([quote], usual)
   if (quote.affordable) return cost
   return `${cost} ${briefCredits(quote.holdAtLeast)} must be available, and only ${briefCredits(quote.available)} are.`
 }
