@@ -65,7 +65,11 @@ const QUICK = [
   ...['src/operator/{roles,audit}.test.ts', 'test/{restricted-keys,test-keys,account-status}.test.ts'],
   ...['src/admission/*.test.ts', 'test/{budgets,outbound}.test.ts', 'src/cli/{call,login}.test.ts'],
   // Streams, and what goes wrong with vendors and callers.
-  ...['test/stream-order.test.ts', 'test/faults/{broken,carry,leaving,silence,usage,why}.test.ts'],
+  ...[
+    'test/stream-order.test.ts',
+    'test/sdk/{openai,anthropic}.test.ts',
+    'test/faults/{broken,carry,leaving,silence,usage,why}.test.ts',
+  ],
   ...['src/database/*.test.ts', 'src/catalog/store.test.ts', 'src/jobs/job-table.test.ts', 'src/reports/*.test.ts'],
   // In a browser: a newcomer's first call, a customer's purchase, an operator who finds why a call failed.
   'test/browser/{first-day,nothing-to-paid,why}.test.ts',
