@@ -319,6 +319,19 @@ export const api = {
   changeBudget: (id: string, budget: string, input: Partial<wire.BudgetInput>) =>
     patch<wire.Budget>(account(id, `/budgets/${encode(budget)}`), input),
   endBudget: (id: string, budget: string) => remove<wire.Budget>(account(id, `/budgets/${encode(budget)}`)),
+  budgetProposals: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.BudgetProposal>>(account(id, '/budget-proposals'), undefined, signal),
+  confirmProposal: (id: string, proposal: string) =>
+    post<wire.Budget>(account(id, `/budget-proposals/${encode(proposal)}/confirm`)),
+  dismissProposal: (id: string, proposal: string) =>
+    remove<unknown>(account(id, `/budget-proposals/${encode(proposal)}`)),
+  agentSettings: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.AgentSettings>>(account(id, '/agent-settings'), undefined, signal),
+  setAgentSettings: (id: string, scope: string, input: Omit<wire.AgentSettings, 'scope'>) =>
+    put<wire.AgentSettings>(account(id, `/agent-settings/${encode(scope)}`), input),
+  removeAgentSettings: (id: string, scope: string) => remove<unknown>(account(id, `/agent-settings/${encode(scope)}`)),
+  programs: (id: string, signal?: AbortSignal) =>
+    get<wire.Page<wire.Program>>(account(id, '/programs'), undefined, signal),
   budgetValues: (id: string, budget: string, signal?: AbortSignal) =>
     get<wire.Page<wire.BudgetValue>>(account(id, `/budgets/${encode(budget)}/values`), undefined, signal),
   setBudgetValue: (id: string, budget: string, input: { value: string; max: string | null }) =>

@@ -63,6 +63,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/alerts/:tab', page(() => import('./pages/alerts.tsx'), 'AlertsPage')],
   ['/a/:account/deliveries', page(() => import('./pages/deliveries.tsx'), 'DeliveriesPage')],
   ['/a/:account/deliveries/:delivery', page(() => import('./pages/delivery.tsx'), 'DeliveryPage')],
+  ['/a/:account/agents', page(() => import('./extensions/agents/agents.tsx'), 'AgentsPage')],
   ['/a/:account/sign-ins', page(() => import('./extensions/agents/sign-ins.tsx'), 'SignInsPage')],
   ['/signed-in-at-tool', page(() => import('./extensions/agents/sign-ins.tsx'), 'SignedInAtToolPage')],
   ['/calls/:request', page(() => import('./pages/call.tsx'), 'AnyCallPage')],

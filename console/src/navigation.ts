@@ -120,6 +120,12 @@ const ACCOUNT: readonly Section[] = [
     pages: [
       { to: '/members', label: 'Members', also: 'invite people role webhook secret', right: 'members:read' },
       { to: '/teams', label: 'Teams', also: 'projects members keys', right: 'teams:read' },
+      {
+        to: '/agents',
+        label: 'Agents',
+        also: 'settings models programs signed in claude code codex sign-ins',
+        right: 'teams:read',
+      },
       { to: '/tokens', label: 'Tokens', also: 'operator api scopes', right: 'tokens:read' },
     ],
   },

@@ -44,7 +44,13 @@ export type {
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
-export type { ConsentView as Connect, DeviceView as Device } from '../../src/extensions/agents/views.ts'
+export type {
+  AgentSettings,
+  BudgetProposal,
+  ConsentView as Connect,
+  DeviceView as Device,
+  Program,
+} from '../../src/extensions/agents/views.ts'
 export type {
   DomainView as Domain,
   LoginOptions,

@@ -332,6 +332,19 @@ create table budget (
   constraint budget_pkey PRIMARY KEY (account_id, id)
 );
 
+create table budget_proposal (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  budget_id text collate "C" not null,
+  was text not null,
+  max text not null,
+  reason text not null,
+  proposer text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint budget_proposal_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint budget_proposal_pkey PRIMARY KEY (account_id, id)
+);
+
 create table byok_key (
   account_id text collate "C" not null,
   vendor text not null,

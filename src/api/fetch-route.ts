@@ -77,7 +77,7 @@ function callOf(request: RequestContext, out: Caller): FetchCall {
 }
 
 /** Bounded like every body; a batch is an array, and is read as a member of an object for that. */
-function messageOf(bytes: Buffer): unknown {
+export function messageOf(bytes: Buffer): unknown {
   return readJson(Buffer.concat([Buffer.from('{"message":'), bytes, Buffer.from('}')])).value.message
 }
 

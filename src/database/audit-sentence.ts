@@ -56,6 +56,7 @@ const DEEDS = {
   'budget.change': of('changed the budget'),
   'budget.create': of('made the budget'),
   'budget.end': of('ended the budget'),
+  'budget.propose': ({ it, detail }) => `proposed a maximum of ${detail('max')} for the budget ${it}`,
   'budget.value': ({ it, detail }) => `gave ${detail('value')} ${detail('max')} of the budget ${it}`,
   'byok-key.change': ({ it, detail }) => `changed the BYOK key for ${detail('vendor')} of the account ${it}`,
   'byok-key.remove': ({ it, detail }) => `removed the BYOK key for ${detail('vendor')} of the account ${it}`,

@@ -74,6 +74,7 @@ export const TABLES: Readonly<Record<string, Table>> = {
   byok_key: owned('one for each account and vendor'),
   label_name: owned('64 for each account'),
   budget: owned('some for each account'),
+  budget_proposal: kept('until a person answers, or a week'),
   team: owned('some for each account'),
   agent_settings: owned('one for each account and team'),
   team_member: owned('one for each member and team'),

@@ -314,6 +314,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     },
     { name: 'budgets', path: `${base}/budgets` },
     { name: 'teams', path: `${base}/teams` },
+    { name: 'agents', path: `${base}/agents` },
     { name: 'members', path: `${base}/members` },
     { name: 'tokens', path: `${base}/tokens` },
     { name: 'profile', path: '/profile' },

@@ -10,15 +10,16 @@ import { Button } from '../ui/button.tsx'
 import { Confirm, FormDialog, Notice } from '../ui/dialog.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
-import { Badge, Page, When } from '../ui/page.tsx'
+import { Badge, Card, Name, Page, When } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { Budget, BudgetInput, BudgetValue } from '../wire.ts'
+import type { Budget, BudgetInput, BudgetProposal, BudgetValue } from '../wire.ts'
 
 const SCOPES = [
   ['user', 'End users'],
   ['session', 'Sessions of agents'],
+  ['session:', 'Sessions of one team'],
   ['tag', 'Values of a tag'],
   ['key', 'Keys'],
   ['team', 'Teams'],
@@ -45,6 +46,8 @@ const WINDOWS = [
   ['2592000', 'Any 30 days'],
 ] as const
 const NEARLY = 0.8
+/** Each session of that team. */
+const OF_TEAM = 'session:'
 
 type Names = readonly (readonly [id: string, name: string])[]
 
@@ -79,7 +82,9 @@ export function BudgetsPage({ account }: { account: string }) {
   const budgets = useList(`budgets/${account}`, (_, signal) => api.budgets(account, signal))
   const names = useNames(
     account,
-    (budgets.data ?? []).flatMap(({ scope, value }) => (value === null ? [] : [scope])),
+    (budgets.data ?? []).flatMap(({ scope, value }) =>
+      scope.startsWith(OF_TEAM) ? ['team'] : value === null ? [] : [scope],
+    ),
   )
   const newOne = (
     <Button look="primary" icon="plus" onClick={() => setMaking(true)}>
@@ -104,6 +109,7 @@ export function BudgetsPage({ account }: { account: string }) {
       lead="How much an end user, a tag, a key or a team may use. A hard budget rejects calls that would exceed it."
       actions={may ? newOne : null}
     >
+      <Proposals account={account} budgets={budgets.data ?? []} may={may} />
       <TableCard
         label="Budgets"
         list={budgets}
@@ -123,7 +129,7 @@ export function BudgetsPage({ account }: { account: string }) {
               </>
             ),
           },
-          { head: 'For', cell: (row) => forWhom(row, names(row.scope)) },
+          { head: 'For', cell: (row) => forWhom(row, names(row.scope.startsWith(OF_TEAM) ? 'team' : row.scope)) },
           { head: 'Allows', cell: (row) => `${amountOf(row.unit, row.max)} ${spanOf(row)}` },
           {
             head: 'Used',
@@ -142,7 +148,65 @@ export function BudgetsPage({ account }: { account: string }) {
   )
 }
 
+/** What agents proposed: a person answers here, after proving that it is them. */
+function Proposals({ account, budgets, may }: { account: string; budgets: readonly Budget[]; may: boolean }) {
+  const proposals = useQuery(`budget-proposals/${account}`, (signal) => api.budgetProposals(account, signal))
+  const [confirming, setConfirming] = useState<BudgetProposal>()
+  const items = proposals.data?.items ?? []
+  if (items.length === 0) return null
+  const nameOf = ({ budgetId }: BudgetProposal) => budgets.find(({ id }) => id === budgetId)?.name ?? budgetId
+  const answered = (words: string) => {
+    toast(words)
+    refresh(`budget-proposals/${account}`)
+    refresh(`budgets/${account}`)
+  }
+  const actions = (row: BudgetProposal): MenuItem[] => [
+    { label: 'Confirm', icon: 'edit', run: () => setConfirming(row) },
+    {
+      ...{ label: 'Dismiss', icon: 'trash', danger: true },
+      run: () => void api.dismissProposal(account, row.id).then(() => answered('The proposal was dismissed.')),
+    },
+  ]
+  return (
+    <Card title="Proposed by agents" flush>
+      <Table
+        label="Proposals"
+        rows={items}
+        rowKey={({ id }) => id}
+        columns={[
+          { head: 'Budget', main: true, cell: (row) => <b>{nameOf(row)}</b> },
+          { head: 'Maximum', cell: ({ was, max }) => `${was} → ${max}` },
+          { head: 'Why', cell: ({ reason }) => <Name text={reason} /> },
+          { head: 'By', cell: ({ proposedBy }) => <Name text={proposedBy} /> },
+          { head: 'At', cell: ({ createdAt }) => <When at={createdAt} /> },
+          may && { head: 'Actions', cell: (row) => <Menu label={`Answer for ${nameOf(row)}`} items={actions(row)} /> },
+        ]}
+      />
+      {confirming ? (
+        <Confirm
+          title="Change this budget?"
+          action="Confirm"
+          run={async () => {
+            await api.confirmProposal(account, confirming.id)
+            answered(`The budget ${nameOf(confirming)} allows ${confirming.max} now.`)
+          }}
+          onClose={() => setConfirming(undefined)}
+        >
+          <p>
+            An agent of <b>{confirming.proposedBy}</b> proposes that <b>{nameOf(confirming)}</b> allows {confirming.max}{' '}
+            instead of {confirming.was}: {confirming.reason}
+          </p>
+        </Confirm>
+      ) : null}
+    </Card>
+  )
+}
+
 function forWhom({ scope, value }: Budget, names?: Names): string {
+  if (scope.startsWith(OF_TEAM)) {
+    const team = scope.slice(OF_TEAM.length)
+    return `each session of ${names?.find(([id]) => id === team)?.[1] ?? team}`
+  }
   const name = scope.startsWith('tag:') ? `tag ${scope.slice('tag:'.length)}` : scope
   return value === null ? `each ${name}` : `${name} ${names?.find(([id]) => id === value)?.[1] ?? value}`
 }
@@ -181,7 +245,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
   const [percent, setPercent] = useState('')
   const run = async () => {
     const input = {
-      ...{ name: name.trim(), scope: scope === 'tag' ? `tag:${tag.trim()}` : scope, value: value.trim() || null },
+      ...{ name: name.trim(), ...scoped(scope, scope === 'tag' ? tag.trim() : value.trim(), value.trim()) },
       ...{ unit, span, max: max.trim(), hard: hard === 'hard', alertPercent: percent ? Number(percent) : null },
       windowSeconds: span === 'rolling' ? Number(window) : null,
     } as BudgetInput // the options are those of the fields
@@ -194,7 +258,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
       title="New budget"
       wide
       action="Create budget"
-      disabled={!name.trim() || !max.trim() || (scope === 'tag' && !tag.trim())}
+      disabled={!name.trim() || !max.trim() || (scope === 'tag' && !tag.trim()) || (scope === OF_TEAM && !value)}
       run={run}
       onClose={onClose}
     >
@@ -212,7 +276,11 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
         {scope === 'tag' ? (
           <TextField label="Name of the tag" value={tag} onText={setTag} maxLength={64} placeholder="feature" mono />
         ) : null}
-        <ValueField account={account} scope={scope} value={value} onText={setValue} label="Only for" />
+        {scope === OF_TEAM ? (
+          <ValueField account={account} scope="team" value={value} onText={setValue} label="Team" required />
+        ) : (
+          <ValueField account={account} scope={scope} value={value} onText={setValue} label="Only for" />
+        )}
       </div>
       <div className="grid-3">
         <TextField label="Maximum" value={max} onText={setMax} inputMode="decimal" placeholder="5" required />
@@ -226,6 +294,12 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
       </div>
     </FormDialog>
   )
+}
+
+/** A tag and a team are a part of the scope. */
+function scoped(scope: string, part: string, value: string): Pick<BudgetInput, 'scope' | 'value'> {
+  if (scope === OF_TEAM) return { scope: OF_TEAM + part, value: null }
+  return { scope: scope === 'tag' ? `tag:${part}` : scope, value: value || null }
 }
 
 /** Chosen by its name where it has one. */

@@ -13,7 +13,7 @@ import { linkOf } from './body.ts'
 import { CORS } from './caller.ts'
 import { faultBody } from './envelope.ts'
 import { type Place, Router } from './router.ts'
-import { createWeb, STRANGER_MS, type Web, type WebHandle, type WebRequest } from './web.ts'
+import { createWeb, STRANGER_MS, type Web, type WebAnswer, type WebHandle, type WebRequest } from './web.ts'
 
 /** What answers at a path. `preauthenticated`: a caller that another part of this server has already authenticated. */
 export interface Route {
@@ -25,6 +25,7 @@ export interface Route {
   ): void
   /** Of a path that takes WebSockets. */
   upgrade?(request: IncomingMessage, link: Duplex, head: Buffer): void
+  readonly handle?: WebHandle
   /** The resource of the operator API that answers here, for the tests. */
   readonly resource?: unknown
 }
@@ -37,6 +38,8 @@ export interface WebServer extends Web {
   /** Adds a route, of a GET for HEAD too. */
   add(method: string, path: string, handle: WebHandle, resource?: unknown): void
   get(path: string, handle: WebHandle): void
+  /** What this request's caller would get at another address, where the credentials are checked again. */
+  within(request: WebRequest, method: string, url: string, body?: object): Promise<WebAnswer | undefined>
   /** Allows cross-origin requests to this path. */
   crossSite(path: string): void
   /** Resolves when every answered call is posted, so that a reader of the ledger finds it. */
@@ -160,11 +163,23 @@ export function createServer(options: ServerOptions): WebServer {
   function add(method: string, path: string, handle: WebHandle, resource?: unknown): void {
     const run = (raw: IncomingMessage, response: ServerResponse, params: Readonly<Record<string, string>>) =>
       void web.answer(web.open(raw, response, params, resource), handle)
-    router.add(path, method === 'GET' ? ['GET', 'HEAD'] : [method], { run, resource })
+    router.add(path, method === 'GET' ? ['GET', 'HEAD'] : [method], { run, handle, resource })
+  }
+
+  async function within(request: WebRequest, method: string, url: string, body?: object) {
+    const found = router.find(method, url)
+    const entry = found?.place.methods.get(method)
+    if (!entry?.route?.handle) throw new Fault('not_found')
+    const raw: IncomingMessage = Object.create(request.raw, { method: { value: method }, url: { value: url } })
+    const bytes = Buffer.from(body === undefined ? '' : JSON.stringify(body))
+    const { authorization } = request.headers
+    const headers = { authorization, accept: 'application/json', 'content-type': 'application/json' }
+    const params = paramsOf(entry.names, found?.values)
+    return entry.route.handle({ ...request, ...{ raw, method, headers, params }, body: async () => bytes })
   }
 
   return Object.assign(web, {
-    ...{ server, router, dispatch, add },
+    ...{ server, router, dispatch, add, within },
     get: (path: string, handle: WebHandle) => add('GET', path, handle),
     crossSite: (path: string) => router.add(path, ['OPTIONS']),
     posted: async () => undefined,

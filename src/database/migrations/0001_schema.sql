@@ -1552,6 +1552,20 @@ create table budget (
   check ((span = 'rolling') = (window_seconds is not null))
 );
 
+-- What agents proposed, until a person answers.
+create table budget_proposal (
+  account_id text collate "C" not null references account,
+  id text collate "C" not null,
+  budget_id text collate "C" not null,
+  -- Its maximum then, and the one that is wanted.
+  was text not null,
+  max text not null,
+  reason text not null,
+  proposer text not null,
+  created_at timestamptz not null default now(),
+  primary key (account_id, id)
+);
+
 -- What each foreign MCP server listed when somebody last looked. It says which tools are held back; what is sold stands in the catalog.
 create table tool_listing (
   server text collate "C" primary key,

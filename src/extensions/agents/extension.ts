@@ -7,9 +7,10 @@ import { toolServerSection } from '../../catalog/tool-servers.ts'
 import { defineExtension } from '../../extension.ts'
 import type { Vendors } from '../../routing/vendor.ts'
 import type { McpDeps } from './mcp/mcp.ts'
-import { MCP_PATHS, openMcp } from './mcp/open.ts'
+import { MCP_PATHS, mountOwnTools, type OwnToolDeps, openMcp } from './mcp/open.ts'
 import { consentResources } from './oauth/consent.ts'
 import { createOauth, type OauthDeps, pruneTokens } from './oauth/open.ts'
+import { proposalResources, pruneProposals } from './proposals.ts'
 import { runResources } from './runs.ts'
 import { mountSettings, type SettingsDeps, settingsResources } from './settings.ts'
 import { type ToolServerDeps, toolServerResources } from './tools/servers.ts'
@@ -17,6 +18,7 @@ import { type ToolConnectionDeps, toolConnectionResources } from './tools/sign-i
 
 type Core = OauthDeps &
   SettingsDeps &
+  OwnToolDeps &
   Pick<McpDeps, 'catalog' | 'ledger' | 'budget' | 'jobs'> &
   Omit<ToolServerDeps, 'vendorHealth'> &
   ToolConnectionDeps & { readonly teams: Pick<Teams, 'placeOf'>; readonly vendors: Pick<Vendors, 'health'> }
@@ -35,6 +37,7 @@ export const agents = defineExtension({
   resources: (all) => [
     ...runResources(all),
     ...settingsResources(all),
+    ...proposalResources(all),
     ...toolServerResources(all),
     ...toolConnectionResources(all),
   ],
@@ -42,10 +45,12 @@ export const agents = defineExtension({
   endpoints({ mount, challenge, ...core }, { app, api, ...place }: AgentPlace) {
     mount(app)
     mountSettings(api, core)
+    mountOwnTools(app, core)
     mountFetch(api, MCP_PATHS, { answer: openMcp({ ...core, ...place }), publicUrl: core.publicUrl, challenge })
   },
   work: ({ database, toolServers }) => [
     { everyMs: TIDY_EVERY_MS, run: () => pruneTokens(database) },
+    { everyMs: TIDY_EVERY_MS, run: () => pruneProposals(database) },
     { everyMs: TIDY_EVERY_MS, run: () => toolServers.lookAround() },
   ],
 })

@@ -1,7 +1,6 @@
 // What a team lets its people's agents do: models, the highest cost of a call, a budget for each run, read by programs at one address.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type * as z from 'zod'
 import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
 import { deviceProgram } from '../../../test/device-program.ts'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
@@ -10,7 +9,7 @@ import { until } from '../../../test/until.ts'
 import type { TeamView } from '../../admission/views.ts'
 import type { LinkView, WhoView } from '../../identity/views.ts'
 import type { BudgetView } from '../../ledger/views.ts'
-import type { OwnSettings, programView } from './views.ts'
+import type { OwnSettings, Program } from './views.ts'
 
 let g: TestGateway
 /** Another process on the same database. */
@@ -206,8 +205,7 @@ test('an owner sees each person’s programs with last use and spend, and ends o
   const owner = await join(id, 'owner')
   assert.equal(await status(token, 'alpha-5.4'), 200)
   await g.settled()
-  const list = async () =>
-    (await owner.browser<{ items: z.output<typeof programView>[] }>('GET', `/accounts/${id}/programs`)).data.items
+  const list = async () => (await owner.browser<{ items: Program[] }>('GET', `/accounts/${id}/programs`)).data.items
   const [one, ...others] = await list()
   assert.deepEqual([one?.program, one?.userId, others], ['Agent on a laptop', person.id, []])
   assert.ok(Number(one?.charged) > 0)

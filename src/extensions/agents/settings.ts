@@ -15,7 +15,14 @@ import { ownAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
 import { offeredModels } from '../../operator/agent-setup.ts'
 import { amount, type Resource, resource, text } from '../../operator/resource.ts'
-import { type AgentSettings, agentSettings, type OwnSettings, programView, SETTINGS_PATH } from './views.ts'
+import {
+  type AgentSettings,
+  agentSettings,
+  type OwnSettings,
+  type Program,
+  programView,
+  SETTINGS_PATH,
+} from './views.ts'
 
 export interface SettingsDeps extends BudgetsOptions {
   readonly changes: Pick<Changes, 'bump' | 'notice'>
@@ -186,7 +193,7 @@ interface ProgramRow {
   charged: Credits
 }
 
-const shownProgram = (row: ProgramRow): z.input<typeof programView> => ({
+const shownProgram = (row: ProgramRow): Program => ({
   ...{ keyId: row.id, program: row.client, userId: row.person, email: row.email, teamId: row.team_id },
   lastUsedAt: row.last_used_at?.toISOString() ?? null,
   createdAt: row.created_at.toISOString(),

@@ -49,6 +49,18 @@ export interface OwnSettings extends Pick<AgentSettings, keyof typeof rules> {
   readonly budgets: readonly object[]
 }
 
+export const budgetProposal = z.object({
+  id: z.string(),
+  budgetId: z.string(),
+  /** The maximum when it was proposed, and the one that is proposed. */
+  was: z.string(),
+  max: z.string(),
+  reason: z.string(),
+  proposedBy: z.string(),
+  createdAt: time,
+})
+export type BudgetProposal = z.output<typeof budgetProposal>
+
 export const programView = z.object({
   /** The key behind its tokens: whoever revokes it ends the sign-in. */
   keyId: z.string(),
@@ -62,3 +74,4 @@ export const programView = z.object({
   /** In the last 30 days. */
   charged: credits,
 })
+export type Program = z.output<typeof programView>

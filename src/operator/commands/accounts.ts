@@ -220,6 +220,14 @@ export const ACCOUNT_COMMANDS: Commands = {
     usage: 'budgets set <account> <budget> <value> <max>',
     summary: 'Sets the maximum of one value alone; "default" resets it to the maximum of the budget.',
   },
+  'GET /accounts/{id}/budget-proposals': {
+    ...{ usage: 'budgets proposals <account>', summary: 'What agents proposed. People confirm it in the console.' },
+    columns: { PROPOSAL: 'id', BUDGET: 'budgetId', MAX: '{was} to {max}', WHY: 'reason', BY: 'proposedBy' },
+  },
+  'DELETE /accounts/{id}/budget-proposals/{proposalId}': {
+    ...{ usage: 'budgets dismiss <account> <proposal>', summary: 'Dismisses what an agent proposed.' },
+    words: 'The proposal {id} was dismissed.',
+  },
   'GET /accounts/{id}/agent-settings': {
     ...{ usage: 'agent-settings list <account>', summary: 'What the agents of each team may do.' },
     columns: {
