@@ -57,7 +57,7 @@ function Settings({ account }: { account: string }) {
         list={settings}
         rowKey={({ scope }) => scope}
         empty={
-          <Empty icon="sliders" title="Every model, no bound" action={add}>
+          <Empty icon="sliders" title="Every model, no bound">
             <p>Say which models a team’s agents may use, and what one call may cost.</p>
           </Empty>
         }

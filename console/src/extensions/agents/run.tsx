@@ -56,6 +56,7 @@ function RunBody({ account, run }: { account: string; run: Run }) {
             },
             { head: 'Calls', right: true, cell: ({ part }) => formatWhole(part.calls) },
             { head: 'Failed', right: true, cell: ({ part }) => formatWhole(part.failed) },
+            { head: 'Took', right: true, cell: ({ part }) => lengthOf(part) },
             {
               head: 'Tokens in / out',
               right: true,
@@ -98,7 +99,8 @@ function RunBody({ account, run }: { account: string; run: Run }) {
   )
 }
 
-const lengthOf = ({ firstAt, lastAt }: Run) => formatMs(Date.parse(lastAt) - Date.parse(firstAt))
+const lengthOf = ({ firstAt, lastAt }: Pick<Run, 'firstAt' | 'lastAt'>) =>
+  formatMs(Date.parse(lastAt) - Date.parse(firstAt))
 
 /** Each part below the one that started it; one whose parent made no call of its own stands at the first level. */
 function inTree(parts: readonly Part[]): { part: Part; depth: number }[] {
