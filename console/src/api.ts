@@ -95,14 +95,14 @@ async function call<T>(method: string, path: string, options: Options = {}): Pro
   return body.data as T
 }
 
-const get = <T>(path: string, query?: Query, signal?: AbortSignal) => call<T>('GET', path, { query, signal })
-const post = <T>(path: string, body?: unknown) => call<T>('POST', path, { body })
+export const get = <T>(path: string, query?: Query, signal?: AbortSignal) => call<T>('GET', path, { query, signal })
+export const post = <T>(path: string, body?: unknown) => call<T>('POST', path, { body })
 const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, { body })
-const put = <T>(path: string, body: unknown, query?: Query) => call<T>('PUT', path, { body, query })
-const remove = <T>(path: string, query?: Query) => call<T>('DELETE', path, { query })
+export const put = <T>(path: string, body: unknown, query?: Query) => call<T>('PUT', path, { body, query })
+export const remove = <T>(path: string, query?: Query) => call<T>('DELETE', path, { query })
 
-const encode = encodeURIComponent
-const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
+export const encode = encodeURIComponent
+export const account = (id: string, rest = '') => `/accounts/${encode(id)}${rest}`
 /** Of an account, or without one the gateway's own. */
 const scoped = (id: string | undefined, rest: string) => (id === undefined ? rest : account(id, rest))
 /** What a person allows a program. */
@@ -319,19 +319,6 @@ export const api = {
   changeBudget: (id: string, budget: string, input: Partial<wire.BudgetInput>) =>
     patch<wire.Budget>(account(id, `/budgets/${encode(budget)}`), input),
   endBudget: (id: string, budget: string) => remove<wire.Budget>(account(id, `/budgets/${encode(budget)}`)),
-  budgetProposals: (id: string, signal?: AbortSignal) =>
-    get<wire.Page<wire.BudgetProposal>>(account(id, '/budget-proposals'), undefined, signal),
-  confirmProposal: (id: string, proposal: string) =>
-    post<wire.Budget>(account(id, `/budget-proposals/${encode(proposal)}/confirm`)),
-  dismissProposal: (id: string, proposal: string) =>
-    remove<unknown>(account(id, `/budget-proposals/${encode(proposal)}`)),
-  agentSettings: (id: string, signal?: AbortSignal) =>
-    get<wire.Page<wire.AgentSettings>>(account(id, '/agent-settings'), undefined, signal),
-  setAgentSettings: (id: string, scope: string, input: Omit<wire.AgentSettings, 'scope'>) =>
-    put<wire.AgentSettings>(account(id, `/agent-settings/${encode(scope)}`), input),
-  removeAgentSettings: (id: string, scope: string) => remove<unknown>(account(id, `/agent-settings/${encode(scope)}`)),
-  programs: (id: string, signal?: AbortSignal) =>
-    get<wire.Page<wire.Program>>(account(id, '/programs'), undefined, signal),
   budgetValues: (id: string, budget: string, signal?: AbortSignal) =>
     get<wire.Page<wire.BudgetValue>>(account(id, `/budgets/${encode(budget)}/values`), undefined, signal),
   setBudgetValue: (id: string, budget: string, input: { value: string; max: string | null }) =>

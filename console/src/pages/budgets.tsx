@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { formatCredits } from '../credits.ts'
+import { Proposals } from '../extensions/agents/proposals.tsx'
 import { formatPercent, formatWhole, plural } from '../format.ts'
 import { refresh, useList, useQuery } from '../query.ts'
 import { useDialogInAddress } from '../router.tsx'
@@ -10,11 +11,11 @@ import { Button } from '../ui/button.tsx'
 import { Confirm, FormDialog, Notice } from '../ui/dialog.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
-import { Badge, Card, Name, Page, When } from '../ui/page.tsx'
+import { Badge, Page, When } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table, TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { Budget, BudgetInput, BudgetProposal, BudgetValue } from '../wire.ts'
+import type { Budget, BudgetInput, BudgetValue } from '../wire.ts'
 
 const SCOPES = [
   ['user', 'End users'],
@@ -145,60 +146,6 @@ export function BudgetsPage({ account }: { account: string }) {
       {looking ? <Values account={account} budget={looking} onClose={() => setLooking(undefined)} /> : null}
       {ending ? <EndBudget account={account} budget={ending} onClose={() => setEnding(undefined)} /> : null}
     </Page>
-  )
-}
-
-/** What agents proposed: a person answers here, after proving that it is them. */
-function Proposals({ account, budgets, may }: { account: string; budgets: readonly Budget[]; may: boolean }) {
-  const proposals = useQuery(`budget-proposals/${account}`, (signal) => api.budgetProposals(account, signal))
-  const [confirming, setConfirming] = useState<BudgetProposal>()
-  const items = proposals.data?.items ?? []
-  if (items.length === 0) return null
-  const nameOf = ({ budgetId }: BudgetProposal) => budgets.find(({ id }) => id === budgetId)?.name ?? budgetId
-  const answered = (words: string) => {
-    toast(words)
-    refresh(`budget-proposals/${account}`)
-    refresh(`budgets/${account}`)
-  }
-  const actions = (row: BudgetProposal): MenuItem[] => [
-    { label: 'Confirm', icon: 'edit', run: () => setConfirming(row) },
-    {
-      ...{ label: 'Dismiss', icon: 'trash', danger: true },
-      run: () => void api.dismissProposal(account, row.id).then(() => answered('The proposal was dismissed.')),
-    },
-  ]
-  return (
-    <Card title="Proposed by agents" flush>
-      <Table
-        label="Proposals"
-        rows={items}
-        rowKey={({ id }) => id}
-        columns={[
-          { head: 'Budget', main: true, cell: (row) => <b>{nameOf(row)}</b> },
-          { head: 'Maximum', cell: ({ was, max }) => `${was} → ${max}` },
-          { head: 'Why', cell: ({ reason }) => <Name text={reason} /> },
-          { head: 'By', cell: ({ proposedBy }) => <Name text={proposedBy} /> },
-          { head: 'At', cell: ({ createdAt }) => <When at={createdAt} /> },
-          may && { head: 'Actions', cell: (row) => <Menu label={`Answer for ${nameOf(row)}`} items={actions(row)} /> },
-        ]}
-      />
-      {confirming ? (
-        <Confirm
-          title="Change this budget?"
-          action="Confirm"
-          run={async () => {
-            await api.confirmProposal(account, confirming.id)
-            answered(`The budget ${nameOf(confirming)} allows ${confirming.max} now.`)
-          }}
-          onClose={() => setConfirming(undefined)}
-        >
-          <p>
-            An agent of <b>{confirming.proposedBy}</b> proposes that <b>{nameOf(confirming)}</b> allows {confirming.max}{' '}
-            instead of {confirming.was}: {confirming.reason}
-          </p>
-        </Confirm>
-      ) : null}
-    </Card>
   )
 }
 

@@ -14,6 +14,7 @@ import { Empty } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { AgentSettings, Program, Team } from '../../wire.ts'
+import { agentsApi } from './api.ts'
 
 const EVERYBODY = 'account'
 
@@ -29,7 +30,7 @@ export function AgentsPage({ account }: { account: string }) {
   return (
     <Page
       title="Agents"
-      lead="What people’s agents, own keys and the playground may use. The gateway enforces it; keys that belong to nobody are services and stay free."
+      lead="What people may use by their agents, their keys and the playground. The gateway enforces it; keys that belong to nobody are services and stay free."
     >
       <Settings account={account} />
       {may('members:read', account) ? <Programs account={account} /> : null}
@@ -41,7 +42,7 @@ function Settings({ account }: { account: string }) {
   const may = useMay()('teams:write', account)
   const [editing, setEditing] = useState<Partial<AgentSettings>>()
   const [removing, setRemoving] = useState<AgentSettings>()
-  const settings = useList(`agent-settings/${account}`, (_, signal) => api.agentSettings(account, signal))
+  const settings = useList(`agent-settings/${account}`, (_, signal) => agentsApi.settings(account, signal))
   const teams = useQuery(`teams/${account}`, (signal) => api.teams(account, signal)).data?.items ?? []
   const add = may ? (
     <Button look="primary" icon="plus" onClick={() => setEditing({})}>
@@ -95,7 +96,7 @@ function Settings({ account }: { account: string }) {
           action="Remove"
           danger
           run={async () => {
-            await api.removeAgentSettings(account, removing.scope)
+            await agentsApi.remove(account, removing.scope)
             toast('The settings were removed.')
             refresh(`agent-settings/${account}`)
           }}
@@ -125,7 +126,7 @@ function SettingsForm({ account, given, teams, onClose }: FormProps) {
   const [callMax, setCallMax] = useState(given.callMax ?? '')
   const listed = models.split(/[\s,]+/).filter(Boolean)
   const run = async () => {
-    await api.setAgentSettings(account, scope, {
+    await agentsApi.set(account, scope, {
       models: listed.length === 0 ? null : listed,
       defaultModel: defaultModel.trim() || null,
       smallModel: smallModel.trim() || null,
@@ -164,7 +165,7 @@ function SettingsForm({ account, given, teams, onClose }: FormProps) {
 function Programs({ account }: { account: string }) {
   const may = useMay()('keys:write', account)
   const [ending, setEnding] = useState<Program>()
-  const programs = useList(`programs/${account}`, (_, signal) => api.programs(account, signal))
+  const programs = useList(`programs/${account}`, (_, signal) => agentsApi.programs(account, signal))
   return (
     <>
       <TableCard

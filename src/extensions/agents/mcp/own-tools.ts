@@ -41,7 +41,7 @@ const query = (given: Readonly<Record<string, string | undefined>>) => {
 const taken = (args: Arguments, ...names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, textArgument(args, name)]))
 
-/** As its view says. */
+/** What decides whether it is near its end. */
 interface Budgets {
   readonly items: readonly { readonly id: string; readonly value: string | null; readonly share: number }[]
 }
@@ -49,10 +49,11 @@ interface Budgets {
 /** Each budget, and of one that each value has for itself, the values that used most of it. */
 async function nearBudgets(args: Arguments, ask: Ask): Promise<Budgets> {
   const path = `/accounts/${at(args, 'account')}/budgets`
-  const { items } = (await ask('GET', path)) as Budgets
+  const { items } = (await ask('GET', path)) as Budgets // As its view says.
   const states = await Promise.all(
     items.map(async (budget) => {
       if (budget.value !== null) return [budget]
+      // As its view says.
       const values = (await ask('GET', `${path}/${budget.id}/values?limit=${VALUES}`)) as Budgets
       return values.items.map((one) => ({ ...budget, ...one }))
     }),
