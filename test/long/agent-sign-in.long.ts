@@ -81,6 +81,30 @@ const CASES: readonly Case[] = [
     env: { CI: '1', NO_COLOR: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
     variable: 'GOOGLE_API_KEY',
   },
+  {
+    ...{ agent: 'opencode', version: 'opencode-ai@1.18.33', model: 'alpha-5.4' },
+    path: `opencode-${platform()}-${arch()}/bin/opencode`,
+    command: (program) => [program, ['run', 'Hello']],
+    env: {
+      ...{ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' },
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    },
+    variable: 'TOLLGATE_KEY',
+  },
+  {
+    ...{ agent: 'qwen-code', version: '@qwen-code/qwen-code@0.24.4', model: 'alpha-5.4' },
+    path: '@qwen-code/qwen-code/cli-entry.js',
+    command: (program) => [process.execPath, [program, '--prompt', 'Hello']],
+    env: { CI: '1', NO_COLOR: '1' },
+    variable: 'OPENAI_API_KEY',
+  },
+  {
+    ...{ agent: 'continue', version: '@continuedev/cli@1.5.47', model: 'alpha-5.4' },
+    path: '@continuedev/cli/dist/cn.js',
+    command: (program) => [process.execPath, [program, '-p', 'Hello', '--config', '.continue/models/tollgate.yaml']],
+    env: { CI: '1', CONTINUE_TELEMETRY_ENABLED: '0' },
+    variable: 'TOLLGATE_KEY',
+  },
 ]
 
 for (const { agent, version, path, model, command, env, variable } of CASES)
