@@ -83,6 +83,8 @@ const CORE = [
   // Money, limits, keys.
   ...['test/{endings,one-path,extras-priced,price-media,hold-bound,credit-line}.test.ts'],
   ...['test/{budgets,restricted-keys,account-status,refusals}.test.ts'],
+  // People: passwords, second factors, proved addresses.
+  ...['src/operator/{login,second-factors}.test.ts', 'test/proved-addresses.test.ts'],
   // Jobs.
   ...['test/{video,openai-videos,work,deliveries}.test.ts'],
 ]
