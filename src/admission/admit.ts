@@ -150,7 +150,8 @@ const lesser = (a: Credits, b: Credits) => (a < b ? a : b)
 async function reserve(application: Application, ledger: Ledger, { job, waits }: Asking) {
   const { paidRequest, principal, requestId, catalog, fallbacks = NONE } = application
   const { costMax, isApart } = application
-  const { want, floor, most } = withRoom(estimate(application), application)
+  const dearest = estimate(application)
+  const { want, floor, most } = application.room ? withRoom(dearest, application) : dearest
   const { callMax = most } = principal
   if (floor > callMax) return { application, id: '', floor, reserved: { outcome: 'above', needed: floor } as const }
   const id = callId(requestId)
@@ -215,6 +216,7 @@ export async function admit(
     case 'held': {
       const { amount: held, rate } = reserved
       const { outputOpen, choices = 1 } = paidRequest
+      if (!outputOpen && !paidRequest.usesOpen) return { id, held, rate }
       const caps = capsOf(application, held)
       if (!outputOpen) return { id, held, rate, ...caps }
       const { modelTokens, mostTokens } = outputOpen

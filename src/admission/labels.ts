@@ -46,7 +46,8 @@ export function readLabels({ headers, body, format }: LabelSource): Labels | und
   const tags = headers?.[TAGS]
   const metadata = format !== undefined && WITH_METADATA.has(format) ? body.metadata : undefined
   const agent = format === 'anthropic-messages' ? agentOf(body.metadata) : undefined
-  const user = agent?.user ?? textOf(body.safety_identifier) ?? textOf(body.user)
+  const isNamed = body.safety_identifier !== undefined || body.user !== undefined
+  const user = agent?.user ?? (isNamed ? (textOf(body.safety_identifier) ?? textOf(body.user)) : undefined)
   const session = headers && sessionOf(headers, agent?.session)
   if (!tags && !isObject(metadata) && user === undefined && !session) return undefined
   const labels: Record<string, string> = {}
@@ -120,7 +121,8 @@ function sessionOf(headers: RequestHeaders, fromBody: string | undefined): strin
     if (problem) throw invalid(`"${SESSION}" ${problem}.`, SESSION)
     return own
   }
-  return firstOf(headers, SESSION_HEADERS) ?? fromBody
+  for (const name of SESSION_HEADERS) if (headers[name]) return firstOf(headers, SESSION_HEADERS) ?? fromBody
+  return fromBody
 }
 
 interface Agent {
@@ -166,7 +168,8 @@ const AGENTS: ReadonlyArray<readonly [prefix: string, name: string]> = [
 
 /** Which agent calls, by its user agent; undefined: none that is known. */
 export function agentByUserAgent(userAgent: string | undefined): string | undefined {
-  return userAgent === undefined ? undefined : AGENTS.find(([prefix]) => userAgent.startsWith(prefix))?.[1]
+  if (userAgent !== undefined) for (const [prefix, name] of AGENTS) if (userAgent.startsWith(prefix)) return name
+  return undefined
 }
 
 /** Throws for a call without a label that its key must carry. */

@@ -171,6 +171,8 @@ const RECORDED: ReadonlySet<string> = new Set<FreeId>([
 export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints): void {
   function mount(place: Mounts, spec: EndpointSpec): void {
     const { id, sells } = spec
+    // An endpoint of data says itself what it takes.
+    const hasIds = spec.params !== undefined && !isDataEndpoint(spec)
     // An endpoint that sells nothing is listed as a free one.
     const handle = sells === undefined ? free[id as FreeId] : paid({ ...spec, sells })
     for (const [index, path] of [spec.path, ...spec.aliases].entries())
@@ -180,8 +182,8 @@ export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints):
         ...(sells === undefined ? {} : { endpoint: id }),
         ...(spec.largeBody ? {} : { bodyBytesMax: BODY_BYTES_MAX }),
         check(principal, params) {
-          requireEndpoint(principal, spec)
-          checkIds(spec, params)
+          if (principal.endpoints !== null) requireEndpoint(principal, spec)
+          if (hasIds) checkIds(spec, params)
         },
         isRecorded: sells !== undefined || RECORDED.has(id),
         handle,
@@ -249,9 +251,8 @@ function noVariations(): never {
   })
 }
 
-/** Before anything is looked up or asked by them. An endpoint of data says itself what it takes. */
+/** Before anything is looked up or asked by them. */
 function checkIds(spec: EndpointSpec, given: Readonly<Record<string, string>>): void {
-  if (isDataEndpoint(spec)) return
   for (const name in given) {
     const field = spec.params?.[name]
     if (field?.kind === 'text' && field.pattern !== undefined && !isId(given[name] ?? ''))
@@ -322,7 +323,6 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
     })
   }
 
-  /** Content logging is off for nearly all calls; then this check is its whole cost. */
   function record(request: RequestContext): Recording | undefined {
     const rule = request.route.isRecorded ? request.known?.content : undefined
     return rule && options.contents?.begin(recordedCall(request, rule))
@@ -330,10 +330,12 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
 
   function answer(request: RequestContext, response: ServerResponse): void {
     const { route, lease } = request
-    const recording = record(request)
+    const recording = request.known?.content && record(request)
     // A large body is read later, and recorded by the code that reads it.
     if (recording && request.body) recording.asked(request.body)
-    const out = recording ? new RecordingCaller(response, recording) : callerOf(request, response)
+    const out = recording
+      ? new RecordingCaller(response, recording)
+      : new Caller(response, request.id, app.bodyDeadline)
     // After the first byte of an answer the request is not sent to another vendor.
     if (lease) out.whenStarted(() => lease.release())
     let running: void | Promise<void>
@@ -368,8 +370,8 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
     options.refused?.(fault, request)
   }
 
-  function answerFault(request: RequestContext, response: ServerResponse, entering: undefined | Promise<void>): void {
-    entering?.catch((error: unknown) => refuse(request, callerOf(request, response), error))
+  function answerFault(request: RequestContext, response: ServerResponse, entering: Promise<void>): void {
+    entering.catch((error: unknown) => refuse(request, callerOf(request, response), error))
   }
 
   /** What is wrong with a handshake is answered as HTTP. */
@@ -476,7 +478,10 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
               response,
               found.then((principal) => enter(request, response, principal)),
             )
-          } else answerFault(request, response, enter(request, response, found))
+          } else {
+            const entering = enter(request, response, found)
+            if (entering) answerFault(request, response, entering)
+          }
         } catch (error) {
           refuse(request, callerOf(request, response), error)
         }

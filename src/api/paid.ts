@@ -43,10 +43,11 @@ const NOTHING_YET = -1
 const NO_BODY: Taken = { json: readJson(Buffer.from('{}')) }
 
 export function paidHandler(deps: PaidDeps): (spec: PaidSpec) => Handle {
-  return (spec) => (request, out) =>
-    spec.largeBody
-      ? handleLarge(request, out, spec, deps)
-      : handleSmall(request, out, { spec, body: takeBody(request, spec) }, deps)
+  return (spec) => {
+    const take = bodyOf(spec)
+    if (spec.largeBody) return (request, out) => handleLarge(request, out, spec, deps)
+    return (request, out) => handleSmall(request, out, { spec, body: take(request) }, deps)
+  }
 }
 
 async function handleLarge(request: RequestContext, out: Caller, spec: PaidSpec, deps: PaidDeps): Promise<void> {
@@ -109,10 +110,21 @@ async function handle(
 ): Promise<void> {
   const { principal, params, headers } = request
   const requestId = part === undefined || part === 0 ? request.id : `req_${newId(deps.path.world)}`
-  const cacheHeader = cacheHeaderOf(headers['x-tollgate-cache'])
-  const brought = await broughtBy(principal, spec, deps.read)
+  const said = headers['x-tollgate-cache']
+  const cacheHeader = said === undefined ? undefined : cacheHeaderOf(said)
+  const bringing = broughtBy(principal, spec, deps.read)
+  const brought = bringing instanceof Promise ? await bringing : bringing
   const { asked, catalog } = readFor(
-    { spec, principal, brought, params, query: rawQuery(request), body, headers, cacheHeader },
+    {
+      spec,
+      principal,
+      brought,
+      params,
+      query: spec.sells === 'data' ? rawQuery(request) : '',
+      body,
+      headers,
+      cacheHeader,
+    },
     deps,
   )
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
@@ -121,7 +133,8 @@ async function handle(
     return
   }
   const { digest } = body
-  const key = digest === undefined ? undefined : idempotencyKeyOf(request)
+  const isRepeatable = digest !== undefined && headers['idempotency-key'] !== undefined
+  const key = isRepeatable ? idempotencyKeyOf(request) : undefined
   // Headers that name other models or vendors or what becomes of the answer are part of what was asked.
   const others = key === undefined ? [] : [...routingHeaders(headers), ...[headers[JSON_HEADER] ?? []].flat()]
   const asText = others.length === 0 ? digest : [String(digest), ...others].join('\n')
@@ -131,12 +144,16 @@ async function handle(
   return serve(arrive(arrival, asked, catalog, deps.path), deps.path)
 }
 
-function takeBody(request: RequestContext, spec: PaidSpec): Taken {
-  if (spec.method === 'GET') return NO_BODY
-  if (isDataEndpoint(spec)) return takeData(request, spec)
-  const { json: sent } = readBody(spec, jsonBody(request))
-  const json = spec.path.includes('{model}') ? addressed(sent, request, spec) : sent
-  return { json, digest: json.text }
+/** How the endpoint takes its body. */
+function bodyOf(spec: PaidSpec): (request: RequestContext) => Taken {
+  if (spec.method === 'GET') return () => NO_BODY
+  if (isDataEndpoint(spec)) return (request) => takeData(request, spec)
+  const isAddressed = spec.path.includes('{model}')
+  return (request) => {
+    const { json: sent } = readBody(spec, jsonBody(request))
+    const json = isAddressed ? addressed(sent, request, spec) : sent
+    return { json, digest: json.text }
+  }
 }
 
 /** What is asked stands in the address too. */
@@ -209,8 +226,8 @@ function contentLengthOf({ headers: { 'content-length': length } }: RequestConte
   return length === undefined ? undefined : Number(length)
 }
 
-function cacheHeaderOf(header: string | undefined): boolean | undefined {
-  if (header === undefined || header === '') return undefined
+function cacheHeaderOf(header: string): boolean | undefined {
+  if (header === '') return undefined
   if (header !== 'on' && header !== 'off') throw invalid('"x-tollgate-cache" must be on or off.', 'x-tollgate-cache')
   return header === 'on'
 }

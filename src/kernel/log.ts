@@ -99,7 +99,6 @@ function openBufferedOutput(fd: number): BufferedOutput {
 
   /** A process that logs nothing is not woken for it. */
   function flushLater(): void {
-    if (timed) return
     timed = true
     setTimeout(() => {
       timed = false
@@ -129,7 +128,7 @@ function openBufferedOutput(fd: number): BufferedOutput {
     write(line) {
       if (gone || waiting.length > WAITING_CHARS_MAX) return
       waiting += line
-      flushLater()
+      if (!timed) flushLater()
       if (waiting.length >= FLUSH_CHARS) flush()
     },
   }

@@ -35,7 +35,7 @@ export class Semaphore {
 
   /** Takes them if there is room and nobody waits. */
   tryTake(units = 1): boolean {
-    this.#serveLine()
+    if (this.#line.length > 0) this.#serveLine()
     if (this.#line.length > 0 || !this.#fits(units)) return false
     this.#used += units
     return true
@@ -50,7 +50,7 @@ export class Semaphore {
 
   give(units = 1): void {
     this.#used -= units
-    this.#serveLine()
+    if (this.#line.length > 0) this.#serveLine()
   }
 
   #fits(units: number): boolean {

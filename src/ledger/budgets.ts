@@ -3,7 +3,7 @@
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { singleFlight } from '../kernel/timers.ts'
 import type { BudgetSpan, BudgetUnit } from '../meter/limits.ts'
-import type { Reservation, Reserved } from './operation.ts'
+import type { Limited, Reservation } from './operation.ts'
 
 /** As the message of a refused call needs it. */
 export interface Budget {
@@ -22,7 +22,7 @@ interface Budgets {
   /** Reads an account's budgets again. */
   learn(account: string): Promise<void>
   /** Says which budget refused a call. */
-  named(account: string, reserved: Reserved): Reserved
+  named(account: string, reserved: Limited): Limited
 }
 
 /** Accounts whose budgets are remembered; the oldest are asked for again. */
@@ -78,7 +78,7 @@ export function createBudgets({ database }: { readonly database: Pick<Database, 
     },
     learn: (account) => learning(account, () => learn(account)),
     named(account, reserved) {
-      if (reserved.outcome !== 'limited' || reserved.scope === undefined) return reserved
+      if (reserved.scope === undefined) return reserved
       const [id = ''] = reserved.scope.split('=', 1)
       const budget = known.get(account)?.budgets.find((one) => one.id === id)
       return budget ? { ...reserved, budget: { ...budget, value: reserved.scope.slice(id.length + 1) } } : reserved

@@ -56,6 +56,7 @@ const POST_AFTER_MS = 250
 /** Added for every other waiting account, so that posting for a thousand accounts does not use all of the database's time. */
 const POST_EACH_MS = 1
 const RETRY_AFTER_MS = 500
+const ENDED = 'its lease has ended'
 /** Posting statements at once. The other connections are for calls. */
 const POSTS_MAX = 2
 const WRITES_MAX = 2
@@ -84,18 +85,19 @@ export function createJournal({ database, watch, world, run, posted, log, observ
 
   /** A settlement whose lease has expired is not written here, because nothing covers its charge any more. */
   async function writeAll(ops: readonly Journaled[]): Promise<Array<true | Error>> {
+    const [only] = ops
+    if (only && ops.length === 1) {
+      const values = journalValues(journalRow(only.value, only.cover))
+      const [done] = await watch(database.query<{ id: string }>(WRITE_ONE, values))
+      return [done ? true : new Error(ENDED)]
+    }
     const rows = ops.map(({ value, cover }) => journalRow(value, cover))
-    const [only] = rows
     const accounts = [...new Set(ops.map(({ value }) => value.account))]
     const leases = [...new Set(ops.map(({ cover }) => cover.lease))]
-    const done = await watch(
-      only && rows.length === 1
-        ? database.query<{ id: string }>(WRITE_ONE, journalValues(only))
-        : database.query<{ id: string }>(WRITE, [toJson(rows), accounts, leases]),
-    )
+    const done = await watch(database.query<{ id: string }>(WRITE, [toJson(rows), accounts, leases]))
     if (done.length === ops.length) return ops.map(() => true)
     const written = new Set(done.map(({ id }) => id))
-    return ops.map((op) => written.has(op.value.id) || new Error('its lease has ended'))
+    return ops.map((op) => written.has(op.value.id) || new Error(ENDED))
   }
 
   /** Those that are due are posted, the first ones first. */

@@ -202,8 +202,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     return world.elapsedMs() < window.untilMs && (window.requests ?? 1) >= 1 && (window.tokens ?? tokens) >= tokens
   }
 
-  function isWorn(window: Window | undefined, part: number): boolean {
-    if (!window) return false
+  function isWorn(window: Window, part: number): boolean {
     const { fromMs, untilMs, given, requests = given.requests, tokens = given.tokens } = window
     if (world.elapsedMs() - fromMs > (untilMs - fromMs) * part) return true
     return requests < given.requests * (1 - part) || tokens < given.tokens * (1 - part)
@@ -214,20 +213,19 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
     const { window } = lease
     lease.open += amount
     lease.recent += amount
-    reportSoon()
+    if (!isReportDue) reportSoon()
     lease.calls += 1
     if (window?.requests !== undefined) window.requests -= 1
     if (window?.tokens !== undefined) window.tokens -= tokens
     const { scopes } = lease
     covers.set(id, { lease: lease.id, amount, staysLeased: true, tokens, second: window?.second ?? 0, scopes, reports })
-    if (freeOf(lease) < targetOf(lease.pace) / 2n || isWorn(window, WORN)) grow(lease, reservation)
+    if (freeOf(lease) < targetOf(lease.pace) / 2n || (window && isWorn(window, WORN))) grow(lease, reservation)
     const rate = window?.rate
     return { outcome: 'held', amount, rate: rate ? { max: rate.max, left: rate.left + (window.requests ?? 0) } : null }
   }
 
   /** Reports what is in use, again and again while calls are under way. A call counts from the second report on: most have ended by then, and cost no write. */
   function reportSoon(): void {
-    if (isReportDue) return
     isReportDue = true
     world.after(REPORT_EVERY_MS, async () => {
       const changed: InUse[] = []

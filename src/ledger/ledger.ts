@@ -441,11 +441,11 @@ export function createLedger(options: LedgerOptions): Ledger {
       const covered = isFree && !isBehind ? leases.admit(reservation) : undefined
       const first =
         covered ?? (isBehind ? undefined : await reserveWithin(reservation, isFree, waits ? 'first' : 'now'))
-      const isOver = first !== undefined && (waits === undefined || !isCrowded(first))
+      const isOver = first !== undefined && (first.outcome === 'held' || waits === undefined || !isCrowded(first))
       const reserved = isOver ? first : await waitInLine(asked, first, waits ?? NEVER)
       if (reserved.outcome === 'held') moved(reservation.account, 'held', reserved.amount)
       else leases.refused(reservation)
-      return budgets.named(reservation.account, reserved)
+      return reserved.outcome === 'limited' ? budgets.named(reservation.account, reserved) : reserved
     },
     async makeJob(asked) {
       // It counts for the budgets by which it is held.

@@ -135,7 +135,7 @@ export interface Resolution {
   readonly givenUp?: boolean
   /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
   readonly idempotent?: boolean
-  readonly replay?: ReplayAnswer
+  readonly replay?: ReplayAnswer | undefined
 }
 
 /** The answer, sealed; without it, it stands with the key already. */

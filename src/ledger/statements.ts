@@ -213,10 +213,12 @@ type JournalRow = Readonly<Record<(typeof JOURNAL_COLUMNS)[number], unknown>>
 
 /** A row as the values of a statement, in the order of its columns. */
 export function journalValues(row: JournalRow): Value[] {
-  return JOURNAL_COLUMNS.map((name) => {
+  const values: Value[] = []
+  for (const name of JOURNAL_COLUMNS) {
     const value = row[name]
-    return typeof value === 'object' && value !== null ? toJson(value) : ((value ?? null) as Value) // a row has no others
-  })
+    values.push(typeof value === 'object' && value !== null ? toJson(value) : ((value ?? null) as Value)) // a row has no others
+  }
+  return values
 }
 
 /** A row of the journal: what moves, and the facts of the usage row. */

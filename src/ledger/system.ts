@@ -145,7 +145,10 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
     spent !== said ||
     !isSure ||
     unused.length > 0 ||
-    [credits, calls, requests, tokens].some((left) => left !== undefined && left > 0)
+    (credits ?? 0n) > 0n ||
+    (calls ?? 0) > 0 ||
+    (requests ?? 0) > 0 ||
+    (tokens ?? 0) > 0
   const isLimitedByMinute = () => requests !== undefined || tokens !== undefined
 
   function take(reservation: Reservation): Admitted | undefined {

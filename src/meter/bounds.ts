@@ -1,5 +1,5 @@
 // The most that a call can cost, before its answer is known: the hold covers it.
-import { type Attributes, type Charge, chargeAt, factorOf, rateAt } from './charge.ts'
+import { type Attributes, type Charge, chargeAt, factorOf, MILLION, rateAt } from './charge.ts'
 import type { Unit } from './kind.ts'
 import type { PriceTier, Pricing } from './price.ts'
 import { inputTokensOf, type Usage } from './usage.ts'
@@ -19,7 +19,7 @@ export interface Bound {
 export function mostOf(pricing: Pricing, bound: Bound): Charge {
   let most: Charge = { amount: 0n, lines: [] }
   for (const attributes of bound.prices ?? [bound.price]) {
-    const factor = factorOf(pricing, attributes)
+    const factor = pricing.multipliers ? factorOf(pricing, attributes) : MILLION
     for (const tier of reachable(pricing, bound.worst, attributes)) {
       const charge = chargeAt(tier, factor, readAt(tier, bound))
       if (charge.amount > most.amount) most = charge
@@ -56,12 +56,28 @@ function reachable({ tiers }: Pricing, worst: Usage, attributes: Attributes): re
   return found
 }
 
+/** Of input, worked out once for each tier. */
+const dearest = new WeakMap<readonly Unit[], WeakMap<PriceTier, Unit>>()
+
+function dearestOf(inputUnits: readonly Unit[], tier: PriceTier): Unit {
+  let byTier = dearest.get(inputUnits)
+  if (!byTier) {
+    byTier = new WeakMap()
+    dearest.set(inputUnits, byTier)
+  }
+  let unit = byTier.get(tier)
+  if (unit) return unit
+  unit = 'input'
+  for (const one of inputUnits) if ((rateAt(tier, one) ?? 0n) > (rateAt(tier, unit) ?? 0n)) unit = one
+  byTier.set(tier, unit)
+  return unit
+}
+
 /** The quantities as this tier charges them at most: input as its dearest unit, and no more of it than the tier allows. */
 function readAt(tier: PriceTier, { worst, inputUnits }: Bound): Usage {
   const { input = 0, ...rest } = worst
   const fits = tier.upTo === undefined ? input : Math.min(input, Math.max(0, tier.upTo - inputTokensOf(rest)))
-  let unit: Unit = 'input'
-  for (const one of inputUnits ?? []) if ((rateAt(tier, one) ?? 0n) > (rateAt(tier, unit) ?? 0n)) unit = one
+  const unit = inputUnits ? dearestOf(inputUnits, tier) : 'input'
   if (unit === 'input') return fits === input ? worst : { ...rest, input: fits }
   return { ...rest, [unit]: (rest[unit] ?? 0) + fits }
 }

@@ -5,7 +5,7 @@ import { UNIT_NAMES, type Unit, unitRow } from './kind.ts'
 import type { PriceTier, Pricing } from './price.ts'
 import { inputTokensOf, type Usage } from './usage.ts'
 
-const MILLION = 1_000_000n
+export const MILLION = 1_000_000n
 
 /** [unit, quantity, rate per million units, in micro-credits]: a charge is the sum of quantity × rate ÷ a million. */
 export type ChargeLine = readonly [unit: Unit, quantity: number, ratePerMillion: string]
@@ -19,9 +19,8 @@ export type Attributes = Readonly<Record<string, string>>
 
 /** The first tier that matches the call's attributes and the size of its prompt. */
 function tierOf(pricing: Pricing, usage: Usage, attributes: Attributes): PriceTier {
-  const inputTokens = inputTokensOf(usage)
   for (const tier of pricing.tiers) {
-    if (tier.upTo !== undefined && inputTokens > tier.upTo) continue
+    if (tier.upTo !== undefined && inputTokensOf(usage) > tier.upTo) continue
     if (tier.when && !Object.entries(tier.when).every(([name, value]) => attributes[name] === value)) continue
     return tier
   }
@@ -57,7 +56,8 @@ function times(rate: bigint, factor: bigint): bigint {
 }
 
 export function chargeOf(pricing: Pricing, usage: Usage, attributes: Attributes = {}): Charge {
-  return chargeAt(tierOf(pricing, usage, attributes), factorOf(pricing, attributes), usage)
+  const factor = pricing.multipliers ? factorOf(pricing, attributes) : MILLION
+  return chargeAt(tierOf(pricing, usage, attributes), factor, usage)
 }
 
 /** At the rates of one tier, times a factor in millionths. */
@@ -67,7 +67,7 @@ export function chargeAt(tier: PriceTier, factor: bigint, usage: Usage): Charge 
   for (const { unit, rate: base, shown } of ratesOf(tier)) {
     const quantity = usage[unit]
     if (!quantity) continue
-    const rate = times(base, factor)
+    const rate = factor === MILLION ? base : times(base, factor)
     total += BigInt(quantity) * rate
     lines.push([unit, quantity, rate === base ? shown : rate.toString()])
   }

@@ -27,6 +27,7 @@ import {
   type Preference,
   readPreference,
   requireChoice,
+  saysChoice,
   withoutProvider,
 } from '../routing/preference.ts'
 import { routesFor } from '../routing/route.ts'
@@ -88,7 +89,7 @@ export function broughtBy(
   { byokKeys, toolServers }: Pick<ReadDeps, 'byokKeys' | 'toolServers'>,
 ): Brought | Promise<Brought> {
   const keys = byokKeys.of(accountId)
-  const signIns = isToolSpec(spec) ? toolServers?.signInsOf(accountId) : undefined
+  const signIns = spec.sells === 'data' && isToolSpec(spec) ? toolServers?.signInsOf(accountId) : undefined
   return keys || signIns ? Promise.all([keys, signIns]).then(([own, ins]) => ({ keys: own, signIns: ins })) : NOTHING
 }
 
@@ -146,17 +147,20 @@ export interface ReadDeps {
 
 export function read(incoming: Incoming, deps: ReadDeps): Read {
   const { body, spec, principal, headers, catalog } = incoming
-  requireChoice({ ...incoming, json: body.json }, catalog.document)
+  const said = { json: body.json, spec, principal, headers }
+  const chooses = saysChoice(said)
+  if (chooses) requireChoice(said, catalog.document)
   const rules = catalog.document.routing?.rules
   const ruled = rules && rulesFor(incoming, rules, deps)
-  const preference = readPreference({ json: body.json, spec, principal, headers, ruled }, catalog.document)
-  const plain = preference
-    ? { ...incoming, preference, ruled, body: { ...body, json: withoutProvider(body.json, spec, catalog.document) } }
-    : incoming
+  const isPreferring = chooses || principal.routing !== undefined || ruled !== undefined
+  const preference = isPreferring ? readPreference({ ...said, ruled }, catalog.document) : undefined
+  const left = preference && { ...body, json: withoutProvider(body.json, spec, catalog.document) }
+  const plain = isPreferring ? { ...incoming, preference, ruled, chooses, body: left ?? body } : incoming
   const override = spec.sells === 'data' ? undefined : ruled?.find(({ model }) => model)
   const asked = override?.model === undefined ? plain : redirected(plain, override.model, `The rule "${override.name}"`)
   // Most gateways have no rules; then this check is the only cost.
-  return catalog.isGuarded ? readGuarded(asked, deps) : readModels(asked, deps)
+  if (catalog.isGuarded) return readGuarded(asked, deps)
+  return ruled ? readModels(asked, deps) : readEach(asked, deps)
 }
 
 function rulesFor(incoming: Incoming, rules: readonly RoutingRule[], deps: ReadDeps) {
@@ -207,7 +211,7 @@ function readModels(incoming: Preferring, deps: ReadDeps): Read {
 }
 
 function readEach(incoming: Preferring, deps: ReadDeps): Read {
-  const models = incoming.spec.sells === 'text' ? modelsOf(incoming, deps) : undefined
+  const models = incoming.chooses && incoming.spec.sells === 'text' ? modelsOf(incoming, deps) : undefined
   if (!models) {
     const one = readOne(incoming, deps)
     const longer = 'contextFallback' in one.product ? one.product.contextFallback : undefined
@@ -249,6 +253,8 @@ function eachAllowed(models: readonly string[], readModel: (model: string) => Re
 interface Preferring extends Incoming {
   readonly preference?: Preference | undefined
   readonly ruled?: readonly RoutingRule[] | undefined
+  /** It may name vendors or other models. */
+  readonly chooses?: boolean
   /** What was decided about the model, in words. */
   readonly redirects?: readonly string[] | undefined
 }
@@ -261,11 +267,15 @@ function redirected(incoming: Preferring, model: string, why: string): Preferrin
 
 function readOne(incoming: Preferring, deps: ReadDeps): Read {
   try {
-    requireEndpoint(incoming.principal, incoming.spec)
-    const { paidRequest, product, cache } = READERS[incoming.spec.sells](incoming, deps)
+    if (incoming.principal.endpoints !== null) requireEndpoint(incoming.principal, incoming.spec)
+    const asking = READERS[incoming.spec.sells](incoming, deps)
+    const { paidRequest, product, cache } = asking
+    const { preference, redirects } = incoming
     // A request that no route can carry is rejected before anything is held.
-    const able = routesFor(paidRequest, product, incoming.catalog.document)
-    const { routes, decided } = preferred(able, { paidRequest, product }, incoming)
+    const able = asking.routes ?? routesFor(paidRequest, product, incoming.catalog.document)
+    const { routes, decided } = preference
+      ? preferred(able, { paidRequest, product, preference }, incoming)
+      : { routes: able, decided: redirects }
     if (routes.length === 0 && incoming.spec.sells === 'data')
       throw new Fault('upstream_unavailable', { message: 'No vendor serves this endpoint here. You were not charged.' })
     if (routes.length === 0 && (incoming.spec.sells === 'text' || paidRequest.offer === 'masks'))
@@ -274,7 +284,6 @@ function readOne(incoming: Preferring, deps: ReadDeps): Read {
         paidRequest.offer === 'masks' ? 'mask' : 'model',
       )
     const labels = labelsOf(incoming)
-    const { preference } = incoming
     const asked: Read = cache
       ? { paidRequest, product, routes, cache: cacheFor(cache, incoming), labels, preference, decided }
       : { paidRequest, product, routes, labels, preference, decided }
@@ -287,10 +296,9 @@ function readOne(incoming: Preferring, deps: ReadDeps): Read {
 
 function preferred(
   routes: readonly Route[],
-  { paidRequest, product }: Pick<Read, 'paidRequest' | 'product'>,
-  { preference, redirects, body: { json }, catalog }: Preferring,
+  { paidRequest, product, preference }: Pick<Read, 'paidRequest' | 'product'> & { readonly preference: Preference },
+  { redirects, body: { json }, catalog }: Preferring,
 ) {
-  if (!preference) return { routes, decided: redirects }
   const about = { paidRequest, product, json, name: paidRequest.product }
   const left = allowedRoutes(routes, preference, about, catalog.document)
   return redirects ? { ...left, decided: [...redirects, ...left.decided] } : left
@@ -341,7 +349,8 @@ function isTooLong({ paidRequest, product }: Read): boolean {
 
 function labelsOf({ headers, body, spec, principal, ordered, known }: Incoming): Labels | undefined {
   if (known) return known.labels
-  const own = readLabels({ headers, body: isToolSpec(spec) ? {} : body.json.value, format: spec.format })
+  const isTool = spec.sells === 'data' && isToolSpec(spec)
+  const own = readLabels({ headers, body: isTool ? {} : body.json.value, format: spec.format })
   const labels = ordered ? { ...ordered, ...own } : own
   if (principal.requiredLabels) requireLabels(principal.requiredLabels, labels)
   return principal.place ? { ...labels, ...principal.place } : labels

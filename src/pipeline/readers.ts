@@ -30,9 +30,15 @@ import { readEmbeddingsRequest } from '../protocols/text/openai-embeddings.ts'
 import { readCompactRequest } from '../protocols/text/openai-responses/stored.ts'
 import { readModerationsRequest, readRerankRequest } from '../protocols/text/rerank-and-moderation.ts'
 import { type ModelFacts, readModelName, readTextRequest } from '../protocols/text/text.ts'
+import { profileOf } from './profile.ts'
 import type { Incoming, PaidSpec, Read, ReadDeps, Whose } from './read.ts'
+import type { CacheRule } from './response-cache.ts'
 
-type Reader = (incoming: Incoming, deps: ReadDeps) => Pick<Read, 'paidRequest' | 'product' | 'cache'>
+/** `routes`: those that can carry it, where that is known; else they are searched for. */
+type Reader = (
+  incoming: Incoming,
+  deps: ReadDeps,
+) => Pick<Read, 'paidRequest' | 'product' | 'cache'> & { readonly routes?: Read['routes'] | undefined }
 
 export const READERS: Record<KindName, Reader> = {
   text: readText,
@@ -57,21 +63,33 @@ const NO_MODEL: ModelFacts = {
 const NO_DATA_TRAITS = dataTraits.parse({})
 
 function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  const { json, wish } = readJsonWish(withPreset(incoming, deps), incoming.headers?.[JSON_HEADER])
+  const filled = withPreset(incoming, deps)
+  const header = incoming.headers?.[JSON_HEADER]
+  const { json, wish } =
+    header === undefined && !filled.member('plugins') ? { json: filled } : readJsonWish(filled, header)
   const uid = readModelName(json)
-  const model = modelAt(incoming.catalog, uid)
-  const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
-  const facts = { uid, traits, limits, pricing }
+  const profile = profileOf('text', uid, incoming)
+  const facts = profile?.facts ?? factsAt(uid, incoming)
   const clientFormat = incoming.spec.format! // Every endpoint of text has one.
   const isCompact = incoming.spec.id === 'responses/compact'
   const paidRequest = isCompact ? readCompactRequest(json, facts) : readTextRequest(clientFormat, json, facts)
-  const product = permit('text', uid, incoming)
+  const product = profile?.model ?? permit('text', uid, incoming)
   if (isCompact) return { paidRequest, product }
+  const routes = paidRequest.needs === undefined ? profile?.routes : undefined
+  const cache = profile?.mayCache ? cacheRuleOf(incoming, json, product, { ...paidRequest, wish }) : undefined
+  if (!cache && !wish) return { paidRequest, product, routes }
   return {
     paidRequest: wish ? withJsonChecked({ ...paidRequest, clientFormat }, json.value, wish) : paidRequest,
-    product,
-    ...cacheRuleOf(incoming, json, product, { ...paidRequest, wish }),
+    ...{ product, routes },
+    ...(cache ? { cache } : {}),
   }
+}
+
+/** Of a model that this key may not use here: its request is checked before it is told so. */
+function factsAt(uid: string, { catalog }: Incoming): ModelFacts {
+  const model = modelAt(catalog, uid)
+  const { traits, limits, pricing } = model?.enabled && model.type === 'text' ? model : NO_MODEL
+  return { uid, traits, limits, pricing }
 }
 
 /** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */
@@ -83,17 +101,16 @@ function cacheRuleOf(
   { text, value }: JsonText,
   { cache }: Model,
   { continues, wish }: PaidRequest & { readonly wish?: JsonWish | undefined },
-): Pick<Read, 'cache'> {
-  const { responseCache = cache !== undefined && !cache.keysOnly } = principal
+): CacheRule | undefined {
   const inside = value.generationConfig ?? value.generation_config
   const config = isObject(inside) ? inside : value
-  if (!responseCache || continues || cacheHeader === false || !(cacheHeader || config.temperature === 0)) return {}
+  if (continues || cacheHeader === false || !(cacheHeader || config.temperature === 0)) return undefined
   const { shared, ttlSeconds, pricing } = cache ?? OF_KEYS
   const whose = catalog.simulated || !shared ? principal.accountId : ''
   const key = createHash('sha256')
     .update(`${spec.format} ${whose} ${wish ? `${JSON.stringify(wish)} ` : ''}${text}`)
     .digest('base64')
-  return { cache: { key: `text ${key}`, ttlSeconds, pricing } }
+  return { key: `text ${key}`, ttlSeconds, pricing }
 }
 
 /** For models whose requests are JSON: their protocol checks the contents. */
@@ -234,7 +251,10 @@ function bridgesOf(product: DataProduct | undefined, { product: uid }: DataEndpo
 /**
  * Whether this key may use the model here. Called after the body was checked, so that mistakes in the body are reported first. On some endpoints the contract answers 404 for a model that this caller may not use.
  */
-function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose): Model {
+function permit(kind: KindName, uid: string, whose: Whose): Model {
+  const known = profileOf(kind, uid, whose)
+  if (known) return known.model
+  const { spec, catalog, principal } = whose
   const model = modelAt(catalog, uid)
   const unknown = () =>
     unknownModel(
@@ -252,8 +272,7 @@ function permit(kind: KindName, uid: string, { spec, catalog, principal }: Whose
     )
     throw invalid(`"${uid}" is not offered here; use ${paths.join(' or ')}.`, 'model')
   }
-  if (!mayUse(principal, uid)) throw spec.hidesModels ? unknown() : new Fault('model_restricted')
-  return model
+  throw spec.hidesModels ? unknown() : new Fault('model_restricted')
 }
 
 /** For a free endpoint that names a model: rejects the same models as the paid endpoint. */

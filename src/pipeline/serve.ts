@@ -42,8 +42,9 @@ export async function serve(arrived: Arrived, deps: PathDeps): Promise<void> {
 function begin(arrived: Arrived, seen: Seen, deps: PathDeps): Promise<Settled> {
   if (isJob(arrived)) return accept(arrived, seen, deps)
   const call = arrived as ExchangeCall // A request that does not become a job is answered by a vendor.
-  if (!isAsked(call)) return answerAny(call, seen, deps)
-  return afterChecks(call, (checked) => answerAny(checked, seen, deps), seen, deps).then((done) => done ?? REPLAYED)
+  if (call.guard && isAsked(call))
+    return afterChecks(call, (checked) => answerAny(checked, seen, deps), seen, deps).then((done) => done ?? REPLAYED)
+  return call.cache ? answerAny(call, seen, deps) : answer(call, seen, deps)
 }
 
 const isAsked = ({ guard }: Arrived) => guard?.guard.asks('request') === true
@@ -111,7 +112,8 @@ function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricin
 /** Every answer of a vendor takes this path. The stages are called directly, because each extra promise would cost every call. */
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: CachedResponse): Promise<Settled> {
   const { paidRequest, out } = arrived
-  const admitted = arrived.admitted ?? (await admit(deps.usualOutput.applied(arrived), deps.ledger))
+  const isOpen = paidRequest.outputOpen !== undefined || arrived.fallbacks !== undefined
+  const admitted = arrived.admitted ?? (await admit(isOpen ? deps.usualOutput.applied(arrived) : arrived, deps.ledger))
   if (admitted === 'replay') {
     await replay(arrived, deps)
     return REPLAYED
@@ -127,7 +129,9 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
     if (held.shadow) deps.shadows.copy(held)
     const answered: Answered = held.fallbacks
       ? await attemptModels(held, held.fallbacks, deps)
-      : { ...held, attempted: await attempt(paidRequest, candidatesOf(held, deps), openingOf(held, deps), deps) }
+      : Object.assign(held, {
+          attempted: await attempt(paidRequest, candidatesOf(held, deps), openingOf(held, deps), deps),
+        })
     attempted = answered.attempted
     seen.stage('vendor')
     const streams = paidRequest.stream && attempted.exchange.stream

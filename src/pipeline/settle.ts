@@ -3,7 +3,7 @@ import { worstAt } from '../admission/admit.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import type { Fault } from '../kernel/fault.ts'
 import type { ReplayAnswer, Resolution } from '../ledger/operation.ts'
-import { chargeOf, costOf, decidingOf, type VendorCost } from '../meter/charge.ts'
+import { type Attributes, chargeOf, costOf, decidingOf, type VendorCost } from '../meter/charge.ts'
 import { UNIT_NAMES, type Unit, USE_UNITS, unitRow } from '../meter/kind.ts'
 import { INPUT_UNITS, inputTokensOf, OUTPUT_UNITS, outputTokensOf, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
@@ -60,18 +60,16 @@ const noneOf = (units: readonly Unit[]): Usage => Object.fromEntries(units.map((
  */
 export function possibleUsage({ paidRequest }: Pick<Held, 'paidRequest'>, usage: Usage): Usage {
   const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = paidRequest
-  const isOver = (unit: Unit) => (usage[unit] ?? 0) > USES_MOST
+  const { worst, most = worst } = paidRequest
   const output = outputTokensOf(usage)
   const isInputPossible = inputTokensOf(usage) <= inputTokensMost
-  const over = MEASURED_UNITS.filter(
-    (unit) => (usage[unit] ?? 0) > ((paidRequest.most ?? paidRequest.worst)[unit] ?? Number.POSITIVE_INFINITY),
-  )
-  if (output <= outputTokensMost && isInputPossible && !USE_UNITS.some(isOver) && over.length === 0) return usage
-  const uses = Object.fromEntries(
-    [...USE_UNITS.filter(isOver), ...over].map((unit) => [unit, paidRequest.worst[unit] ?? 0]),
-  )
+  const over: Unit[] = []
+  for (const unit of USE_UNITS) if ((usage[unit] ?? 0) > USES_MOST) over.push(unit)
+  for (const unit of MEASURED_UNITS) if ((usage[unit] ?? 0) > (most[unit] ?? Number.POSITIVE_INFINITY)) over.push(unit)
+  if (output <= outputTokensMost && isInputPossible && over.length === 0) return usage
+  const uses = Object.fromEntries(over.map((unit) => [unit, worst[unit] ?? 0]))
   const written = output <= outputTokensMost ? {} : { ...noneOf(OUTPUT_UNITS), output: outputTokensMost }
-  const read = isInputPossible ? {} : { ...noneOf(INPUT_UNITS), input: inputTokensOf(paidRequest.worst) }
+  const read = isInputPossible ? {} : { ...noneOf(INPUT_UNITS), input: inputTokensOf(worst) }
   return { ...usage, ...uses, ...written, ...read }
 }
 
@@ -122,7 +120,7 @@ export async function settle(
   ending: Ending,
   deps: PathDeps,
 ): Promise<Settled> {
-  const reported = withUses(answered, ending.usage)
+  const reported = answered.paidRequest.uses ? withUses(answered, ending.usage) : ending.usage
   const possible = possibleUsage(answered, reported)
   const isImpossible = possible !== reported
   if (isImpossible) logImpossible(answered, ending.usage, deps)
@@ -141,7 +139,7 @@ export async function settle(
   const estimated = ending.estimated || isImpossible
   const amount = estimated && charge.amount > answered.admitted.held ? answered.admitted.held : charge.amount
   if (amount > answered.admitted.held) answered.seen.aboveHold(whyAbove(answered, usage, attributes))
-  const isCut = wasCut(answered, usage)
+  const isCut = answered.admitted.isCut === true && wasCut(answered, usage)
   if (isCut) answered.seen.cutAt(answered.admitted.outputTokensCap ?? 0)
   if (answered.paidRequest.outputOpen && !estimated && ending.status < 300)
     deps.usualOutput.wrote(
@@ -149,19 +147,19 @@ export async function settle(
       outputTokensOf(usage),
       isCut,
     )
-  const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost }
-  const resolution = resolutionOf(answered, ending, deps, owed)
-  const resolved = await deps.ledger.resolve({
-    ...resolution,
-    ...(ending.replay ? { replay: ending.replay } : {}),
-    ...(deciding ? { attributes: deciding } : {}),
-  })
+  const owed = { amount, lines: charge.lines, estimated, usage, attempted: answered.attempted, cost, deciding }
+  const resolved = await deps.ledger.resolve(resolutionOf(answered, ending, deps, owed))
   if (answered.attempted && answered.paidRequest.stream && !estimated) noteSpeed(answered.attempted, usage, deps)
   const run = answered.labels?.session
   return {
-    ...(run === undefined ? {} : { runCharged: await chargedOfRun(run, answered, deps) }),
-    ...{ status: ending.status, outcome: 'settled', charged: resolved.paid, usage, cost: cost?.amount },
-    ...{ vendor: candidate?.vendorName, model: candidate?.target.model },
+    status: ending.status,
+    outcome: 'settled',
+    charged: resolved.paid,
+    usage,
+    cost: cost?.amount,
+    vendor: candidate?.vendorName,
+    model: candidate?.target.model,
+    runCharged: run === undefined ? undefined : await chargedOfRun(run, answered, deps),
   }
 }
 
@@ -195,6 +193,8 @@ interface Owed {
   readonly usage: Usage
   readonly attempted: Answered['attempted'] | undefined
   readonly cost: VendorCost | undefined
+  /** The attributes that decide the price. */
+  readonly deciding: Attributes | undefined
 }
 
 const FREE: VendorCost = { amount: 0n, basis: undefined }
@@ -202,7 +202,7 @@ const FREE: VendorCost = { amount: 0n, basis: undefined }
 /** Without a charge, the hold is released. */
 function resolutionOf(
   held: Held,
-  { status, fault }: Pick<Ending, 'status' | 'fault'>,
+  { status, fault, replay }: Pick<Ending, 'status' | 'fault' | 'replay'>,
   deps: PathDeps,
   owed?: Owed,
 ): Resolution {
@@ -230,6 +230,8 @@ function resolutionOf(
     outputTokens: usage ? outputTokensOf(usage) : 0,
     attemptLog,
     idempotent: held.idempotency !== undefined,
+    replay,
+    attributes: owed?.deciding,
     cost: owed?.cost?.amount,
     costBasis: owed?.cost?.basis,
     credential: owed?.attempted?.candidate.credential,

@@ -192,7 +192,7 @@ export interface Answer {
   /** Undefined: the vendor reported none; the path then estimates from `outputChars` and marks the charge as estimated. */
   readonly usage: Usage | undefined
   /** The number of output characters, for the estimate. */
-  readonly outputChars?: number
+  readonly outputChars?: number | undefined
   /** The vendor's ids of the answer and its parts, if it stores them for the caller. */
   readonly storedAs?: readonly string[] | undefined
   /** Known only after the answer, e.g. the delivered resolution; overrides the request's attributes. */

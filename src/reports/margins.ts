@@ -38,13 +38,18 @@ const LOSING_MAX = 10
 export function createMargins(database: Database, world: World): Margins {
   const counted = new Map<string, Counted>()
 
+  /** The last one that was counted in: consecutive calls often have the same. */
+  let last: Counted | undefined
+
   function rowOf(hourMs: number, product: string, route: number): Counted | undefined {
+    if (last?.product === product && last.route === route && last.hourMs === hourMs) return last
     const key = `${hourMs} ${product} ${route}`
     let row = counted.get(key)
     if (!row && counted.size < COUNTED_MAX) {
       row = { hourMs, product, route, calls: 0, charged: 0n, costed: 0n, cost: 0n }
       counted.set(key, row)
     }
+    last = row
     return row
   }
 
@@ -67,6 +72,7 @@ export function createMargins(database: Database, world: World): Margins {
       if (counted.size === 0) return
       const rows = [...counted.values()]
       counted.clear()
+      last = undefined
       try {
         await database.query(ADD, [JSON.stringify(rows.map(shown))])
       } catch (error) {

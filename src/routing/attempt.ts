@@ -204,7 +204,7 @@ class Turns {
   }
 
   next(): Candidate | undefined {
-    if (!this.hasNext) return undefined
+    if (this.#triesLeft <= 0) return undefined
     this.#triesLeft -= 1
     return this.#candidates[this.isAlone ? 0 : this.#turn++] ?? this.#deferred.shift()
   }
@@ -254,7 +254,8 @@ async function run(
       leave()
     }
     try {
-      const found = openLogin(candidate, deps)
+      const hasLogin = candidate.credential === BYOK || typeof candidate.target.auth === 'object'
+      const found = hasLogin ? openLogin(candidate, deps) : candidate.target
       const target = found instanceof Promise ? await found : found
       const opening = paidRequest.open(target, open)
       const exchange = opening instanceof Promise ? await opening : opening
@@ -321,6 +322,7 @@ function begin(reply: UpstreamReply, { candidate, drains }: Sending, facts: Fact
   facts.hasBegun = reply.status >= 200 && reply.status < 300
   if (!facts.hasBegun || !drains) return reply
   reply.letGo()
+  if (reply.isHere) return reply
   const { signal, isRepeatable } = facts.open
   // A repeatable answer is kept for its next caller; the vendor's deadlines bound it.
   if (drains === 'answer' && !isRepeatable)

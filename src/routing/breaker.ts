@@ -88,11 +88,10 @@ export class Breaker {
     this.#trying.delete(account)
     this.#isBelieved = true
     this.#disproved = this.#probed?.failures ?? 0
-    this.#close()
+    if (this.#accounts.size > 0) this.#close()
   }
 
   #close(): void {
-    if (this.#accounts.size === 0) return
     this.#accounts.clear()
     this.#failedTrials.clear()
     this.#all = new Gate()

@@ -78,6 +78,13 @@ export function routingHeaders(headers: RequestHeaders): string[] {
   })
 }
 
+/** Whether a call says something of vendors or other models. Most do not, and are asked no more about it. */
+export function saysChoice({ json, headers }: Pick<Said, 'json' | 'headers'>): boolean {
+  if (json.member('provider') || json.member('models')) return true
+  if (headers) for (const name of CHOICE_HEADERS) if (headers[name] !== undefined) return true
+  return false
+}
+
 /** Callers may choose vendors and other models, unless the catalog or the key says that they may not. */
 export function requireChoice({ json, spec, principal, headers }: Choosing, { routing }: CatalogDocument): void {
   const byCatalog = routing?.callerChoice === false

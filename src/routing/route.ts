@@ -144,30 +144,60 @@ export function routeRequest(
           rankOf(turnOf(paidRequest, { routing, pool, session }, document), routing, sources),
         )
   const lot = preference && pool.length > 1 ? byPreference(ordered, { routes, preference, decided }, sources) : ordered
-  return lot.map((route) => {
-    const vendor = withDeadline(document.vendors[route.vendor]!, paidRequest.timeoutMs)
-    const candidate = {
-      number: routes.indexOf(route) + 1,
-      vendorName: route.vendor,
-      vendor,
-      target: targetOf(route, vendor, paidRequest.product, sources),
-      cost: route.cost,
-      firstTokenMs: route.firstTokenMs ?? routing.firstTokenMs ?? vendor.timeouts.firstTokenMs,
+  const candidates: Candidate[] = []
+  for (const route of lot) {
+    const candidate = candidateAt(route, { routes, routing, document, product: paidRequest.product }, sources)
+    const { timeoutMs } = paidRequest
+    const vendor = timeoutMs === undefined ? candidate.vendor : withDeadline(candidate.vendor, timeoutMs)
+    if (vendor === candidate.vendor && !vendor.credentials)
+      candidates.push(candidate) // The usual case.
+    else {
+      const turn = vendor.credentials && turnOf(paidRequest, { routing, pool, session }, document)
+      const credentials = turn && heldCredentials(vendor, lotOf(turn, sources), sources)
+      candidates.push({ ...candidate, vendor, ...(credentials ? { credentials } : {}) })
     }
-    if (!vendor.credentials) return candidate // The usual case.
-    return {
-      ...candidate,
-      credentials: heldCredentials(
-        vendor,
-        lotOf(turnOf(paidRequest, { routing, pool, session }, document), sources),
-        sources,
-      ),
-    }
-  })
+  }
+  return candidates
 }
 
-function withDeadline(vendor: Vendor, timeoutMs: number | undefined): Vendor {
-  if (timeoutMs === undefined) return vendor // The usual case.
+/** What a candidate follows from besides its route. */
+interface Offering {
+  readonly routes: readonly Route[]
+  readonly routing: Routing
+  readonly document: CatalogDocument
+  readonly product: string
+}
+
+interface Made extends Offering {
+  readonly sandboxUrl: string | undefined
+  readonly secret: string | undefined
+  readonly candidate: Candidate
+}
+
+/** Made once for each route of a catalog, and again when its credential or the address of the simulated vendors has changed. */
+const made = new WeakMap<Route, Made>()
+
+function candidateAt(route: Route, offering: Offering, sources: RouteSources): Candidate {
+  const { routes, routing, document, product } = offering
+  const vendor = document.vendors[route.vendor]! // The catalog was checked.
+  const secret = vendor.credential === undefined ? undefined : sources.credential(vendor.credential)
+  const sandboxUrl = isSandbox(vendor.baseUrl) ? sources.sandboxUrl() : undefined
+  const known = made.get(route)
+  const isCurrent = known?.document === document && known.routing === routing && known.product === product
+  if (isCurrent && known.secret === secret && known.sandboxUrl === sandboxUrl) return known.candidate
+  const candidate = {
+    number: routes.indexOf(route) + 1,
+    vendorName: route.vendor,
+    vendor,
+    target: targetOf(route, vendor, product, sources),
+    cost: route.cost,
+    firstTokenMs: route.firstTokenMs ?? routing.firstTokenMs ?? vendor.timeouts.firstTokenMs,
+  }
+  made.set(route, { ...offering, secret, sandboxUrl, candidate })
+  return candidate
+}
+
+function withDeadline(vendor: Vendor, timeoutMs: number): Vendor {
   return { ...vendor, timeouts: { ...vendor.timeouts, firstByteMs: timeoutMs, totalMs: timeoutMs } }
 }
 

@@ -29,7 +29,7 @@ const PLACES = 84
 /** Model names come from the catalog, so there are few. The limit bounds memory while the database is down. */
 const COUNTED_MAX = 5_000
 
-const placeOf = (ms: number) =>
+const bucketOf = (ms: number) =>
   Math.min(PLACES - 1, Math.max(0, Math.floor(Math.log(Math.max(1, ms)) / Math.log(RATIO))))
 
 export function createVendorHours(database: Database, world: World): VendorHours {
@@ -58,7 +58,7 @@ export function createVendorHours(database: Database, world: World): VendorHours
       row.requests += 1
       if (failed) row.errors += 1
       if (latencyMs === undefined) return
-      const place = placeOf(latencyMs)
+      const place = bucketOf(latencyMs)
       row.latencies[place] = (row.latencies[place] ?? 0) + 1
     },
     async flush() {

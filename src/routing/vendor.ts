@@ -157,12 +157,10 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
     return state
   }
 
-  const minuteNow = () => Math.floor(world.elapsedMs() / MINUTE_MS)
-
   function count(state: State, errors: 0 | 1): void {
     state.requests += 1
     state.errors += errors
-    const minute = minuteNow()
+    const minute = Math.floor(world.elapsedMs() / MINUTE_MS)
     const place = minute % RECENT_MINUTES
     const kept = state.minutes[place]
     if (kept?.minute === minute) {
@@ -172,7 +170,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
   }
 
   function recentOf({ minutes }: State): VendorHealth['recent'] {
-    const since = minuteNow() - RECENT_MINUTES
+    const since = Math.floor(world.elapsedMs() / MINUTE_MS) - RECENT_MINUTES
     const recent = { minutes: RECENT_MINUTES, requests: 0, errors: 0 }
     for (const one of minutes) {
       // The ring has holes until every slot was used once.

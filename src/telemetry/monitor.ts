@@ -185,6 +185,7 @@ interface Load {
 class SeenCall implements Seen, AttemptRecorder {
   readonly call: LiveCall
   readonly all: boolean
+  readonly recorder = this
   readonly #beginning: Beginning
   readonly #options: MonitorOptions
   readonly #load: Load
@@ -230,10 +231,6 @@ class SeenCall implements Seen, AttemptRecorder {
 
   get held(): boolean {
     return this.#heldMs !== undefined
-  }
-
-  get recorder(): AttemptRecorder {
-    return this
   }
 
   add(attempt: VendorAttempt): void {

@@ -34,6 +34,8 @@ export interface UpstreamReply {
    * the vendor hangs up, it gets a fault that says so (`isHeldBack`).
    */
   pipe(onData: (chunk: Buffer) => Promise<void> | undefined): Promise<void>
+  /** All of it is in memory: nothing can break it off any more. Absent: nobody knows. */
+  readonly isHere?: boolean
   /** From now on the call's signal no longer aborts the answer. */
   letGo(): void
   /** Closes the connection now. A running read or pipe rejects. Safe to call at any time, any number of times. */

@@ -161,8 +161,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   read(bytesMax: number): Promise<Buffer> {
     // The usual case: the whole body came with the headers.
-    const isHere = this.#phase === 'done' && !this.#givenUp && !this.#broken
-    if (isHere && !this.#consumer && this.#waitingBytes <= bytesMax) {
+    if (this.isHere && !this.#consumer && this.#waitingBytes <= bytesMax) {
       this.#consumer = NOBODY
       this.letGo()
       return Promise.resolve(joined(this.#waiting, this.#waitingBytes))
@@ -194,6 +193,10 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   aborted(reason: unknown): void {
     this.#giveUp(reason)
+  }
+
+  get isHere(): boolean {
+    return this.#phase === 'done' && !this.#givenUp && !this.#broken
   }
 
   letGo(): void {

@@ -89,7 +89,7 @@ function takeSmall(
 ): void {
   const pieces: Buffer[] = []
   let left = bytes
-  const sinceMs = world.elapsedMs()
+  let sinceMs = 0
   let isOver = false
   let cancel: () => void = () => {}
   function late(): void {
@@ -122,7 +122,9 @@ function takeSmall(
   })
   // The body usually came with the headers and is read before this tick, which saves the timer.
   process.nextTick(() => {
-    if (!isOver) cancel = world.after(GRACE_MS, late)
+    if (isOver) return
+    sinceMs = world.elapsedMs()
+    cancel = world.after(GRACE_MS, late)
   })
 }
 

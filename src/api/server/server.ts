@@ -115,8 +115,10 @@ export function createServer(options: ServerOptions): WebServer {
       return
     }
     const entry = found?.values && found.place.methods.get(method)
-    if (entry?.route) entry.route.run(request, response, paramsOf(entry.names, found?.values), preauthenticated)
-    else refusePath(web.open(request, response), found?.place)
+    if (entry?.route) {
+      const params = entry.names.length === 0 ? NO_PARAMS : paramsOf(entry.names, found?.values)
+      entry.route.run(request, response, params, preauthenticated)
+    } else refusePath(web.open(request, response), found?.place)
   }
 
   /** What takes a WebSocket here; undefined: the request is answered like any other. */
@@ -210,7 +212,6 @@ export function endLink(link: Duplex, world: World, bytes = ''): void {
 const NO_PARAMS: Readonly<Record<string, string>> = {}
 
 function paramsOf(names: readonly string[], values: readonly string[] = []): Readonly<Record<string, string>> {
-  if (names.length === 0) return NO_PARAMS
   return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
 }
 

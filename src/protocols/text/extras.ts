@@ -76,13 +76,13 @@ interface Extras {
   /** What further uses add, up to the limit of the request. */
   readonly usesOpen?: { readonly most: number; readonly each: Usage } | undefined
   /** The request as the vendor gets it: with this limit on uses, or a lower one of its own. */
-  capped(json: JsonText, usesCap: number): JsonText
+  readonly capped?: ((json: JsonText, usesCap: number) => JsonText) | undefined
   /** Charged with any answer, because the format does not count these uses. */
   readonly uses?: Usage
   readonly price: PriceAttributes
   readonly prices?: readonly PriceAttributes[] | undefined
   /** The fault if the vendor's format cannot express the extras. */
-  refusal(protocol: string): Fault | undefined
+  readonly refusal?: ((protocol: string) => Fault | undefined) | undefined
 }
 
 /** For a validated request: everything left in it has a price, or is allowed at the operator's expense. */
@@ -106,12 +106,13 @@ export function readExtras(
     worst: { ...usesOf(tools, USES_DEFAULT), ...usesOf(capped, least), ...uses },
     turns: tools.length > 0 ? least * readers + tools.length - capped.length : undefined,
     usesOpen: each && most > 1 ? { most, each: { ...each, input: contextTokens * readers } } : undefined,
-    capped: (body, usesCap) => (each ? withCap(clientFormat, body, pricing, usesCap) : body),
+    capped: each && ((body, usesCap) => withCap(clientFormat, body, pricing, usesCap)),
     ...(uses ? { uses } : {}),
     price,
     prices: answeredPrices(json.value, price, pricing),
-    refusal: (protocol) =>
-      only === undefined || protocol === clientFormat ? undefined : cannotConvert(only, 'what runs at another vendor'),
+    refusal: only
+      ? (protocol) => (protocol === clientFormat ? undefined : cannotConvert(only, 'what runs at another vendor'))
+      : undefined,
   }
 }
 

@@ -45,7 +45,7 @@ export interface ClientFormat {
   /** What the path needs of a request that is as described; throws for what its description does not tell. */
   check(value: Json, traits: TextTraits): CheckedRequest
   /** Members in a form that vendors take besides the documented one, rewritten, so that everything else reads one form. */
-  lenient?(json: JsonText): Iterable<readonly [name: string, value: unknown]>
+  lenient?(json: JsonText): ReadonlyArray<readonly [name: string, value: unknown]>
   /** The members of the smallest request, with which vendors are tested. */
   smallest(question: string, tokens: number): object
   /** The parts of a request that become the prompt. */

@@ -103,8 +103,8 @@ export function measurePrompt(parts: readonly unknown[], request: Json, scale: S
   return {
     likely: Math.ceil(measure.bytes / LIKELY_BYTES_PER_TOKEN + measure.frames / 2 + measure.mediaLikely),
     most: Math.ceil(measure.bytes + measure.frames + measure.mediaMost),
-    refers: measure.elsewhere || FIELDS.some((name) => isReference(name, request[name])),
-    runs: runsElsewhere(request),
+    refers: measure.elsewhere || hasReference(request),
+    runs: request.tools !== undefined && runsElsewhere(request),
     cached: measure.cached,
     sound: Math.ceil(measure.sound),
     pictures: measure.pictures,
@@ -113,13 +113,19 @@ export function measurePrompt(parts: readonly unknown[], request: Json, scale: S
 
 /** What vendors add to a whole request, at most. */
 export function addedTokens({ tools, functions }: Json): number {
+  if (tools === undefined && functions === undefined) return REQUEST_TOKENS
   const all = objects(tools)
   const theirs = all.filter(({ type }) => type !== undefined && type !== 'function' && type !== 'custom')
   return REQUEST_TOKENS + (all.length > 0 || Array.isArray(functions) ? TOOLS_TOKENS * (1 + theirs.length) : 0)
 }
 
+function hasReference(request: Json): boolean {
+  for (const name of FIELDS) if (request[name] !== undefined && isReference(name, request[name])) return true
+  return false
+}
+
 function isReference(name: string, value: unknown): boolean {
-  if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return false
+  if (value === null || (Array.isArray(value) && value.length === 0)) return false
   // A new thread has all its content in the request.
   return !(name === 'thread' && isObject(value) && value.type === 'create')
 }
@@ -140,6 +146,9 @@ export function runsElsewhere(holder: Json): boolean {
 const ADDRESS = /^[a-z][a-z0-9+.-]{0,20}:/i
 const DATA = new Set(['data', 'file_data', 'result'])
 const ADDRESSED = new Set(['url', 'image_url', 'file_url', 'video_url', 'audio_url', 'file_id', 'id'])
+
+/** An assistant's audio is stored at the vendor and referred to by its id. */
+const hasId = (audio: unknown) => isObject(audio) && typeof audio.id === 'string'
 
 interface TextFacts {
   chars: number
@@ -200,7 +209,7 @@ class Measure {
       if (name === 'cache_control' && isObject(member)) this.addCache(member)
       // The signature of a thought repeats it, unless its text was left out.
       if (name === 'signature' && typeof object.thinking === 'string' && object.thinking !== '') continue
-      if (this.refers(name, member)) this.elsewhere = true
+      if (REFERRING.has(name) ? typeof member === 'string' : name === 'audio' && hasId(member)) this.elsewhere = true
       this.add(member, FREE.has(name))
     }
   }
@@ -208,12 +217,6 @@ class Measure {
   addCache({ ttl }: Json): void {
     if (ttl !== undefined && ttl !== null && ttl !== '5m') this.cached = 'long'
     else if (this.cached === 'not') this.cached = 'short'
-  }
-
-  private refers(name: string, member: unknown): boolean {
-    if (REFERRING.has(name)) return typeof member === 'string'
-    // An assistant's audio is stored at the vendor and referred to by its id.
-    return name === 'audio' && isObject(member) && typeof member.id === 'string'
   }
 
   private addImage(part: Json): void {

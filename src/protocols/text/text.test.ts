@@ -316,6 +316,30 @@ test('no spelling or place brings in a tier or a search that is not paid for', (
   assert.equal(refused('openai-chat', both, priced), 'serviceTier')
 })
 
+test('a request with plain members alone is held and priced like one that also has an empty list of tools', () => {
+  const tiers = [
+    { upTo: 20, input: 1n, output: 1n, inputImage: 2n },
+    { input: 2n, output: 2n, inputImage: 3n, webSearch: 1n },
+  ]
+  const multipliers = { service_tier: { priority: 2_000_000n, flex: 500_000n }, speed: { fast: 3_000_000n } }
+  const priced: ModelFacts = { ...model(), pricing: { unit: 'credits', tiers, multipliers } }
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
+  const cached = { type: 'text', text: 'Hi', cache_control: { type: 'ephemeral', ttl: '1h' } }
+  const overs: object[] = [
+    ...[{}, { n: 3 }, { max_tokens: 5 }, { temperature: 0, top_p: 1, stop: ['a'], user: 'ann', stream: true }],
+    ...[[image], [cached]].map((content) => ({ messages: [{ role: 'user', content }] })),
+  ]
+  for (const facts of [model(), model({ hostedTools: ['web_search'], vendorState: true }), priced])
+    for (const over of overs) {
+      const [plain, other] = [over, { ...over, tools: [] }].map((body) => {
+        const asked = readTextRequest('openai-chat', json({ ...BODIES['openai-chat'], ...body }), facts)
+        const { sent: _, refusal: __, open: ___, exact: ____, ...rest } = asked
+        return { ...rest, refused: asked.refusal?.('openai-chat', 'any') }
+      })
+      assert.deepEqual(plain, other, JSON.stringify(over))
+    }
+})
+
 test('the worst case covers the prompt and every choice, and base64 is not taken for text', () => {
   const worst = (over: object, limits = {}) =>
     readTextRequest('openai-chat', json({ ...BODIES['openai-chat'], ...over }), model({}, limits))

@@ -45,6 +45,51 @@ export interface ModelFacts {
   }
 }
 
+/** What follows from a model and a client format alone. */
+interface Prepared {
+  /** With the tools that have a price allowed. */
+  readonly traits: TextTraits
+  /** Members that are admitted although the table of the format refuses them. */
+  readonly allowed: readonly string[]
+  readonly contextTokens: number
+  /** Of a request with members of `PLAIN` alone. */
+  readonly extras: ReturnType<typeof readExtras>
+}
+
+const EMPTY = readJson(Buffer.from('{}'))
+/** Worked out once for each model of a catalog. */
+const prepared = new WeakMap<ModelFacts, Map<ClientFormatName, Prepared>>()
+
+function preparedFor(clientFormat: ClientFormatName, model: ModelFacts): Prepared {
+  let byFormat = prepared.get(model)
+  if (!byFormat) {
+    byFormat = new Map()
+    prepared.set(model, byFormat)
+  }
+  const known = byFormat.get(clientFormat)
+  if (known) return known
+  const { pricing, limits } = model
+  const traits = withPriced(clientFormat, model.traits, pricing)
+  const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
+  const allowed = [...traits.hostedTools, ...(traits.vendorRouting ? ['provider'] : [])]
+  const extras = readExtras(clientFormat, EMPTY, pricing, { n: 1, contextTokens })
+  const made = { traits, allowed, contextTokens, extras }
+  byFormat.set(clientFormat, made)
+  return made
+}
+
+/** Members that bring in no tool, medium, reference or price of their own, in any format: what is asked beside them alone needs no look for these. */
+const PLAIN: ReadonlySet<string> = new Set([
+  ...['model', 'messages', 'contents', 'system', 'max_tokens', 'max_completion_tokens', 'stream', 'n'],
+  ...['max_output_tokens', 'temperature', 'top_p', 'top_k', 'stop', 'stop_sequences', 'stream_options', 'seed', 'user'],
+  ...['presence_penalty', 'frequency_penalty', 'logprobs', 'top_logprobs', 'reasoning_effort', 'verbosity', 'metadata'],
+])
+
+function isPlain(value: Json): boolean {
+  for (const name in value) if (!PLAIN.has(name)) return false
+  return true
+}
+
 interface TextRequest extends PaidRequest {
   readonly clientFormat: ClientFormatName
 }
@@ -79,18 +124,20 @@ function checkSpelling({ value }: JsonText): void {
 /** Validates a request in one of the client formats. For a rejected request nothing is sent and nothing is held. */
 export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, model: ModelFacts): TextRequest {
   const { pricing, limits } = model
-  const traits = withPriced(clientFormat, model.traits, pricing)
+  const { traits, allowed, contextTokens, extras: none } = preparedFor(clientFormat, model)
   const format = FORMATS[clientFormat]
-  const members = admitMembers(clientFormat, documented(format, sent), [
-    ...traits.hostedTools,
-    ...(traits.vendorRouting ? ['provider'] : []),
-  ])
-  const { json, leftOut } = leaveOutSearch(boundMedia(clientFormat, members.json, limits.outputTokensReserve), traits)
-  const contextTokens = limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
-  const checked = withinLimit(readChecked(format, json, traits), limits.outputTokensMax ?? contextTokens)
-  checkVendorSide(json.value, traits, pricing)
-  const extras = readExtras(clientFormat, json, pricing, { n: checked.n, contextTokens })
-  const { price } = extras
+  const members = admitMembers(clientFormat, documented(format, sent), allowed)
+  const plain = isPlain(members.json.value)
+  const { json, leftOut }: ReturnType<typeof leaveOutSearch> = plain
+    ? { json: members.json }
+    : leaveOutSearch(boundMedia(clientFormat, members.json, limits.outputTokensReserve), traits)
+  const most = limits.outputTokensMax ?? contextTokens
+  const read = readChecked(format, json, traits)
+  // The vendor is told no more than the model can write, because that is what is held.
+  const isOver = (read.tokensMax ?? 0) > most
+  const checked: CheckedRequest = isOver ? { ...read, tokensMax: most, isLowered: true } : read
+  if (!plain) checkVendorSide(json.value, traits, pricing)
+  const extras = plain ? none : readExtras(clientFormat, json, pricing, { n: checked.n, contextTokens })
   const continues = [...(checked.continues ?? []), ...referencesIn(clientFormat, json, traits.sharedIds)]
   const needs =
     clientFormat !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined
@@ -101,15 +148,17 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
     checked.tokensMax ?? limits.outputTokensReserve,
     limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
   )
-  const output = (perChoice + predictedTokens(clientFormat, json.value)) * checked.n
+  const { size } = opening
+  const output = (perChoice + (plain ? 0 : predictedTokens(clientFormat, json.value))) * checked.n
   const inputOf = (size: PromptSize) => inputMost(size, addedTokens(json.value), contextTokens, extras.turns)
-  const input = inputOf(opening.size)
+  const input = inputOf(size)
   const likely =
-    opening.size.refers || opening.size.runs
-      ? Math.max(opening.size.likely, Math.ceil(contextTokens / 2))
-      : Math.min(opening.size.likely, contextTokens)
-  const media = readMedia(clientFormat, json.value, pricing, { ...opening.size, output })
-  const worst = { input, output, ...extras.worst, ...media }
+    size.refers || size.runs
+      ? Math.max(size.likely, Math.ceil(contextTokens / 2))
+      : Math.min(size.likely, contextTokens)
+  const hasMedia = !plain || size.sound > 0 || size.pictures > 0
+  const media = hasMedia ? readMedia(clientFormat, json.value, pricing, { ...size, output }) : undefined
+  const worst = media ? { input, output, ...extras.worst, ...media } : { input, output, ...extras.worst }
   const { tokenizer } = traits
   // Written out in full: conditional members and copies would cost every call.
   return {
@@ -117,9 +166,9 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
     sent: json.text,
     product: model.uid,
     stream: checked.stream,
-    price,
+    price: extras.price,
     prices: extras.prices,
-    inputUnits: opening.size.cached === 'long' || keepsLong(json.value) ? LONG_WRITES : WRITES,
+    inputUnits: size.cached === 'long' || (!plain && keepsLong(json.value)) ? LONG_WRITES : WRITES,
     worst,
     exact:
       tokenizer &&
@@ -128,7 +177,7 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
         return sizeOf && { input: inputOf(opening.measure(sizeOf)) }
       }),
     inputTokensLikely: likely,
-    inputTokensMost: contextTokens * (readsAgain(format, json.value) ? TURNS_MAX : 1),
+    inputTokensMost: contextTokens * (!plain && readsAgain(format, json.value) ? TURNS_MAX : 1),
     outputTokensMost: Math.max(contextTokens, limits.outputTokensMax ?? 0) * checked.n,
     choices: checked.n,
     outputOpen:
@@ -145,7 +194,7 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
     unknown: members.unknown,
     uses: extras.uses,
     continues: continues.length > 0 ? continues : undefined,
-    refusal: (protocol) => extras.refusal(protocol) ?? opening.refusal(protocol),
+    refusal: (protocol) => extras.refusal?.(protocol) ?? opening.refusal(protocol),
     open: (target, options) => opening.open(target, options),
   }
 }
@@ -157,15 +206,10 @@ function readChecked({ body, check }: ClientFormat, json: JsonText, traits: Text
 
 /** The request in its documented form; the same object if it has that already. */
 function documented(format: ClientFormat, json: JsonText): JsonText {
-  const replace: Record<string, string> = {}
-  for (const [name, value] of format.lenient?.(json) ?? []) replace[name] = JSON.stringify(value)
-  return Object.keys(replace).length === 0 ? json : readJson(Buffer.from(splice(json, { replace })))
-}
-
-/** The vendor is told no more than the model can write, because that is what is held. */
-function withinLimit(checked: CheckedRequest, most: number): CheckedRequest {
-  const { tokensMax } = checked
-  return tokensMax === undefined || tokensMax <= most ? checked : { ...checked, tokensMax: most, isLowered: true }
+  const edits = format.lenient?.(json)
+  if (!edits || edits.length === 0) return json
+  const replace = Object.fromEntries(edits.map(([name, value]) => [name, JSON.stringify(value)]))
+  return readJson(Buffer.from(splice(json, { replace })))
 }
 
 /** The wrong part of a prediction is billed as output, beyond the output limit. */
@@ -313,9 +357,11 @@ class UpstreamCall {
   /** For a vendor that uses the caller's format. */
   private pass(target: Target, options: OpenOptions): Exchange {
     const { format, checked, uid, traits, streams } = this
-    const sent = target.passesUnknown ? this.json : withoutUnknown(this.json, this.unknown)
-    const known = this.capped(sent, options.usesCap ?? 1)
-    const json = withTemperature(streams === checked.stream ? known : withStream(known, streams), traits)
+    const isWhole = target.passesUnknown || this.unknown.length === 0
+    const sent = isWhole ? this.json : withoutUnknown(this.json, this.unknown)
+    const known = this.capped ? this.capped(sent, options.usesCap ?? 1) : sent
+    const streamed = streams === checked.stream ? known : withStream(known, streams)
+    const json = traits.zeroTemperature === undefined ? streamed : withTemperature(streamed, traits)
     const asked = streams === checked.stream ? checked : { ...checked, stream: streams }
     const outputTokensCap = checked.isLowered ? checked.tokensMax : options.outputTokensCap
     const body = format.pass(json, asked, { model: target.model, traits, outputTokensCap })
@@ -384,7 +430,6 @@ class UpstreamCall {
       const checked = options.guard ? options.guard.relay(relay) : relay
       return format.framed?.(checked, json.value) ?? checked
     }
-    const isOf = (type: RegExp, headers: Readonly<Record<string, string>>) => type.test(headers['content-type'] ?? '')
     const call: HttpCall = {
       method: 'POST',
       url: back.address(target, streams),
@@ -400,7 +445,15 @@ class UpstreamCall {
       drains: 'answer',
       call: back.inCloud?.(call, target, streams) ?? call,
       answer(bytes, headers) {
-        const events = isAwsStream(headers) ? unframed(bytes) : isOf(STREAM, headers) ? bytes : undefined
+        const type = headers['content-type'] ?? ''
+        const isJson = JSON_TYPE.test(type) // The usual case.
+        const events = isJson
+          ? undefined
+          : isAwsStream(headers)
+            ? unframed(bytes)
+            : STREAM.test(type)
+              ? bytes
+              : undefined
         const whole = events ? Buffer.from(JSON.stringify(back.rollUp(readEvents(events), traits))) : bytes
         try {
           return way.answer(whole)
@@ -413,7 +466,9 @@ class UpstreamCall {
       stream: checked.stream
         ? (headers) => {
             if (isAwsStream(headers)) return framed(new UnframingRelay(way.relay()))
-            return framed(isOf(JSON_TYPE, headers) ? new WholeRelay(way.relay(), back.unroll) : way.relay())
+            return framed(
+              JSON_TYPE.test(headers['content-type'] ?? '') ? new WholeRelay(way.relay(), back.unroll) : way.relay(),
+            )
           }
         : undefined,
       vendorError: readErrorBody,

@@ -61,14 +61,17 @@ function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens
   const counted = readCount(reported.prompt)
   const written = readCount(reported.output)
   if (counted === undefined || written === undefined) return undefined
-  const prompt = counted + cachedBeside(counted, written, reported)
+  const cachedCount = readCount(reported.cached) ?? 0
+  const isBeside = cachedCount > counted && (readCount(reported.total) ?? 0) >= counted + cachedCount + written
+  // Some vendors leave what they read from the cache out of the prompt: it is more than that, and the total has both.
+  const prompt = isBeside ? counted + cachedCount : counted
   const reasoning = readCount(reported.reasoning)
   const output = outputOf(
     { prompt, written, reasoning: reasoning ?? 0, total: readCount(reported.total) },
     reasoningTokens,
   )
   const inputAudio = Math.min(readCount(reported.inputAudio) ?? 0, prompt)
-  const cached = Math.min(readCount(reported.cached) ?? 0, prompt - inputAudio)
+  const cached = Math.min(cachedCount, prompt - inputAudio)
   const cacheWrite = Math.min(readCount(reported.cacheWrite) ?? 0, prompt - inputAudio - cached)
   // Cached tokens are charged as cached, even if they are images: no report says which ones are, except one that has already subtracted them.
   const inputImage = Math.min(readCount(reported.inputImage) ?? 0, prompt - inputAudio - cached - cacheWrite)
@@ -87,12 +90,6 @@ function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens
     ...(outputAudio > 0 ? { outputAudio } : {}),
     ...(outputImage > 0 ? { outputImage } : {}),
   }
-}
-
-/** Some vendors leave what they read from the cache out of the prompt: it is more than that, and the total has both. */
-function cachedBeside(prompt: number, written: number, reported: Reported): number {
-  const cached = readCount(reported.cached) ?? 0
-  return cached > prompt && (readCount(reported.total) ?? 0) >= prompt + cached + written ? cached : 0
 }
 
 interface Written {
@@ -155,7 +152,6 @@ export function chatReport({ usage, x_groq: own }: Json): unknown {
 
 /** Tokens of sound that a vendor counts in seconds: its total has them, and neither prompt nor output does. */
 function soundBeside(usage: Json): number {
-  if (!(Number(usage.prompt_audio_seconds) > 0)) return 0
   const [prompt, output, total] = [usage.prompt_tokens, usage.completion_tokens, usage.total_tokens].map(readCount)
   return Math.max(0, (total ?? 0) - (prompt ?? 0) - (output ?? 0))
 }
@@ -174,7 +170,7 @@ export function readChatUsage(
   if (!isObject(usage)) return undefined
   const input = memberOf(usage, 'prompt_tokens_details')
   const output = memberOf(usage, 'completion_tokens_details')
-  const sound = soundBeside(usage)
+  const sound = Number(usage.prompt_audio_seconds) > 0 ? soundBeside(usage) : 0
   const reported = {
     prompt: sound > 0 ? (readCount(usage.prompt_tokens) ?? 0) + sound : usage.prompt_tokens,
     cached:
@@ -189,7 +185,8 @@ export function readChatUsage(
     outputImage: output.image_tokens,
   }
   const tokens = counts(reported, traits?.reasoningTokens)
-  return withUses(tokens && { ...tokens, ...servedOf(usage, answer) }, searchUses(usage))
+  const counted = tokens && { ...tokens, ...servedOf(usage, answer) }
+  return usage.server_tool_use === undefined ? counted : withUses(counted, searchUses(usage))
 }
 
 /** Embeddings have no output. Some vendors report only the total, which then equals the input. */

@@ -27,7 +27,7 @@ export const gemini: TextFormat = {
     contents: [{ parts: [{ text: question }] }],
     generationConfig: { maxOutputTokens: tokens },
   }),
-  lenient: ({ value }) => listsOf(value),
+  lenient: ({ value }) => [...listsOf(value)],
   runsElsewhere: hasVendorTools,
   wanted: (request) => readGeminiFormat(objectOf(request.generationConfig ?? request.generation_config)),
   texts: ({ candidates }) =>

@@ -37,7 +37,7 @@ export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): A
     contentType: 'application/json',
     usage: toUsage(tokens),
     price: tokens?.served,
-    outputChars: outputChars(whole.value.choices),
+    outputChars: tokens ? undefined : outputChars(whole.value.choices),
   }
 }
 

@@ -18,8 +18,9 @@ export const openaiChat: TextFormat = {
   wanted: ({ response_format: format }) => readFormat(objectOf(format), objectOf(objectOf(format).json_schema)),
   texts: ({ choices }) => objects(choices).map(({ message }) => [[objectOf(message), 'content']]),
   prompt: (value) => [
-    ...[value.messages, value.tools, value.functions, templated(value)],
-    ...formatParts(value.response_format),
+    ...[value.messages, value.tools, value.functions],
+    ...(value.documents || value.chat_template_kwargs ? [templated(value)] : []),
+    ...(value.response_format ? formatParts(value.response_format) : []),
   ],
   pass: passChat,
   passAnswer: passChatAnswer,
@@ -43,17 +44,16 @@ export const openaiChat: TextFormat = {
 }
 
 /** The caller's own JSON, which the vendor's template writes into the prompt. */
-function templated({ documents, chat_template_kwargs: more }: Json): unknown {
-  return documents || more ? { input: [documents, more] } : undefined
-}
+const templated = ({ documents, chat_template_kwargs: more }: Json) => ({ input: [documents, more] })
 
 /** Mistral's clients leave out the type of a tool, and write the address of an image without an object around it. */
-function* lenient({ value, text }: JsonText): Generator<[name: string, value: unknown]> {
+function lenient({ value, text }: JsonText): ReadonlyArray<[name: string, value: unknown]> {
+  const edits: Array<[name: string, value: unknown]> = []
   const isUntyped = (tool: unknown): tool is Json =>
     isObject(tool) && (tool.type === undefined || tool.type === null) && isObject(tool.function)
   if (Array.isArray(value.tools) && value.tools.some(isUntyped))
-    yield ['tools', value.tools.map((tool) => (isUntyped(tool) ? { ...tool, type: 'function' } : tool))]
-  if (!/"image_url"\s*:\s*"(?!\s*[,}])/.test(text)) return
+    edits.push(['tools', value.tools.map((tool) => (isUntyped(tool) ? { ...tool, type: 'function' } : tool))])
+  if (!/"image_url"\s*:\s*"(?!\s*[,}])/.test(text)) return edits
   const isBare = (part: unknown): part is Json => isObject(part) && typeof part.image_url === 'string'
   const mended = (content: unknown) =>
     Array.isArray(content)
@@ -61,8 +61,9 @@ function* lenient({ value, text }: JsonText): Generator<[name: string, value: un
       : content
   const isMeant = objects(value.messages).some(({ content }) => Array.isArray(content) && content.some(isBare))
   if (isMeant && Array.isArray(value.messages))
-    yield [
+    edits.push([
       'messages',
       value.messages.map((message) => (isObject(message) ? { ...message, content: mended(message.content) } : message)),
-    ]
+    ])
+  return edits
 }

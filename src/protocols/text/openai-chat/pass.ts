@@ -60,8 +60,9 @@ function limitOutput(
   if (traits.tokensField === 'either') {
     if (limit === undefined) return
     // The vendor chooses between two that differ, so both say what is held.
-    if (isGiven(completion) && completion !== limit) edit.put('max_completion_tokens', String(limit))
-    if (isGiven(completion) ? isGiven(plain) && plain !== limit : plain !== limit) edit.put('max_tokens', String(limit))
+    const isCompletion = completion !== undefined && completion !== null
+    if (isCompletion && completion !== limit) edit.put('max_completion_tokens', String(limit))
+    if (isCompletion ? isGiven(plain) && plain !== limit : plain !== limit) edit.put('max_tokens', String(limit))
     return
   }
   const other = traits.tokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
