@@ -233,7 +233,7 @@ export function createAccounts(options: {
       before: { balance: formatCredits(row.posted) },
       after: { balance: formatCredits(after?.posted ?? row.posted) },
     })
-    return shown(tx, row.id)
+    return readAccountView(tx, row.id)
   }
 
   /** Undefined if some of the credits are leased and this is not the `last` try. */
@@ -319,7 +319,7 @@ export function createAccounts(options: {
     suspend,
 
     async close(id, input, by) {
-      const account = await shown(database, id)
+      const account = await readAccountView(database, id)
       if (account.status === 'closed') throw accountClosed()
       if (account.status === 'open') await suspend(id, input.reason, by)
       for (let looks = 1; ; looks++) {
@@ -352,7 +352,7 @@ export function createAccounts(options: {
       const hash = hashRequest('account', JSON.stringify([name, formatCredits(credits), note, showLimits(limits)]))
       return database.transaction(async (tx) => {
         const isNew = await insert(tx, { id, name, credits, note, limits, key }, by)
-        if (isNew) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(await shown(tx, id))])
+        if (isNew) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(await readAccountView(tx, id))])
         else await again(tx, { id, key, hash })
         return { id, again: !isNew }
       })
@@ -408,7 +408,7 @@ export function createAccounts(options: {
         const row = await find(tx, id)
         if (row.status === 'closed') throw accountClosed()
         const amount = available - (row.posted - row.held)
-        if (amount === 0n) return shown(tx, id)
+        if (amount === 0n) return readAccountView(tx, id)
         return grant(tx, { ...row, id }, { amount, note: 'test credits' }, by)
       })
       ledger.recall(account.id)
@@ -420,7 +420,7 @@ export function createAccounts(options: {
     },
 
     async changeSystemLimits(patch, by) {
-      const shown = await database.transaction(async (tx) => {
+      const ended = await database.transaction(async (tx) => {
         const was = await readSystemLimits(tx)
         const limits = mergeLimits(was, patch)
         await audit.write(tx, by, {
@@ -434,7 +434,7 @@ export function createAccounts(options: {
       })
       // Its next call asks the database, and learns of them. Other processes look for them twice a second.
       ledger.recall()
-      return shown
+      return ended
     },
   }
 }
@@ -456,7 +456,7 @@ async function again(
 const testName = (name: string) => `${name} (test)`
 
 /** An account that was found before. */
-async function shown(tx: Queryable, id: string): Promise<AccountView> {
+async function readAccountView(tx: Queryable, id: string): Promise<AccountView> {
   const account = await createStatements(tx).account(id)
   if (!account) throw accountUnknown()
   return account

@@ -375,13 +375,13 @@ function limitFault(limit: string, max: string, waitSeconds: number): Fault {
   // One that another version has set has no words here, but holds.
   const { unit, words } = isLimit(limit) ? LIMITS[limit] : { unit: 'requests', words: `(${limit})` }
   const spend = unit === 'credits'
-  const shown = spend ? `${formatCredits(BigInt(max))} credits` : max
+  const allowed = spend ? `${formatCredits(BigInt(max))} credits` : max
   const headers: Record<string, string> = { 'x-tollgate-limit': limit }
   if (limit === 'requestsPerMinute') Object.assign(headers, rateHeaders({ max: Number(max), left: 0 }, waitSeconds))
   // SDK retries cannot succeed while a budget is used up.
   if (spend) headers['x-should-retry'] = 'false'
   return new Fault('rate_limited', {
-    message: `Rate limit exceeded: ${shown} ${words}. Try again in ${waitSeconds} s.`,
+    message: `Rate limit exceeded: ${allowed} ${words}. Try again in ${waitSeconds} s.`,
     retryAfterSeconds: waitSeconds,
     headers,
   })

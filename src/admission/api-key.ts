@@ -299,7 +299,7 @@ export function createApiKeys(options: {
   }
 
   // A plain hash identifies the entry in memory. The keyed digest, four times as expensive, is computed only for a database lookup.
-  const nameOf = (key: string) => hash('sha256', key, 'base64')
+  const hashOfKey = (key: string) => hash('sha256', key, 'base64')
   /** Few tokens look like imported keys, and few imported keys like tokens: they are looked up as both. */
   const queriesFor = (key: string): Query[] => [
     ...(IMPORTED.test(key) ? [[FIND, importedDigest(pepper, hash('sha256', key, 'hex'))] as const] : []),
@@ -330,7 +330,7 @@ export function createApiKeys(options: {
   }
 
   function find(key: string, from: { readonly ip: string }): Known | undefined | Promise<Known | undefined> {
-    const name = nameOf(key)
+    const name = hashOfKey(key)
     const nowMs = world.elapsedMs()
     const entry = known.get(name)
     if (entry && isFresh(entry, nowMs)) return entry
@@ -377,7 +377,7 @@ export function createApiKeys(options: {
       if (!memory.header || authorization !== header.authorization || xApiKey !== header.xApiKey) {
         const key = keyIn(header)
         memory.header = header
-        memory.name = key === undefined ? undefined : nameOf(key)
+        memory.name = key === undefined ? undefined : hashOfKey(key)
       }
       const entry = memory.name === undefined ? undefined : known.get(memory.name)
       const nowMs = world.elapsedMs()
@@ -460,7 +460,7 @@ function labelsOfPlace({ teamId, projectId, memberId }: PersonPlace): Principal[
   }
 }
 
-function placeOf({ team_id: team, parent_id: parent, member_id: memberId }: KeyRow): Principal['place'] {
+function placeOfKey({ team_id: team, parent_id: parent, member_id: memberId }: KeyRow): Principal['place'] {
   return labelsOfPlace({ memberId, teamId: parent ?? team, projectId: parent === null ? null : team })
 }
 
@@ -472,7 +472,7 @@ function principalOf(row: KeyRow): Principal {
     ...ruled(row.models, row.rules),
     endpoints: row.endpoints && new Set(row.endpoints),
     requiredLabels: row.required_labels ?? undefined,
-    place: placeOf(row),
+    place: placeOfKey(row),
     isOwn: row.is_own === true,
     expiresAtMs: row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY,
     addresses: row.ip_ranges && readIpRanges(row.ip_ranges),

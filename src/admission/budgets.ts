@@ -101,7 +101,7 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
   async function find(on: Queryable, account: string, id: string): Promise<BudgetView> {
     const [row] = await on.query<BudgetRow>(FIND, [account, id])
     if (!row) throw new Fault('not_found', { message: 'There is no budget with this id.' })
-    return shown(row)
+    return budgetViewOf(row)
   }
 
   async function normalValue(tx: Queryable, account: string, { scope, value }: Pick<BudgetInput, 'scope' | 'value'>) {
@@ -119,7 +119,7 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
   return {
     async list(account) {
       const rows = await database.query<BudgetRow>(LIST, [account])
-      return rows.map(shown)
+      return rows.map(budgetViewOf)
     },
     create(account, input, by) {
       const max = readMax(input.unit, input.max)
@@ -214,7 +214,7 @@ function told({ name, scope, value, unit, span, windowSeconds, max, hard, alertP
   return { name, scope, value, unit, span, windowSeconds, max, hard, alertPercent }
 }
 
-function shown(row: BudgetRow): BudgetView {
+function budgetViewOf(row: BudgetRow): BudgetView {
   const { id, name, scope, value, unit, span, hard, max } = row
   return {
     ...{ id, name, scope, value, unit, span, hard },

@@ -81,7 +81,7 @@ function storedFault(body: Buffer): Fault {
   return new Fault(kind, { ...details, headers: { ...headers, 'idempotent-replayed': 'true' } })
 }
 
-const placeOf = (account: string, hold: string) => ({
+const sealedPlaceOf = (account: string, hold: string) => ({
   table: 'idempotency',
   row: `${account} ${hold}`,
   column: 'sealed',
@@ -89,13 +89,15 @@ const placeOf = (account: string, hold: string) => ({
 
 /** Undefined: it was sealed under another secret. */
 function opened(account: string, { hold, body, sealed }: StoredRow, sealer: ContentSealer): Buffer | undefined {
-  return sealed ? sealer.open(placeOf(account, hold), sealed) : (body ?? Buffer.alloc(0))
+  return sealed ? sealer.open(sealedPlaceOf(account, hold), sealed) : (body ?? Buffer.alloc(0))
 }
 
 export async function replay(call: Replayable, { database, sealer }: Stores): Promise<undefined> {
   const account = call.principal.accountId
-  type Row = StoredRow & { status: number | null; content_type: string }
-  const [row] = await database.query<Row>(STORED, [account, call.idempotency!.key])
+  const [row] = await database.query<StoredRow & { status: number | null; content_type: string }>(STORED, [
+    account,
+    call.idempotency!.key,
+  ])
   if (!row || row.status === null)
     throw new Fault('conflict', {
       message: 'A request with this Idempotency-Key has just changed; try again.',
@@ -117,8 +119,10 @@ export async function storedAnswers(
   account: string,
   keys: readonly string[],
 ): Promise<readonly { key: string; hold: string; status: number; answer: Buffer | Fault }[]> {
-  type Row = StoredRow & { key: string; status: number; content_type: string }
-  const rows = await database.query<Row>(STORED_OF, [account, keys])
+  const rows = await database.query<StoredRow & { key: string; status: number; content_type: string }>(STORED_OF, [
+    account,
+    keys,
+  ])
   return rows.flatMap((row) => {
     const body = opened(account, row, sealer)
     if (!body) return []
@@ -184,7 +188,7 @@ export async function storeLargeReplay(
 }
 
 function sealedFor({ principal, admitted }: RepeatableCall, bytes: Buffer, sealer: ContentSealer): Buffer {
-  return sealer.seal(placeOf(principal.accountId, admitted.id), bytes)
+  return sealer.seal(sealedPlaceOf(principal.accountId, admitted.id), bytes)
 }
 
 export async function pruneReplays(database: Database): Promise<void> {

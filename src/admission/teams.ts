@@ -85,7 +85,7 @@ export function createTeams(options: { database: Database; world: World; audit: 
   async function find(on: Queryable, account: string, id: string): Promise<TeamView> {
     const [row] = await on.query<TeamRow>(FIND, [account, testAccountOf(account), id])
     if (!row) throw teamUnknown()
-    return shown(row)
+    return teamViewOf(row)
   }
 
   function changing(account: string, run: (tx: Queryable) => Promise<TeamView>): Promise<TeamView> {
@@ -98,7 +98,7 @@ export function createTeams(options: { database: Database; world: World; audit: 
   return {
     async list(account) {
       const rows = await database.query<TeamRow>(LIST, [account, testAccountOf(account)])
-      return rows.map(shown)
+      return rows.map(teamViewOf)
     },
     create(account, { name, parentId }, by) {
       return changing(account, async (tx) => {
@@ -204,7 +204,7 @@ function teamUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no team or project with this id.' })
 }
 
-function shown(row: TeamRow): TeamView {
+function teamViewOf(row: TeamRow): TeamView {
   const { id, name, parent_id: parentId, scim_group: scimGroup, group_known: scimGroupKnown, keys, members } = row
   return { id, name, parentId, scimGroup, scimGroupKnown, createdAt: row.created_at.toISOString(), keys, members }
 }

@@ -31,7 +31,7 @@ export function createUsualOutput(): UsualOutput {
   const known = new Map<string, Answers>()
 
   function boundOf(key: string, product: string): number {
-    return known.get(nameOf(key, product))?.bound ?? Number.POSITIVE_INFINITY
+    return known.get(keyAndProduct(key, product))?.bound ?? Number.POSITIVE_INFINITY
   }
 
   function narrowed<One extends Offered>(offered: One, key: string): One {
@@ -50,7 +50,7 @@ export function createUsualOutput(): UsualOutput {
       return own.fallbacks ? { ...own, fallbacks: own.fallbacks.map((one) => narrowed(one, keyId)) } : own
     },
     wrote({ key, product }, tokens, wasCut) {
-      const name = nameOf(key, product)
+      const name = keyAndProduct(key, product)
       let answers = known.get(name)
       if (!answers) {
         if (known.size >= KNOWN_MAX) known.delete(known.keys().next().value ?? '')
@@ -65,7 +65,7 @@ export function createUsualOutput(): UsualOutput {
   }
 }
 
-const nameOf = (key: string, product: string) => `${key} ${product}`
+const keyAndProduct = (key: string, product: string) => `${key} ${product}`
 
 function boundTo<Facts extends PaidRequestFacts>(tokens: number, paidRequest: Facts): Facts {
   const { outputOpen, worst } = paidRequest

@@ -159,7 +159,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
 
   function admit(reservation: Reservation): Reserved | undefined {
     if (reservation.idempotency || reservation.job || reservation.isApart || !isHeard()) return undefined
-    const name = nameOf(reservation)
+    const name = leaseNameOf(reservation)
     const pace = paceOf(name, reservation.want)
     const lease = current.get(name)
     if (lease) {
@@ -261,7 +261,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
       retired: false,
     }
     const lease: Lease = { id: newId(world), account, key, scopes, budgets, pace, ...blank }
-    current.set(nameOf(lease), lease)
+    current.set(leaseNameOf(lease), lease)
     all.set(lease.id, lease)
     countScoped(lease, 1)
     return lease
@@ -317,7 +317,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
 
   function retire(lease: Lease): void {
     lease.retired = true
-    if (current.get(nameOf(lease)) === lease) current.delete(nameOf(lease))
+    if (current.get(leaseNameOf(lease)) === lease) current.delete(leaseNameOf(lease))
   }
 
   /** The lease has ended, here and in the database. Calls that it covered are settled late. */
@@ -360,7 +360,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
   return {
     admit,
     refused(reservation) {
-      const pace = paces.get(nameOf(reservation))
+      const pace = paces.get(leaseNameOf(reservation))
       if (pace) pace.calls = 0
     },
     openCalls(account) {
@@ -432,7 +432,7 @@ function shareOf(lease: Lease, { want, most = want }: Reservation): Credits {
 }
 
 /** Values contain no line breaks, so the joined key is unambiguous. */
-function nameOf({ account, key, scopes }: Pick<Reservation, 'account' | 'key' | 'scopes'>): string {
+function leaseNameOf({ account, key, scopes }: Pick<Reservation, 'account' | 'key' | 'scopes'>): string {
   return scopes === undefined ? `${account} ${key}` : `${account} ${key}\n${scopes.join('\n')}`
 }
 

@@ -80,7 +80,8 @@ function readText(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   if (!cache && !wish) return { paidRequest, product, routes }
   return {
     paidRequest: wish ? withJsonChecked({ ...paidRequest, clientFormat }, json.value, wish) : paidRequest,
-    ...{ product, routes },
+    product,
+    routes,
     ...(cache ? { cache } : {}),
   }
 }

@@ -74,7 +74,7 @@ export function createMargins(database: Database, world: World): Margins {
       counted.clear()
       last = undefined
       try {
-        await database.query(ADD, [JSON.stringify(rows.map(shown))])
+        await database.query(ADD, [JSON.stringify(rows.map(storedSumOf))])
       } catch (error) {
         // Not an error for anybody: they are written with the next counts.
         for (const row of rows) add(rowOf(row.hourMs, row.product, row.route), row)
@@ -87,7 +87,7 @@ export function createMargins(database: Database, world: World): Margins {
   }
 }
 
-function shown({ hourMs, charged, costed, cost, ...row }: Counted) {
+function storedSumOf({ hourMs, charged, costed, cost, ...row }: Counted) {
   return {
     ...row,
     hour: new Date(hourMs).toISOString(),

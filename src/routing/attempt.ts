@@ -136,7 +136,7 @@ export async function attempt(
       hasNext: () => turns.hasNext,
       lost({ candidate, startMs }, fault) {
         const cost = recordAbortedCost('hedge_lost', candidate, { paidRequest, account: open.account }, deps)
-        recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), fault, stop: 'hedge_lost', cost })
+        recorder.add({ ...whereTried(candidate), startMs, endMs: world.elapsedMs(), fault, stop: 'hedge_lost', cost })
       },
       decided: (words) => recorder.decided(words),
     },
@@ -232,7 +232,7 @@ async function run(
     const candidate = choose(route, turns, open, vendors)
     if (candidate instanceof Fault) {
       last ??= candidate
-      recorder.add({ ...placeOf(route), ...instant(world), skipped: true, fault: candidate })
+      recorder.add({ ...whereTried(route), ...instant(world), skipped: true, fault: candidate })
       continue
     }
     if (attempts > 0 && isAlone && !another) await sleep(world, RETRY_SAME_MS)
@@ -242,7 +242,7 @@ async function run(
     if (leave instanceof Fault) {
       // This vendor's queue is full; the next candidate may have a free slot.
       last = leave
-      recorder.add({ ...placeOf(candidate), ...instant(world), skipped: true, fault: leave })
+      recorder.add({ ...whereTried(candidate), ...instant(world), skipped: true, fault: leave })
       continue
     }
     attempts += 1
@@ -383,7 +383,7 @@ function answeredBy(
   if (candidate.credential !== BYOK)
     vendors.answered(candidate.vendorName, open.account, { status, latencyMs, product })
   if (candidate.credentials) vendors.credentials.succeeded(candidate, open.account)
-  if (open.recorder.all || !isFirst) open.recorder.add({ ...placeOf(candidate), startMs, endMs, queuedMs, status })
+  if (open.recorder.all || !isFirst) open.recorder.add({ ...whereTried(candidate), startMs, endMs, queuedMs, status })
   return latencyMs
 }
 
@@ -395,7 +395,7 @@ function renewsLogin(
   { vendors, world }: AttemptDeps,
 ): true {
   if (candidate.credential !== BYOK) vendors.undecided(candidate.vendorName, open.account)
-  open.recorder.add({ ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, status: 401, fault })
+  open.recorder.add({ ...whereTried(candidate), startMs, endMs: world.elapsedMs(), queuedMs, status: 401, fault })
   return true
 }
 
@@ -417,7 +417,7 @@ function refusedBy(candidate: Candidate, facts: Facts, verdict: Verdict, deps: A
     vendors.credentials.disable(candidate, open.account, { why: verdict.credential, status, seconds })
   }
   const stop = curable ? {} : { stop: 'rejected' as const }
-  open.recorder.add({ ...placeOf(candidate), startMs, endMs, queuedMs, status, fault, vendorError, fix, ...stop })
+  open.recorder.add({ ...whereTried(candidate), startMs, endMs, queuedMs, status, fault, vendorError, fix, ...stop })
   logRefusal(verdict, candidate, { ...about(open, candidate, attempts), status }, log)
   return ofCredential
 }
@@ -438,7 +438,7 @@ function failedAt(
   const left = hasBegun && open.signal.aborted ? 'client_closed' : undefined
   const kind = open.lost?.aborted ? 'hedge_lost' : phase === 'first-token' ? 'first_token_timeout' : left
   const cost = kind && recordAbortedCost(kind, candidate, { paidRequest, account: open.account }, deps)
-  const tried = { ...placeOf(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault, cost }
+  const tried = { ...whereTried(candidate), startMs, endMs: world.elapsedMs(), queuedMs, fault, cost }
   if (open.lost?.aborted) {
     if (!isOwn) vendors.undecided(vendor, open.account)
     open.recorder.add({ ...tried, stop: 'hedge_lost' })
@@ -478,12 +478,12 @@ export function deadlineOf({ kind, details }: Fault, candidate: Candidate): numb
 }
 
 function about({ requestId }: AttemptOptions, candidate: Candidate, attempt: number): object {
-  const { vendor, credential } = placeOf(candidate)
+  const { vendor, credential } = whereTried(candidate)
   return { requestId, vendor, credential, attempt }
 }
 
 /** The vendor, route and credential of an attempt. */
-function placeOf({ vendorName: vendor, number: route, credential }: Candidate) {
+function whereTried({ vendorName: vendor, number: route, credential }: Candidate) {
   return { vendor, route, credential }
 }
 

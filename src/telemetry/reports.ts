@@ -56,7 +56,7 @@ const ALIVE_SECONDS = 15
 export function createReports({ database, changes, world, processId, own }: ReportsOptions): Reports {
   function mine(): Report {
     const { calls, running, vendors } = own()
-    return { calls: calls.slice(0, CALLS_MAX).map(shown), running, vendors }
+    return { calls: calls.slice(0, CALLS_MAX).map(reportedCallOf), running, vendors }
   }
 
   const write = (report: Report, aheadSeconds: number) =>
@@ -100,7 +100,7 @@ function newest(calls: readonly ReportedCall[]): ReportedCall[] {
   return sorted.filter(({ outcome }) => outcome !== 'rejected' || ++refused <= REFUSED_KEPT).slice(0, CALLS_MAX)
 }
 
-function shown({ atMs, charged, ...call }: LiveCall): ReportedCall {
+function reportedCallOf({ atMs, charged, ...call }: LiveCall): ReportedCall {
   return { ...call, at: new Date(atMs).toISOString(), charged: formatCredits(charged) }
 }
 
