@@ -7,7 +7,7 @@ import type { KindName } from '../meter/kind.ts'
 import type { ModelFacts } from '../protocols/text/text.ts'
 import type { Whose } from './read.ts'
 
-export interface CallProfile {
+interface CallProfile {
   readonly model: Model
   /** What reading a request of text depends on. */
   readonly facts: ModelFacts | undefined

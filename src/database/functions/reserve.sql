@@ -22,16 +22,14 @@ declare
   amount bigint; open_calls bigint; one hold; made hold[] := '{}';
   -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
   recalled boolean; elsewhere bigint; is_crowded boolean := false;
-begin
-  -- Step 1, account: locked, so that what follows is true until the commit.
+begin -- Step 1, account: locked, so that what follows is true until the commit.
   select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets, a.claims into o from account a where a.id = account for update;
   if not found or system is distinct from (select s.value from setting s where s.name = 'system-limits') then
     return (select jsonb_agg(jsonb_build_object('as', case when o.posted is null then 'no_account' else 'no_slice' end)) from jsonb_array_elements(calls));
   end if;
   -- Not before the account is locked: new limits may be what was waited for.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
-  -- Step 2, counters: what limits and budgets leave, for all calls at once.
-  if o.budgets > 0 then
+  if o.budgets > 0 then -- Step 2, counters: what limits and budgets leave, for all calls at once.
     budget_scopes := array(select distinct s from jsonb_array_elements(calls) k cross join jsonb_array_elements_text(k -> 'scopes') s where (k ->> 'budgets')::int = o.budgets);
     perform budget_make(account, budget_scopes, moment);
     budgets_held := budget_held(account);
@@ -41,7 +39,6 @@ begin
     room := array(select counter_room(c, came, budgets_held) from unnest(counters) c); counted := array_fill(0::bigint, array[cardinality(counters)]);
   end if;
   judged := counters_judge(counters, room, mine, 0, 0);
-  -- Step 3: each call (x) in turn gets its answer (r) from the first of these that has one.
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone, c.job is not null and h.amount is not null and j.id is null as becomes_job
     from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, due boolean,
@@ -49,7 +46,7 @@ begin
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
       left join lateral (select j.id from job j where j.account_id = account and j.hold_id = c.id and c.job is not null limit 1) j on true
-  loop
+  loop -- Step 3: each call (x) in turn gets its answer (r) from the first of these that has one.
     -- Step 3a, known: it was decided before, or is not let in whatever it costs.
     if x.becomes_job and not coalesce(o.is_frozen, false) then
       perform ledger_make_job(account, x.id, x.key, x.product, x.version, x.idem, x.job);
@@ -105,8 +102,7 @@ begin
     end if;
     answers := answers || r;
   end loop;
-  -- Step 4, written: the holds together, what the account holds, and what was counted.
-  if made <> '{}' then
+  if made <> '{}' then -- Step 4, written: the holds together, what the account holds, and what was counted.
     insert into hold select m.* from unnest(made) m;
     update account a set held = o.held where a.id = account;
     perform counter_put(array(select counter_add(counters[i], array[now_second], array[counted[i]]) from generate_subscripts(counters, 1) i where counted[i] <> 0));

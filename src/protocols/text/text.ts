@@ -131,11 +131,7 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
   const { json, leftOut }: ReturnType<typeof leaveOutSearch> = plain
     ? { json: members.json }
     : leaveOutSearch(boundMedia(clientFormat, members.json, limits.outputTokensReserve), traits)
-  const most = limits.outputTokensMax ?? contextTokens
-  const read = readChecked(format, json, traits)
-  // The vendor is told no more than the model can write, because that is what is held.
-  const isOver = (read.tokensMax ?? 0) > most
-  const checked: CheckedRequest = isOver ? { ...read, tokensMax: most, isLowered: true } : read
+  const checked = readChecked(format, json, traits, limits.outputTokensMax ?? contextTokens)
   if (!plain) checkVendorSide(json.value, traits, pricing)
   const extras = plain ? none : readExtras(clientFormat, json, pricing, { n: checked.n, contextTokens })
   const continues = [...(checked.continues ?? []), ...referencesIn(clientFormat, json, traits.sharedIds)]
@@ -199,9 +195,11 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
   }
 }
 
-function readChecked({ body, check }: ClientFormat, json: JsonText, traits: TextTraits): CheckedRequest {
+/** The vendor is told no more than the model can write, because that is what is held. */
+function readChecked({ body, check }: ClientFormat, json: JsonText, traits: TextTraits, most: number): CheckedRequest {
   checkBody(body, json.value, json)
-  return check(json.value, traits)
+  const checked = check(json.value, traits)
+  return (checked.tokensMax ?? 0) > most ? { ...checked, tokensMax: most, isLowered: true } : checked
 }
 
 /** The request in its documented form; the same object if it has that already. */
@@ -260,7 +258,7 @@ export function countTokens(json: JsonText): number {
 /** For /v1/responses/input_tokens. Content stored at the vendor (`previous_response_id`) is not included. */
 export function countResponseTokens(json: JsonText): number {
   readModelName(json)
-  readChecked(openaiResponses, json, readTextTraits())
+  readChecked(openaiResponses, json, readTextTraits(), Number.POSITIVE_INFINITY)
   return measurePrompt(openaiResponses.prompt(json.value), json.value).likely
 }
 
