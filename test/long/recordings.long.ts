@@ -61,7 +61,7 @@ const MEANT: readonly (readonly [RegExp, string])[] = [
 const EXPLAINED: readonly (readonly [Check, RegExp, string])[] = [
   [
     'request',
-    /provider|does not exist or is not enabled/,
+    /provider|^rejected, with `models`/,
     '`provider` and `models` are for this gateway, unless a model has `vendorRouting`',
   ],
   ['answer', /lost undefined, added \.usage$/, 'the replay asks every chat stream for its usage, the recorder did not'],
@@ -189,7 +189,9 @@ async function ask(
 ): Promise<Asked> {
   const model = `${lane.name}-${back}`
   lane.got = undefined
-  const { path, body: asked } = requestTo(front!, model, body, stream)
+  // The recorded model is another one.
+  const { model: _, ...rest } = body
+  const { path, body: asked } = requestTo(front!, model, rest, stream)
   if (front === 'openai-chat' && stream) asked.stream_options = { include_usage: true, ...asked.stream_options }
   const response = await g.call(path, key, asked)
   const { headers, status } = response
@@ -259,7 +261,7 @@ async function replay(lane: Lane, one: Recorded, format: ClientFormatName): Prom
     if (one.status >= 400 && answered.status === 503) return
     const reason = MEANT.find(([pattern]) => pattern.test(why))?.[1]
     if (reason) meant.set(reason, (meant.get(reason) ?? 0) + 1)
-    else note('request', `rejected: ${why}`)
+    else note('request', `rejected${sent.models ? ', with `models`' : ''}: ${why}`)
   }
   if (one.status >= 400) {
     if (lane.got) note('error', answered.status >= 400 ? undefined : `status ${answered.status}`)
