@@ -167,6 +167,12 @@ const ACCEPTED: readonly (readonly [what: string, ClientFormatName, request: obj
     { tools: [{ functionDeclarations: [{ name: 'f' }] }], systemInstruction: { parts: [{ text: 'Be brief.' }] } },
   ],
   [
+    'one function where Google documents a list of them',
+    'gemini',
+    { tools: [{ functionDeclarations: { name: 'f' } }, { codeExecution: {} }] },
+    { tools: [{ functionDeclarations: [{ name: 'f' }] }, { codeExecution: {} }] },
+  ],
+  [
     'Google’s tools that cost tokens only',
     'gemini',
     { tools: [{ codeExecution: {} }, { urlContext: {} }] },

@@ -51,13 +51,24 @@ export const gemini: TextFormat = {
   rollUp: rollUpGemini,
 }
 
+const DECLARED = ['functionDeclarations', 'function_declarations']
+
+/** A tool with a list of functions, where it had one function alone. */
+function withFunctions(tool: unknown): unknown {
+  const name = DECLARED.find((one) => isObject(tool) && isObject(tool[one]))
+  return name !== undefined && isObject(tool) ? { ...tool, [name]: [tool[name]] } : tool
+}
+
 /** Google reads a single object where a list is documented. */
 export function* listsOf(value: Json): Generator<[name: string, value: unknown]> {
   const list = (one: unknown) => (isObject(one) ? [one] : one)
   const isLoose = (content: unknown) => isObject(content) && isObject(content.parts)
   const withParts = (content: unknown) =>
     isLoose(content) && isObject(content) ? { ...content, parts: list(content.parts) } : content
-  if (isObject(value.tools)) yield ['tools', list(value.tools)]
+  const { tools } = value
+  const isLone = (tool: unknown) => isObject(tool) && DECLARED.some((name) => isObject(tool[name]))
+  if (isObject(tools) || (Array.isArray(tools) && tools.some(isLone)))
+    yield ['tools', [tools].flat().map(withFunctions)]
   for (const name of ['systemInstruction', 'system_instruction'])
     if (isLoose(value[name])) yield [name, withParts(value[name])]
   const { contents } = value
