@@ -7,12 +7,14 @@
  * means false, `refersTo` whose names are accepted, and `read` that the value is a secret or the content of a file.
  */
 interface CommandText {
-  /** `budgets values <account> <budget>`: the parameters of the path in their order, then fields. */
+  /**
+   * `budgets values <account> <budget>: …`: the parameters of the path in their order, then fields. Without a summary behind
+   * it, the title of the resource is one.
+   */
   readonly usage: string
-  readonly summary: string
   readonly about?: string
-  /** A heading, and what stands below or beside it, such as `name`, `models|all` or `{prefix}…{last4}`. */
-  readonly columns?: Readonly<Record<string, string>>
+  /** With commas: `name`, `models|all` or `KEY={prefix}…{last4}`, where the member's own name is not the heading. */
+  readonly columns?: string
   /** What is said if a list is empty. */
   readonly empty?: string
   /** The answer in words, with members in braces. Without it and without columns, every member has a line, and rows have a table. */
@@ -43,5 +45,5 @@ export const withCommands = <R extends Reached>(resources: readonly R[], command
     return command ? { ...entry, command } : entry
   })
 
-/** By resource, such as `GET /accounts`. */
-export type Commands = Readonly<Record<string, CommandText | readonly CommandText[]>>
+/** By resource, such as `GET /accounts`. A text alone is the usage. */
+export type Commands = Readonly<Record<string, string | CommandText | readonly (string | CommandText)[]>>

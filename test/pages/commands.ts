@@ -171,8 +171,31 @@ function argsOf(resource: Resource, usage: readonly string[], fields: readonly D
 const wholeBody = (name: string): DerivedField | undefined =>
   name === 'file' ? { name, in: 'body', at: [], kind: 'json' } : undefined
 
+/** "Shows a key." */
+const sentenceOf = (title = '') => `${title.replace(/^\w+/, (verb) => verb + (verb.endsWith('s') ? 'es' : 's'))}.`
+
+/** Headings, and what stands below them. */
+const columnsOf = (columns: string): Record<string, string> =>
+  Object.fromEntries(
+    columns.split(', ').map((one) => {
+      const [, heading = one.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toUpperCase(), spec = one] =
+        /^([^=]+)=(.*)$/.exec(one) ?? []
+      return [heading, spec]
+    }),
+  )
+
 function commandOf(resource: Resource, command: Exclude<Commands[string], readonly unknown[]>): DerivedCommand {
-  const { usage, set = {}, without = [], merge, ...texts } = command
+  const {
+    usage: said,
+    set = {},
+    without = [],
+    merge,
+    columns,
+    ...more
+  } = typeof command === 'string' ? { usage: command } : command
+  const [usage = '', ...behind] = said.split(': ')
+  const summary = behind.length > 0 ? behind.join(': ') : sentenceOf(resource.title)
+  const texts = { summary, ...more, ...(columns === undefined ? {} : { columns: columnsOf(columns) }) }
   const words = usage.split(' ')
   const name = words.filter((word) => !/^[<[]/.test(word)).join(' ')
   const isChange = resource.method === 'PATCH' || merge === true

@@ -4,28 +4,31 @@ import type { Commands } from '../../operator/command.ts'
 export const DIRECTORY_COMMANDS: Commands = {
   'GET /login-providers': {
     usage: 'login-providers list',
-    summary: 'The OpenID Connect providers that people sign in by.',
-    columns: { ID: 'id', NAME: 'name', ISSUER: 'issuer', DOMAINS: 'domains.domain', ENABLED: 'enabled' },
+    columns: 'id, name, issuer, DOMAINS=domains.domain, enabled',
     empty: 'None yet. Add one with: tollgate login-providers set <id> <file>',
   },
   'PUT /login-providers/{id}': {
-    usage: 'login-providers set <id> <file>',
-    summary: 'Adds or replaces a login provider from a JSON file.',
+    usage: 'login-providers set <id> <file>: Adds or replaces a login provider from a JSON file.',
     about:
       'The file has the fields of PUT /login-providers/{id}: name, issuer, clientId, and if needed scopes, groupsClaim, domains, groups, provesSecondFactor, enabled.',
     without: [
-      ...['name', 'issuer', 'clientId', 'scopes', 'groupsClaim', 'provesSecondFactor'],
-      ...['enabled', 'domains', 'groups'],
+      'name',
+      'issuer',
+      'clientId',
+      'scopes',
+      'groupsClaim',
+      'provesSecondFactor',
+      'enabled',
+      'domains',
+      'groups',
     ],
   },
   'POST /login-providers/{id}/test': {
-    usage: 'login-providers test <id>',
-    summary: 'Reads the metadata of a login provider.',
+    usage: 'login-providers test <id>: Reads the metadata of a login provider.',
     words: '{message}',
   },
   'DELETE /login-providers/{id}': {
-    usage: 'login-providers remove <id>',
-    summary: 'Removes a login provider. People and memberships stay.',
+    usage: 'login-providers remove <id>: Removes a login provider. People and memberships stay.',
     words: 'Removed.',
   },
 }

@@ -3,130 +3,97 @@ import { alertRules } from '../../jobs/alerts/rules.ts'
 import type { Commands } from '../command.ts'
 
 const OF_ACCOUNT = 'Of this account instead of the gateway.'
-const ALERT_RULES = {
-  ...Object.fromEntries(Object.keys(alertRules.shape).map((name) => [name, `rules.${name}|off`])),
-  Receivers: 'receivers|Nobody is told; alerts are in the console.',
-}
+const ALERT_RULES = [
+  ...Object.keys(alertRules.shape).map((name) => `${name}=rules.${name}|off`),
+  'Receivers=receivers|Nobody is told; alerts are in the console.',
+].join(', ')
 
 export const CALL_COMMANDS: Commands = {
   'GET /accounts/{id}/usage': {
     usage: 'usage list <account>',
-    summary: 'Lists the calls of an account, newest first.',
+    columns: 'TIME=at, MODEL=product, KEY=keyName, status, outcome, fault, CREDITS=charged, MS=durationMs, CALL=id',
     about: 'With filters, a range has at most 92 days; without --from it has these.',
-    columns: {
-      ...{ TIME: 'at', MODEL: 'product', KEY: 'keyName', STATUS: 'status', OUTCOME: 'outcome', FAULT: 'fault' },
-      ...{ CREDITS: 'charged', MS: 'durationMs', CALL: 'id' },
-    },
     empty: 'No calls match. An account’s first call: tollgate call chat "Hi" --api-key <key>',
   },
   'GET /accounts/{id}/usage/labels': {
-    usage: 'usage labels <account> <label>',
-    summary: 'Spending by end user, session or value of a tag, highest first.',
+    usage: 'usage labels <account> <label>: Spending by end user, session or value of a tag, highest first.',
+    columns:
+      'value, calls, INPUT=inputTokens, OUTPUT=outputTokens, CREDITS=charged, MODELS=products, FIRST=firstAt, LAST=lastAt',
     about: 'The label is user, session or the name of a tag. Without --from: the last 30 days.',
-    columns: {
-      ...{ VALUE: 'value', CALLS: 'calls', INPUT: 'inputTokens', OUTPUT: 'outputTokens', CREDITS: 'charged' },
-      ...{ MODELS: 'products', FIRST: 'firstAt', LAST: 'lastAt' },
-    },
     empty: 'No calls carry this label in this time.',
   },
   'GET /accounts/{id}/usage-by-client': {
-    usage: 'usage clients <account>',
-    summary: 'Spending by agent session or name, highest first.',
-    columns: { AGENT: 'client', CALLS: 'requests', CREDITS: 'charged', FIRST: 'firstAt', LAST: 'lastAt' },
+    usage: 'usage clients <account>: Spending by agent session or name, highest first.',
+    columns: 'AGENT=client, CALLS=requests, CREDITS=charged, FIRST=firstAt, LAST=lastAt',
     empty: 'No calls of agents yet. Set one up with: tollgate agent-setup <program>',
   },
   'GET /accounts/{id}/ledger': {
-    usage: 'ledger show <account>',
-    summary: 'All credit movements of an account, newest first, with the balance after each.',
-    columns: {
-      ...{ TIME: 'at', KIND: 'kind', CREDITS: 'moved', LOSS: 'loss', BALANCE: 'balanceAfter' },
-      ...{ MODEL: 'product', NOTE: 'note', ID: 'id' },
-    },
+    usage: 'ledger show <account>: All credit movements of an account, newest first, with the balance after each.',
+    columns: 'TIME=at, kind, CREDITS=moved, loss, BALANCE=balanceAfter, MODEL=product, note, id',
     empty: 'No movements match. Add credits with: tollgate credits add <account> 100',
   },
   'GET /audit': {
-    usage: 'audit list',
-    summary: 'Lists changes, newest first: who, from where, by which token, and what it was before.',
-    columns: { TIME: 'at', CHANGE: 'sentence' },
+    usage: 'audit list: Lists changes, newest first: who, from where, by which token, and what it was before.',
+    columns: 'TIME=at, CHANGE=sentence',
     empty: 'No such changes.',
   },
   'GET /audit/verify': {
-    usage: 'audit verify',
-    summary: 'Verifies the hash chain of audit rows, which shows changed or removed rows.',
+    usage: 'audit verify: Verifies the hash chain of audit rows, which shows changed or removed rows.',
     about: 'Exits with 1 if the chain is broken.',
   },
   'GET /accounts/{id}/batches': {
-    usage: 'batches list <account>',
-    summary: 'The batches of an account, newest first, with what they have cost so far.',
-    columns: {
-      ...{ BATCH: 'id', STATUS: 'status', ENDPOINT: 'endpoint', DONE: '{counts.completed} of {counts.total}' },
-      ...{ FAILED: 'counts.failed', CREDITS: 'charged', CREATED: 'createdAt', ENDED: 'endedAt' },
-    },
+    usage: 'batches list <account>: The batches of an account, newest first, with what they have cost so far.',
+    columns:
+      'BATCH=id, status, endpoint, DONE={counts.completed} of {counts.total}, FAILED=counts.failed, CREDITS=charged, CREATED=createdAt, ENDED=endedAt',
     empty: 'No batches yet. Callers create them with POST /v1/batches.',
   },
-  'GET /accounts/{id}/batches/{batch}': {
-    usage: 'batches show <account> <batch>',
-    summary: 'Progress and cost of a batch, and errors of its file.',
-  },
+  'GET /accounts/{id}/batches/{batch}':
+    'batches show <account> <batch>: Progress and cost of a batch, and errors of its file.',
   'GET /accounts/{id}/batches/{batch}/lines': {
-    usage: 'batches lines <account> <batch>',
-    summary: 'The lines of a batch that failed, each with the request id of its call.',
-    columns: { LINE: 'line', 'CUSTOM ID': 'customId', STATUS: 'status', CALL: 'call', MESSAGE: 'message' },
+    usage: 'batches lines <account> <batch>: The lines of a batch that failed, each with the request id of its call.',
+    columns: 'line, customId, status, call, message',
     empty: 'There are no such lines.',
   },
   'POST /accounts/{id}/batches/{batch}/cancel': {
-    usage: 'batches cancel <account> <batch>',
-    summary: 'Cancels a batch. Answered lines stay available and are charged.',
+    usage: 'batches cancel <account> <batch>: Cancels a batch. Answered lines stay available and are charged.',
     words: 'The batch is {status}.',
   },
   'GET /alerts': {
-    usage: 'alerts list',
-    summary: 'Lists alerts with their deliveries, newest first.',
+    usage: 'alerts list: Lists alerts with their deliveries, newest first.',
+    columns:
+      'TIME=at, ACCOUNT=account|the gateway, rule, level, title, read, SENT TO=deliveries.to, STATUS=deliveries.status',
     about: 'Without an account: those of the gateway and of all accounts.',
-    columns: {
-      ...{ TIME: 'at', ACCOUNT: 'account|the gateway', RULE: 'rule', LEVEL: 'level', TITLE: 'title', READ: 'read' },
-      ...{ 'SENT TO': 'deliveries.to', STATUS: 'deliveries.status' },
-    },
     empty: 'No alerts yet.',
     orAccount: OF_ACCOUNT,
   },
   'GET /alert-settings': {
-    usage: 'alerts rules',
-    summary: 'Shows the rules of alerts, and who receives them.',
+    usage: 'alerts rules: Shows the rules of alerts, and who receives them.',
     columns: ALERT_RULES,
     orAccount: OF_ACCOUNT,
   },
   'PUT /alert-settings': {
-    usage: 'alerts change',
-    summary: 'Sets rules of alerts.',
+    usage: 'alerts change: Sets rules of alerts.',
     columns: ALERT_RULES,
     without: ['receivers'],
     merge: true,
     orAccount: OF_ACCOUNT,
   },
   'POST /alerts/test': {
-    usage: 'alerts test',
-    summary: 'Sends a test alert to all receivers, at most once a minute.',
+    usage: 'alerts test: Sends a test alert to all receivers, at most once a minute.',
     words: 'On its way to {deliveries.kind|nobody: there are no receivers. The console shows it}.',
     orAccount: OF_ACCOUNT,
   },
   'GET /deliveries': {
-    usage: 'deliveries list [account]',
-    summary: 'Lists webhooks, messages and mails with their status, newest first.',
+    usage: 'deliveries list [account]: Lists webhooks, messages and mails with their status, newest first.',
+    columns:
+      'DELIVERY=id, TIME=at, ACCOUNT=account|the gateway, event, kind, to, status, attempts, ANSWER=statusCode, error, NEXT=nextAttemptAt',
     about: 'Without an account: those of the gateway and of all accounts.',
-    columns: {
-      ...{ DELIVERY: 'id', TIME: 'at', ACCOUNT: 'account|the gateway', EVENT: 'event', KIND: 'kind', TO: 'to' },
-      ...{ STATUS: 'status', ATTEMPTS: 'attempts', ANSWER: 'statusCode', ERROR: 'error', NEXT: 'nextAttemptAt' },
-    },
     empty: 'No deliveries yet. Receivers are added with: tollgate alerts add <kind> <address>',
   },
-  'GET /deliveries/{delivery}': {
-    usage: 'deliveries show <delivery>',
-    summary: 'Shows one delivery: every attempt, the receiver’s answers, and the message.',
-  },
+  'GET /deliveries/{delivery}':
+    'deliveries show <delivery>: Shows one delivery: every attempt, the receiver’s answers, and the message.',
   'POST /deliveries/{delivery}/repeat': {
-    usage: 'deliveries repeat <delivery>',
-    summary: 'Sends a delivery again now, with the same id.',
+    usage: 'deliveries repeat <delivery>: Sends a delivery again now, with the same id.',
     about: 'Not possible while it is being sent. Receivers can recognize the repetition by its webhook-id.',
     words: 'On its way. How it goes: tollgate deliveries show {id}',
   },

@@ -1,53 +1,40 @@
 // Commands of balances, statements, margins and what a credit is worth.
 import type { Commands } from '../command.ts'
 
-const BILLING = { 'One credit is worth': 'worth.rate', Currency: 'worth.currency', Contact: 'contact' }
+const BILLING = 'One credit is worth=worth.rate, Currency=worth.currency, Contact=contact'
 
 export const FINANCE_COMMANDS: Commands = {
-  'GET /accounts/{id}/balance': {
-    usage: 'balance show <account>',
-    summary: 'Shows the balance of an account, and which credits expire or are for some products only.',
-  },
+  'GET /accounts/{id}/balance':
+    'balance show <account>: Shows the balance of an account, and which credits expire or are for some products only.',
   'GET /statements/{month}': {
-    usage: 'statements all <month>',
-    summary: 'The statements of all customers for a month, in one ZIP.',
+    usage: 'statements all <month>: The statements of all customers for a month, in one ZIP.',
     file: 'application/zip',
   },
   'GET /margins': [
     {
-      usage: 'margins show',
-      summary: 'Shows charges, costs and margins by model, customer, vendor, month or label.',
-      columns: {
-        ...{ GROUP: 'group', NAME: 'name', CALLS: 'calls', CHARGED: 'charged', 'WITH COST': 'chargedWithKnownCost' },
-        ...{ COST: 'cost', MARGIN: 'margin', 'MARGIN %': 'marginPercent', UNBILLED: 'unbilled' },
-      },
+      usage: 'margins show: Shows charges, costs and margins by model, customer, vendor, month or label.',
+      columns:
+        'group, name, calls, charged, WITH COST=chargedWithKnownCost, cost, margin, MARGIN %=marginPercent, unbilled',
       empty: 'No calls were charged in this time.',
     },
     {
-      usage: 'margins totals',
-      summary: 'The sums of charges, costs and margins.',
+      usage: 'margins totals: The sums of charges, costs and margins.',
       words:
         'Calls: {totals.calls}. Charged: {totals.charged}. Cost: {totals.cost|–}. Margin: {totals.margin|–}. Unbilled: {totals.unbilled}.',
     },
   ],
   'GET /margins/unbilled': {
-    usage: 'margins unbilled',
-    summary:
-      'Shows unbilled costs by day, vendor and model: what vendors billed for copies of calls, aborted calls and checks, which no caller pays.',
-    columns: {
-      ...{ DAY: 'day', KIND: 'kind', VENDOR: 'vendor', MODEL: 'product', CALLS: 'calls' },
-      ...{ 'INPUT TOKENS': 'inputTokens', 'OUTPUT TOKENS': 'outputTokens', COST: 'cost' },
-    },
+    usage:
+      'margins unbilled: Shows unbilled costs by day, vendor and model: what vendors billed for copies of calls, aborted calls and checks, which no caller pays.',
+    columns: 'day, kind, vendor, MODEL=product, calls, inputTokens, outputTokens, cost',
     empty: 'Nothing was paid for in this time that no caller pays.',
   },
   'GET /billing': {
-    usage: 'billing show',
-    summary: 'Shows what a credit is worth, and the contact for customers.',
+    usage: 'billing show: Shows what a credit is worth, and the contact for customers.',
     columns: BILLING,
   },
   'PATCH /billing': {
-    usage: 'billing change',
-    summary: 'Sets what a credit is worth, and the contact for customers.',
+    usage: 'billing change: Sets what a credit is worth, and the contact for customers.',
     columns: BILLING,
   },
 }
