@@ -1,19 +1,14 @@
 // The audit log at a receiver outside: each row at least once, in order, with the chain by which the receiver verifies it.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash, createHmac } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import type { AuditExportView } from '../src/jobs/views.ts'
 import { freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
 import { FAST } from './job-pace.ts'
-import type { JobProcessOptions } from './job-process.ts'
-import { listen, started } from './started.ts'
+import { killable } from './killable.ts'
+import { listen, started, temporary } from './started.ts'
 import { above, until } from './until.ts'
 
 interface Got {
@@ -181,66 +176,27 @@ test('S3 gets one object a batch, by hour, signed, and a stored secret is used n
 
 // A process that is killed.
 
-async function startProcess(options: JobProcessOptions): Promise<{ url: string; kill(): Promise<void> }> {
-  const file = join(import.meta.dirname, 'job-process.ts')
-  const child: ChildProcess = spawn(process.execPath, [file, JSON.stringify(options)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const ready = Promise.withResolvers<string>()
-  if (child.stdout)
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const [word, what = ''] = line.split(' ')
-      if (word === 'listening') ready.resolve(what)
-    })
-  child.once('exit', (code) => ready.reject(new Error(`the gateway ended with ${code}`)))
-  return {
-    url: await ready.promise,
-    kill: () =>
-      new Promise<void>((resolve) => {
-        if (child.exitCode !== null || child.signalCode !== null) return resolve()
-        child.once('exit', () => resolve())
-        child.kill('SIGKILL')
-      }),
-  }
-}
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const data = temporary('tollgate-audit-')
+const start = killable()
 
 test('killed between sending and writing down how far it came, a process loses no row', async () => {
-  const fresh = await freshDatabase()
-  const data = await mkdtemp(join(tmpdir(), 'tollgate-audit-'))
   const options = { connection: fresh.connection, sandboxUrl: g.sandbox.url, data, outboundAllow: host() }
-  const first = await startProcess(options)
-  const ask = async (url: string, method: string, path: string, body?: object) => {
-    const answer = await fetch(`${url}/admin/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    })
-    assert.equal(answer.status, 200, `${method} ${path}`)
-    return ((await answer.json()) as { data: AuditExportView }).data // Only the export's answers are read.
-  }
-  let second: Awaited<ReturnType<typeof startProcess>> | undefined
-  try {
-    got.length = 0
-    const arrived = Promise.withResolvers<void>()
-    // It has arrived, and its sender never hears of that.
-    script = (_, response, count) => (count === 1 ? arrived.resolve() : response.writeHead(204).end())
-    await ask(first.url, 'POST', '/accounts', { name: 'One' })
-    await ask(first.url, 'PUT', '/audit-export', { kind: 'webhook', url: `http://${host()}/killed` })
-    await arrived.promise
-    await first.kill()
-    second = await startProcess(options)
-    const { url } = second
-    await ask(url, 'POST', '/accounts', { name: 'Two' })
-    await until(async () => (await ask(url, 'GET', '/audit-export')).waiting, 0)
-    const [lost, ...rest] = got
-    const after = linesOf(rest).map(({ id }) => id)
-    assert.ok(lost && linesOf([lost]).every(({ id }) => after.includes(id)), 'what was not acknowledged is sent again')
-    assert.deepEqual(brokenIn(linesOf(rest)), [], 'nothing is missing')
-    assert.ok(linesOf(rest).some(({ sentence }) => sentence.includes('"Two"')))
-  } finally {
-    await first.kill()
-    await second?.kill()
-    await fresh.drop()
-    await rm(data, { recursive: true, force: true })
-  }
+  const first = await start(options)
+  got.length = 0
+  const arrived = Promise.withResolvers<void>()
+  // It has arrived, and its sender never hears of that.
+  script = (_, response, count) => (count === 1 ? arrived.resolve() : response.writeHead(204).end())
+  await first.ask('POST', '/accounts', { name: 'One' })
+  await first.ask('PUT', '/audit-export', { kind: 'webhook', url: `http://${host()}/killed` })
+  await arrived.promise
+  await first.kill()
+  const { ask } = await start(options)
+  await ask('POST', '/accounts', { name: 'Two' })
+  await until(async () => (await ask<AuditExportView>('GET', '/audit-export')).waiting, 0)
+  const [lost, ...rest] = got
+  const after = linesOf(rest).map(({ id }) => id)
+  assert.ok(lost && linesOf([lost]).every(({ id }) => after.includes(id)), 'what was not acknowledged is sent again')
+  assert.deepEqual(brokenIn(linesOf(rest)), [], 'nothing is missing')
+  assert.ok(linesOf(rest).some(({ sentence }) => sentence.includes('"Two"')))
 })

@@ -1,13 +1,10 @@
 // Gateways that are killed in the middle of a batch: the next one goes on, each line is answered once and paid for once.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import type { JobProcessOptions } from './job-process.ts'
+import { type Killable, killable } from './killable.ts'
 import { runs } from './runs.ts'
 import { until } from './until.ts'
 
@@ -18,37 +15,12 @@ const NEVER_MS = 3_600_000
 let fresh: FreshDatabase
 let g: TestGateway
 /** The gateway that was not killed yet: it goes on in the next test. */
-let now: Awaited<ReturnType<typeof startProcess>>
-const children: ChildProcess[] = []
-after(async () => {
-  for (const child of children) child.kill('SIGKILL')
-  await g.close()
-})
-
+let now: Killable
+const start = killable()
 /** On the same database, with the same simulated vendors and files. */
-async function startProcess(): Promise<{ url: string; kill(): Promise<void> }> {
-  const data = g.config.dataDirectory
-  const options: JobProcessOptions = { connection: fresh.connection, sandboxUrl: g.sandbox.url, data }
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'job-process.ts'), JSON.stringify(options)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  children.push(child)
-  const ready = Promise.withResolvers<string>()
-  createInterface({ input: child.stdout! }).on('line', (line) => {
-    const [word, what = ''] = line.split(' ')
-    if (word === 'listening') ready.resolve(what)
-  })
-  child.once('exit', (code) => ready.reject(new Error(`the gateway ended with ${code}`)))
-  const url = await ready.promise
-  return {
-    url,
-    kill: () =>
-      new Promise((resolve) => {
-        child.once('exit', () => resolve())
-        child.kill('SIGKILL')
-      }),
-  }
-}
+const startProcess = () =>
+  start({ connection: fresh.connection, sandboxUrl: g.sandbox.url, data: g.config.dataDirectory })
+after(() => g.close())
 
 test('batches and responses in the background go on after kill -9, each answered once and paid for once', async (t) => {
   fresh = await freshDatabase()

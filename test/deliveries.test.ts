@@ -1,12 +1,7 @@
 // Deliveries: what is sent to receivers outside is seen, tried again, given up and repeated, and a process that is killed loses none.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { after, before, test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
 import type { AlertView, Receiver } from '../src/jobs/alerts/views.ts'
@@ -15,11 +10,11 @@ import type { DeliveryDetail, DeliveryPage, DeliveryView } from '../src/jobs/vie
 import { createSecrets } from '../src/kernel/secret.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, SECRET, startGateway, type TestGateway } from './gateway.ts'
+import { SECRET, startGateway, type TestGateway } from './gateway.ts'
 import { FAST } from './job-pace.ts'
-import type { JobProcessOptions } from './job-process.ts'
+import { killable } from './killable.ts'
 import { addMember } from './mail-server.ts'
-import { type Listening, listen } from './started.ts'
+import { type Listening, listen, started, temporary } from './started.ts'
 import { above, not, until } from './until.ts'
 
 /** As the guide says: the first, and twelve more. */
@@ -318,101 +313,46 @@ test('addresses inside our network say no more than that they cannot be used', a
 
 // ---- Processes that are killed.
 
-interface Killable {
-  readonly url: string
-  kill(): Promise<void>
-}
-
-async function startProcess(options: JobProcessOptions): Promise<Killable> {
-  const script = join(import.meta.dirname, 'job-process.ts')
-  const child: ChildProcess = spawn(process.execPath, [script, JSON.stringify(options)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const ready = Promise.withResolvers<string>()
-  createInterface({ input: child.stdout! }).on('line', (line) => {
-    const [word, what = ''] = line.split(' ')
-    if (word === 'listening') ready.resolve(what)
-  })
-  child.once('exit', (code) => ready.reject(new Error(`the gateway ended with ${code}`)))
-  const url = await ready.promise
-  return {
-    url,
-    kill: () =>
-      new Promise<void>((resolve) => {
-        if (child.exitCode !== null || child.signalCode !== null) return resolve()
-        child.once('exit', () => resolve())
-        child.kill('SIGKILL')
-      }),
-  }
-}
+const fresh = started(freshDatabase, ({ drop }) => drop())
+const data = temporary('tollgate-deliveries-')
+const startProcess = killable()
 
 test('killed between sending and writing it down, a process loses no delivery; and of two processes one sends each attempt', async () => {
-  const fresh = await freshDatabase()
-  const data = await mkdtemp(join(tmpdir(), 'tollgate-deliveries-'))
-  const options = { connection: fresh.connection, sandboxUrl: g.sandbox.url, data, outboundAllow: host() }
-  const processes: Killable[] = []
-  const start = async () => {
-    const one = await startProcess(options)
-    processes.push(one)
-    return one
-  }
-  const askAt = async <T>({ url }: Killable, method: string, path: string, body?: unknown): Promise<T> => {
-    const answer = await fetch(`${url}/admin/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    const text = await answer.text()
-    assert.equal(answer.status, 200, `${method} ${path}: ${text}`)
-    return JSON.parse(text).data
-  }
-  try {
-    const first = await start()
-    const arrived = Promise.withResolvers<void>()
-    scripts.set('/killed', (response, count) => {
-      // It has arrived, and its sender never hears of that.
-      if (count === 1) arrived.resolve()
-      else response.writeHead(204).end()
-    })
-    const { id: account } = await askAt<{ id: string }>(first, 'POST', '/accounts', { name: 'killed' })
-    await askAt(first, 'PUT', `/accounts/${account}/alert-settings`, { receivers: [hook('/killed')] })
-    const { deliveries } = await askAt<AlertView>(first, 'POST', `/accounts/${account}/alerts/test`)
-    await arrived.promise
-    await first.kill()
+  const start = () =>
+    startProcess({ connection: fresh.connection, sandboxUrl: g.sandbox.url, data, outboundAllow: host() })
+  const first = await start()
+  const arrived = Promise.withResolvers<void>()
+  // It has arrived, and its sender never hears of that.
+  scripts.set('/killed', (response, count) => (count === 1 ? arrived.resolve() : response.writeHead(204).end()))
+  const { id: account } = await first.ask<{ id: string }>('POST', '/accounts', { name: 'killed' })
+  await first.ask('PUT', `/accounts/${account}/alert-settings`, { receivers: [hook('/killed')] })
+  const { deliveries } = await first.ask<AlertView>('POST', `/accounts/${account}/alerts/test`)
+  await arrived.promise
+  await first.kill()
 
-    const [second, third] = await Promise.all([start(), start()])
-    const { id } = deliveries[0]!
-    let found: DeliveryDetail | undefined
-    await until(async () => {
-      found = await askAt<DeliveryDetail>(second!, 'GET', `/deliveries/${id}`)
-      return found.status === 'delivered'
-    })
-    assert.deepEqual(
-      found?.history.map(({ number, statusCode, error }) => [number, statusCode, error]),
-      [
-        [1, null, 'The process that sent it ended before it knew the answer.'],
-        [2, 204, null],
-      ],
-    )
-    assert.deepEqual(
-      at('/killed').map(({ headers }) => headers['webhook-id']),
-      [id, id],
-    )
+  const [second, third] = await Promise.all([start(), start()])
+  const { id } = deliveries[0]!
+  const isDelivered = ({ status }: DeliveryDetail) => status === 'delivered'
+  const { history } = await until(() => second.ask<DeliveryDetail>('GET', `/deliveries/${id}`), isDelivered)
+  assert.deepEqual(
+    history.map(({ number, statusCode, error }) => [number, statusCode, error]),
+    [
+      [1, null, 'The process that sent it ended before it knew the answer.'],
+      [2, 204, null],
+    ],
+  )
+  const ids = at('/killed').map(({ headers }) => headers['webhook-id'])
+  assert.deepEqual(ids, [id, id])
 
-    const { id: many } = await askAt<{ id: string }>(second!, 'POST', '/accounts', { name: 'many' })
-    const receivers = Array.from({ length: 10 }, (_, place) => hook(`/many-${place}`))
-    await askAt(second!, 'PUT', `/accounts/${many}/alert-settings`, { receivers })
-    await askAt(third!, 'POST', `/accounts/${many}/alerts/test`)
-    const all = () => askAt<DeliveryPage>(third!, 'GET', `/deliveries?account=${many}&status=delivered`)
-    await until(async () => (await all()).items.length, 10)
-    for (const [place] of receivers.entries()) assert.equal(at(`/many-${place}`).length, 1)
-    assert.deepEqual(
-      (await all()).items.map(({ attempts }) => attempts),
-      Array(10).fill(1),
-    )
-  } finally {
-    await Promise.all(processes.map((one) => one.kill()))
-    await fresh.drop()
-    await rm(data, { recursive: true, force: true })
-  }
+  const { id: many } = await second.ask<{ id: string }>('POST', '/accounts', { name: 'many' })
+  const receivers = Array.from({ length: 10 }, (_, place) => hook(`/many-${place}`))
+  await second.ask('PUT', `/accounts/${many}/alert-settings`, { receivers })
+  await third.ask('POST', `/accounts/${many}/alerts/test`)
+  const all = () => third.ask<DeliveryPage>('GET', `/deliveries?account=${many}&status=delivered`)
+  const { items } = await until(all, (page) => page.items.length === 10)
+  for (const [place] of receivers.entries()) assert.equal(at(`/many-${place}`).length, 1)
+  assert.deepEqual(
+    items.map(({ attempts }) => attempts),
+    Array(10).fill(1),
+  )
 })

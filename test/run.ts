@@ -260,13 +260,19 @@ async function groupFiles(files: readonly string[], suite: Suite, directory: str
   // Files that share a gateway are in one process.
   const sharing = files.filter((file, at) => texts[at]?.includes('isShared: true') && !alone.includes(file))
   const shared = files.filter((file) => !alone.includes(file) && !sharing.includes(file))
-  const isLong = (file: string) => /\/browser\/|workers|crash/.test(file)
+  const isLong = (file: string) => /\/browser\/|workers|crash|-model/.test(file)
   const sorted = [...shared.filter(isLong), ...shared.filter((file) => !isLong(file))]
   const count = Math.ceil(sorted.length / suite.filesPerProcess)
   const groups = Array.from({ length: count }, (_, group) => sorted.filter((_, at) => at % count === group))
   await mkdir(directory)
   return Promise.all(
-    [...groups, ...(sharing.length > 0 ? [sharing] : []), ...alone.map((file) => [file])].map(async (group, at) => {
+    // None that takes long starts last, when nothing is left to run beside it.
+    [
+      ...(sharing.length > 0 ? [sharing] : []),
+      ...alone.filter(isLong).map((file) => [file]),
+      ...groups,
+      ...alone.filter((file) => !isLong(file)).map((file) => [file]),
+    ].map(async (group, at) => {
       // They are started in the order of their names.
       const path = join(directory, `group-${String(at + 1).padStart(3, '0')}.mjs`)
       await writeFile(path, groupOf(group, suite))

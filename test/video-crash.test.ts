@@ -1,27 +1,23 @@
 // Real gateway processes, killed in the middle of everything: no job is lost, none is made twice, every credit is accounted.
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import pg from 'pg'
 import { realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { testServer } from './database.ts'
 import { startTestEngine } from './job-engine.ts'
-import type { JobProcessOptions } from './job-process.ts'
+import { killable } from './killable.ts'
 import { started, temporary } from './started.ts'
 import { above, until } from './until.ts'
 
-/** Its own worker sleeps: the processes do the work. */
 /** The vendor's clock goes forward by this: what takes it an hour takes as long as the test wants. */
 let skippedMs = 0
 const HOUR_MS = 3_600_000
-const processes: GatewayProcess[] = []
 
 const data = temporary('tollgate-jobs-')
 const on = started(() =>
   startTestEngine({
+    // Its own worker sleeps: the processes do the work.
     timing: { fetchEveryMs: 3_600_000 },
     vendorWorld: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skippedMs },
     catalog(document) {
@@ -29,48 +25,8 @@ const on = started(() =>
     },
   }),
 )
-after(async () => {
-  for (const one of processes) await one.kill()
-})
-
-interface GatewayProcess {
-  readonly ended: Set<string>
-  /** It hangs, with all that it holds, until it is resumed or killed. */
-  pause(): void
-  resume(): void
-  kill(): Promise<void>
-}
-
-async function startProcess(): Promise<GatewayProcess> {
-  const options: JobProcessOptions = { connection: on.fresh.connection, sandboxUrl: on.sandbox.url, data }
-  const child: ChildProcess = spawn(
-    process.execPath,
-    [join(import.meta.dirname, 'job-process.ts'), JSON.stringify(options)],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
-  const ended = new Set<string>()
-  const ready = Promise.withResolvers<void>()
-  createInterface({ input: child.stdout! }).on('line', (line) => {
-    const [word, what = ''] = line.split(' ')
-    if (word === 'ended') ended.add(what)
-    if (word === 'listening') ready.resolve()
-  })
-  child.once('exit', (code) => ready.reject(new Error(`the gateway ended with ${code}`)))
-  await ready.promise
-  const started: GatewayProcess = {
-    ended,
-    pause: () => void child.kill('SIGSTOP'),
-    resume: () => void child.kill('SIGCONT'),
-    kill: () =>
-      new Promise<void>((resolve) => {
-        if (child.exitCode !== null || child.signalCode !== null) return resolve()
-        child.once('exit', () => resolve())
-        child.kill('SIGKILL')
-      }),
-  }
-  processes.push(started)
-  return started
-}
+const start = killable()
+const startProcess = () => start({ connection: on.fresh.connection, sandboxUrl: on.sandbox.url, data })
 
 const SMALL = { duration: 4, resolution: '480p' }
 const PRICE = 14_000_000n
