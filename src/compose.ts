@@ -37,6 +37,7 @@ import { guardrails } from './extensions/guardrails/extension.ts'
 import { products } from './extensions/products/extension.ts'
 import { sales } from './extensions/sales/extension.ts'
 import { type Branding, openBranding } from './identity/branding/branding.ts'
+import type { LeavingDeps } from './identity/leaving.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
 import type { Cost } from './identity/password.ts'
 import { createAlerts } from './jobs/alerts/alerts.ts'
@@ -70,7 +71,6 @@ import { createUnbilled } from './reports/unbilled.ts'
 import { type ArchiveWork, openLedgerArchive } from './reports/verify/archive.ts'
 import { createVerifier } from './reports/verify/runs.ts'
 import { createProber, type Prober } from './routing/probe.ts'
-import { openToolServers, type ToolServers } from './routing/tool-servers.ts'
 import { createVendors } from './routing/vendor.ts'
 import { createVendorHours } from './routing/vendor-hours.ts'
 import { testVendor } from './routing/vendor-test.ts'
@@ -85,7 +85,6 @@ import { createByteBudget } from './upstream/budget.ts'
 import type { Upstream } from './upstream/call.ts'
 import { type ByokKeys, openByokKeys } from './upstream/credentials/byok-keys.ts'
 import { openCredentials } from './upstream/credentials/credentials.ts'
-import { openToolConnections } from './upstream/credentials/tool-connections.ts'
 import { createUpstream } from './upstream/exchange.ts'
 import { createOutboundGuard, type GuardedFetch } from './upstream/guard.ts'
 import { createLogins } from './upstream/login.ts'
@@ -140,7 +139,7 @@ export async function readDefaultCatalog(): Promise<unknown> {
 
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
-  const store = await openStore(options, () => publicUrlOf(app, config))
+  const store = await openStore(options)
   const { database, secrets, changes, audit, catalog, credentials, byokKeys, storeVersion, branding } = store
   const { guard } = store
   const load = createLoad(options, store, {
@@ -169,8 +168,11 @@ export async function createGateway(options: GatewayOptions) {
     results: createResultStore({ ...assets, world }),
   })
   const mails = mailer && createPersonMails({ deliveries: jobs.deliveries, world })
+  const onLeave: LeavingDeps['onLeave'] = (tx, of, by) => extensions.leave(tx, of, by)
+  const proofs = on.flatMap((one) => one.proofs)
   const own = {
-    ...openIdentity({ ...store, ...options, keys, mails, publicUrl, proofs: on.flatMap(({ proofs }) => proofs) }),
+    ...openIdentity({ ...store, ...options, keys, mails, publicUrl, onLeave, proofs }),
+    onLeave,
     ...{ accounts, keys, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
     ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
   }
@@ -246,6 +248,7 @@ interface OfficeParts {
     readonly keys: ReturnType<typeof createKeys>
     readonly accounts: ReturnType<typeof createAccounts>
     readonly mails: ReturnType<typeof createPersonMails> | undefined
+    readonly onLeave: LeavingDeps['onLeave']
     readonly publicUrl: () => string
   }
   readonly alerts: ReturnType<typeof createAlerts>
@@ -287,7 +290,6 @@ function openOffice(
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, prober: load.prober, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
-    toolConnections: store.toolConnections,
     test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
     system: systemOf(options, store, jobs),
   })
@@ -355,13 +357,19 @@ async function openExtensions(on: readonly Extension<Core, Place>[], core: Core)
     },
     offered: async () => Object.assign({}, ...(await Promise.all(all.map((one) => one.offered())))),
     security: async (person) => Object.assign({}, ...(await Promise.all(all.map((one) => one.security(person))))),
+    async leave(...of) {
+      const ended: Awaited<ReturnType<LeavingDeps['onLeave']>>[] = []
+      // One after the other, on one connection.
+      for (const one of all) ended.push(await one.leave(...of))
+      return () => Promise.allSettled(ended.map((end) => end()))
+    },
     path: Object.assign({}, ...all.map(({ path }) => path)),
     close: () => Promise.allSettled(all.map((one) => one.close())),
   }
 }
 
 /** What is kept in the database, and what is read from it at the start. */
-async function openStore(options: GatewayOptions, publicUrl: () => string) {
+async function openStore(options: GatewayOptions) {
   const { config, world, log } = options
   const database = openDatabase({
     connection: options.connection,
@@ -397,20 +405,13 @@ async function openStore(options: GatewayOptions, publicUrl: () => string) {
   const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
   const branding = await openBranding({ database, changes, audit })
   const upstream = createUpstream({ world })
-  const sources = { sandboxUrl: options.sandboxUrl, credential: credentials.get }
   const { logins, metadata } = openLogins(config, { world, upstream, database, secrets })
   const guard = createOutboundGuard(world, config)
-  const toolConnections = await openToolConnections({ database, changes, audit, secrets, world, guard })
-  const toolServers = await openToolServers({
-    ...{ database, changes, audit, catalog, upstream, logins, world, log, sources, publicUrl },
-    connections: toolConnections,
-  })
   await changes.start()
   const setAside = createSetAside({ database, catalog, log })
   await setAside.look()
   const billing = createBilling({ database, audit, world })
-  const kept = { upstream, logins, metadata, toolServers, apiKeys, credentials, byokKeys, branding, billing }
-  const people = { guard, toolConnections }
+  const kept = { upstream, logins, metadata, apiKeys, credentials, byokKeys, branding, billing }
   const clientSecrets = createClientSecrets(secrets.key('client-secret'), world)
   return {
     database,
@@ -427,7 +428,7 @@ async function openStore(options: GatewayOptions, publicUrl: () => string) {
     teams: createTeams({ database, world, audit }),
     statements: createStatements(database),
     ...kept,
-    ...people,
+    guard,
   }
 }
 
@@ -531,19 +532,17 @@ function readerOf(
     assets,
     byokKeys,
     secrets,
-    toolServers,
     guardrails,
   }: {
     guard: GuardedFetch
     assets: AssetHost
     byokKeys: ByokKeys
     secrets: Secrets
-    toolServers: ToolServers
     guardrails: PathHooks['guardrails']
   },
 ): ReadDeps {
   return {
-    ...{ world, byokKeys, toolServers, guardrails },
+    ...{ world, byokKeys, guardrails },
     presets: config.TOLLGATE_FILL_DEFAULT_MODEL,
     pictures: (account) => ({
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),

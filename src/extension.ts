@@ -2,6 +2,7 @@
 // The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves its tables alone, and its
 // addresses answer 404.
 import type { CatalogSection } from './catalog/section.ts'
+import type { LeavingDeps } from './identity/leaving.ts'
 import type { Proof } from './identity/sessions.ts'
 import type { Offered, SecurityView } from './identity/views.ts'
 import type { Resource } from './operator/resource.ts'
@@ -31,6 +32,7 @@ export interface Added<Place, Own = object> extends Resources {
   readonly mount: (place: Place) => void
   readonly offered: () => Promise<Partial<Offered>>
   readonly security: (person: string) => Promise<Partial<SecurityView>>
+  readonly leave: LeavingDeps['onLeave']
   /** What calls meet. */
   readonly path: PathHooks
   /** Makes durable what it has promised, before the database is left. */
@@ -61,6 +63,8 @@ interface Parts<Core, Own, Place> {
   readonly offered?: (all: Core & Own) => Promise<Partial<Offered>>
   /** What it knows of a person's ways to sign in. */
   readonly security?: (all: Core & Own, person: string) => Promise<Partial<SecurityView>>
+  /** What ends when a person leaves an account. */
+  readonly leave?: (all: Core & Own, ...of: Parameters<LeavingDeps['onLeave']>) => ReturnType<LeavingDeps['onLeave']>
   readonly path?: (all: Core & Own) => PathHooks
   readonly close?: (all: Core & Own) => Promise<unknown>
 }
@@ -76,6 +80,7 @@ export function defineExtension<Core extends object, Own extends object = object
   work,
   offered,
   security,
+  leave,
   path,
   close,
 }: Parts<Core, Own, Place>): Extension<Core, Place, Own> {
@@ -99,6 +104,7 @@ export function defineExtension<Core extends object, Own extends object = object
         work: work?.(all) ?? [],
         offered: async () => offered?.(all) ?? {},
         security: async (person) => security?.(all, person) ?? {},
+        leave: async (...of) => (await leave?.(all, ...of)) ?? (async () => {}),
         path: path?.(all) ?? {},
         close: async () => close?.(all),
         mount: (place) => endpoints?.(all, place),

@@ -2,7 +2,7 @@
 // credits, times are ISO 8601.
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
-import type {} from '../../src/catalog/tool-servers.ts'
+import type {} from '../../src/extensions/agents/tools/section.ts'
 import type { LoginProvider } from '../../src/extensions/directory/views.ts'
 import type {} from '../../src/extensions/guardrails/rules.ts'
 import type {} from '../../src/extensions/products/product.ts'
@@ -49,7 +49,10 @@ export type {
   BudgetProposal,
   ConsentView as Connect,
   DeviceView as Device,
+  ForeignTool,
   Program,
+  ToolConnectionView as ToolSignIn,
+  ToolServerView as ToolServer,
 } from '../../src/extensions/agents/views.ts'
 export type {
   DomainView as Domain,
@@ -192,9 +195,6 @@ export type {
   VendorError,
 } from '../../src/reports/views.ts'
 export type {
-  ForeignTool,
-  ToolConnectionView as ToolSignIn,
-  ToolServerView as ToolServer,
   VendorHistory,
   VendorTest,
 } from '../../src/routing/views.ts'

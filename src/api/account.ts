@@ -18,7 +18,15 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { mostOf } from '../meter/bounds.ts'
 import { readPictures } from '../pipeline/arrive.ts'
-import { broughtBy, type PaidSpec, type Read, type ReadDeps, type RequestBody, read } from '../pipeline/read.ts'
+import {
+  broughtBy,
+  type Incoming,
+  type PaidSpec,
+  type Read,
+  type ReadDeps,
+  type RequestBody,
+  read,
+} from '../pipeline/read.ts'
 import { permitAt } from '../pipeline/readers.ts'
 import { countGeminiTokens, countResponseTokens, countTokens, readModelName } from '../protocols/text/text.ts'
 import { HELD } from '../reports/figures.ts'
@@ -186,8 +194,8 @@ interface Question {
   readonly body: Buffer
   /** The endpoint's id; null: it follows from the body. */
   readonly endpoint: string | null
-  /** The endpoint itself, where it has no address. */
-  readonly spec?: PaidSpec | undefined
+  /** The endpoint itself, where it has no address, and how it is read. */
+  readonly own?: Pick<Incoming, 'spec' | 'reader'> | undefined
   /** As a line of a batch, at the price that its model has there. */
   readonly batch?: boolean
   readonly principal: Principal
@@ -198,13 +206,13 @@ interface Question {
 const paidOf = (catalog: Catalog) => endpointsOf(catalog).filter((spec): spec is PaidSpec => spec.sells !== undefined)
 
 async function readQuoted(
-  { body, endpoint, spec: given, batch = false, principal, lease }: Question,
+  { body, endpoint, own, batch = false, principal, lease }: Question,
   catalog: Catalog,
   deps: { read: ReadDeps; budget: ByteBudget },
 ): Promise<Quoted> {
   const json = readJson(body)
   const paid = paidOf(catalog)
-  const named = given ? [given] : paid.filter(({ id }) => id === endpoint)
+  const named = own ? [own.spec] : paid.filter(({ id }) => id === endpoint)
   const specs = endpoint === null ? likely(json, catalog, principal) : named
   let first: Fault | undefined
   let best: Quoted | undefined
@@ -212,9 +220,9 @@ async function readQuoted(
     try {
       const room = lease ?? deps.budget.open(principal.accountId)
       const asked = spec.sells === 'image' ? await withPictures(body, room) : { json }
-      const brought = await broughtBy(principal, spec, deps.read)
+      const brought = await broughtBy(principal, deps.read)
       const parts = isDataEndpoint(spec) ? asParts(json, spec) : { params: {}, query: '', body: asked }
-      const quoted = { endpoint: spec.id, ...read({ spec, catalog, principal, brought, ...parts }, deps.read) }
+      const quoted = { endpoint: spec.id, ...read({ ...own, spec, catalog, principal, brought, ...parts }, deps.read) }
       if (batch && !endpointAt(spec.path))
         throw invalid(`"batch" must be false: ${spec.path} is not offered in batches.`, 'batch')
       // A body that several endpoints can read is meant for the one that knows most of its members.

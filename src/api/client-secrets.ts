@@ -32,7 +32,7 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
       const body = { json: readJson(Buffer.from(JSON.stringify({ model, user, safety_identifier }))) }
       const spec = SOCKETS.realtime as PaidSpec // It sells realtime.
       // What the session would be refused for is said now.
-      const brought = await broughtBy(principal, spec, deps.read)
+      const brought = await broughtBy(principal, deps.read)
       const { labels } = readFor({ spec, principal, brought, params: {}, query: '', body, headers }, deps).asked
       const { models } = deps.catalog.current.document
       const state = new RealtimeSession(model, isTranscribed(models[model]))

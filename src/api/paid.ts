@@ -112,7 +112,7 @@ async function handle(
   const requestId = part === undefined || part === 0 ? request.id : `req_${newId(deps.path.world)}`
   const said = headers['x-tollgate-cache']
   const cacheHeader = said === undefined ? undefined : cacheHeaderOf(said)
-  const bringing = broughtBy(principal, spec, deps.read)
+  const bringing = broughtBy(principal, deps.read)
   const brought = bringing instanceof Promise ? await bringing : bringing
   const { asked, catalog } = readFor(
     {

@@ -366,7 +366,7 @@ class LiveSession {
     const body = realtime ? { json, realtime } : { json }
     const { secret } = this.#session
     const known = secret && { known: { labels: secret.labels } }
-    const brought = await broughtBy(principal, SPEC, this.#deps.read)
+    const brought = await broughtBy(principal, this.#deps.read)
     const incoming = { spec: SPEC, principal, brought, params: {}, query: '', body, headers, ...known }
     const { asked, catalog } = readFor(incoming, this.#deps)
     const arrival = { requestId, principal, endpoint: SPEC.id, out, headers }

@@ -136,7 +136,7 @@ class Conversations {
   async #warmUp(call: RequestContext, json: JsonText, items: string, lane: string | undefined): Promise<void> {
     const { principal, headers } = call
     const spec = this.#spec
-    const brought = await broughtBy(principal, spec, this.#deps.read)
+    const brought = await broughtBy(principal, this.#deps.read)
     readFor({ spec, principal, brought, params: {}, query: '', body: { json }, headers }, this.#deps)
     const { world } = this.#deps.path
     const seconds = Math.floor(world.nowMs() / 1000)

@@ -356,7 +356,7 @@ function createBatchQueries(
       try {
         const spec = endpointAt(endpoint)
         const principal = playerOf(account)
-        const brought = spec && (await broughtBy(principal, spec, deps.read))
+        const brought = spec && (await broughtBy(principal, deps.read))
         const { total, errors } = await readLines((await files.read(file)) ?? [], endpoint, {
           review: (line) => {
             if (spec && brought) readBackgroundCall({ principal, spec, brought, body: bodyOf(line) }, deps, false)

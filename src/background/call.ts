@@ -97,7 +97,7 @@ export async function runBackgroundCall(call: BackgroundCall, deps: BackgroundCa
     const { principal, spec, body, labels, name, batch, signal = NEVER } = call
     const { out = new BufferedSink(signal, Number.POSITIVE_INFINITY) } = call
     if (!principal) throw new Fault('key_unknown')
-    const brought = await broughtBy(principal, spec, deps.read)
+    const brought = await broughtBy(principal, deps.read)
     const { catalog, asked } = readBackgroundCall(
       { principal, spec, body, labels, brought },
       deps,

@@ -206,7 +206,7 @@ export function startBackground(deps: BackgroundDeps): Background {
         throw invalid('For background responses, send "models" and "provider" in the body.', beside.split(':', 1)[0])
       const request = await goingOn(readyToRun(json), accountId)
       const catalog = catalogFor(accountId, deps.catalog.current)
-      const brought = await broughtBy(principal, spec, deps.read)
+      const brought = await broughtBy(principal, deps.read)
       const { paidRequest, labels } = read(
         { spec, catalog, principal, brought, params: {}, query: '', body: { json: request }, headers },
         deps.read,

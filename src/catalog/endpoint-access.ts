@@ -2,8 +2,7 @@
 // belongs to it: `responses` for stored responses and conversations too, `video` for jobs, `batches` for files.
 import { invalid } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
-import { type EndpointSpec, isDataEndpoint } from './endpoint.ts'
-import { isToolServerName, isToolSpec } from './tool-servers.ts'
+import { type EndpointSpec, isDataEndpoint, isToolServerName, isToolSpec } from './endpoint.ts'
 import { quoteModel } from './unknown-model.ts'
 
 /** Undefined: every key may use it, because it shows only the key's own data. */

@@ -140,6 +140,20 @@ export interface Mode {
   readonly defaults: Readonly<Record<string, string>>
 }
 
+/** A tool that an extension sells and reads: an endpoint without a path of its own, whose input is a body alone. */
+export interface ToolSpec extends EndpointSpec {
+  readonly isTool: true
+  readonly method: 'POST'
+  readonly sells: 'data'
+  readonly product: string
+  readonly restriction: string
+}
+
+export const isToolSpec = (spec: EndpointSpec): spec is ToolSpec => 'isTool' in spec
+
+/** The name with which a key is restricted to the tools of a server. */
+export const isToolServerName = (name: string) => /^mcp\/[a-z][a-z0-9-]{0,29}$/.test(name)
+
 export function isDataEndpoint(spec: EndpointSpec): spec is DataEndpointSpec {
   return spec.sells === 'data' && spec.params !== undefined
 }

@@ -3,7 +3,7 @@ import { Fault, invalid } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
 import { withoutCredentials } from '../kernel/redact.ts'
 import type { CatalogDocument, Model } from './document.ts'
-import { isToolServerName } from './tool-servers.ts'
+import { isToolServerName } from './endpoint.ts'
 
 const ASKED_CHARS_MAX = 100
 

@@ -55,8 +55,8 @@ export async function openByAccount<T>(
       if (version > seen) seen = version
     }
   }
-  take(await database.query<AccountOwnedRow>(START, [topic]))
   changes.watch(topic, async () => take(await database.query<AccountOwnedRow>(CHANGED, [topic, seen])))
+  take(await database.query<AccountOwnedRow>(START, [topic]))
 
   return {
     has: (account) => having.has(account),

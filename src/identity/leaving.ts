@@ -5,12 +5,12 @@ import type { Keys } from '../admission/keys.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { invalid } from '../kernel/fault.ts'
-import type { ToolConnections } from '../upstream/credentials/tool-connections.ts'
 import type { EndedView } from './views.ts'
 
 export interface LeavingDeps {
   readonly keys: Pick<Keys, 'endOf' | 'endPrograms' | 'noticed'>
-  readonly toolConnections: Pick<ToolConnections, 'leave'>
+  /** What extensions end in the same transaction; what it gives is to be called when that is committed. */
+  readonly onLeave: (tx: Queryable, of: { account: string; person: string }, by: By) => Promise<() => Promise<unknown>>
 }
 
 interface Leaver {
@@ -64,7 +64,7 @@ export async function leaveAccount(tx: Queryable, deps: LeavingDeps, leaver: Lea
   if (heir !== undefined && !(await tx.query(MEMBER, [account, heir]))[0])
     throw invalid('keysTo: nobody with this id belongs to this account.', 'keysTo')
   const tokens = leaver.stays ? 0 : (await tx.query(END_TOKENS, [person, account])).length
-  const told = await deps.toolConnections.leave(tx, { account, person }, by)
+  const told = await deps.onLeave(tx, { account, person }, by)
   return {
     ended: { ...keys, links, tokens },
     told: async () => {

@@ -5,6 +5,7 @@ import { createBudgets } from '../admission/budgets.ts'
 import type { publicUrlOf } from '../api/server/address.ts'
 import type { WebServer } from '../api/server/server.ts'
 import type { Database } from '../database/database.ts'
+import type { LeavingDeps } from '../identity/leaving.ts'
 import type { Identity } from '../identity/open.ts'
 import { createOwnDeletion } from '../identity/own-deletion.ts'
 import { createSignUp, type SignUp } from '../identity/sign-up.ts'
@@ -14,7 +15,6 @@ import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import type { Recorder } from '../pipeline/hooks.ts'
-import type { ToolConnections } from '../upstream/credentials/tool-connections.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
 import { mountAlertMails } from './alert-mails.ts'
@@ -46,7 +46,7 @@ type OperatorApiParts = Omit<ResourceDeps, 'budgets' | 'signUp'> & {
   /** Undefined: no mail server is configured. */
   readonly mails: ReturnType<typeof createPersonMails> | undefined
   readonly guard: Pick<GuardedFetch, 'request' | 'check'>
-  readonly toolConnections: Pick<ToolConnections, 'leave'>
+  readonly onLeave: LeavingDeps['onLeave']
   readonly personal: readonly Resource[]
   readonly contents: Recorder | undefined
   readonly offered: ConsoleDeps['offered']

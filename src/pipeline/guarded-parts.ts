@@ -1,7 +1,7 @@
 // What guardrails check besides the body of a request: the models that it may reach, and its path and query.
 import type { Model } from '../catalog/document.ts'
+import { isToolSpec } from '../catalog/endpoint.ts'
 import type { Catalog } from '../catalog/store.ts'
-import { isToolSpec } from '../catalog/tool-servers.ts'
 import { type JsonText, objectOf, objects, readJson } from '../kernel/json.ts'
 import type { Incoming } from './read.ts'
 

@@ -4,11 +4,10 @@
 import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import { type Labels, readLabels, requireLabels } from '../admission/labels.ts'
 import type { Route } from '../catalog/document.ts'
-import { type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
+import { type EndpointSpec, isDataEndpoint, isToolSpec } from '../catalog/endpoint.ts'
 import type { RequestHeaders } from '../catalog/query.ts'
 import type { RoutingRule } from '../catalog/routing-rules.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
-import { isToolSpec } from '../catalog/tool-servers.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, splice } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
@@ -31,11 +30,8 @@ import {
   withoutProvider,
 } from '../routing/preference.ts'
 import { routesFor } from '../routing/route.ts'
-import type { ToolServers } from '../routing/tool-servers.ts'
 import type { ByteLease } from '../upstream/budget.ts'
 import type { ByokKeys, OwnKeys, OwnUse } from '../upstream/credentials/byok-keys.ts'
-import type { SignIns } from '../upstream/credentials/tool-connections.ts'
-import type { OnProgress } from '../upstream/tool-client.ts'
 import type { Fallback } from './call.ts'
 import { givenIn, withLonger, withQuery } from './guarded-parts.ts'
 import type { Guard, Guardrails } from './hooks.ts'
@@ -63,8 +59,8 @@ export interface Incoming extends Whose {
   readonly brought: Brought
   /** Of the request, by lower-case names. Absent: there is none. */
   readonly headers?: RequestHeaders | undefined
-  /** Of a tool call whose caller asked for progress notifications. */
-  readonly onProgress?: OnProgress | undefined
+  /** Of the call of a tool: how the extension that sells it reads it. */
+  readonly reader?: ((incoming: Incoming) => Pick<Read, 'paidRequest' | 'product'>) | undefined
   /** Of background work: the labels of the request that started it. */
   readonly ordered?: Labels | undefined
   /** The caller's `x-tollgate-cache` header; absent: not given. */
@@ -76,8 +72,6 @@ export interface Incoming extends Whose {
 /** What the account has brought itself, as it was when the request came. */
 interface Brought {
   readonly keys?: OwnKeys | undefined
-  /** For calls of tools. */
-  readonly signIns?: SignIns | undefined
 }
 
 const NOTHING: Brought = {}
@@ -85,12 +79,9 @@ const NOTHING: Brought = {}
 /** Most accounts have brought nothing, and nothing is asked for them. */
 export function broughtBy(
   { accountId }: Pick<Principal, 'accountId'>,
-  spec: PaidSpec,
-  { byokKeys, toolServers }: Pick<ReadDeps, 'byokKeys' | 'toolServers'>,
+  { byokKeys }: Pick<ReadDeps, 'byokKeys'>,
 ): Brought | Promise<Brought> {
-  const keys = byokKeys.of(accountId)
-  const signIns = spec.sells === 'data' && isToolSpec(spec) ? toolServers?.signInsOf(accountId) : undefined
-  return keys || signIns ? Promise.all([keys, signIns]).then(([own, ins]) => ({ keys: own, signIns: ins })) : NOTHING
+  return byokKeys.of(accountId)?.then((keys) => ({ keys })) ?? NOTHING
 }
 
 export interface RequestBody {
@@ -138,8 +129,6 @@ export interface ReadDeps {
   /** Absent: no extension has rules. */
   readonly guardrails?: Guardrails | undefined
   readonly byokKeys: Pick<ByokKeys, 'of'>
-  /** Absent: no tools of other MCP servers are sold. */
-  readonly toolServers?: Pick<ToolServers, 'client' | 'heldBack' | 'signInsOf' | 'tokenFor'>
   readonly pictures: (account: string) => Omit<ImageRequestDeps, 'lease'>
   /** Tokens for further pages, bound to an account and an endpoint. */
   readonly pageTokens: (account: string, endpoint: string) => PageTokens

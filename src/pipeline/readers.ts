@@ -7,7 +7,6 @@ import type { DataEndpointSpec, EndpointSpec } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { cacheKey } from '../catalog/query.ts'
 import { type Catalog, type DataProduct, findDataProduct } from '../catalog/store.ts'
-import { isToolSpec, type ToolSpec } from '../catalog/tool-servers.ts'
 import { dataTraits, readTextTraits } from '../catalog/traits.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import { isByTokens } from '../jobs/settle.ts'
@@ -16,7 +15,6 @@ import { isObject, type JsonText, readJson, splice } from '../kernel/json.ts'
 import { countedUnits } from '../meter/charge.ts'
 import type { KindName, Unit } from '../meter/kind.ts'
 import { readDataRequest } from '../protocols/data/http-api.ts'
-import { readToolRequest } from '../protocols/data/mcp-tool.ts'
 import { readSocialRequest } from '../protocols/data/social-v2.ts'
 import { readOcrRequest } from '../protocols/media/mistral-ocr.ts'
 import { readSpeechRequest, readTranscriptionRequest } from '../protocols/media/openai-audio.ts'
@@ -183,32 +181,8 @@ function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {
   return { product: uid, stream: false, price: video.price, worst: video.worst, order: video }
 }
 
-/** A tool that its server has changed is not sold until the operator has agreed to the change. */
-function readTool(spec: ToolSpec, incoming: Incoming, { toolServers }: ReadDeps): ReturnType<Reader> {
-  const { catalog, principal, body } = incoming
-  const product = findDataProduct(catalog, spec.product)
-  if (!mayUse(principal, spec.restriction))
-    throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
-  if (!product?.enabled || !toolServers || toolServers.heldBack(spec))
-    throw new Fault('not_found', { message: 'This tool is not offered now.' })
-  const perRow = product.pricing.tiers.some((tier) => tier.row !== undefined)
-  const person = principal.place?.[':member'] ?? null
-  const token = catalog.simulated
-    ? undefined
-    : toolServers.tokenFor(
-        { account: principal.accountId, person, isOwn: principal.isOwn },
-        spec.server,
-        incoming.brought.signIns,
-      )
-  // A sign-in belongs to a person, and so does the state that a server keeps for it.
-  const session = token ? `${principal.accountId} ${person ?? ''}` : principal.accountId
-  const { onProgress } = incoming
-  const facts = { session, token, onProgress, perRow, simulated: catalog.simulated, client: toolServers.client }
-  return { paidRequest: readToolRequest(spec, body.json.value, facts), product }
-}
-
 function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  if (isToolSpec(incoming.spec)) return readTool(incoming.spec, incoming, deps)
+  if (incoming.reader) return incoming.reader(incoming)
   const { world, pageTokens } = deps
   const { catalog, principal, params, query, headers } = incoming
   const spec = incoming.spec as DataEndpointSpec

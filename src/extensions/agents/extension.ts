@@ -3,8 +3,8 @@ import type { Teams } from '../../admission/teams.ts'
 import type { Api } from '../../api/api.ts'
 import { mountFetch } from '../../api/fetch-route.ts'
 import type { WebServer } from '../../api/server/server.ts'
-import { toolServerSection } from '../../catalog/tool-servers.ts'
 import { defineExtension } from '../../extension.ts'
+import type { RouteSources } from '../../routing/route.ts'
 import type { Vendors } from '../../routing/vendor.ts'
 import type { McpDeps } from './mcp/mcp.ts'
 import { MCP_PATHS, mountOwnTools, type OwnToolDeps, openMcp } from './mcp/open.ts'
@@ -13,6 +13,9 @@ import { createOauth, type OauthDeps, pruneTokens } from './oauth/open.ts'
 import { proposalResources, pruneProposals } from './proposals.ts'
 import { runResources } from './runs.ts'
 import { mountSettings, type SettingsDeps, settingsResources } from './settings.ts'
+import { openToolConnections } from './tools/connections.ts'
+import { openToolServers } from './tools/lists.ts'
+import { toolServerSection } from './tools/section.ts'
 import { type ToolServerDeps, toolServerResources } from './tools/servers.ts'
 import { type ToolConnectionDeps, toolConnectionResources } from './tools/sign-ins.ts'
 
@@ -20,10 +23,16 @@ type Core = OauthDeps &
   SettingsDeps &
   OwnToolDeps &
   Pick<McpDeps, 'catalog' | 'ledger' | 'budget' | 'jobs'> &
-  Omit<ToolServerDeps, 'vendorHealth'> &
-  ToolConnectionDeps & { readonly teams: Pick<Teams, 'placeOf'>; readonly vendors: Pick<Vendors, 'health'> }
+  Omit<ToolServerDeps, 'vendorHealth' | 'toolServers'> &
+  Omit<ToolConnectionDeps, 'toolConnections'> &
+  Parameters<typeof openToolConnections>[0] &
+  Omit<Parameters<typeof openToolServers>[0], 'sources' | 'connections'> & {
+    readonly teams: Pick<Teams, 'placeOf'>
+    readonly vendors: Pick<Vendors, 'health'>
+    readonly sandboxUrl: RouteSources['sandboxUrl']
+  }
 
-interface AgentPlace extends Omit<McpDeps, keyof Core> {
+interface AgentPlace extends Omit<McpDeps, keyof Core | 'toolServers'> {
   readonly app: WebServer
   readonly api: Api
 }
@@ -33,7 +42,12 @@ const TIDY_EVERY_MS = 60_000
 export const agents = defineExtension({
   name: 'agents',
   catalog: toolServerSection,
-  open: (core: Core) => ({ ...createOauth(core, MCP_PATHS), vendorHealth: () => core.vendors.health() }),
+  async open(core: Core) {
+    const toolConnections = await openToolConnections(core)
+    const sources = { sandboxUrl: core.sandboxUrl, credential: core.credentials.get }
+    const toolServers = await openToolServers({ ...core, sources, connections: toolConnections })
+    return { ...createOauth(core, MCP_PATHS), toolConnections, toolServers, vendorHealth: () => core.vendors.health() }
+  },
   resources: (all) => [
     ...runResources(all),
     ...settingsResources(all),
@@ -48,6 +62,7 @@ export const agents = defineExtension({
     mountOwnTools(app, core)
     mountFetch(api, MCP_PATHS, { answer: openMcp({ ...core, ...place }), publicUrl: core.publicUrl, challenge })
   },
+  leave: ({ toolConnections }, ...of) => toolConnections.leave(...of),
   work: ({ database, toolServers }) => [
     { everyMs: TIDY_EVERY_MS, run: () => pruneTokens(database) },
     { everyMs: TIDY_EVERY_MS, run: () => pruneProposals(database) },

@@ -1,6 +1,6 @@
 // What the answers of the console's API about programs look like.
 import * as z from 'zod'
-import { credits, time } from '../../kernel/view.ts'
+import { count, credits, time } from '../../kernel/view.ts'
 import type { OfferedModel } from '../../operator/agent-setup.ts'
 
 /** A program that asks to act for the person. */
@@ -75,3 +75,64 @@ export const programView = z.object({
   charged: credits,
 })
 export type Program = z.output<typeof programView>
+
+/** `listed`: agents see it. All other states say why they do not. */
+const TOOL_STATES = ['listed', 'changed', 'gone', 'unpriced', 'off', 'not-chosen', 'unusable'] as const
+
+const foreignTool = z.object({
+  /** Its name at the server. */
+  tool: z.string(),
+  /** Its id in the catalog; null: it was not chosen. */
+  id: z.string().nullable(),
+  state: z.enum(TOOL_STATES),
+  title: z.string().nullable(),
+  /** The server's text. */
+  description: z.string(),
+  inputSchema: z.record(z.string(), z.unknown()),
+  outputSchema: z.record(z.string(), z.unknown()).nullable(),
+  readOnly: z.boolean(),
+  /** In the catalog's form. */
+  pricing: z.unknown(),
+  resultsMax: count.nullable(),
+  /** The digest of the definition that the server lists now; null: it lists none that can be sold. */
+  digest: z.string().nullable(),
+  /** The differences between the listed and the approved definition. */
+  changes: z.array(z.object({ field: z.string(), before: z.string().nullable(), after: z.string().nullable() })),
+  /** Why it cannot be sold. */
+  problem: z.string().nullable(),
+})
+export type ForeignTool = z.infer<typeof foreignTool>
+
+/** The sign-ins at a server; null: there is none, or the server's address has changed since. */
+export const toolConnectionView = z.object({
+  server: z.string(),
+  title: z.string().nullable(),
+  url: z.string(),
+  /** Of the person who sends the request. */
+  mySignInAt: time.nullable(),
+  /** For keys without a member; of the gateway itself: for listing tools. */
+  sharedSignInAt: time.nullable(),
+})
+export type ToolConnectionView = z.infer<typeof toolConnectionView>
+
+export const toolServerView = z.object({
+  name: z.string(),
+  title: z.string().nullable(),
+  url: z.string(),
+  vendor: z.string(),
+  credential: z.object({ name: z.string(), present: z.boolean() }).nullable(),
+  /** Each person signs in at the server; otherwise all callers share the vendor's credential. */
+  perUserSignIn: z.boolean(),
+  timeoutMs: count,
+  concurrencyMax: count,
+  resultBytesMax: count,
+  /** When its list of tools was last requested, and when it last answered. */
+  lastRequestedAt: time.nullable(),
+  lastAnsweredAt: time.nullable(),
+  /** Why the last request failed. */
+  error: z.string().nullable(),
+  /** Calls of this process since its start, and the last error. */
+  calls: z.object({ requests: count, errors: count, lastError: z.string().nullable() }),
+  tools: z.array(foreignTool),
+})
+export type ToolServerView = z.infer<typeof toolServerView>

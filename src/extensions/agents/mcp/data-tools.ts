@@ -198,13 +198,15 @@ export function accountTools(
         'What a call of a paid tool would cost at most, and whether the balance covers it, without making it. Free. Example: {"tool":"website_visits","arguments":{"keys":"example.com"}}.',
       input: objectSchema({ tool: { type: 'string' }, arguments: { type: 'object' } }, ['tool']),
       output: { type: 'object' },
-      async run({ principal, args }) {
+      async run(call) {
+        const { principal, args } = call
         const name = requiredText(args, 'tool')
         const tool = offered(principal).find((one) => one.name === name)
         if (tool?.endpoint === undefined) throw invalid(`"${name.slice(0, 64)}" is not a paid tool.`, 'tool')
         const given = objectArgument(args, 'arguments')
         const body = Buffer.from(JSON.stringify(tool.asBody?.(given) ?? given))
-        const quote = await quoteCall({ body, endpoint: tool.endpoint, spec: tool.spec, principal }, deps)
+        const own = await tool.own?.(call)
+        const quote = await quoteCall({ body, endpoint: tool.endpoint, own, principal }, deps)
         return { structured: quote, text: markdownOf(quote) }
       },
     },

@@ -8,7 +8,7 @@ import { endpointsOf } from '../../../catalog/index.ts'
 import type { Catalog } from '../../../catalog/store.ts'
 import type { JobEngine } from '../../../jobs/engine.ts'
 import type { Log } from '../../../kernel/log.ts'
-import type { ToolServers } from '../../../routing/tool-servers.ts'
+import type { ToolServers } from '../tools/lists.ts'
 import { accountTools, dataTools } from './data-tools.ts'
 import { discoveryTools, listFor } from './listing.ts'
 import { mediaTools } from './media-tools.ts'
@@ -20,7 +20,7 @@ import { createTransport } from './transport.ts'
 export interface McpDeps extends PaidDeps, AccountDeps {
   readonly jobs: Pick<JobEngine, 'jobs' | 'events' | 'results'>
   readonly log: Log
-  readonly toolServers: Pick<ToolServers, 'heldBack' | 'listings'>
+  readonly toolServers: Pick<ToolServers, 'client' | 'heldBack' | 'signInsOf' | 'tokenFor' | 'listings'>
 }
 
 const INSTRUCTIONS =

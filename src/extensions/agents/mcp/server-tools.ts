@@ -2,17 +2,19 @@
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { mayCall, mayUse } from '../../../admission/api-key.ts'
 import { type Catalog, findDataProduct } from '../../../catalog/store.ts'
-import { type ToolSpec, toolSpecs } from '../../../catalog/tool-servers.ts'
-import type { ToolServers } from '../../../routing/tool-servers.ts'
+import type { Incoming } from '../../../pipeline/read.ts'
+import { readTool } from '../tools/call.ts'
+import type { ToolServers } from '../tools/lists.ts'
+import { type ServerToolSpec, toolSpecs } from '../tools/section.ts'
 import { priceText } from './data-tools.ts'
 import { callEndpoint, type PaidDeps } from './paid-call.ts'
-import type { Tool } from './tool.ts'
+import type { Tool, ToolCall } from './tool.ts'
 
 /** Clients refuse longer names. */
 const NAME_CHARS_MAX = 64
 
 interface ServerToolDeps extends PaidDeps {
-  readonly toolServers: Pick<ToolServers, 'heldBack'>
+  readonly toolServers: Pick<ToolServers, 'client' | 'heldBack' | 'signInsOf' | 'tokenFor'>
 }
 
 export function serverTools({ document }: Catalog, deps: ServerToolDeps): Tool[] {
@@ -21,9 +23,16 @@ export function serverTools({ document }: Catalog, deps: ServerToolDeps): Tool[]
     .map((spec) => serverTool(spec, document.toolServers[spec.server]?.title ?? spec.server, deps))
 }
 
-function serverTool(spec: ToolSpec, from: string, deps: PaidDeps): Tool {
+function serverTool(spec: ServerToolSpec, from: string, deps: ServerToolDeps): Tool {
   const { sold } = spec
   const name = sold.tool.replaceAll(/[^\w-]+/g, '_').slice(0, NAME_CHARS_MAX)
+  async function own({ principal, request, progress }: ToolCall) {
+    const { toolServers } = deps
+    const signIns = await toolServers.signInsOf(principal.accountId)
+    const onProgress = request._meta?.progressToken === undefined ? undefined : progress
+    const reader = (incoming: Incoming) => readTool(spec, incoming, { toolServers, signIns, onProgress })
+    return { spec, reader }
+  }
   return {
     name,
     prefix: spec.server.replaceAll('-', '_'),
@@ -37,15 +46,15 @@ function serverTool(spec: ToolSpec, from: string, deps: PaidDeps): Tool {
     readOnly: sold.readOnly,
     openWorld: true,
     endpoint: spec.id,
-    spec,
+    own,
     offered: (principal, catalog) =>
       mayCall(principal, spec) &&
       mayUse(principal, spec.restriction) &&
       findDataProduct(catalog, spec.product)?.enabled === true,
     async run(call) {
       const body = Buffer.from(JSON.stringify(call.args))
-      const { value, charge } = await callEndpoint({ spec, tool: name }, { body }, call, deps)
-      const { content, structuredContent } = value as { content: ContentBlock[]; structuredContent?: unknown } // As mcp-tool.ts writes it.
+      const { value, charge } = await callEndpoint({ ...(await own(call)), tool: name }, { body }, call, deps)
+      const { content, structuredContent } = value as { content: ContentBlock[]; structuredContent?: unknown } // As call.ts writes it.
       return { structured: structuredContent, text: '', content, charge }
     },
   }

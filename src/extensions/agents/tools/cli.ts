@@ -4,7 +4,7 @@ import { at, CliError, type Command, flag, type Invocation, takes, told } from '
 import { table } from '../../../cli/table.ts'
 import { priced } from '../../../cli/vendors.ts'
 import type { Page } from '../../../kernel/view.ts'
-import type { ForeignTool, ToolServerView } from '../../../routing/views.ts'
+import type { ForeignTool, ToolServerView } from '../views.ts'
 
 /** The differences from the approved definition, before and after. */
 function changesOf({ tool, changes }: ForeignTool): string[] {

@@ -2,16 +2,16 @@
 import * as z from 'zod'
 import { auth, type CatalogInput, credentialName, credentialsOf } from '../../../catalog/document.ts'
 import type { Catalog, CatalogStore } from '../../../catalog/store.ts'
-import { definitionChanges, serverName, slugOf, toolId } from '../../../catalog/tool-servers.ts'
 import type { By } from '../../../database/audit.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { page } from '../../../kernel/view.ts'
 import { type Resource, requireRight, resource, secret, text } from '../../../operator/resource.ts'
 import { checkedAddress, mayAllGo } from '../../../operator/resources/connect.ts'
-import type { SeenTool, ToolServers } from '../../../routing/tool-servers.ts'
 import type { VendorHealth } from '../../../routing/vendor.ts'
-import { type ForeignTool, type ToolServerView, toolServerView } from '../../../routing/views.ts'
 import type { Credentials } from '../../../upstream/credentials/credentials.ts'
+import { type ForeignTool, type ToolServerView, toolServerView } from '../views.ts'
+import type { SeenTool, ToolServers } from './lists.ts'
+import { definitionChanges, serverName, slugOf, toolId } from './section.ts'
 
 export interface ToolServerDeps {
   readonly catalog: CatalogStore

@@ -6,8 +6,8 @@ import type { Permission } from '../../../identity/roles.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { page } from '../../../kernel/view.ts'
 import { type Actor, type Resource, requireRight, resource, text } from '../../../operator/resource.ts'
-import { toolConnectionView } from '../../../routing/views.ts'
-import type { ServerAt, ToolConnections } from '../../../upstream/credentials/tool-connections.ts'
+import { toolConnectionView } from '../views.ts'
+import type { ServerAt, ToolConnections } from './connections.ts'
 
 export interface ToolConnectionDeps {
   readonly catalog: CatalogStore

@@ -2,12 +2,12 @@
 // limits are those of a vendor; price and routes are in `endpoints`, under `mcp/<server>/<tool>`.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
-import type { CatalogDocument } from './document.ts'
-import type { EndpointSpec, JsonSchema } from './endpoint.ts'
-import { checkValue } from './json-schema.ts'
-import type { CatalogSection } from './section.ts'
+import type { CatalogDocument } from '../../../catalog/document.ts'
+import type { JsonSchema, ToolSpec } from '../../../catalog/endpoint.ts'
+import { checkValue } from '../../../catalog/json-schema.ts'
+import type { CatalogSection } from '../../../catalog/section.ts'
 
-declare module './section.ts' {
+declare module '../../../catalog/section.ts' {
   interface Sections {
     toolServers: z.output<typeof toolServers>
   }
@@ -70,12 +70,8 @@ const toolServers = z
 
 type SoldTool = z.output<typeof soldTool>
 
-/** A tool on the path of a call: an endpoint without a path of its own. */
-export interface ToolSpec extends EndpointSpec {
-  readonly method: 'POST'
-  readonly sells: 'data'
-  readonly product: string
-  readonly restriction: string
+/** A tool on the path of a call. */
+export interface ServerToolSpec extends ToolSpec {
   readonly server: string
   readonly sold: SoldTool
   readonly resultBytesMax: number
@@ -84,14 +80,14 @@ export interface ToolSpec extends EndpointSpec {
 export const toolId = (server: string, slug: string) => `mcp/${server}/${slug}`
 
 /** The tools that are listed: those with a price. */
-export function toolSpecs({ toolServers, endpoints }: CatalogDocument): ToolSpec[] {
+export function toolSpecs({ toolServers, endpoints }: CatalogDocument): ServerToolSpec[] {
   return Object.entries(toolServers).flatMap(([server, { tools, resultBytesMax }]) =>
-    Object.entries(tools).flatMap(([slug, sold]): ToolSpec[] => {
+    Object.entries(tools).flatMap(([slug, sold]): ServerToolSpec[] => {
       const id = toolId(server, slug)
       if (!Object.hasOwn(endpoints, id)) return []
       return [
         {
-          ...{ id, product: id, restriction: `mcp/${server}`, server, sold, resultBytesMax },
+          ...{ isTool: true, id, product: id, restriction: `mcp/${server}`, server, sold, resultBytesMax },
           ...{ method: 'POST', path: '/mcp', aliases: [], tag: 'Account and models', surface: 'native' },
           ...{ sells: 'data', title: sold.title ?? sold.tool, description: sold.description },
         },
@@ -99,11 +95,6 @@ export function toolSpecs({ toolServers, endpoints }: CatalogDocument): ToolSpec
     }),
   )
 }
-
-/** The name with which a key is restricted to the tools of a server. */
-export const isToolServerName = (name: string) => /^mcp\/[a-z][a-z0-9-]{0,29}$/.test(name)
-
-export const isToolSpec = (spec: EndpointSpec): spec is ToolSpec => 'sold' in spec
 
 // Parsing of tool definitions, which are untrusted.
 

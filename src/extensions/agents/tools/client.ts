@@ -1,10 +1,10 @@
 // The MCP client of the gateway: calls and lists the tools of a foreign server. Everything belongs to one call: its bytes, its requests, its
 // deadline and its abort. Sockets come from the one HTTP client. The library is loaded at the first call.
 import type { ConnectOptions, DiscoverResult, Tool } from '@modelcontextprotocol/client'
-import { asFault, Fault } from '../kernel/fault.ts'
-import { VERSION } from '../kernel/version.ts'
-import type { World } from '../kernel/world.ts'
-import type { Deadlines, HttpCall, Upstream, UpstreamReply } from './call.ts'
+import { asFault, Fault } from '../../../kernel/fault.ts'
+import { VERSION } from '../../../kernel/version.ts'
+import type { World } from '../../../kernel/world.ts'
+import type { Deadlines, HttpCall, Upstream, UpstreamReply } from '../../../upstream/call.ts'
 
 interface Bounds {
   readonly deadlines: Deadlines

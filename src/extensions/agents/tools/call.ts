@@ -1,16 +1,22 @@
 // A call of a tool of another MCP server. Arguments are compared with the agreed schema before money is touched; results that are errors, too
 // large, or not what the schema promises are faults, and cost nothing.
-import { isObject, type Json, objectOf } from '../../kernel/json.ts'
-import type { JsonSchema } from '../../catalog/endpoint.ts'
-import { checkValue, sampleOf } from '../../catalog/json-schema.ts'
-import { type ToolSpec, visible } from '../../catalog/tool-servers.ts'
-import { Fault, invalid } from '../../kernel/fault.ts'
-import type { Usage } from '../../meter/usage.ts'
-import type { OnProgress, ToolClient } from '../../upstream/tool-client.ts'
-import { type Exchange, garbled, type PaidRequest } from '../protocol.ts'
-import { refusal } from '../vendor-fault.ts'
-import { withoutSecrets } from '../vendor-words.ts'
-import { dataWords } from './data-words.ts'
+
+import { mayUse } from '../../../admission/api-key.ts'
+import type { JsonSchema } from '../../../catalog/endpoint.ts'
+import { checkValue, sampleOf } from '../../../catalog/json-schema.ts'
+import { findDataProduct } from '../../../catalog/store.ts'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { isObject, type Json, objectOf } from '../../../kernel/json.ts'
+import type { Usage } from '../../../meter/usage.ts'
+import type { Incoming } from '../../../pipeline/read.ts'
+import { dataWords } from '../../../protocols/data/data-words.ts'
+import { type Exchange, garbled, type PaidRequest } from '../../../protocols/protocol.ts'
+import { refusal } from '../../../protocols/vendor-fault.ts'
+import { withoutSecrets } from '../../../protocols/vendor-words.ts'
+import type { OnProgress, ToolClient } from './client.ts'
+import type { SignIns } from './connections.ts'
+import type { ToolServers } from './lists.ts'
+import { type ServerToolSpec, visible } from './section.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const SAID_CHARS_MAX = 500
@@ -31,11 +37,42 @@ interface ToolDeps {
   readonly simulated: boolean
 }
 
-export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): PaidRequest {
+interface ReadToolDeps {
+  readonly toolServers: Pick<ToolServers, 'client' | 'heldBack' | 'tokenFor'>
+  /** Those of the account. */
+  readonly signIns: SignIns | undefined
+  /** Absent: the caller did not ask for notifications of progress. */
+  readonly onProgress: OnProgress | undefined
+}
+
+/** A tool that its server has changed is not sold until the operator has agreed to the change. */
+export function readTool(
+  spec: ServerToolSpec,
+  { catalog, principal, body }: Incoming,
+  { toolServers, signIns, onProgress }: ReadToolDeps,
+) {
+  const product = findDataProduct(catalog, spec.product)
+  if (!mayUse(principal, spec.restriction))
+    throw new Fault('access_denied', { message: `This key may not use ${spec.restriction}.` })
+  if (!product?.enabled || toolServers.heldBack(spec))
+    throw new Fault('not_found', { message: 'This tool is not offered now.' })
+  const perRow = product.pricing.tiers.some((tier) => tier.row !== undefined)
+  const person = principal.place?.[':member'] ?? null
+  const token = catalog.simulated
+    ? undefined
+    : toolServers.tokenFor({ account: principal.accountId, person, isOwn: principal.isOwn }, spec.server, signIns)
+  // A sign-in belongs to a person, and so does the state that a server keeps for it.
+  const session = token ? `${principal.accountId} ${person ?? ''}` : principal.accountId
+  const facts = { session, token, onProgress, perRow, simulated: catalog.simulated, client: toolServers.client }
+  return { paidRequest: readToolRequest(spec, body.json.value, facts), product }
+}
+
+function readToolRequest(spec: ServerToolSpec, args: Json, deps: ToolDeps): PaidRequest {
   const { sold, server } = spec
   const problem = problemOf(sold.inputSchema, args)
   if (problem !== undefined) throw invalid(`Arguments: ${problem}.`, /^[\w-]+/.exec(problem)?.[0])
   const relayed = deps.onProgress && progressRelay(deps.onProgress)
+  const { token } = deps
   let headers: Readonly<Record<string, string>> = {}
   const usageOf = (rows: number): Usage => (deps.perRow ? { call: 1, row: rows } : { call: 1 })
   return {
@@ -45,9 +82,11 @@ export function readToolRequest(spec: ToolSpec, args: Json, deps: ToolDeps): Pai
     worst: usageOf(sold.resultsMax),
     sent: JSON.stringify(args),
     ...(sold.repeatable ? {} : { once: true }),
-    ...(deps.token
-      ? { gather: async () => void (headers = { authorization: `Bearer ${await deps.token?.()}` }) }
-      : {}),
+    ...(token && {
+      async gather() {
+        headers = { authorization: `Bearer ${await token()}` }
+      },
+    }),
     open(target): Exchange {
       const call = { method: 'POST', url: target.baseUrl, headers } as const
       // The server may repeat what it was sent: the credential, or the token of a person's sign-in.
@@ -99,7 +138,7 @@ function progressRelay(tell: OnProgress): OnProgress {
   }
 }
 
-function simulatedCall({ sold }: ToolSpec) {
+function simulatedCall({ sold }: ServerToolSpec) {
   const text = `A simulated result of ${sold.tool}.`
   const structured = sold.outputSchema ? { structuredContent: sampleOf(sold.outputSchema) } : {}
   const result = { content: [{ type: 'text', text }], ...structured }
@@ -126,7 +165,12 @@ function resultIn(body: Buffer, server: string, clean: (said: string) => string)
   }
   const { result, error } = objectOf(value)
   const refused = objectOf(error)
-  if (isObject(error)) throw saidFault(server, clean(String(refused.message ?? '')), CALLERS_CODES.includes(Number(refused.code)) ? 400 : 502)
+  if (isObject(error))
+    throw saidFault(
+      server,
+      clean(String(refused.message ?? '')),
+      CALLERS_CODES.includes(Number(refused.code)) ? 400 : 502,
+    )
   if (!isObject(result) || !Array.isArray(result.content)) throw garbled('the result has no content')
   if (result.isError === true) throw saidFault(server, clean(textOf(result.content)), 400)
   const { content, structuredContent } = result
@@ -142,9 +186,10 @@ function textOf(content: readonly unknown[]): string {
   return content.flatMap((block) => (typeof objectOf(block).text === 'string' ? [objectOf(block).text] : [])).join(' ')
 }
 
-function checkPromise({ structuredContent }: Json, { sold: { outputSchema } }: ToolSpec): void {
+function checkPromise({ structuredContent }: Json, { sold: { outputSchema } }: ServerToolSpec): void {
   if (!outputSchema) return
-  const problem = structuredContent === undefined ? 'there is no structured content' : problemOf(outputSchema, structuredContent)
+  const problem =
+    structuredContent === undefined ? 'there is no structured content' : problemOf(outputSchema, structuredContent)
   if (problem !== undefined) throw garbled(`the result is not what its schema promises: ${problem.slice(0, 200)}`)
 }
 

@@ -1,34 +1,29 @@
 // Reads the tool lists of other MCP servers and compares them with the definitions that the operator agreed to. A tool that changed or is gone
 // is held back in every process until the operator agrees. One process reads the lists, the others use its results.
 
-import type { CatalogStore } from '../catalog/store.ts'
+import type { CatalogStore } from '../../../catalog/store.ts'
+import type { Audit } from '../../../database/audit.ts'
+import type { Changes } from '../../../database/changes.ts'
+import { type Database, statement } from '../../../database/database.ts'
+import { asFault, Fault } from '../../../kernel/fault.ts'
+import type { Log } from '../../../kernel/log.ts'
+import { NEVER } from '../../../kernel/timers.ts'
+import type { World } from '../../../kernel/world.ts'
+import { loggedIn, type Target, vendorCall } from '../../../protocols/protocol.ts'
+import { withoutSecrets } from '../../../protocols/vendor-words.ts'
+import { type RouteSources, targetOf } from '../../../routing/route.ts'
+import type { Upstream } from '../../../upstream/call.ts'
+import { type Logins, loginProblem } from '../../../upstream/login.ts'
+import { createToolClient, statusOf, type ToolClient } from './client.ts'
+import { type ConnectionOwner, needed, type SignIns, type ToolConnections } from './connections.ts'
 import {
   definitionDigest,
   readDefinition,
+  type ServerToolSpec,
   TOOLS_MAX,
   type ToolDefinition,
-  type ToolSpec,
   visible,
-} from '../catalog/tool-servers.ts'
-import type { Audit } from '../database/audit.ts'
-import type { Changes } from '../database/changes.ts'
-import { type Database, statement } from '../database/database.ts'
-import { asFault, Fault } from '../kernel/fault.ts'
-import type { Log } from '../kernel/log.ts'
-import { NEVER } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
-import { loggedIn, type Target, vendorCall } from '../protocols/protocol.ts'
-import { withoutSecrets } from '../protocols/vendor-words.ts'
-import type { Upstream } from '../upstream/call.ts'
-import {
-  type ConnectionOwner,
-  needed,
-  type SignIns,
-  type ToolConnections,
-} from '../upstream/credentials/tool-connections.ts'
-import { type Logins, loginProblem } from '../upstream/login.ts'
-import { createToolClient, statusOf, type ToolClient } from '../upstream/tool-client.ts'
-import { type RouteSources, targetOf } from './route.ts'
+} from './section.ts'
 
 export interface SeenTool {
   readonly tool: string
@@ -56,7 +51,7 @@ interface Caller extends ConnectionOwner {
 export interface ToolServers {
   readonly client: ToolClient
   /** Why a tool is not sold now; undefined: it is. */
-  heldBack(spec: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined
+  heldBack(spec: Pick<ServerToolSpec, 'server' | 'sold'>): HeldBack | undefined
   /** Those of an account, from which its callers' tokens come. */
   signInsOf(account: string): Promise<SignIns> | undefined
   /** The caller's token for a server at which each person signs in. Throws if they have not signed in, before anything is held. */
@@ -128,10 +123,10 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
       ]),
     )
   }
-  await read()
   changes.watch('tool-servers', read)
+  await read()
 
-  function heldBack({ server, sold }: Pick<ToolSpec, 'server' | 'sold'>): HeldBack | undefined {
+  function heldBack({ server, sold }: Pick<ServerToolSpec, 'server' | 'sold'>): HeldBack | undefined {
     const listing = listings.get(server)
     if (!listing?.lastAnsweredAt) return undefined
     const seen = listing.tools.find(({ tool }) => tool === sold.tool)

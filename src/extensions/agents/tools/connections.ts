@@ -5,16 +5,16 @@ import type {
   OAuthClientInformationMixed,
   OAuthTokens,
 } from '@modelcontextprotocol/client'
-import type { Audit, By } from '../../database/audit.ts'
-import { openByAccount } from '../../database/by-account.ts'
-import type { Changes } from '../../database/changes.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
-import { Fault } from '../../kernel/fault.ts'
-import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
-import { NEVER } from '../../kernel/timers.ts'
-import { newId, type World } from '../../kernel/world.ts'
-import type { GuardedFetch } from '../guard.ts'
-import { createTokenCache, createTokenStore, type Token } from '../token-cache.ts'
+import type { Audit, By } from '../../../database/audit.ts'
+import { openByAccount } from '../../../database/by-account.ts'
+import type { Changes } from '../../../database/changes.ts'
+import { type Database, type Queryable, statement } from '../../../database/database.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { type Secrets, seal, unseal } from '../../../kernel/secret.ts'
+import { NEVER } from '../../../kernel/timers.ts'
+import { newId, type World } from '../../../kernel/world.ts'
+import type { GuardedFetch } from '../../../upstream/guard.ts'
+import { createTokenCache, createTokenStore, type Token } from '../../../upstream/token-cache.ts'
 
 /** Whose it is. Without a person: of keys that belong to nobody. Without an account: the operator's, for looking. */
 export interface ConnectionOwner {
