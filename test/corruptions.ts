@@ -51,6 +51,8 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     scim_group: PEOPLE,
     scim_group_member: PEOPLE,
     starting_credit: PEOPLE,
+    agent_settings: 'what people chose for their agents: it rejects calls, and charges nothing',
+    budget_proposal: 'asked for and not confirmed: the budget itself is corrupted',
   },
   ...{
     recording: CONTENT,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { SOCIAL } from '../src/catalog/social.ts'
-import { startGateway, testGateway } from './gateway.ts'
+import { startGateway, testGateway, WITH_EXTENSIONS } from './gateway.ts'
 import { addCopies, copyOf, EDITIONS } from './product-copy.ts'
 import { listen } from './started.ts'
 
@@ -17,7 +17,9 @@ function ranksIn(analytics: Edition['analytics']): DataEndpointSpec {
 
 /** Once with ours, and once with the same endpoints as a product of a document. */
 function both(promise: string, run: (edition: Edition, t: TestContext) => Promise<void>): void {
-  for (const one of EDITIONS) test(`${promise} (${one.edition})`, (t) => run(one, t))
+  const [ours] = EDITIONS
+  for (const one of EDITIONS)
+    test(`${promise} (${one.edition})`, one === ours ? {} : WITH_EXTENSIONS, (t) => run(one, t))
 }
 
 const g = testGateway({

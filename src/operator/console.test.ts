@@ -710,10 +710,11 @@ test('whoever comes without a session reaches only what visitors may', async () 
     server.resources.visitor.map(({ method, path }) => `${method} ${path}`),
     [
       ...['GET /setup', 'POST /setup', 'POST /login', 'GET /invites/{token}', 'POST /invites/{token}'],
-      ...['GET /login', 'POST /login/sso', 'POST /login/sso/finish', 'POST /login/connect', 'POST /login/code'],
-      ...['POST /login/passkey/options', 'POST /login/passkey', 'POST /login/link'],
+      ...['POST /login/code', 'POST /login/link'],
       ...['GET /public/branding', 'GET /public/sign-up', 'POST /public/sign-up', 'POST /public/password'],
       ...['GET /public/sign-up/{token}', 'POST /public/sign-up/{token}'],
+      ...['GET /login', 'POST /login/sso', 'POST /login/sso/finish', 'POST /login/connect'],
+      ...['POST /login/passkey/options', 'POST /login/passkey'],
     ],
   )
   const cookies = [
