@@ -1,13 +1,13 @@
 // The commands by hand of extensions, which stand in the help below the core's own.
 import type { Command } from './cli/command.ts'
-import { AGENT_COMMANDS } from './extensions/agents/commands.ts'
+import { SIGN_IN_COMMANDS } from './extensions/agents/cli.ts'
 import { TOOL_SERVER_COMMANDS } from './extensions/agents/tools/cli.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
 import { PAYMENT_COMMANDS } from './extensions/sales/cli.ts'
 
 export const ADDED: Readonly<Record<'calls' | 'catalog' | 'money', readonly Command[]>> = {
-  calls: AGENT_COMMANDS,
+  calls: SIGN_IN_COMMANDS,
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
   money: PAYMENT_COMMANDS,
 }

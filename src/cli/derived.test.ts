@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
 import { type OperatorServer, startOperatorServer } from '../../test/operator-server.ts'
+import { DERIVED_COMMANDS } from './derived.ts'
+import { COMMANDS } from './run.ts'
 
 let server: OperatorServer
 before(async () => {
@@ -11,6 +13,14 @@ before(async () => {
 after(() => server.close())
 
 const { run, json } = commandLineOf(() => server)
+
+test('every derived command is in a group of the help, once', () => {
+  const names = COMMANDS.map(({ name }) => name)
+  assert.deepEqual(
+    DERIVED_COMMANDS.filter(({ name }) => names.filter((one) => one === name).length !== 1).map(({ name }) => name),
+    [],
+  )
+})
 
 test('any resource is reached with api, and derived commands take files, secrets and names', async () => {
   const made = await json<{ id: string }>(['api', 'post', '/accounts', '--data', '{"name":"By api"}'])

@@ -3,13 +3,14 @@ import { styleText } from 'node:util'
 
 const HEADING = /^[A-Z%][A-Z0-9 %]*$/
 /** In a cell of their own. */
-const STATES = new Map(
-  Object.entries({
-    green: 'active paid healthy succeeded delivered ok yes',
-    yellow: 'pending suspended refunded degraded expired paused',
-    red: 'failed rejected revoked disputed quarantined unhealthy closed',
-  } as const).flatMap(([color, words]) => words.split(' ').map((word) => [word, color as 'green' | 'yellow' | 'red'])),
-)
+const COLORS = {
+  green: 'active paid healthy succeeded delivered ok yes',
+  yellow: 'pending suspended refunded degraded expired paused',
+  red: 'failed rejected revoked disputed quarantined unhealthy closed',
+}
+type Color = keyof typeof COLORS
+const statesIn = (color: Color) => COLORS[color].split(' ').map((word) => [word, color] as const)
+const STATES = new Map([...statesIn('green'), ...statesIn('yellow'), ...statesIn('red')])
 
 const isHeadings = (line: string) => line.includes('  ') && HEADING.test(line)
 
@@ -21,8 +22,10 @@ export function painted(text: string): string {
 function paintedLine(line: string): string {
   if (isHeadings(line)) return styleText('bold', line, { validateStream: false })
   const cells = line.split(/( {2,})/)
-  return cells.map((cell) => inItsColor(cell, STATES.get(cell))).join('')
+  return cells
+    .map((cell) => {
+      const color = STATES.get(cell)
+      return color ? styleText(color, cell, { validateStream: false }) : cell
+    })
+    .join('')
 }
-
-const inItsColor = (cell: string, color: 'green' | 'yellow' | 'red' | undefined) =>
-  color ? styleText(color, cell, { validateStream: false }) : cell

@@ -42,7 +42,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     [
       ...derived('usage', 'ledger', 'audit'),
       ...MONEY_COMMANDS,
-      ...derived('budgets', 'teams'),
+      ...derived('budgets', 'teams', 'agent-settings', 'programs'),
       ...derived('balance', 'plans', 'codes', 'payments', 'payment-settings'),
       ...ADDED.money,
       ...FINANCE_COMMANDS,

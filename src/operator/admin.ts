@@ -69,7 +69,7 @@ const COMMANDS: Commands = { ...ACCOUNT_COMMANDS, ...CALL_COMMANDS, ...FINANCE_C
 
 /** The resources of both the operator API and the console, with the commands that reach them. */
 export function operatorResources(deps: ResourceDeps): Resource[] {
-  return withCommands(resourcesOf(deps), COMMANDS)
+  return [...withCommands(resourcesOf(deps), COMMANDS), ...deps.added]
 }
 
 function resourcesOf(deps: ResourceDeps): Resource[] {
@@ -97,7 +97,6 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...tokenResources(deps),
     ...signUpResources(deps),
     ...loginPolicyResources(deps),
-    ...deps.added,
   ]
 }
 

@@ -38,12 +38,18 @@ interface Reached {
   readonly path: string
 }
 
-/** The resources with the commands that reach them. */
-export const withCommands = <R extends Reached>(resources: readonly R[], commands: Commands): R[] =>
-  resources.map((entry) => {
-    const command = commands[`${entry.method} ${entry.path}`]
+/** The resources with the commands that reach them. A command for a resource that is not there is a mistake. */
+export function withCommands<R extends Reached>(resources: readonly R[], commands: Commands): R[] {
+  const left = new Set(Object.keys(commands))
+  const reached = resources.map((entry) => {
+    const name = `${entry.method} ${entry.path}`
+    const command = commands[name]
+    left.delete(name)
     return command ? { ...entry, command } : entry
   })
+  if (left.size > 0) throw new Error(`There are commands for resources that do not exist: ${[...left].join(', ')}.`)
+  return reached
+}
 
 /** By resource, such as `GET /accounts`. A text alone is the usage. */
 export type Commands = Readonly<Record<string, string | CommandText | readonly (string | CommandText)[]>>

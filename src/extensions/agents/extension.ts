@@ -4,8 +4,10 @@ import type { Api } from '../../api/api.ts'
 import { mountFetch } from '../../api/fetch-route.ts'
 import type { WebServer } from '../../api/server/server.ts'
 import { defineExtension } from '../../extension.ts'
+import { withCommands } from '../../operator/command.ts'
 import type { RouteSources } from '../../routing/route.ts'
 import type { Vendors } from '../../routing/vendor.ts'
+import { AGENT_COMMANDS } from './commands.ts'
 import type { McpDeps } from './mcp/mcp.ts'
 import { MCP_PATHS, mountOwnTools, type OwnToolDeps, openMcp } from './mcp/open.ts'
 import { consentResources } from './oauth/consent.ts'
@@ -50,8 +52,7 @@ export const agents = defineExtension({
   },
   resources: (all) => [
     ...runResources(all),
-    ...settingsResources(all),
-    ...proposalResources(all),
+    ...withCommands([...settingsResources(all), ...proposalResources(all)], AGENT_COMMANDS),
     ...toolServerResources(all),
     ...toolConnectionResources(all),
   ],

@@ -36,10 +36,6 @@ export const FINANCE_COMMANDS: Commands = {
       'exports customer <export> <account> <customer>: Sets the name that a destination uses for an account; "none" removes it.',
     words: 'Stored.',
   },
-  'GET /webhook-secret': {
-    usage: 'exports webhook-secret: Shows the secret with which receivers verify the gateway’s own webhooks.',
-    words: '{secret}',
-  },
   'POST /exports/{id}/pause': 'exports pause <export>: Stops sending; nothing is lost.',
   'POST /exports/{id}/resume': 'exports resume <export>: Continues where the destination stopped, and tries at once.',
   'POST /exports/{id}/backfill':

@@ -55,6 +55,10 @@ export const ACCOUNT_COMMANDS: Commands = {
     'accounts reopen <account>: Reopens a suspended or closed account. Keys that ended when it was closed stay revoked.',
   'PUT /accounts/{id}/test-balance':
     'credits refill-test <account>: Fills up the test balance of an account, which its test keys spend.',
+  'GET /webhook-secret': {
+    usage: 'exports webhook-secret: Shows the secret with which receivers verify the gateway’s own webhooks.',
+    words: '{secret}',
+  },
   'GET /accounts/{id}/webhook-secret': { usage: 'accounts webhook-secret <account>', words: '{secret}' },
   'POST /accounts/{id}/credits': [
     'credits add <account> <amount>',
@@ -147,31 +151,6 @@ export const ACCOUNT_COMMANDS: Commands = {
   },
   'PUT /accounts/{id}/budgets/{budgetId}/values':
     'budgets set <account> <budget> <value> <max>: Sets the maximum of one value alone; "default" resets it to the maximum of the budget.',
-  'GET /accounts/{id}/budget-proposals': {
-    usage: 'budgets proposals <account>: What agents proposed. People confirm it in the console.',
-    columns: 'PROPOSAL=id, BUDGET=budgetId, MAX={was} to {max}, WHY=reason, BY=proposedBy',
-  },
-  'DELETE /accounts/{id}/budget-proposals/{proposalId}': {
-    usage: 'budgets dismiss <account> <proposal>',
-    words: 'The proposal {id} was dismissed.',
-  },
-  'GET /accounts/{id}/agent-settings': {
-    usage: 'agent-settings list <account>: What the agents of each team may do.',
-    columns: 'scope, MODELS=models|all, DEFAULT=defaultModel, SMALL=smallModel, callMax',
-  },
-  'PUT /accounts/{id}/agent-settings/{scope}': {
-    usage: 'agent-settings set <account> <scope>: Sets what the programs and own keys of a team’s people may do.',
-    about:
-      'The scope is a team or project, or "account" for everybody who is in none with settings. What is not named is not restricted.',
-  },
-  'DELETE /accounts/{id}/agent-settings/{scope}': {
-    usage: 'agent-settings remove <account> <scope>',
-    words: 'The settings of {scope} were removed.',
-  },
-  'GET /accounts/{id}/programs': {
-    usage: 'programs list <account>: The programs that people have signed in, and what they spent.',
-    columns: 'PERSON=email, program, LAST USED=lastUsedAt, 30 DAYS=charged, KEY=keyId',
-  },
   'GET /accounts/{id}/teams': {
     usage: 'teams list <account>',
     columns: 'TEAM=id, name, PARENT=parentId, keys, MEMBERS=members.email, GROUP=scimGroup',
