@@ -14,7 +14,6 @@ import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
 import { FINANCE_COMMANDS } from './finance.ts'
 import { MONEY_COMMANDS } from './money.ts'
-import { MOVE_COMMAND } from './move.ts'
 import { resolveName } from './names.ts'
 import { PSQL_COMMAND } from './psql.ts'
 import { CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
@@ -31,7 +30,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     'Accounts, keys and people',
     [
       ...derived('accounts', 'credits', 'limits'),
-      MOVE_COMMAND,
+      ...ADDED.accounts,
       ...derived('keys'),
       ...derived('byok-keys', 'members', 'operators', 'setup-link', 'password-link', 'tokens', 'sign-up', 'branding'),
       ...derived('login-providers', 'login-policy', 'login-link', 'second-factor-reset', 'audit-export'),

@@ -1,11 +1,12 @@
 // Moves an account between two databases. Unlike the other commands it connects to the databases directly: the gateway of the
 // one does not know the other.
-import { addressProblem, withoutPassword } from '../database/address.ts'
-import { runningStore } from '../database/server/cluster.ts'
-import type { EmbeddedConnection } from '../database/server/embedded.ts'
-import { realWorld } from '../kernel/world.ts'
-import { CliError, type Command, flag, type Settings, takes, text } from './command.ts'
-import { card } from './table.ts'
+
+import { CliError, type Command, flag, type Settings, takes, text } from '../../cli/command.ts'
+import { card } from '../../cli/table.ts'
+import { addressProblem, withoutPassword } from '../../database/address.ts'
+import { runningStore } from '../../database/server/cluster.ts'
+import type { EmbeddedConnection } from '../../database/server/embedded.ts'
+import { realWorld } from '../../kernel/world.ts'
 
 const WAIT_SECONDS = 30
 const WAIT_SECONDS_MAX = 3_600
@@ -31,8 +32,8 @@ Repeat it after a crash: it continues where it stopped. The password may be left
       throw new CliError(`--wait must be a number of seconds from 1 to ${WAIT_SECONDS_MAX}.`, 2)
     const connection = await sourceOf(call.settings)
     // Loaded here, so that other commands start faster.
-    const { cancelMove, MoveRefused, moveAccount } = await import('../process/account-move/move.ts')
-    const { openDatabase } = await import('../database/database.ts')
+    const { cancelMove, MoveRefused, moveAccount } = await import('./move.ts')
+    const { openDatabase } = await import('../../database/database.ts')
     const source = openDatabase({ connection, connectionsMax: 4 })
     const target = openDatabase({ connection: { connectionString: to }, connectionsMax: 4 })
     const move = {
