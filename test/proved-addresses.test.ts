@@ -168,6 +168,46 @@ for (const [proof, prove] of Object.entries(PROOFS))
     },
   )
 
+for (const way of ['login-links', 'password-links'] as const)
+  test(`a token with only ${way} makes no operator: whom it had a link for proves the mailbox again first`, async () => {
+    const email = `later@${way}.example`
+    await open((await g.operator<LinkView>('POST', '/operator-invites', { email })).data.link, OWN)
+    await sql('update person set operator_role = null where email = $1', [email])
+    const [{ id: me } = { id: '' }] = await sql<{ id: string }>('select id from person where email = $1', [email])
+    const { data: small } = await g.operator<NewToken>('POST', '/tokens', { name: way, scopes: [way] })
+    const path = way === 'login-links' ? '/login-links' : '/password-link'
+    const follow = async (link: string) => {
+      const browser = asBrowser(g)
+      const token = tokenOf(link)
+      const { status } =
+        way === 'login-links'
+          ? await browser('POST', '/login/link', { token })
+          : await browser('POST', `/invites/${token}`, { password: PASSWORD })
+      return { browser, status }
+    }
+    const linkOf = async () => {
+      const answer = await g.call(`/admin/v1${path}`, small.token, { email })
+      return ((await answer.json()) as { data: LinkView }).data.link
+    }
+    const kept = await linkOf()
+    const { browser, status } = await follow(await linkOf())
+    assert.equal(status, 200)
+    await sql(
+      `insert into second_factor (id, person_id, kind, name, confirmed) values ($1, $2, 'totp', 'theirs', true)`,
+      [`fac_${me}`, me],
+    )
+    const { data } = await g.operator<LinkView>('POST', '/operator-invites', { email })
+    assert.equal((await browser('POST', `/invites/${tokenOf(data.link)}/join`)).status, 403)
+    const reset = await g.operator<LinkView>('POST', '/password-link', { email })
+    const person = await open(reset.data.link, 'eleven calm badgers hum')
+    assert.deepEqual(await sql('select 1 from second_factor where person_id = $1', [me]), [])
+    assert.equal((await browser('GET', '/session')).status, 401)
+    const again = await g.operator<LinkView>('POST', '/operator-invites', { email })
+    const joined = await person('POST', `/invites/${tokenOf(again.data.link)}/join`)
+    assert.equal(joined.status, 200, joined.text)
+    assert.notEqual((await follow(kept)).status, 200, 'a link that was kept opens nothing of an operator')
+  })
+
 test('where mail is set up, an account role does not see the link that it sends', async () => {
   const there = Object.assign(asBrowser(g), { cookie: attacker.cookie })
   const email = 'stranger@unseen.example'

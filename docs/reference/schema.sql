@@ -988,6 +988,7 @@ create table person (
   email text not null,
   password text,
   email_verified_at timestamp with time zone,
+  lent_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   terms_version text,
   terms_at timestamp with time zone,

@@ -13,6 +13,7 @@ import {
   hashCounted,
   insertPerson,
   inviteLink,
+  lend,
   type MayGive,
   newToken,
   type PeopleDeps,
@@ -134,8 +135,17 @@ export const LOCK_OPERATORS = statement(
 )
 const LOCK_PERSON = statement(
   'person_lock',
-  'select operator_role as role, email_verified_at is not null as verified from person where id = $1 for update',
+  'select operator_role as role, email_verified_at is not null and lent_at is null as verified from person where id = $1 for update',
 )
+/** What was added after somebody else had a link to sign in as the person. */
+const END_LENT = [
+  statement(
+    'lent_factors',
+    'delete from second_factor f using person p where p.id = $1 and f.person_id = p.id and f.created_at >= p.lent_at',
+  ),
+  statement('lent_codes', 'delete from recovery_code where person_id = $1'),
+  statement('lent_end', 'update person set lent_at = null where id = $1'),
+]
 const OTHER_WAYS = statement(
   'person_other_ways',
   `select coalesce(l.name, i.issuer) as name, i.email from identity i left join login_provider l on l.id = i.provider_id where i.person_id = $1
@@ -240,7 +250,8 @@ export function createMembers(deps: MemberDeps): Members {
       const token = newToken(world)
       await database.transaction(async (tx) => {
         const person = await findWithin(tx, email, mayGive)
-        await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_HOURS, true])
+        const proves = mayGive('operator')
+        await tx.query(INVITE, [digestOfToken(token), 'password', null, email, null, by.actor, RESET_HOURS, proves])
         await audit.write(tx, by, { action: 'person.reset', object: person.id, detail: { name: email } })
       })
       return token
@@ -272,13 +283,17 @@ export function createMembers(deps: MemberDeps): Members {
         if (!known) throw linkUnknown()
         requireGood(password, invite.email)
         const hash = await hashCounted(deps, password, visit)
+        const { id, lent } = known
+        const endsOthers = endOthers || (lent && invite.proves)
         const done = await database.transaction(async (tx) => {
           await useLink(tx, token, email)
           const told = [invite.proves ? await proveAddress(tx, deps, known.id, mine) : undefined]
-          if (endOthers) told.push(await endOtherWays(tx, deps, known.id, mine))
+          if (endsOthers) told.push(await endOtherWays(tx, deps, known.id, mine))
+          if (!invite.proves) await lend(tx, id)
+          else if (lent) for (const end of END_LENT) await tx.query(end, [id])
           const session = await replacePassword(tx, sessions, { id: known.id, hash }, visit)
           // The person is locked: whoever was connecting a login has done so, or finds their session ended.
-          if (endOthers) for (const end of END_LOGINS) await tx.query(end, [known.id])
+          if (endsOthers) for (const end of END_LOGINS) await tx.query(end, [known.id])
           await audit.write(tx, mine, { action: 'person.password', object: known.id, detail: { name: email } })
           return { session, told }
         })

@@ -56,6 +56,8 @@ export interface PersonRow {
   readonly password: string | null
   /** Whether the mailbox is proved. */
   readonly verified: boolean
+  /** Whether somebody without all rights had a link to sign in as them. */
+  readonly lent: boolean
 }
 
 /** Whether the caller may grant and remove this role, of the gateway or in the account; see `coversRole`. */
@@ -67,7 +69,11 @@ const OPERATOR_EXISTS = statement(
 )
 export const FIND_PERSON = statement(
   'person_find',
-  'select id, password, email_verified_at is not null as verified from person where email = $1',
+  'select id, password, email_verified_at is not null as verified, lent_at is not null as lent from person where email = $1',
+)
+const LEND = statement(
+  'person_lend',
+  'update person set lent_at = coalesce(lent_at, now()) where id = $1 and operator_role is null returning id',
 )
 const ROLES = statement(
   'person_roles',
@@ -250,16 +256,18 @@ function proofsOf(
 
     async loginLink(email, mayGive, by) {
       const person = await findWithin(database, email, mayGive)
-      const token = await flows.begin('login-link', { email }, { person: person.id, minutes: LINK_MINUTES })
+      const lends = !mayGive('operator')
+      const token = await flows.begin('login-link', { email, lends }, { person: person.id, minutes: LINK_MINUTES })
       await database.transaction((tx) => audit.write(tx, by, { action: 'person.login-link', object: person.id }))
       return token
     },
 
     async useLoginLink(token, visit, by) {
-      const flow = await flows.finish<{ email: string }>('login-link', token)
+      const flow = await flows.finish<{ email: string; lends: boolean }>('login-link', token)
       if (!flow?.person) throw new Fault('access_denied', { message: 'This link was used already, or is too old.' })
-      const [person, { email }] = [flow.person, flow.data]
+      const [person, { email, lends }] = [flow.person, flow.data]
       return database.transaction(async (tx) => {
+        if (lends) await lend(tx, person)
         const session = await sessions.start(tx, person, visit, { method: 'link' })
         const detail = { method: 'link' }
         await audit.write(tx, { ...by, actor: email }, { action: 'session.start', object: person, detail })
@@ -283,6 +291,12 @@ export async function findWithin(on: Queryable, email: string, mayGive: MayGive)
   for (const { role, account } of await on.query<{ role: AnyRole; account: string | null }>(ROLES, [person.id]))
     requireCovered(mayGive, role, account ?? undefined)
   return person
+}
+
+/** Somebody without all rights had a link to sign in as this person, who therefore becomes no operator before the mailbox is proved again. */
+export async function lend(tx: Queryable, person: string): Promise<void> {
+  if ((await tx.query(LEND, [person])).length === 0)
+    throw new Fault('access_denied', { message: 'This link was made by somebody with fewer rights than yours.' })
 }
 
 /** Returns the person's id. An unknown e-mail address and a wrong password get the same answer after the same time. */

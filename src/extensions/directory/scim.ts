@@ -133,7 +133,7 @@ const SET_EMAIL = statement('scim_email', 'update person set email = $2, passwor
 const COUNT = statement('scim_user_count', 'select count(*)::int as count from scim_user where scope = $1')
 const SET_OPERATOR = statement(
   'scim_operator',
-  'update person set operator_role = $2 where id = $1 and operator_role is null',
+  'update person set operator_role = $2 where id = $1 and operator_role is null and lent_at is null',
 )
 const DROP_USER = statement('scim_user_drop', 'delete from scim_user where scope = $1 and person_id = $2')
 const DROP_PERSON = statement('scim_person_drop', 'delete from person where id = $1')

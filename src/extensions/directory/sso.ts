@@ -129,7 +129,7 @@ const OPERATOR = statement(
 )
 const OPERATOR_JOIN = statement(
   'sso_operator_join',
-  `update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null and email_verified_at is not null
+  `update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null and email_verified_at is not null and lent_at is null
      and not exists (select 1 from scim_user s where s.scope = '' and s.person_id = $1 and not s.active) returning id`,
 )
 const LOCK_PERSON = statement('sso_lock_person', 'select 1 from person where id = $1 for no key update')
