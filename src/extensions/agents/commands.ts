@@ -15,7 +15,7 @@ export const AGENT_COMMANDS: Commands = {
     columns: 'scope, MODELS=models|all, DEFAULT=defaultModel, SMALL=smallModel, callMax',
   },
   'PUT /accounts/{id}/agent-settings/{scope}': {
-    usage: 'agent-settings set <account> <scope>: Sets what the programs and own keys of a team’s people may do.',
+    usage: 'agent-settings set <account> <scope>: Sets what the programs and keys of a team’s people may do.',
     about:
       'The scope is a team or project, or "account" for everybody who is in none with settings. What is not named is not restricted.',
   },
