@@ -9,18 +9,14 @@ import type { HandlersOf, RequestContext } from './api.ts'
 import type { Caller } from './server/caller.ts'
 import { rawQuery } from './server/server.ts'
 
-interface JobDeps {
-  readonly world: World
-  readonly engine: JobEngine
-}
-
 const LIST_DEFAULT = 20
 const LIST_MAX = 100
 const KEEP_ALIVE_MS = 15_000
 
-export function jobHandlers(
-  deps: JobDeps,
-): HandlersOf<'jobs' | 'jobs/{id}' | 'jobs/{id}/cancel' | 'jobs/{id}/events' | 'videos/{id}' | 'videos/{id}/content'> {
+export function jobHandlers(deps: {
+  readonly world: World
+  readonly engine: JobEngine
+}): HandlersOf<'jobs' | 'jobs/{id}' | 'jobs/{id}/cancel' | 'jobs/{id}/events' | 'videos/{id}' | 'videos/{id}/content'> {
   const { engine, world } = deps
   const view = (job: JobRow) => viewJob(job, engine.results)
 

@@ -15,14 +15,12 @@ import { afterOf, batchUnknown, DOWNLOAD, labelsOf, limitOf, pageOf, send, WINDO
 import { jsonBody } from './server/body.ts'
 import { rawQuery } from './server/server.ts'
 
-interface MessageBatchDeps {
-  readonly files: Files
-  readonly batches: Batches
-}
-
 const ENDPOINT = '/v1/messages'
 
-export function messageBatchHandlers(deps: MessageBatchDeps): HandlersOf<keyof typeof MESSAGE_BATCHES> {
+export function messageBatchHandlers(deps: {
+  readonly files: Files
+  readonly batches: Batches
+}): HandlersOf<keyof typeof MESSAGE_BATCHES> {
   const { files, batches } = deps
 
   const own = async ({ principal, param }: Asked): Promise<BatchRow> => {

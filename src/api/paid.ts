@@ -3,7 +3,7 @@ import { readIdempotencyKey } from '../admission/idempotency.ts'
 import type { Background } from '../background/responses.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { edited, type JsonText, readJson } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
 import { broughtBy, type PaidSpec, type RequestBody } from '../pipeline/read.ts'
@@ -170,7 +170,7 @@ function addressed(json: JsonText, request: RequestContext, spec: PaidSpec): Jso
   const edits = { replace: {} as Record<string, string>, add: {} as Record<string, string> } // Filled below.
   for (const [name, value] of Object.entries(says))
     edits[json.member(name) ? 'replace' : 'add'][name] = JSON.stringify(value)
-  return readJson(Buffer.from(splice(json, edits)))
+  return edited(json, edits)
 }
 
 /** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */

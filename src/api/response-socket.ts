@@ -3,7 +3,7 @@
 // only what is new, also where the vendor stores nothing.
 import { ENDPOINTS } from '../catalog/index.ts'
 import { asFault, CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
-import { isObject, type JsonText, readJson, splice } from '../kernel/json.ts'
+import { edited, isObject, type JsonText, readJson } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { readFor } from '../pipeline/arrive.ts'
 import type { Recording } from '../pipeline/hooks.ts'
@@ -198,7 +198,7 @@ function asRequest(sent: JsonText, earlier: string | undefined): JsonText {
   for (const [name, value] of Object.entries(members)) edits[sent.member(name) ? 'replace' : 'add'][name] = value
   const remove = ['type', 'stream_id', 'generate', 'background']
   if (earlier !== undefined) remove.push('previous_response_id')
-  return readJson(Buffer.from(splice(sent, { ...edits, remove })))
+  return edited(sent, { ...edits, remove })
 }
 
 /** The items of a request's input as JSON, without the brackets around them. */

@@ -9,7 +9,7 @@ import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { FREE, type FreeId } from '../catalog/generation.ts'
 import { type Catalog, type CatalogStore, catalogFor, findProduct } from '../catalog/store.ts'
 import { asFault, Fault, invalid } from '../kernel/fault.ts'
-import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { edited, type JsonText, readJson } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { arrive } from '../pipeline/arrive.ts'
 import type { PathDeps } from '../pipeline/call.ts'
@@ -166,7 +166,7 @@ function conversationHandlers(deps: VendorObjectDeps): HandlersOf<ConversationId
     [CREATE](request, out) {
       const sent = readBody(request, CREATE)
       const wanted = new Fields(sent).string('model')
-      const json = sent.member('model') ? readJson(Buffer.from(splice(sent, { remove: ['model'] }))) : sent
+      const json = sent.member('model') ? edited(sent, { remove: ['model'] }) : sent
       const { principal } = request
       const catalog = catalogFor(principal.accountId, deps.catalog.current)
       if (wanted !== undefined) permitAt(FREE[CREATE], wanted, { catalog, principal })

@@ -12,7 +12,7 @@ import { pruneAll } from '../database/prune.ts'
 import type { JobTiming } from '../jobs/job.ts'
 import { createWorkTable, type Work, type WorkRow } from '../jobs/work.ts'
 import { CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
-import { isObject, type Json, type JsonText, readJson, splice, text } from '../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, readJson, splice, text } from '../kernel/json.ts'
 import type { ContentSealer } from '../kernel/secret.ts'
 import { every } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
@@ -181,7 +181,7 @@ export function startBackground(deps: BackgroundDeps): Background {
     const previous = text(json.value.previous_response_id)
     const kept = previous === undefined ? undefined : await load(account, previous)
     if (!kept?.vendor_id) return json
-    return readJson(Buffer.from(splice(json, { replace: { previous_response_id: JSON.stringify(kept.vendor_id) } })))
+    return edited(json, { replace: { previous_response_id: JSON.stringify(kept.vendor_id) } })
   }
 
   /** Aborts the call at once if it runs in this process. Other processes check for a cancellation once a second. */
@@ -304,7 +304,7 @@ function readyToRun(json: JsonText): JsonText {
     throw new Fault('request_too_large', {
       message: `With "background", a request may have ${REQUEST_CHARS_MAX} characters.`,
     })
-  return readJson(Buffer.from(splice(json, { remove: ['background', 'stream', 'stream_options'] })))
+  return edited(json, { remove: ['background', 'stream', 'stream_options'] })
 }
 
 async function stepOne(row: Opened, deps: BackgroundDeps & { running: Running }): Promise<number | undefined> {

@@ -1,51 +1,194 @@
 // The 27 site-analytics endpoints. An entry is the whole endpoint: nothing else in the code knows one by name.
+import { words } from '../kernel/words.ts'
 import {
-  type AnalyticsEntry,
-  analyticsEndpoint,
-  asc,
-  byDomain,
-  bySource,
-  COMPARISON,
-  choice,
-  compareFrom,
-  compareTo,
-  country,
-  fields,
-  figures,
-  flag,
-  from,
-  granularity,
-  historyOf,
-  ignoreFilters,
-  integer,
-  isDaily,
-  iso,
-  isWindow,
-  latest,
-  monthly,
-  ONE_MONTH,
-  onlyFalse,
-  orderBy,
-  page,
-  pageSize,
-  points,
-  RANGE,
-  ROLLING,
-  ROLLING_DAYS,
-  ROLLING_OR_MONTHS,
-  rankTable,
-  rows,
-  site,
-  sort,
-  standard,
-  THREE_MONTHS,
-  text,
-  to,
-  verified,
-  webSource,
-  without,
-} from './analytics-params.ts'
-import { type DataEndpointSpec, list, loose, mapOf } from './endpoint.ts'
+  type DataEndpointSpec,
+  type JsonSchema,
+  list,
+  loose,
+  type Mode,
+  mapOf,
+  nullable,
+  number,
+  type Pair,
+  string,
+  type Window,
+  integer as wholeNumber,
+} from './endpoint.ts'
+import { choice, type Field, integer, text } from './field.ts'
+
+// The parameters that many endpoints share, and the standard set.
+
+const date = (description: string, example: string) => ({ kind: 'date', description, example }) as const
+const flag = (description: string, fallback?: 'true' | 'false', allowed: readonly string[] = ['true', 'false']) =>
+  ({ kind: 'boolean', allowed, description, example: fallback ?? 'true', default: fallback }) as const
+
+export const site = {
+  kind: 'domain',
+  required: true,
+  description: 'The website to look up.',
+  example: 'example.com',
+} as const
+const country = { ...integer('Numeric country code; 999 is worldwide.', 0, undefined, '999'), example: '840' }
+const from = date('First day, inclusive. Goes with `to`, and not with `latest`.', '2026-10-01')
+const to = date('Last day, inclusive. Goes with `from`, and not with `latest`.', '2026-10-31')
+const comparison = {
+  compareFrom: date('First day of the period to compare with. Goes with `compareTo`.', '2026-09-01'),
+  compareTo: date('Last day of the period to compare with. Goes with `compareFrom`.', '2026-09-30'),
+}
+const onlyFalse = flag('Only false: this endpoint knows complete months, not rolling windows.', 'false', ['false'])
+
+/** `daysMax` 0 takes only months. */
+const latest = (daysMax: number, months: readonly number[]) =>
+  ({
+    kind: 'latest',
+    ...{ daysMax, months, example: daysMax > 0 ? '28d' : '3m' },
+    description: 'The newest days or complete months instead of explicit dates.',
+  }) as const
+
+const page = (fallback?: string) => integer('The page, counted from 1.', 1, 1000, fallback)
+const pageSize = (fallback?: string) => integer('Rows on a page.', 1, 1000, fallback)
+const webSource = choice('Which visits count.', ['Total', 'Desktop', 'MobileWeb'], 'Total')
+const granularity = (...allowed: [string, ...string[]]) => choice('The step of a series.', allowed)
+const isWindow = flag(
+  'Whether the days are a rolling window. Without it: true for rolling days, false for months and explicit dates.',
+)
+const subdomains = flag('Whether subdomains count.')
+const asc = (fallback?: 'true' | 'false') => flag('Ascending order.', fallback)
+const sort = (example: string, fallback?: string) => text('The column to sort by.', example, fallback)
+const orderBy = (fallback: string) => text('Column and direction to sort by.', fallback, fallback)
+const iso = text('Country as an ISO code, where the source takes one.', 'US')
+const isDaily = (fallback?: 'false') => flag('Whether rows are given per day.', fallback)
+const verified = flag('Whether owner-verified figures replace estimates.', 'false')
+const ignoreFilters = (fallback?: 'false') => flag('Whether filters that contradict each other pass.', fallback)
+
+const ROLLING_DAYS = latest(366, [])
+const ROLLING_OR_MONTHS = latest(366, [1, 2, 3, 6])
+const HISTORY_MONTHS = latest(0, [1, 2, 3, 4, 5, 6])
+
+/** The standard set of the contract (4.2) with an endpoint's own parameters, which may replace standard ones. */
+function standard(own: Readonly<Record<string, Field>> = {}): Record<string, Field> {
+  return {
+    keys: site,
+    country,
+    from,
+    to,
+    latest: ROLLING_DAYS,
+    includeSubDomains: subdomains,
+    isWindow,
+    webSource,
+    timeGranularity: granularity('Daily', 'Monthly'),
+    ...own,
+  }
+}
+
+/** Without parameters that an endpoint does not take. */
+function without(params: Readonly<Record<string, Field>>, ...names: string[]): Record<string, Field> {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !names.includes(name)))
+}
+
+// Entries of the analytics table, and their conversion to endpoints.
+
+interface AnalyticsEntry {
+  readonly title: string
+  readonly description: string
+  readonly returns: string
+  readonly answer: JsonSchema
+  readonly params: Readonly<Record<string, Field>>
+  readonly window?: Window
+  readonly pairs?: readonly Pair[]
+  readonly modes?: readonly Mode[]
+  readonly rowsMax?: number
+  /** When an agent should choose it rather than a similar one. */
+  readonly advice?: string
+}
+
+const DATES: Pair = { from: 'from', to: 'to', together: true }
+
+/** An entry of the table as a whole endpoint. */
+export function analyticsEndpoint(path: string, entry: AnalyticsEntry): DataEndpointSpec {
+  const { pairs = [], modes = [], rowsMax = 100, advice, ...rest } = entry
+  const id = `siteanalytics/${path}`
+  return {
+    ...rest,
+    id,
+    method: 'GET',
+    path: `/v1/${id}`,
+    aliases: [],
+    tag: 'Site analytics',
+    surface: 'native',
+    sells: 'data',
+    product: id,
+    restriction: 'siteanalytics',
+    protocol: 'site-analytics',
+    vendorPath: path,
+    pairs: 'from' in entry.params ? [DATES, ...pairs] : pairs,
+    modes,
+    rowsMax,
+    ...(advice === undefined ? {} : { tool: { advice } }),
+  }
+}
+
+// Shared parts of analytics endpoints: days, and entries that differ in one word.
+
+const ROLLING: Window = { unit: 'days', count: 28 }
+const ONE_MONTH: Window = { unit: 'months', count: 1 }
+const THREE_MONTHS: Window = { unit: 'months', count: 3 }
+const SIX_MONTHS: Window = { unit: 'months', count: 6, monthsBackMax: 6 }
+
+const COMPARISON: Pair = { from: 'compareFrom', to: 'compareTo', together: true }
+
+/** `field,min,max`, where a bound may be left out. */
+const RANGE = '[A-Za-z][\\w.]*,(-?\\d+(\\.\\d+)?)?,(-?\\d+(\\.\\d+)?)?'
+
+const monthly = { latest: ROLLING_OR_MONTHS, timeGranularity: granularity('Monthly') }
+const history = {
+  country: choice('Only 999, worldwide.', ['999'], '999'),
+  latest: HISTORY_MONTHS,
+  isWindow: onlyFalse,
+  timeGranularity: granularity('Monthly'),
+}
+
+const historyOf = (what: string, unit: string): AnalyticsEntry => ({
+  title: `History of ${what}`,
+  description: `The history of ${what}, month by month, for up to six complete months.`,
+  returns: `\`Data.<domain>.<source>\` as Key/Value points, in ${unit}. Source names are kept as given.`,
+  answer: bySource(list(points)),
+  window: SIX_MONTHS,
+  params: standard(history),
+})
+
+const rankTable = (which: string): AnalyticsEntry => ({
+  title: `${which} rank, as a table`,
+  description: `The ${which.toLowerCase()} rank of a website.`,
+  returns: 'Rows in `Data` with Domain and Rank. `TotalCount` can be 0 while `Data` has rows: test the array itself.',
+  answer: rows('Data', fields('Rank Change', 'Domain Category Favicon')),
+  window: ROLLING,
+  params: standard(monthly),
+})
+
+// The native answers of the data source. Any listed field may be absent or null, and there may be others.
+
+const figure = nullable(number)
+
+/** Fields by their names: those that hold numbers, and those that hold text. */
+function fields(numbers: string, texts = ''): Record<string, JsonSchema> {
+  return {
+    ...Object.fromEntries(words(texts).map((name) => [name, nullable(string)])),
+    ...Object.fromEntries(words(numbers).map((name) => [name, figure])),
+  }
+}
+
+/** A table: rows under a name, and how many there are under another. */
+function rows(at: string, row: Readonly<Record<string, JsonSchema>>, total = 'TotalCount'): JsonSchema {
+  return loose({ [at]: list(loose(row)), [total]: wholeNumber })
+}
+
+/** One answer for each requested domain. */
+const byDomain = (figures: JsonSchema): JsonSchema => loose({ Data: mapOf(figures) })
+
+const points = list(loose({ Key: nullable(string), Value: figure }))
+const bySource = (series: JsonSchema): JsonSchema => byDomain(mapOf(series))
+const figures = mapOf(figure)
 
 // The analytics endpoints about search: keywords, who ranks for them, and links.
 
@@ -306,7 +449,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     answer: byDomain(loose({ ...fields('TotalVisits Change ShareOfVisits'), Trend: points })),
     window: ROLLING,
     pairs: [COMPARISON],
-    params: standard({ ...monthly, compareFrom, compareTo, ShouldGetVerifiedData: verified }),
+    params: standard({ ...monthly, ...comparison, ShouldGetVerifiedData: verified }),
   },
   'websites/visits/table': {
     title: 'Visits, as a table',
@@ -315,7 +458,7 @@ const TABLE: Readonly<Record<string, AnalyticsEntry>> = {
     answer: rows('Data', fields('TotalVisits', 'Domain Favicon')),
     window: ROLLING,
     pairs: [COMPARISON],
-    params: standard({ ...monthly, compareFrom, compareTo, ShouldGetVerifiedData: verified }),
+    params: standard({ ...monthly, ...comparison, ShouldGetVerifiedData: verified }),
   },
   'websites/visits/trend': {
     title: 'Visits over time',

@@ -1,7 +1,18 @@
 // The audio endpoints: speech to text, and text to speech.
 import * as z from 'zod'
 import { schemaOf } from './body.ts'
-import { type EndpointEntry, free, integer, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
+import {
+  type EndpointEntry,
+  free,
+  having,
+  integer,
+  type JsonSchema,
+  list,
+  loose,
+  number,
+  object,
+  string,
+} from './endpoint.ts'
 
 /** The largest request that vendors accept. */
 const SPEECH_CHARS_MAX = 4096
@@ -66,16 +77,13 @@ const shared = {
   temperature: { type: ['number', 'string'], description: 'From 0 to 1.' },
 }
 
-const transcript = object(
-  {
-    text: string,
-    usage: loose({ type: string, seconds: number }),
-    duration: { type: ['number', 'string'] },
-    words: list(loose({ word: string, start: number, end: number })),
-    segments: list(loose({ id: { type: ['integer', 'string'] }, start: number, end: number, text: string })),
-  },
-  ['text'],
-)
+const transcript = having('text', {
+  text: string,
+  usage: loose({ type: string, seconds: number }),
+  duration: { type: ['number', 'string'] },
+  words: list(loose({ word: string, start: number, end: number })),
+  segments: list(loose({ id: { type: ['integer', 'string'] }, start: number, end: number, text: string })),
+})
 
 const speechToText = {
   tag: 'Audio',
@@ -96,19 +104,16 @@ export const transcriptions: EndpointEntry = {
   returns:
     '`{text, usage}`; a text for text, srt and vtt; with `stream: true` events `transcript.text.delta` and `transcript.text.done`.',
   body: {
-    ...object(
-      {
-        ...shared,
-        language: { type: 'string', description: 'Of the recording, as two letters.' },
-        stream: { type: ['boolean', 'string'], description: 'With json, text and diarized_json.' },
-        'timestamp_granularities[]': {
-          ...list({ type: 'string', enum: ['word', 'segment'] }),
-          description: 'Which timestamps verbose_json has: `words`, `segments` or both; segments by default.',
-        },
-        'include[]': list(string),
+    ...having('file model', {
+      ...shared,
+      language: { type: 'string', description: 'Of the recording, as two letters.' },
+      stream: { type: ['boolean', 'string'], description: 'With json, text and diarized_json.' },
+      'timestamp_granularities[]': {
+        ...list({ type: 'string', enum: ['word', 'segment'] }),
+        description: 'Which timestamps verbose_json has: `words`, `segments` or both; segments by default.',
       },
-      ['file', 'model'],
-    ),
+      'include[]': list(string),
+    }),
     examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1', language: 'en' }],
   },
   answer: transcript,
@@ -121,7 +126,7 @@ export const translations: EndpointEntry = {
   title: 'Translation into English',
   description: 'Translates a recording into English text. Priced like a transcription. An extension of the contract.',
   returns: '`{text, usage}`, or a text for text, srt and vtt.',
-  body: { ...object(shared, ['file', 'model']), examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1' }] },
+  body: { ...having('file model', shared), examples: [{ file: '@recording.wav', model: 'alpha-transcribe-1' }] },
   answer: transcript,
 }
 

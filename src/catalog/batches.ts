@@ -1,7 +1,7 @@
 // The endpoints of files and batches, as the openai SDKs call them.
 import * as z from 'zod'
 import { schemaOf } from './body.ts'
-import { boolean, type EndpointEntry, integer, list, mapOf, nullable, object, string } from './endpoint.ts'
+import { boolean, type EndpointEntry, having, integer, list, mapOf, nullable, object, string } from './endpoint.ts'
 import { type Field, inPath, isId } from './field.ts'
 
 export const BATCH_STATUSES = [
@@ -67,51 +67,45 @@ export const batchBody = z
     ],
   })
 
-const file = object(
-  {
-    id: { type: 'string', pattern: '^file-' },
-    object: { const: 'file' },
-    bytes: integer,
-    created_at: integer,
-    expires_at: integer,
-    filename: string,
-    purpose: { type: 'string', enum: ['batch', 'batch_output'] },
-    status: string,
-  },
-  ['id', 'object', 'bytes', 'created_at', 'filename', 'purpose'],
-)
+const file = having('id object bytes created_at filename purpose', {
+  id: { type: 'string', pattern: '^file-' },
+  object: { const: 'file' },
+  bytes: integer,
+  created_at: integer,
+  expires_at: integer,
+  filename: string,
+  purpose: { type: 'string', enum: ['batch', 'batch_output'] },
+  status: string,
+})
 
 const moment = nullable(integer)
-const batch = object(
-  {
-    id: { type: 'string', pattern: '^batch_' },
-    object: { const: 'batch' },
-    endpoint: string,
-    input_file_id: string,
-    completion_window: string,
-    status: { type: 'string', enum: BATCH_STATUSES },
-    errors: nullable(
-      object({
-        object: { const: 'list' },
-        data: list(object({ code: string, line: nullable(integer), message: string, param: nullable(string) })),
-      }),
-    ),
-    output_file_id: nullable(string),
-    error_file_id: nullable(string),
-    created_at: integer,
-    in_progress_at: moment,
-    expires_at: moment,
-    finalizing_at: moment,
-    completed_at: moment,
-    failed_at: moment,
-    expired_at: moment,
-    cancelling_at: moment,
-    cancelled_at: moment,
-    request_counts: object({ total: integer, completed: integer, failed: integer }),
-    metadata: { type: ['object', 'null'], additionalProperties: { type: 'string' } },
-  },
-  ['id', 'object', 'endpoint', 'input_file_id', 'completion_window', 'status', 'created_at', 'request_counts'],
-)
+const batch = having('id object endpoint input_file_id completion_window status created_at request_counts', {
+  id: { type: 'string', pattern: '^batch_' },
+  object: { const: 'batch' },
+  endpoint: string,
+  input_file_id: string,
+  completion_window: string,
+  status: { type: 'string', enum: BATCH_STATUSES },
+  errors: nullable(
+    object({
+      object: { const: 'list' },
+      data: list(object({ code: string, line: nullable(integer), message: string, param: nullable(string) })),
+    }),
+  ),
+  output_file_id: nullable(string),
+  error_file_id: nullable(string),
+  created_at: integer,
+  in_progress_at: moment,
+  expires_at: moment,
+  finalizing_at: moment,
+  completed_at: moment,
+  failed_at: moment,
+  expired_at: moment,
+  cancelling_at: moment,
+  cancelled_at: moment,
+  request_counts: object({ total: integer, completed: integer, failed: integer }),
+  metadata: { type: ['object', 'null'], additionalProperties: { type: 'string' } },
+})
 const pageOf = (item: object) =>
   object({
     object: { const: 'list' },
@@ -147,20 +141,17 @@ export const BATCHES = {
     returns: 'The file.',
     form: true,
     body: {
-      ...object(
-        {
-          file: { type: 'string', format: 'binary', description: 'The lines.' },
-          purpose: { type: 'string', enum: ['batch'] },
-          'expires_after[anchor]': { type: 'string', enum: ['created_at'] },
-          'expires_after[seconds]': {
-            type: 'integer',
-            minimum: FILE_SECONDS_MIN,
-            maximum: FILE_SECONDS_MAX,
-            description: 'How long it is kept; 30 days by default.',
-          },
+      ...having('file purpose', {
+        file: { type: 'string', format: 'binary', description: 'The lines.' },
+        purpose: { type: 'string', enum: ['batch'] },
+        'expires_after[anchor]': { type: 'string', enum: ['created_at'] },
+        'expires_after[seconds]': {
+          type: 'integer',
+          minimum: FILE_SECONDS_MIN,
+          maximum: FILE_SECONDS_MAX,
+          description: 'How long it is kept; 30 days by default.',
         },
-        ['file', 'purpose'],
-      ),
+      }),
       examples: [{ file: '@lines.jsonl', purpose: 'batch' }],
     },
     answer: file,

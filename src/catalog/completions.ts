@@ -1,7 +1,7 @@
 // The legacy completions endpoint: body and answer. Each prompt is served as a chat with one message.
 import * as z from 'zod'
 import { listOf, schemaOf, wholeNumber } from './body.ts'
-import { type EndpointEntry, object } from './endpoint.ts'
+import { type EndpointEntry, having, integer, list, nullable, object, string } from './endpoint.ts'
 
 /** As many as LangChain sends at once. */
 const PROMPTS_MAX = 20
@@ -40,29 +40,14 @@ export const completionsBody = z
   })
   .meta({ examples: [{ model: 'alpha-5.4', prompt: 'Say hello in five words.', max_tokens: 50 }] })
 
-const answer = object(
-  {
-    id: { type: 'string' },
-    object: { const: 'text_completion' },
-    created: { type: 'integer' },
-    model: { type: 'string' },
-    choices: {
-      type: 'array',
-      items: object({
-        text: { type: 'string' },
-        index: { type: 'integer' },
-        logprobs: { type: 'null' },
-        finish_reason: { type: ['string', 'null'] },
-      }),
-    },
-    usage: object({
-      prompt_tokens: { type: 'integer' },
-      completion_tokens: { type: 'integer' },
-      total_tokens: { type: 'integer' },
-    }),
-  },
-  ['id', 'object', 'created', 'model', 'choices'],
-)
+const answer = having('id object created model choices', {
+  id: string,
+  object: { const: 'text_completion' },
+  created: integer,
+  model: string,
+  choices: list(object({ text: string, index: integer, logprobs: { type: 'null' }, finish_reason: nullable(string) })),
+  usage: object({ prompt_tokens: integer, completion_tokens: integer, total_tokens: integer }),
+})
 
 export const completions: EndpointEntry = {
   route: 'POST /v1/completions',

@@ -1,6 +1,6 @@
 // Conversations that a vendor stores, in the form of the openai SDKs: paths, bodies and answers.
 import type { EndpointEntry, JsonSchema } from './endpoint.ts'
-import { inPath, type TextField } from './field.ts'
+import { choice, inPath, integer, text } from './field.ts'
 import { inputItemsAnswer, responseAnswer, responseDeletedAnswer } from './generation-answers.ts'
 
 const string = { type: 'string' } as const
@@ -33,18 +33,20 @@ const item = object({ type: string, id: string, role: string }, ['type'])
 
 const id = inPath('The `id` of a conversation of this account.', 'conv_0123456789abcdef')
 const itemId = inPath('The `id` of an item of the conversation.', 'msg_0123456789abcdef')
-const include: TextField = {
-  kind: 'text',
-  description: 'What else to show, as the protocol names it; may be repeated.',
-  example: 'reasoning.encrypted_content',
+const include = text('What else to show, as the protocol names it; may be repeated.', 'reasoning.encrypted_content')
+/** Of a list of items. */
+const paging = {
+  limit: { ...integer('How many.', 1, 100), example: '20' },
+  order: choice('Oldest or newest first.', ['asc', 'desc']),
+  after: text('Only items after the one with this id.', 'msg_0123'),
+  include,
 }
 
+const shared = { tag: 'Text', surface: 'responses' } as const
 /** Each endpoint has three paths, like responses. */
 const at = (below: string) =>
   ({
-    tag: 'Text',
-    surface: 'responses',
-    partOf: 'responses',
+    ...{ ...shared, partOf: 'responses' },
     aliases: [`/alpha/conversations${below}`, `/alpha/v1/conversations${below}`],
   }) as const
 const FREE = 'Free of charge. An extension of the contract.'
@@ -104,13 +106,7 @@ export const CONVERSATIONS = {
     title: 'The items of a conversation',
     description: `The items of a conversation of this account, newest first. ${FREE}`,
     returns: 'A `list` of items; while `has_more` is true, `last_id` is the `after` of the next page.',
-    params: {
-      id,
-      limit: { kind: 'integer', min: 1, max: 100, description: 'How many.', example: '20' },
-      order: { kind: 'choice', allowed: ['asc', 'desc'], description: 'Oldest or newest first.', example: 'asc' },
-      after: { kind: 'text', description: 'Only items after the one with this id.', example: 'msg_0123' },
-      include,
-    },
+    params: { id, ...paging },
     answer: inputItemsAnswer,
   },
   'conversations/{id}/items/create': {
@@ -146,18 +142,16 @@ export const CONVERSATIONS = {
 // Stored responses, at their vendor or in the gateway: reading, streaming, cancelling and deleting them.
 
 const responseId = inPath('The `id` of a response that was made with `store`.', 'resp_0123456789abcdef')
-const includes: TextField = {
-  kind: 'text',
-  description: 'What else to show, as the protocol names it; may be repeated.',
-  example: 'reasoning.encrypted_content',
-}
+
+const stored = (below: string) => ({
+  ...shared,
+  aliases: [`/alpha/v1/responses/{id}${below}`, `/v1/responses/{id}${below}`],
+})
 
 export const STORED_RESPONSES = {
   'responses/{id}': {
     route: 'GET /alpha/responses/{id}',
-    aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
-    tag: 'Text',
-    surface: 'responses',
+    ...stored(''),
     streams: true,
     title: 'A stored response',
     description:
@@ -165,27 +159,18 @@ export const STORED_RESPONSES = {
     returns: 'The `response`, whole, or its events.',
     params: {
       id: responseId,
-      include: includes,
+      include,
       stream: {
-        kind: 'choice',
-        allowed: ['true', 'false'],
-        description: 'Of one in the background that was made with `stream`: its events.',
+        ...choice('Of one in the background that was made with `stream`: its events.', ['true', 'false']),
         example: 'false',
       },
-      starting_after: {
-        kind: 'integer',
-        min: 0,
-        description: 'With `stream`: only the events after this number.',
-        example: '0',
-      },
+      starting_after: integer('With `stream`: only the events after this number.', 0),
     },
     answer: responseAnswer,
   },
   'responses/{id}/delete': {
     route: 'DELETE /alpha/responses/{id}',
-    aliases: ['/alpha/v1/responses/{id}', '/v1/responses/{id}'],
-    tag: 'Text',
-    surface: 'responses',
+    ...stored(''),
     title: 'Delete a stored response',
     description:
       'Deletes a response of this account: at its vendor, and of one in the background everything that the gateway has of it. Free of charge. An extension of the contract.',
@@ -195,9 +180,7 @@ export const STORED_RESPONSES = {
   },
   'responses/{id}/cancel': {
     route: 'POST /alpha/responses/{id}/cancel',
-    aliases: ['/alpha/v1/responses/{id}/cancel', '/v1/responses/{id}/cancel'],
-    tag: 'Text',
-    surface: 'responses',
+    ...stored('/cancel'),
     title: 'Cancel a response in the background',
     description:
       'Cancels a background response: its vendor is stopped, unless it reports usage only at the end, and what was made by then is charged. A response that has ended does not change. An extension of the contract.',
@@ -208,20 +191,12 @@ export const STORED_RESPONSES = {
   },
   'responses/{id}/input_items': {
     route: 'GET /alpha/responses/{id}/input_items',
-    aliases: ['/alpha/v1/responses/{id}/input_items', '/v1/responses/{id}/input_items'],
-    tag: 'Text',
-    surface: 'responses',
+    ...stored('/input_items'),
     title: 'The input of a stored response',
     description:
       'The items that a response of this account was made from. Free of charge. An extension of the contract.',
     returns: 'A `list` of items; while `has_more` is true, `last_id` is the `after` of the next page.',
-    params: {
-      id: responseId,
-      limit: { kind: 'integer', min: 1, max: 100, description: 'How many.', example: '20' },
-      order: { kind: 'choice', allowed: ['asc', 'desc'], description: 'Oldest or newest first.', example: 'asc' },
-      after: { kind: 'text', description: 'Only items after the one with this id.', example: 'msg_0123' },
-      include: includes,
-    },
+    params: { id: responseId, ...paging },
     answer: inputItemsAnswer,
   },
 } satisfies Record<string, EndpointEntry>

@@ -74,16 +74,10 @@ export function wholeNumber(min: number, description?: string, max = Number.MAX_
   return numeric(schema, description, { is: 'a whole number', rule: `a whole number of at least ${min}`, isRight })
 }
 
-interface Numeric {
-  readonly is: string
-  readonly rule: string
-  isRight(value: number): boolean
-}
-
 function numeric(
   schema: JsonSchema,
   description: string | undefined,
-  { is, rule, isRight }: Numeric,
+  { is, rule, isRight }: { is: string; rule: string; isRight(value: number): boolean },
 ): Described<number> {
   return {
     isSetting: true,

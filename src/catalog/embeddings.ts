@@ -1,7 +1,7 @@
 // The embeddings endpoint: body and answer.
 import * as z from 'zod'
 import { listOf, schemaOf, wholeNumber } from './body.ts'
-import { type EndpointEntry, object } from './endpoint.ts'
+import { type EndpointEntry, integer, list, number, object, string } from './endpoint.ts'
 
 const text = z.string().min(1)
 const tokens = z.array(z.int('the number of a token').min(0, 'the number of a token')).min(1)
@@ -32,16 +32,11 @@ export const embeddingsBody = z
 
 const answer = object({
   object: { const: 'list' },
-  data: {
-    type: 'array',
-    items: object({
-      object: { const: 'embedding' },
-      index: { type: 'integer' },
-      embedding: { type: ['array', 'string'], items: { type: 'number' } },
-    }),
-  },
-  model: { type: 'string' },
-  usage: object({ prompt_tokens: { type: 'integer' }, total_tokens: { type: 'integer' } }),
+  data: list(
+    object({ object: { const: 'embedding' }, index: integer, embedding: { type: ['array', 'string'], items: number } }),
+  ),
+  model: string,
+  usage: object({ prompt_tokens: integer, total_tokens: integer }),
 })
 
 export const embeddings: EndpointEntry = {

@@ -190,6 +190,10 @@ export function object(
   return { type: 'object', properties, ...(required.length > 0 ? { required } : {}), additionalProperties: true }
 }
 
+/** Of its members only those that are named here are always there. */
+export const having = (required: string, properties: Readonly<Record<string, unknown>>) =>
+  object(properties, required.split(' '))
+
 /** All of its members may be absent. */
 export const loose = (properties: Readonly<Record<string, unknown>>) => object(properties, [])
 

@@ -94,6 +94,15 @@ export type Field =
   | NumberField
   | ValuesField
 
+// A field of each common kind, with what is filled in when the caller gives nothing.
+
+export const text = (description: string, example: string, fallback?: string) =>
+  ({ kind: 'text', description, example, default: fallback }) as const
+export const choice = (description: string, allowed: readonly [string, ...string[]], fallback?: string) =>
+  ({ kind: 'choice', allowed, description, example: fallback ?? allowed[0], default: fallback }) as const
+export const integer = (description: string, min: number, max?: number, fallback?: string) =>
+  ({ kind: 'integer', min, max, description, example: fallback ?? String(min), default: fallback }) as const
+
 export const TEXT_BYTES_MAX = 2048
 /** A longer path segment is answered with 404. */
 export const PATH_PART_CHARS_MAX = 300

@@ -19,8 +19,19 @@ import {
   wholeNumber,
   wrong,
 } from './described.ts'
-import { type EndpointEntry, free, integer, type JsonSchema, list, loose, number, object, string } from './endpoint.ts'
-import { modelInPath } from './field.ts'
+import {
+  type EndpointEntry,
+  free,
+  having,
+  integer,
+  type JsonSchema,
+  list,
+  loose,
+  number,
+  object,
+  string,
+} from './endpoint.ts'
+import { choice, modelInPath } from './field.ts'
 import { TextBody } from './text-bodies.ts'
 
 const model = modelInPath('delta-3.8-flash')
@@ -156,24 +167,21 @@ export const geminiBody = new TextBody(
   { forwarded: 'model serviceTier service_tier store speed inference_geo' },
 )
 
-const answer = object(
-  {
-    candidates: list(
-      object({ content: loose({ role: string, parts: list(free) }), finishReason: string, index: integer }, []),
-    ),
-    promptFeedback: free,
-    usageMetadata: loose({
-      promptTokenCount: integer,
-      cachedContentTokenCount: integer,
-      candidatesTokenCount: integer,
-      thoughtsTokenCount: integer,
-      totalTokenCount: integer,
-    }),
-    modelVersion: string,
-    responseId: string,
-  },
-  [],
-)
+const answer = loose({
+  candidates: list(
+    loose({ content: loose({ role: string, parts: list(free) }), finishReason: string, index: integer }),
+  ),
+  promptFeedback: free,
+  usageMetadata: loose({
+    promptTokenCount: integer,
+    cachedContentTokenCount: integer,
+    candidatesTokenCount: integer,
+    thoughtsTokenCount: integer,
+    totalTokenCount: integer,
+  }),
+  modelVersion: string,
+  responseId: string,
+})
 
 /** Google's SDKs in Vertex mode name a project and a place, or with a key neither. They mean nothing here. */
 const VERTEX = ['projects/{project}/locations/{location}/publishers/{publisher}', 'publishers/{publisher}'].flatMap(
@@ -204,12 +212,7 @@ export const streamGenerateContent: EndpointEntry = {
   streams: true,
   params: {
     model,
-    alt: {
-      kind: 'choice',
-      allowed: ['sse', 'json'],
-      description: '`sse` for server-sent events; without it a JSON array, element by element.',
-      example: 'sse',
-    },
+    alt: choice('`sse` for server-sent events; without it a JSON array, element by element.', ['sse', 'json']),
   },
   title: 'Generate content as a stream',
   description: `Google's protocol, as a stream. ${OPENED}`,
@@ -227,7 +230,7 @@ export const countGeminiTokens: EndpointEntry = {
     'How many input tokens a request of Google’s protocol has. Free of charge. An extension of the contract.',
   returns: '`{totalTokens}`.',
   body: {
-    ...object({ contents, generateContentRequest: maybe('A whole request, instead of contents.') }, []),
+    ...loose({ contents, generateContentRequest: maybe('A whole request, instead of contents.') }),
     examples: [example],
   },
   answer: object({ totalTokens: integer }),
@@ -261,7 +264,7 @@ export const embedContent: EndpointEntry = {
     'One vector, as Google’s protocol asks for it, at the price of /v1/embeddings. An extension of the contract.',
   returns: '`embedding.values`, and in `usageMetadata` the tokens.',
   body: embedBody.schema,
-  answer: object({ embedding: vector, usageMetadata }, ['embedding']),
+  answer: having('embedding', { embedding: vector, usageMetadata }),
 }
 
 export const batchEmbedContents: EndpointEntry = {
@@ -272,17 +275,14 @@ export const batchEmbedContents: EndpointEntry = {
   description: `Up to ${EMBED_REQUESTS_MAX} vectors, as Google’s SDKs ask for them, at the price of /v1/embeddings. An extension of the contract.`,
   returns: '`embeddings`, one with `values` for each request and in their order, and in `usageMetadata` the tokens.',
   body: {
-    ...object(
-      {
-        requests: {
-          type: 'array',
-          minItems: 1,
-          maxItems: EMBED_REQUESTS_MAX,
-          items: describedObject({ model: text('As in the address.'), ...embedMembers }).schema,
-        },
+    ...having('requests', {
+      requests: {
+        type: 'array',
+        minItems: 1,
+        maxItems: EMBED_REQUESTS_MAX,
+        items: describedObject({ model: text('As in the address.'), ...embedMembers }).schema,
       },
-      ['requests'],
-    ),
+    }),
     examples: [
       {
         requests: ['The gate is open.', 'The barrier is up.'].map((text) => ({
@@ -292,5 +292,5 @@ export const batchEmbedContents: EndpointEntry = {
       },
     ],
   },
-  answer: object({ embeddings: list(vector), usageMetadata }, ['embeddings']),
+  answer: having('embeddings', { embeddings: list(vector), usageMetadata }),
 }

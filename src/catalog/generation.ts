@@ -6,7 +6,7 @@ import { completions } from './completions.ts'
 import { CONVERSATIONS, STORED_RESPONSES } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
-import { inPath, modelInPath } from './field.ts'
+import { choice, inPath, integer, modelInPath, text } from './field.ts'
 import {
   batchEmbedContents,
   countGeminiTokens,
@@ -181,13 +181,10 @@ export const FREE = define({
     description: 'The jobs of this account, newest first. An extension of the contract.',
     returns: '`data`: an array of jobs; while `hasMore` is true, `nextBefore` is the `before` of the next page.',
     params: {
-      limit: { kind: 'integer', min: 1, max: 100, default: '20', description: 'How many.', example: '20' },
+      limit: integer('How many.', 1, 100, '20'),
       before: {
-        kind: 'text',
-        pattern: '^[0-9]{1,30}$',
-        form: 'the id of a job',
-        description: 'Only older jobs than this one.',
-        example: '1789000000000000001',
+        ...text('Only older jobs than this one.', '1789000000000000001'),
+        ...{ pattern: '^[0-9]{1,30}$', form: 'the id of a job' },
       },
       status: { kind: 'choice', allowed: JOB_STATUSES, description: 'Only jobs in this status.', example: 'COMPLETED' },
     },
@@ -235,16 +232,7 @@ export const FREE = define({
     description:
       'Redirects to the file of a completed video, as `videos.downloadContent()` asks for it; 409 before. An extension of the contract.',
     returns: 'The file, behind a redirect.',
-    params: {
-      id: videoId,
-      variant: {
-        kind: 'choice',
-        allowed: ['video'],
-        default: 'video',
-        description: 'Only the video itself.',
-        example: 'video',
-      },
-    },
+    params: { id: videoId, variant: choice('Only the video itself.', ['video'], 'video') },
   },
   'jobs/{id}/events': {
     route: 'GET /v1/jobs/{id}/events',
@@ -299,19 +287,11 @@ export const FREE = define({
     description: 'What a request would hold and cost, without running it. An extension of the contract.',
     returns: '`data`: the hold and the price in credits.',
     params: {
-      endpoint: {
-        kind: 'text',
-        description:
-          'The id of the endpoint that the request is meant for: `chat`, `images`, `siteanalytics/websites/visits` … Absent: it follows from the model and the fields.',
-        example: 'chat',
-      },
-      batch: {
-        kind: 'choice',
-        allowed: ['true', 'false'],
-        default: 'false',
-        description: 'At the price that the model has in batches.',
-        example: 'false',
-      },
+      endpoint: text(
+        'The id of the endpoint that the request is meant for: `chat`, `images`, `siteanalytics/websites/visits` … Absent: it follows from the model and the fields.',
+        'chat',
+      ),
+      batch: choice('At the price that the model has in batches.', ['true', 'false'], 'false'),
     },
     body: quoteBody,
   },
@@ -331,13 +311,7 @@ export const SOCKETS = define({
     description:
       'Opens a WebSocket for a conversation in text and sound, in the Realtime protocol. Each response is a call of its own, charged by the tokens that the vendor reports. Browsers connect with a client secret. An extension of the contract.',
     returns: 'The WebSocket.',
-    params: {
-      model: {
-        kind: 'text',
-        description: 'A model of type `realtime` from GET /v1/models.',
-        example: 'alpha-realtime-1',
-      },
-    },
+    params: { model: text('A model of type `realtime` from GET /v1/models.', 'alpha-realtime-1') },
   },
   'responses/socket': {
     route: 'GET /v1/responses',

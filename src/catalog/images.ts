@@ -1,7 +1,7 @@
 // The image endpoint: parameters, sizes and answers.
 import * as z from 'zod'
 import { schemaOf } from './body.ts'
-import { type EndpointEntry, object } from './endpoint.ts'
+import { type EndpointEntry, having } from './endpoint.ts'
 import { imagesAnswer } from './generation-answers.ts'
 
 const RESOLUTIONS = ['1k', '2k', '4k'] as const
@@ -118,24 +118,18 @@ export const imageEdits: EndpointEntry = {
     'Changes one picture or fuses several, sent as a form, as `images.edit()` of the SDKs does. A mask says where the first may change, if the model’s vendor takes masks. The answer has the picture itself unless `response_format` is url. An extension of the contract.',
   returns: '`{created, data: [{b64_json, url}], usage?}`, or with `stream: true` one event `image_edit.completed`.',
   body: {
-    ...object(
-      {
-        image: picture,
-        prompt: { type: 'string', minLength: 1, maxLength: PROMPT_CHARS_MAX, description: 'What is to change.' },
-        model: { type: 'string', description: 'An image model from GET /v1/models, such as alpha-image-2.' },
-        mask: {
-          ...picture,
-          description: 'A PNG whose transparent parts may change, of the size of the first picture.',
-        },
-        n: { type: ['integer', 'string'], description: 'Only 1.' },
-        size: { type: 'string', enum: SIZES, default: 'auto', description: 'A ratio, or pixels.' },
-        quality: { type: 'string', enum: ['low', 'medium', 'high', 'auto'], default: 'auto' },
-        output_format: { type: 'string', enum: ['png', 'jpeg', 'webp'], default: 'png' },
-        response_format: { type: 'string', enum: ['b64_json', 'url'], default: 'b64_json' },
-        stream: { type: ['boolean', 'string'], description: 'true answers with server-sent events.' },
-      },
-      ['image', 'prompt', 'model'],
-    ),
+    ...having('image prompt model', {
+      image: picture,
+      prompt: { type: 'string', minLength: 1, maxLength: PROMPT_CHARS_MAX, description: 'What is to change.' },
+      model: { type: 'string', description: 'An image model from GET /v1/models, such as alpha-image-2.' },
+      mask: { ...picture, description: 'A PNG whose transparent parts may change, of the size of the first picture.' },
+      n: { type: ['integer', 'string'], description: 'Only 1.' },
+      size: { type: 'string', enum: SIZES, default: 'auto', description: 'A ratio, or pixels.' },
+      quality: { type: 'string', enum: ['low', 'medium', 'high', 'auto'], default: 'auto' },
+      output_format: { type: 'string', enum: ['png', 'jpeg', 'webp'], default: 'png' },
+      response_format: { type: 'string', enum: ['b64_json', 'url'], default: 'b64_json' },
+      stream: { type: ['boolean', 'string'], description: 'true answers with server-sent events.' },
+    }),
     examples: [{ image: '@photo.png', prompt: 'Make it snow', model: 'alpha-image-2' }],
   },
   answer: imagesAnswer,

@@ -1,7 +1,7 @@
 // The endpoint for documents (OCR), in the form of Mistral's API.
 import * as z from 'zod'
 import { schemaOf, wholeNumber } from './body.ts'
-import { type EndpointEntry, free, integer, list, loose, nullable, object, string } from './endpoint.ts'
+import { type EndpointEntry, free, having, integer, list, loose, nullable, string } from './endpoint.ts'
 
 /** The maximum of all vendors of the format; a model's `pagesMax` may be lower. */
 export const PAGES_MAX = 1000
@@ -76,18 +76,17 @@ export const ocr: EndpointEntry = {
     'Reads the text of a PDF, a scan or a picture, page by page, as Markdown. Priced by the page. An extension of the contract.',
   returns: '`pages`: the `markdown` of each, with its `index` and `images`; `usage_info`: how many were read.',
   body: schemaOf(ocrBody),
-  answer: object(
-    {
-      pages: list(
-        object({ index: integer, markdown: string, images: list(free), dimensions: nullable(loose({})) }, [
-          'index',
-          'markdown',
-        ]),
-      ),
-      model: string,
-      document_annotation: nullable(string),
-      usage_info: loose({ pages_processed: integer, doc_size_bytes: nullable(integer) }),
-    },
-    ['pages', 'model', 'usage_info'],
-  ),
+  answer: having('pages model usage_info', {
+    pages: list(
+      having('index markdown', {
+        index: integer,
+        markdown: string,
+        images: list(free),
+        dimensions: nullable(loose({})),
+      }),
+    ),
+    model: string,
+    document_annotation: nullable(string),
+    usage_info: loose({ pages_processed: integer, doc_size_bytes: nullable(integer) }),
+  }),
 }

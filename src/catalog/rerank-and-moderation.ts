@@ -1,7 +1,7 @@
 // The endpoints for rerank and moderation.
 import * as z from 'zod'
 import { listOf, schemaOf, wholeNumber } from './body.ts'
-import { type EndpointEntry, free, integer, list, loose, number, object, string } from './endpoint.ts'
+import { type EndpointEntry, free, having, integer, list, loose, number, object, string } from './endpoint.ts'
 
 /** The largest request that vendors accept. */
 const TEXTS_MAX = 1000
@@ -72,7 +72,7 @@ export const rerank: EndpointEntry = {
   description: 'Says how well each of some documents answers a query, best first. An extension of the contract.',
   returns: '`results`: the index of each document with its `relevance_score`, best first.',
   body: schemaOf(rerankBody),
-  answer: object({ results: RANKED, model: string }, ['results']),
+  answer: having('results', { results: RANKED, model: string }),
 }
 
 export const rerankV2: EndpointEntry = {
@@ -85,14 +85,11 @@ export const rerankV2: EndpointEntry = {
     'The same models at the same price, in the shape of version 2 of Cohere’s API, for its SDKs, LangChain and the AI SDK. An extension of the contract.',
   returns: '`results`: the index of each document with its `relevance_score`, best first; `meta`: what was billed.',
   body: schemaOf(rerankV2Body),
-  answer: object(
-    {
-      id: string,
-      results: RANKED,
-      meta: loose({ api_version: object({ version: string }), billed_units: loose({ search_units: number }) }),
-    },
-    ['results', 'meta'],
-  ),
+  answer: having('results meta', {
+    id: string,
+    results: RANKED,
+    meta: loose({ api_version: object({ version: string }), billed_units: loose({ search_units: number }) }),
+  }),
 }
 
 export const moderations: EndpointEntry = {
@@ -105,12 +102,9 @@ export const moderations: EndpointEntry = {
   description: 'Says whether texts are harmful, and in which way. An extension of the contract.',
   returns: '`results`: for each input `flagged`, `categories` and `category_scores`.',
   body: schemaOf(moderationsBody),
-  answer: object(
-    {
-      id: string,
-      model: string,
-      results: list(loose({ flagged: { type: 'boolean' }, categories: free, category_scores: free })),
-    },
-    ['model', 'results'],
-  ),
+  answer: having('model results', {
+    id: string,
+    model: string,
+    results: list(loose({ flagged: { type: 'boolean' }, categories: free, category_scores: free })),
+  }),
 }

@@ -4,6 +4,7 @@ import {
   component,
   type DataEndpointSpec,
   free,
+  having,
   integer,
   type JsonSchema,
   list,
@@ -11,70 +12,64 @@ import {
   object,
   string,
 } from './endpoint.ts'
-import type { Field, ListField, TextField } from './field.ts'
+import { integer as count, type Field, inPath, type ListField, text } from './field.ts'
 
 // Users, tweets and what comes with them, in the field names of the X API v2. Only what is asked for is there.
 
 export const SOCIAL_COMPONENTS: Readonly<Record<string, JsonSchema>> = {
-  SocialUser: object(
-    {
-      id: string,
-      name: string,
-      username: { ...string, description: 'Without a leading @.' },
-      created_at: { type: 'string', format: 'date-time' },
-      description: string,
-      entities: free,
-      location: string,
-      pinned_tweet_id: string,
-      profile_banner_url: string,
-      profile_image_url: string,
-      protected: boolean,
-      public_metrics: loose({
-        followers_count: integer,
-        following_count: integer,
-        tweet_count: integer,
-        listed_count: integer,
-        like_count: integer,
-        media_count: integer,
-      }),
-      url: string,
-      verified: boolean,
-      verified_type: string,
-    },
-    ['id', 'name', 'username'],
-  ),
-  Tweet: object(
-    {
-      id: string,
-      text: string,
-      attachments: loose({ media_keys: list(string), poll_ids: list(string) }),
-      author_id: string,
-      conversation_id: string,
-      created_at: { type: 'string', format: 'date-time' },
-      edit_history_tweet_ids: list(string),
-      entities: free,
-      in_reply_to_user_id: string,
-      lang: string,
-      possibly_sensitive: boolean,
-      public_metrics: loose({
-        retweet_count: integer,
-        reply_count: integer,
-        like_count: integer,
-        quote_count: integer,
-        bookmark_count: integer,
-        impression_count: integer,
-      }),
-      referenced_tweets: list(
-        object({ type: { type: 'string', examples: ['retweeted', 'quoted', 'replied_to'] }, id: string }),
-      ),
-      source: string,
-    },
-    ['id', 'text'],
-  ),
+  SocialUser: having('id name username', {
+    id: string,
+    name: string,
+    username: { ...string, description: 'Without a leading @.' },
+    created_at: { type: 'string', format: 'date-time' },
+    description: string,
+    entities: free,
+    location: string,
+    pinned_tweet_id: string,
+    profile_banner_url: string,
+    profile_image_url: string,
+    protected: boolean,
+    public_metrics: loose({
+      followers_count: integer,
+      following_count: integer,
+      tweet_count: integer,
+      listed_count: integer,
+      like_count: integer,
+      media_count: integer,
+    }),
+    url: string,
+    verified: boolean,
+    verified_type: string,
+  }),
+  Tweet: having('id text', {
+    id: string,
+    text: string,
+    attachments: loose({ media_keys: list(string), poll_ids: list(string) }),
+    author_id: string,
+    conversation_id: string,
+    created_at: { type: 'string', format: 'date-time' },
+    edit_history_tweet_ids: list(string),
+    entities: free,
+    in_reply_to_user_id: string,
+    lang: string,
+    possibly_sensitive: boolean,
+    public_metrics: loose({
+      retweet_count: integer,
+      reply_count: integer,
+      like_count: integer,
+      quote_count: integer,
+      bookmark_count: integer,
+      impression_count: integer,
+    }),
+    referenced_tweets: list(
+      object({ type: { type: 'string', examples: ['retweeted', 'quoted', 'replied_to'] }, id: string }),
+    ),
+    source: string,
+  }),
   SocialIncludes: loose({
     users: list(component('SocialUser')),
     tweets: list(component('Tweet')),
-    media: list(object({ media_key: string, type: string }, [])),
+    media: list(loose({ media_key: string, type: string })),
     places: list(free),
     polls: list(free),
   }),
@@ -83,17 +78,14 @@ export const SOCIAL_COMPONENTS: Readonly<Record<string, JsonSchema>> = {
 /** What the source could not add, such as a tweet that is gone. */
 const errors = list(loose({ title: string, detail: string, type: string, resource_id: string }))
 
-const userAnswer = object({ data: component('SocialUser'), includes: component('SocialIncludes'), errors }, ['data'])
+const userAnswer = having('data', { data: component('SocialUser'), includes: component('SocialIncludes'), errors })
 
-const timelineAnswer = object(
-  {
-    data: list(component('Tweet')),
-    includes: component('SocialIncludes'),
-    meta: object({ result_count: integer, newest_id: string, oldest_id: string, next_token: string }, ['result_count']),
-    errors,
-  },
-  ['data', 'meta'],
-)
+const timelineAnswer = having('data meta', {
+  data: list(component('Tweet')),
+  includes: component('SocialIncludes'),
+  meta: having('result_count', { result_count: integer, newest_id: string, oldest_id: string, next_token: string }),
+  errors,
+})
 
 const USER_FIELDS =
   'affiliation confirmed_email connection_status created_at description entities id is_identity_verified location most_recent_tweet_id name parody pinned_tweet_id profile_banner_url profile_image_url protected public_metrics receives_your_dm subscribes_to_you subscription subscription_type url username verified verified_followers_count verified_type withheld'
@@ -113,30 +105,20 @@ function listField(description: string, example: string, words: string): ListFie
 
 const ID_PATTERN = '^[0-9]{1,19}$'
 
-const userId: TextField = {
-  kind: 'text',
-  in: 'path',
-  required: true,
-  pattern: ID_PATTERN,
-  form: 'a user id of 1 to 19 digits',
-  description: 'The user id, as `data.id` of a user.',
-  example: '2244994945',
+const userId = {
+  ...inPath('The user id, as `data.id` of a user.', '2244994945'),
+  ...{ pattern: ID_PATTERN, form: 'a user id of 1 to 19 digits' },
 }
 
-const tweetId = (description: string): TextField => ({
-  kind: 'text',
-  pattern: ID_PATTERN,
-  form: 'a tweet id of 1 to 19 digits',
-  description,
-  example: '1460323737035677698',
+const tweetId = (description: string) => ({
+  ...text(description, '1460323737035677698'),
+  ...{ pattern: ID_PATTERN, form: 'a tweet id of 1 to 19 digits' },
 })
 
-const time = (description: string): TextField => ({
-  kind: 'text',
+const time = (description: string) => ({
+  ...text(description, '2026-11-01T00:00:00Z'),
   pattern: '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])T([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(\\.\\d{1,3})?Z$',
   form: 'a UTC time as YYYY-MM-DDTHH:mm:ssZ',
-  description,
-  example: '2026-11-01T00:00:00Z',
 })
 
 const userFields = listField('Fields of users besides id, name and username.', 'created_at,public_metrics', USER_FIELDS)
@@ -148,14 +130,12 @@ const userParams = {
   'tweet.fields': tweetFields,
 }
 
-const username: TextField = {
-  kind: 'text',
+const username = {
+  ...text('The user name, with or without a leading @.', 'jack'),
   required: true,
   pattern: '^@?[A-Za-z0-9_]{1,15}$',
   form: '1 to 15 letters, digits or underscores, with or without one leading @',
-  description: 'The user name, with or without a leading @.',
-  example: 'jack',
-}
+} as const
 
 function social(
   path: string,
@@ -221,19 +201,8 @@ export const SOCIAL: readonly DataEndpointSpec[] = [
     },
     {
       id: userId,
-      max_results: {
-        kind: 'integer',
-        min: 1,
-        max: 100,
-        default: '10',
-        description: 'Most tweets on a page.',
-        example: '25',
-      },
-      pagination_token: {
-        kind: 'text',
-        description: '`meta.next_token` of the page before.',
-        example: '7140dibdnow9c7btw423x5c1g0vuoz1jp8z6tnfb5xe2',
-      },
+      max_results: { ...count('Most tweets on a page.', 1, 100, '10'), example: '25' },
+      pagination_token: text('`meta.next_token` of the page before.', '7140dibdnow9c7btw423x5c1g0vuoz1jp8z6tnfb5xe2'),
       exclude: listField('Kinds of tweets to leave out.', 'replies,retweets', 'replies retweets'),
       expansions: listField('Objects to add under `includes`.', 'author_id', TWEET_EXPANSIONS),
       'tweet.fields': tweetFields,

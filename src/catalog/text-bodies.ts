@@ -28,7 +28,7 @@ import {
   word,
   wrong,
 } from './described.ts'
-import { object as describe, free, type JsonSchema } from './endpoint.ts'
+import { object as describe, free, having, type JsonSchema, loose } from './endpoint.ts'
 
 /** The body of a text format. */
 export class TextBody extends Body {
@@ -62,7 +62,7 @@ const isText = (value: unknown): value is string => typeof value === 'string'
 const typed = describe({ type: { type: 'string' } })
 /** Members of parts of one type; which of them are needed depends on the type, so none is required here. */
 const part = (types: string, members: Readonly<Record<string, JsonSchema>>): JsonSchema =>
-  describe({ type: said(types), ...members }, ['type'])
+  having('type', { type: said(types), ...members })
 
 /** What OpenAPI says, and a check of its own. */
 const checked = (schema: JsonSchema | undefined, check: (value: Json) => Problem | undefined): Described => ({
@@ -101,13 +101,10 @@ const chatPart: Described = checked(
   part('text, image_url, input_audio or file.', {
     text: said('Of text: what is said.'),
     image_url: {
-      ...describe(
-        {
-          url: said('An https address, or data:image/png;base64,…'),
-          detail: said('low, high or auto, where the model knows it.'),
-        },
-        ['url'],
-      ),
+      ...having('url', {
+        url: said('An https address, or data:image/png;base64,…'),
+        detail: said('low, high or auto, where the model knows it.'),
+      }),
       type: ['object', 'string'],
       description: 'Of image_url: the picture, or its address alone.',
     },
@@ -116,10 +113,7 @@ const chatPart: Described = checked(
       description: 'Of input_audio: the recording.',
     },
     file: {
-      ...describe(
-        { filename: said('Its name, with its ending.'), file_data: said('data:application/pdf;base64,…') },
-        [],
-      ),
+      ...loose({ filename: said('Its name, with its ending.'), file_data: said('data:application/pdf;base64,…') }),
       description: 'Of file: a document, such as a PDF.',
     },
   }),
@@ -152,20 +146,17 @@ const chatParts = listCheck(chatPart, { what: 'a string or an array of parts' })
 const CHAT_ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function']
 
 const message = checked(
-  describe(
-    {
-      role: oneOf(CHAT_ROLES, 'Who speaks.').schema,
-      content: {
-        type: ['string', 'array', 'null'],
-        items: chatPart.schema,
-        description: 'Text, or parts: text, image_url, input_audio, file. Only an assistant turn may do without.',
-      },
-      name: text('Your own name for who speaks.').schema,
-      tool_calls: toolCalls.schema,
-      tool_call_id: text('Of a tool turn: which call it answers.').schema,
+  having('role', {
+    role: oneOf(CHAT_ROLES, 'Who speaks.').schema,
+    content: {
+      type: ['string', 'array', 'null'],
+      items: chatPart.schema,
+      description: 'Text, or parts: text, image_url, input_audio, file. Only an assistant turn may do without.',
     },
-    ['role'],
-  ),
+    name: text('Your own name for who speaks.').schema,
+    tool_calls: toolCalls.schema,
+    tool_call_id: text('Of a tool turn: which call it answers.').schema,
+  }),
   (turn) => {
     const { role, content } = turn
     const other = role === 'user' || role === 'system' ? undefined : roleProblem(turn)
@@ -191,7 +182,7 @@ function speaksOtherwise({ tool_calls: calls, refusal, audio, function_call: cal
 }
 
 const chatTool = checked(
-  describe({ type: { type: ['string', 'null'], description: 'function, if absent.' }, function: free }, []),
+  loose({ type: { type: ['string', 'null'], description: 'function, if absent.' }, function: free }),
   ({ type, function: named }) => {
     if (!isText(type)) return wrong('must be a string, such as "function".', 'type')
     if (type !== 'function') return undefined

@@ -274,6 +274,16 @@ export function splice(json: JsonText, edits: JsonEdits): string {
   return out + text.slice(done)
 }
 
+/** The body with some top-level members edited. */
+export const edited = (json: JsonText, edits: JsonEdits): JsonText => readJson(Buffer.from(splice(json, edits)))
+
+/** The body with these members, whether it has them or not. */
+export function withMembers(json: JsonText, members: Readonly<Record<string, string>>, remove?: readonly string[]) {
+  const replace = Object.fromEntries(Object.entries(members).filter(([name]) => json.member(name)))
+  const add = Object.fromEntries(Object.entries(members).filter(([name]) => !json.member(name)))
+  return edited(json, { replace, add, ...(remove && { remove }) })
+}
+
 /** What stands at a place of a JSON text: a string, the name of a member, or a number as it is written. */
 type JsonLeaf = 'string' | 'name' | 'number'
 

@@ -70,11 +70,7 @@ const WAITING_CHARS_MAX = 1_048_576
 const LAST_TRIES_MAX = 50
 const LAST_PAUSE_MS = 20
 
-interface BufferedOutput {
-  write(line: string): void
-}
-
-function openBufferedOutput(fd: number): BufferedOutput {
+function openBufferedOutput(fd: number): { write(line: string): void } {
   let waiting = ''
   let leaving: Buffer = Buffer.alloc(0)
   let writing = false

@@ -10,16 +10,11 @@ export interface SemaphoreRules {
   readonly patience?: { readonly world: World; readonly waitMs: number }
 }
 
-interface Waiter {
-  readonly units: number
-  admit(): void
-}
-
 export class Semaphore {
   /** May change while it is in use. */
   rules: SemaphoreRules
   #used = 0
-  readonly #line: Waiter[] = []
+  readonly #line: { readonly units: number; admit(): void }[] = []
 
   constructor(rules: SemaphoreRules) {
     this.rules = rules

@@ -16,13 +16,8 @@ const IN_ORDER: readonly Unit[] = [
   ...UNIT_NAMES,
 ]
 
-interface PriceWords {
-  amount: string
-  per: string
-}
-
 /** The cheapest rates, in two short pieces: "250 in · 1,500 out" and "per million tokens". */
-export function priceWords(pricing: Priced | null): PriceWords {
+export function priceWords(pricing: Priced | null): { amount: string; per: string } {
   const tier = pricing?.tiers.at(-1)
   if (!pricing || !tier) return { amount: 'No price', per: '' }
   const from = pricing.tiers.length > 1 ? 'from ' : ''

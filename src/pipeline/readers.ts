@@ -11,7 +11,7 @@ import { dataTraits, readTextTraits } from '../catalog/traits.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import { isByTokens } from '../jobs/settle.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { isObject, type JsonText, readJson, splice } from '../kernel/json.ts'
+import { edited, isObject, type JsonText } from '../kernel/json.ts'
 import { countedUnits } from '../meter/charge.ts'
 import type { KindName, Unit } from '../meter/kind.ts'
 import { readDataRequest } from '../protocols/data/http-api.ts'
@@ -265,5 +265,5 @@ export function modelAt({ document }: Catalog, uid: string): Model | undefined {
 /** The contract calls the model required and also gives it a default. The default is used only if the operator turns it on. */
 export function withPreset({ spec, body: { json } }: Incoming, { presets }: ReadDeps): JsonText {
   if (!presets || spec.presetModel === undefined || json.member('model')) return json
-  return readJson(Buffer.from(splice(json, { add: { model: JSON.stringify(spec.presetModel) } })))
+  return edited(json, { add: { model: JSON.stringify(spec.presetModel) } })
 }

@@ -126,13 +126,12 @@ function isCallersTool(tool: unknown): boolean {
   return 'input_schema' in tool || Object.keys(tool).every((name) => /^function_?declarations$/i.test(name))
 }
 
-interface Sent {
-  readonly outcome: 'answered' | 'failed'
-  readonly cost: Credits | undefined
-}
-
 /** Undefined: it was not sent. */
-async function send(held: Held, controller: AbortController, deps: ShadowDeps): Promise<Sent | undefined> {
+async function send(
+  held: Held,
+  controller: AbortController,
+  deps: ShadowDeps,
+): Promise<{ readonly outcome: 'answered' | 'failed'; readonly cost: Credits | undefined } | undefined> {
   const { shadow, requestId, guard, principal } = held
   const { signal } = controller
   const copy = signal.aborted || acts(held.paidRequest.sent ?? '') ? undefined : readCopy(shadow, guard?.guard)

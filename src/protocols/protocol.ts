@@ -226,6 +226,38 @@ export interface StreamRelay {
   readonly contentType?: string
 }
 
+/** A relay around another one, which it asks for what it does not do itself. */
+export abstract class OuterRelay implements StreamRelay {
+  protected readonly inner: StreamRelay
+
+  constructor(inner: StreamRelay) {
+    this.inner = inner
+  }
+
+  abstract push(chunk: Buffer): Buffer | string | undefined
+  abstract end(): Buffer | string | undefined
+
+  get encoding(): StreamRelay['encoding'] {
+    return this.inner.encoding
+  }
+
+  get state(): StreamState {
+    return this.inner.state
+  }
+
+  get keepAlive(): string {
+    return this.inner.keepAlive
+  }
+
+  finish(comment: string): string {
+    return this.inner.finish(comment)
+  }
+
+  fail(...given: Parameters<StreamRelay['fail']>): string {
+    return this.inner.fail(...given)
+  }
+}
+
 export interface StreamState {
   /** A terminal event was seen: `[DONE]`, or a finish reason and a clean end. */
   readonly terminal: boolean

@@ -17,7 +17,7 @@ import type { RoutingRule } from '../catalog/routing-rules.ts'
 import type { Product } from '../catalog/store.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { isObject, type JsonText, readJson, splice, text } from '../kernel/json.ts'
+import { edited, isObject, type JsonText, text } from '../kernel/json.ts'
 import { rateFor } from '../meter/charge.ts'
 import { UNIT_NAMES, type Unit, unitRow } from '../meter/kind.ts'
 import { readBody } from '../protocols/check.ts'
@@ -176,7 +176,7 @@ function isForUs(json: JsonText, spec: EndpointSpec, { models }: CatalogDocument
 /** The body as it would be without what is only for the gateway. */
 export function withoutProvider(json: JsonText, spec: EndpointSpec, document: CatalogDocument): JsonText {
   if (!isForUs(json, spec, document)) return json
-  return readJson(Buffer.from(splice(json, { remove: ['provider'] })))
+  return edited(json, { remove: ['provider'] })
 }
 
 function readProvider(json: JsonText): ProviderBody {

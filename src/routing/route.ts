@@ -240,16 +240,14 @@ function inOrder(routes: readonly Route[], clientFormat: ProtocolName | undefine
     .map(({ route }) => route)
 }
 
-interface Preferring {
-  readonly routes: readonly Route[]
-  readonly preference: Preference
-  readonly decided?: ((words: string) => void) | undefined
-}
-
 /** What the caller prefers first, and otherwise in the order that they have. */
 function byPreference(
   ordered: readonly Route[],
-  { routes, preference, decided }: Preferring,
+  {
+    routes,
+    preference,
+    decided,
+  }: { routes: readonly Route[]; preference: Preference; decided?: ((words: string) => void) | undefined },
   sources: RouteSources,
 ): readonly Route[] {
   const { isAlone } = preference

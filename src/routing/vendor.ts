@@ -102,12 +102,6 @@ const RECENT_MINUTES = 10
 const COPIES_PART = 2
 const MINUTE_MS = 60_000
 
-interface Minute {
-  minute: number
-  requests: number
-  errors: number
-}
-
 interface State {
   readonly places: Semaphore
   readonly leave: () => void
@@ -119,7 +113,7 @@ interface State {
   requests: number
   errors: number
   /** A ring buffer: each minute overwrites the oldest one. */
-  readonly minutes: Minute[]
+  readonly minutes: { minute: number; requests: number; errors: number }[]
   latencies: number[]
   /** An exponential moving average. */
   latencyMs: number | undefined

@@ -190,13 +190,8 @@ export function mayBeLong(request: IncomingMessage): boolean {
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json *(?:;.*)?$/i
 
-interface Bodied {
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer | undefined
-}
-
 /** Bodies are JSON: other content types are rejected, a missing one is accepted. */
-export function jsonBody({ headers, body }: Bodied): Buffer {
+export function jsonBody({ headers, body }: { headers: IncomingHttpHeaders; body: Buffer | undefined }): Buffer {
   const type = headers['content-type']
   if (type !== undefined && !JSON_TYPE.test(type))
     throw new Fault('request_invalid', {

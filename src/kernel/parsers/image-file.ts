@@ -4,12 +4,6 @@
 const IMAGE_TYPES = ['png', 'jpeg', 'webp', 'gif'] as const
 export type ImageType = (typeof IMAGE_TYPES)[number]
 
-interface ImageFacts {
-  readonly type: ImageType
-  readonly width: number
-  readonly height: number
-}
-
 /** Enough of a file to tell its type. */
 export const MAGIC_BYTES = 12
 
@@ -28,7 +22,9 @@ export function imageTypeOf(head: Buffer): ImageType | undefined {
 }
 
 /** The file may lie in several pieces. Undefined when the header is not one of a picture, or is cut off. */
-export function readImageFacts(pieces: readonly Buffer[]): ImageFacts | undefined {
+export function readImageFacts(
+  pieces: readonly Buffer[],
+): { readonly type: ImageType; readonly width: number; readonly height: number } | undefined {
   const file = new Pieces(pieces)
   const type = imageTypeOf(file.slice(0, MAGIC_BYTES))
   const size = type && SIZES[type](file)

@@ -6,6 +6,7 @@ import { ownAccount, quoteView } from '../../api/views.ts'
 import {
   component,
   type EndpointSpec,
+  having,
   integer,
   isDataEndpoint,
   type JsonSchema,
@@ -313,37 +314,43 @@ function parametersOf(spec: EndpointSpec): unknown[] {
 
 // The refusals in the OpenAPI document: the bodies of each surface, and the faults that an endpoint can answer with.
 
-const nestedError = object({ message: string, type: string, param: { type: ['string', 'null'] }, code: string }, [
-  'message',
-  'type',
-])
+const nestedError = having('message type', {
+  message: string,
+  type: string,
+  param: { type: ['string', 'null'] },
+  code: string,
+})
 
 /** The error body of each surface. */
 const BODIES: Record<Surface, JsonSchema> = {
   native: object({ success: { const: false }, error: object({ code: integer, message: string }), requestId: string }),
-  chat: object(
-    { code: integer, message: string, type: { const: 'api_error' }, requestId: string, error: nestedError },
-    ['code', 'message', 'type'],
-  ),
-  images: object({ code: integer, message: string, type: { const: 'api_error' }, error: nestedError }, [
-    'code',
-    'message',
-    'type',
-  ]),
-  responses: object(
-    { code: integer, message: string, type: { const: 'api_error' }, requestId: string, error: nestedError },
-    ['code', 'message', 'error'],
-  ),
-  messages: object(
-    {
-      type: { const: 'error' },
-      error: object({ type: string, message: string, details: object({ error_code: string }) }, ['type', 'message']),
-      request_id: string,
-      code: integer,
-      message: string,
-    },
-    ['type', 'error'],
-  ),
+  chat: having('code message type', {
+    code: integer,
+    message: string,
+    type: { const: 'api_error' },
+    requestId: string,
+    error: nestedError,
+  }),
+  images: having('code message type', {
+    code: integer,
+    message: string,
+    type: { const: 'api_error' },
+    error: nestedError,
+  }),
+  responses: having('code message error', {
+    code: integer,
+    message: string,
+    type: { const: 'api_error' },
+    requestId: string,
+    error: nestedError,
+  }),
+  messages: having('type error', {
+    type: { const: 'error' },
+    error: having('type message', { type: string, message: string, details: object({ error_code: string }) }),
+    request_id: string,
+    code: integer,
+    message: string,
+  }),
   gemini: object({
     error: object({ code: integer, message: string, status: string, details: { type: 'array', items: object({}) } }),
   }),

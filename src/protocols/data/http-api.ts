@@ -6,7 +6,7 @@ import { boundOf, countOf, type Known, requestSchema } from '../../catalog/expre
 import { checkValue } from '../../catalog/json-schema.ts'
 import { type NormalisedQuery, type RequestHeaders, readQuery, vendorAddress } from '../../catalog/query.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { type JsonText, isObject, objectOf } from '../../kernel/json.ts'
+import { isObject, type JsonText, objectOf } from '../../kernel/json.ts'
 import { redact } from '../../kernel/redact.ts'
 import { sameBytes, sign } from '../../kernel/secret.ts'
 import type { Unit } from '../../meter/kind.ts'

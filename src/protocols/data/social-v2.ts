@@ -1,6 +1,6 @@
 // Users and timelines from an API of the X v2 kind. Answers are parsed and rewritten, to normalize names, errors with status 200, pages
 // smaller than the vendor's minimum, and a missing `data`.
-import { type Json, isObject } from '../../kernel/json.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
 import { createHash } from 'node:crypto'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
@@ -40,18 +40,11 @@ export function readSocialRequest(
 
 type Asked = ReadonlyMap<string, string>
 
-interface SocialRequest {
-  readonly asked: Asked
-  readonly since: Continuation | undefined
-  readonly traits: DataTraits
-  readonly perRow: boolean
-}
-
 const usageOf = (perRow: boolean, rows: number): Usage => (perRow ? { call: 1, row: rows } : { call: 1 })
 
 function openSocial(
   spec: DataEndpointSpec,
-  { asked, since, traits, perRow }: SocialRequest,
+  { asked, since, traits, perRow }: { asked: Asked; since: Continuation | undefined; traits: DataTraits; perRow: boolean },
   target: Target,
   { createdSeconds }: Pick<OpenOptions, 'createdSeconds'>,
 ): Exchange {

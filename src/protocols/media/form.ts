@@ -37,7 +37,7 @@ export interface FormRules {
   readonly fileNames: readonly string[]
 }
 
-interface FormHeaders {
+export interface FormHeaders {
   readonly contentType: string | undefined
   /** From the header; undefined for a chunked body. */
   readonly contentLength: number | undefined
@@ -128,6 +128,30 @@ class Parts {
       },
     }
   }
+}
+
+/** For a form with one file. */
+export function onlyFile(name: string): FormRules['checkFile'] {
+  return (head, before) => {
+    if (head.name !== name)
+      throw invalid(`"${shortName(head.name)}" is a file; the form takes one, as "${name}".`, shortName(head.name))
+    if (before.length > 0) throw givenTwice(name)
+  }
+}
+
+/** The form of a vendor in pieces: the files' own buffers with short texts between them, so nothing is copied. */
+export function writeForm(
+  boundary: string,
+  fields: Iterable<readonly [name: string, value: unknown]>,
+  files: Iterable<{ name: string; fileName: string; type: string; pieces: readonly Buffer[] }>,
+): (string | Buffer)[] {
+  const pieces: (string | Buffer)[] = []
+  const head = (name: string, more = '') =>
+    `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n`
+  for (const [name, value] of fields) pieces.push(`${head(name)}${value}\r\n`)
+  for (const { name, fileName, type, pieces: file } of files)
+    pieces.push(head(name, `; filename="${fileName}"\r\ncontent-type: ${type}`), ...file, '\r\n')
+  return [...pieces, `--${boundary}--\r\n`]
 }
 
 export function givenTwice(name: string): Fault {

@@ -2,14 +2,13 @@
 // held: the caller's, those that the PDF has, or as many as the model reads of one document.
 import type { Model } from '../../catalog/document.ts'
 import { ocrBody, PAGES_MAX } from '../../catalog/ocr.ts'
-import { isObject, type Json, type JsonText, objectOf, readJson, splice } from '../../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, objectOf, withMembers } from '../../kernel/json.ts'
 import { countPdfPages } from '../../kernel/parsers/pdf-pages.ts'
 import { readCount } from '../../meter/usage.ts'
 import { readBody, wrong } from '../check.ts'
-import { garbled, jsonCall, type PaidRequest } from '../protocol.ts'
+import { type Answer, garbled, type PaidRequest } from '../protocol.ts'
+import { forwarded } from '../text/forwarded.ts'
 import { readWhole, renamed } from '../text/relay.ts'
-import { admitMembers, withoutUnknown } from '../text/request-members.ts'
-import { readErrorBody } from '../vendor-words.ts'
 
 export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model, 'limits'>): PaidRequest {
   if (isObject(given.value.document) && 'file_id' in given.value.document)
@@ -19,29 +18,19 @@ export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model,
   const told = pages === null || pages === undefined ? pagesOf(document, most) : listed(pages)
   const { length: pagesMost } = told ?? { length: most }
   if (pagesMost > most) throw wrong('pages', `may name at most ${most} pages for this model.`)
-  const named = { pages: JSON.stringify(told) }
-  const edit = given.member('pages') ? (told ? { replace: named } : { remove: ['pages'] }) : told ? { add: named } : {}
-  const { json, unknown } = admitMembers('mistral-ocr', readJson(Buffer.from(splice(given, edit))))
+  const json = told ? withMembers(given, { pages: JSON.stringify(told) }) : edited(given, { remove: ['pages'] })
   const isAnnotated = isObject(rest.bbox_annotation_format) || isObject(rest.document_annotation_format)
+  const answer = (body: Buffer): Answer => {
+    const whole = readWhole(body, 'latin1')
+    if (!Array.isArray(whole.value.pages)) throw garbled('the answer has no pages')
+    const read = readCount(objectOf(whole.value.usage_info).pages_processed) ?? whole.value.pages.length
+    return { body: renamed(body, whole, uid), contentType: 'application/json', usage: { page: read } }
+  }
   return {
-    product: uid,
-    clientFormat: 'mistral-ocr',
-    sent: json.text,
-    stream: false,
+    // It bills the pages once it reads them.
+    ...forwarded('mistral-ocr', '/ocr', json, { product: uid, answer, drains: 'call' }),
     price: { annotations: isAnnotated ? 'on' : 'off' },
     worst: { page: pagesMost },
-    open: (target) => ({
-      call: jsonCall('/ocr', target.passesUnknown ? json : withoutUnknown(json, unknown), target),
-      // It bills the pages once it reads them.
-      drains: 'call',
-      answer(body) {
-        const whole = readWhole(body, 'latin1')
-        if (!Array.isArray(whole.value.pages)) throw garbled('the answer has no pages')
-        const read = readCount(objectOf(whole.value.usage_info).pages_processed) ?? whole.value.pages.length
-        return { body: renamed(body, whole, uid), contentType: 'application/json', usage: { page: read } }
-      },
-      vendorError: readErrorBody,
-    }),
   }
 }
 

@@ -20,7 +20,7 @@ import {
 import { dataOf, Observer, PassRelay, readData, readWhole, WholeRelay } from '../text/relay.ts'
 import { openaiError, vendorFault } from '../vendor-fault.ts'
 import { readErrorBody } from '../vendor-words.ts'
-import { type FormRules, givenTwice, readForm, shortName } from './form.ts'
+import { type FormHeaders, type FormRules, onlyFile, readForm, writeForm } from './form.ts'
 
 /** Whether the output is in the original language or in English. */
 type Work = 'transcriptions' | 'translations'
@@ -162,19 +162,12 @@ function formPieces(
   file: AudioFile,
   { model, boundary }: { model: string; boundary: string },
 ): (string | Buffer)[] {
-  const part = (name: string, value: unknown) =>
-    `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
   const { response_format: given, stream: _, model: __, ...others } = wanted.fields
-  const fields = Object.entries(others).flatMap(([name, value]) => [value].flat().map((one) => part(name, one)))
-  return [
-    part('model', model),
-    ...(given === undefined ? [] : [part('response_format', formatAsked(wanted))]),
-    ...(wanted.stream ? [part('stream', 'true')] : []),
-    ...fields,
-    `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="${file.name}"\r\ncontent-type: ${file.type}\r\n\r\n`,
-    ...file.pieces,
-    `\r\n--${boundary}--\r\n`,
-  ]
+  const fields: [name: string, value: unknown][] = [['model', model]]
+  if (given !== undefined) fields.push(['response_format', formatAsked(wanted)])
+  if (wanted.stream) fields.push(['stream', true])
+  for (const [name, value] of Object.entries(others)) for (const one of [value].flat()) fields.push([name, one])
+  return writeForm(boundary, fields, [{ ...file, name: 'file', fileName: file.name }])
 }
 
 function readTranscript(body: Buffer, { format, usageOf }: Wanted): Answer {
@@ -291,14 +284,10 @@ export function readSpeechRequest(json: JsonText, uid: string): PaidRequest {
   }
 }
 
-interface WantedSpeech {
-  readonly json: JsonText
-  readonly worst: Usage
-  readonly events: boolean
-  readonly type: string
-}
-
-function openSpeech({ json, worst, events, type }: WantedSpeech, target: Target): Exchange {
+function openSpeech(
+  { json, worst, events, type }: { json: JsonText; worst: Usage; events: boolean; type: string },
+  target: Target,
+): Exchange {
   return {
     call: jsonCall('/audio/speech', json, target, events ? 'text/event-stream' : '*/*'),
     answer(body, headers) {
@@ -346,10 +335,7 @@ interface AudioForm {
   readonly digest: string
 }
 
-export async function readAudioForm(
-  stream: AsyncIterable<Buffer>,
-  headers: { readonly contentType: string | undefined; readonly contentLength: number | undefined },
-): Promise<AudioForm> {
+export async function readAudioForm(stream: AsyncIterable<Buffer>, headers: FormHeaders): Promise<AudioForm> {
   const { fields, files, digest } = await readForm(stream, headers, RULES)
   const [file] = files
   if (!file) throw invalid('"file" is required: the recording, as a file of the form.', 'file')
@@ -380,11 +366,7 @@ const RULES: FormRules = {
   fieldsBytesMax: FIELDS_BYTES_MAX,
   fileNames: ['file'],
   tooLarge,
-  checkFile({ name }, before) {
-    if (name !== 'file')
-      throw invalid(`"${shortName(name)}" is a file; the form takes one, as "file".`, shortName(name))
-    if (before.length > 0) throw givenTwice('file')
-  },
+  checkFile: onlyFile('file'),
   checkBytes(_head, bytes) {
     if (bytes > AUDIO_BYTES_MAX) throw tooLarge()
   },

@@ -53,10 +53,6 @@ interface AudioPart {
   readonly base64: string
   readonly format: string
 }
-interface RefusalPart {
-  readonly kind: 'refusal'
-  readonly text: string
-}
 export interface ThoughtPart {
   readonly kind: 'thought'
   readonly text: string
@@ -80,7 +76,7 @@ export interface ResultPart {
 }
 
 export type InputPart = TextPart | ImagePart | FilePart | AudioPart
-export type OutputPart = ThoughtPart | TextPart | RefusalPart | CallPart
+export type OutputPart = ThoughtPart | TextPart | { readonly kind: 'refusal'; readonly text: string } | CallPart
 
 export type Turn =
   | { readonly role: 'system' | 'developer'; readonly parts: readonly TextPart[] }

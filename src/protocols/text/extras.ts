@@ -2,7 +2,8 @@
 // tokens, and long-lived caches. Each must have a price and is held at its worst case; otherwise the request is rejected.
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid, shown } from '../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, objectOf, objects, readJson, splice, text } from '../../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, objectOf, objects, text, withMembers } from '../../kernel/json.ts'
+import { words } from '../../kernel/words.ts'
 import type { ClientFormatName, UseUnit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { Usage } from '../../meter/usage.ts'
@@ -33,17 +34,6 @@ const GEMINI_SEARCH = /^(?:googleSearch|google_search|enterpriseWebSearch|enterp
 /** The most uses, if the request names no limit, and if it does: the input of one more turn than uses is plausible. */
 const USES_DEFAULT = 10
 export const USES_MAX = 63
-
-/** The spellings of a tier field. */
-function spellingsOf(tier: string): readonly string[] {
-  return TIERS.find(([name]) => name === tier)?.[1] ?? [tier]
-}
-
-/** The unit that prices a tool; undefined if its uses are not counted in this format, or in none. */
-function unitOf(tool: string, clientFormat?: ClientFormatName): string | undefined {
-  const counted = clientFormat ? TOOLS[clientFormat] : Object.values(TOOLS).flat()
-  return counted.find(([name]) => name === tool)?.[1]
-}
 
 /** The model's traits, with the tools that have a price allowed. */
 export function withPriced(
@@ -146,8 +136,7 @@ export function boundMedia(clientFormat: ClientFormatName, json: JsonText, token
   if (wantedMedia(clientFormat, json.value).length === 0) return json
   if (clientFormat === 'gemini') return boundConfig(json, tokensMost)
   if ((plain ?? completion ?? undefined) !== undefined) return json
-  const most = { max_tokens: String(tokensMost) }
-  return edited(json, json.member('max_tokens') ? { replace: most } : { add: most })
+  return withMembers(json, { max_tokens: String(tokensMost) })
 }
 
 function boundConfig(json: JsonText, tokensMost: number): JsonText {
@@ -158,12 +147,6 @@ function boundConfig(json: JsonText, tokensMost: number): JsonText {
   return edited(json, { replace: { [name]: JSON.stringify({ ...config, [spelling]: tokensMost }) } })
 }
 
-interface MediaTokens {
-  readonly sound: number
-  readonly pictures: number
-  readonly output: number
-}
-
 /**
  * Audio (input or output) and image output need rates of their own: without one the request is rejected, because it would be charged at the
  * rates of text. Input images use their own rate if the price has one; otherwise vendors charge them like text.
@@ -172,7 +155,7 @@ export function readMedia(
   clientFormat: ClientFormatName,
   body: Json,
   pricing: Pricing | undefined,
-  { sound, pictures, output }: MediaTokens,
+  { sound, pictures, output }: { sound: number; pictures: number; output: number },
 ): Usage | undefined {
   const made = wantedMedia(clientFormat, body)
   if (sound === 0 && pictures === 0 && made.length === 0) return undefined
@@ -209,24 +192,19 @@ function pricedTools(clientFormat: ClientFormatName, body: Json, pricing: Pricin
 }
 
 /** Options of tools that vendors bill differently: each value besides the standard ones needs a price by its attribute. */
-const OPTIONS: ReadonlyArray<{
-  readonly tool: string
-  readonly option: string
-  readonly attribute: string
-  readonly standard: readonly unknown[]
-}> = [
-  { tool: 'code_interpreter', option: 'memory_limit', attribute: 'memory_limit', standard: ['1g'] },
-  { tool: 'image_generation', option: 'quality', attribute: 'image_quality', standard: ['auto', 'low'] },
-  { tool: 'image_generation', option: 'size', attribute: 'image_size', standard: ['auto', '1024x1024'] },
-  { tool: 'image_generation', option: 'model', attribute: 'image_model', standard: [] },
-  { tool: 'image_generation', option: 'input_fidelity', attribute: 'image_fidelity', standard: ['low'] },
-  { tool: 'image_generation', option: 'partial_images', attribute: 'image_partials', standard: [0] },
+const OPTIONS: ReadonlyArray<readonly [tool: string, option: string, attribute: string, ...standard: unknown[]]> = [
+  ['code_interpreter', 'memory_limit', 'memory_limit', '1g'],
+  ['image_generation', 'quality', 'image_quality', 'auto', 'low'],
+  ['image_generation', 'size', 'image_size', 'auto', '1024x1024'],
+  ['image_generation', 'model', 'image_model'],
+  ['image_generation', 'input_fidelity', 'image_fidelity', 'low'],
+  ['image_generation', 'partial_images', 'image_partials', 0],
 ]
 
 /** The options that a request sets: of a tool itself, or of its container. */
 function optionsOf(body: Json): Array<{ attribute: string; value: unknown; at: string; standard: readonly unknown[] }> {
   return objects(body.tools).flatMap((tool, i) =>
-    OPTIONS.flatMap(({ tool: type, option, attribute, standard }) => {
+    OPTIONS.flatMap(([type, option, attribute, ...standard]) => {
       if (typeof tool.type !== 'string' || !tool.type.startsWith(type)) return []
       const value = tool[option] ?? (isObject(tool.container) ? tool.container[option] : undefined)
       return value === undefined || value === null ? [] : [{ attribute, value, at: `tools[${i}].${option}`, standard }]
@@ -280,10 +258,8 @@ function withValue(price: PriceAttributes, name: string, value: string | undefin
 /** The tools whose uses the vendor can be told to limit. */
 function cappedTools(clientFormat: ClientFormatName, tools: readonly PricedTool[]): readonly PricedTool[] {
   if (clientFormat === 'openai-responses') return tools
-  return clientFormat === 'anthropic-messages' ? tools.filter(({ unit }) => unit !== 'codeRun') : NO_TOOLS
+  return clientFormat === 'anthropic-messages' ? tools.filter(({ unit }) => unit !== 'codeRun') : []
 }
-
-const NO_TOOLS: readonly PricedTool[] = []
 
 function usesOf(tools: readonly PricedTool[], uses: number): Partial<Record<UseUnit, number>> {
   const sum: Partial<Record<UseUnit, number>> = {}
@@ -295,19 +271,11 @@ function usesOf(tools: readonly PricedTool[], uses: number): Partial<Record<UseU
 function withCap(clientFormat: ClientFormatName, json: JsonText, pricing: Pricing | undefined, uses: number): JsonText {
   const { value } = json
   const lowered = (tool: Json) => Math.min(uses, usesMost(clientFormat, value, tool))
-  if (clientFormat === 'openai-responses') {
-    const most = { max_tool_calls: String(lowered(value)) }
-    return edited(json, json.member('max_tool_calls') ? { replace: most } : { add: most })
-  }
-  const capped = new Set<unknown>(cappedTools(clientFormat, pricedTools(clientFormat, value, pricing)).map(toolOf))
+  if (clientFormat === 'openai-responses') return withMembers(json, { max_tool_calls: String(lowered(value)) })
+  const priced = cappedTools(clientFormat, pricedTools(clientFormat, value, pricing))
+  const capped = new Set<unknown>(priced.map(({ tool }) => tool))
   const told = (tool: unknown) => (capped.has(tool) && isObject(tool) ? { ...tool, max_uses: lowered(tool) } : tool)
   return edited(json, { replace: { tools: JSON.stringify([value.tools].flat().map(told)) } })
-}
-
-const toolOf = ({ tool }: PricedTool) => tool
-
-function edited(json: JsonText, edits: Parameters<typeof splice>[1]): JsonText {
-  return readJson(Buffer.from(splice(json, edits)))
 }
 
 function isBound(value: unknown): value is number {
@@ -324,26 +292,11 @@ function usesMost(clientFormat: ClientFormatName, body: Json, tool: Json): numbe
 
 /** Typed tools carry a date in some formats: `web_search_20260318`. */
 const HOSTED = [
-  'web_search',
-  'file_search',
-  'code_interpreter',
-  'code_execution',
-  'image_generation',
-  'advisor',
+  ...words('web_search file_search code_interpreter code_execution image_generation advisor'),
   // Tools of other vendors that use these formats.
-  'x_search',
-  'live_search',
-  'collections_search',
-  'browser_search',
-  'browser_automation',
-  'visit_website',
-  'wolfram_alpha',
-  'retrieval',
-  'connector',
-  'google_search',
-  'openrouter:',
-  'builtin_function',
-] as const
+  ...words('x_search live_search collections_search browser_search browser_automation visit_website wolfram_alpha'),
+  ...words('retrieval connector google_search openrouter: builtin_function'),
+]
 const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
@@ -370,7 +323,7 @@ export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: Json
   if (demanded) return { json }
   const edits =
     kept.length > 0 ? { replace: { tools: JSON.stringify(kept) } } : { remove: ['tools', 'tool_choice'] as const }
-  return { json: readJson(Buffer.from(splice(json, edits))), leftOut: 'web_search' }
+  return { json: edited(json, edits), leftOut: 'web_search' }
 }
 
 const hasGeminiSearch = (tool: Json) =>
@@ -386,17 +339,17 @@ export function threadUnsupported(why: string): Fault {
 }
 
 /** Values that cost no more than the standard; unknown new values may cost anything. */
-const STANDARD = Object.entries<readonly unknown[]>({
-  service_tier: ['auto', 'default', 'standard', 'standard_only', 'on_demand', 'flex', 'scale'],
+const STANDARD: Readonly<Record<string, readonly unknown[]>> = {
+  service_tier: words('auto default standard standard_only on_demand flex scale'),
   speed: ['standard'],
   inference_geo: ['global'],
-}).map(([name, values]) => ({ name, values, spellings: spellingsOf(name) }))
+}
 /** Rejects values that vendors price higher than the catalog does. */
 function checkExtras(body: Json, pricing: Pricing | undefined): void {
-  for (const { name, values, spellings } of STANDARD) {
+  for (const [name, spellings] of TIERS) {
     const [first, second] = spellings.filter((field) => {
       const value = body[field] ?? undefined
-      const refused = isTierPriced(pricing, name, value) ? undefined : dearer(field, value, values)
+      const refused = isTierPriced(pricing, name, value) ? undefined : dearer(field, value, STANDARD[name] ?? [])
       if (refused) throw refused
       return value !== undefined
     })
@@ -441,7 +394,8 @@ export function hostedRefusal(
       `"${at}": it reads stores of the operator's account at the vendor; send the documents in "contents", or ask the operator to allow "file_search" (the model's "hostedTools").`,
       at,
     )
-  const unit = unitOf(hosted, clientFormat)
+  // Undefined if its uses are not counted in this format, or in none.
+  const unit = (clientFormat ? TOOLS[clientFormat] : Object.values(TOOLS).flat()).find(([name]) => name === hosted)?.[1]
   const setting = unit === undefined ? '' : ` ("${unit}" of the model's price sets one)`
   return invalid(
     `"${at}": the tool "${hosted}" runs at the vendor and has no price here${setting}; use function tools.`,

@@ -1,7 +1,7 @@
 // `x-tollgate-json`: a whole answer whose request asked for JSON is repaired, checked against the request's schema, or both. It is charged as the vendor billed it, whatever the result.
 import { checkValue } from '../../catalog/json-schema.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, objects, readJson, splice } from '../../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, objects } from '../../kernel/json.ts'
 import { isJson, repairJson } from '../../kernel/parsers/json-repair.ts'
 import type { ClientFormatName } from '../../meter/kind.ts'
 import type { Answer, PaidRequest } from '../protocol.ts'
@@ -28,7 +28,7 @@ export function readJsonWish(json: JsonText, header: string | undefined): { json
   const others = plugins.filter((plugin) => !isHealing(plugin))
   const edit = { plugins: JSON.stringify(others) }
   const isPlugin = plugins.some((plugin) => isHealing(plugin) && plugin.enabled !== false)
-  const left = others.length < plugins.length ? readJson(Buffer.from(splice(json, { replace: edit }))) : json
+  const left = others.length < plugins.length ? edited(json, { replace: edit }) : json
   const wish = wishOf(header) ?? (isPlugin ? { repair: true, check: false, wholeOnly: true } : undefined)
   return wish ? { json: left, wish } : { json: left }
 }
@@ -70,13 +70,10 @@ export function withJsonChecked(
   }
 }
 
-interface Seeing {
-  readonly format: AnswerFormat
-  readonly wish: JsonWish
-  readonly texts: ClientFormat['texts']
-}
-
-function seen(answer: Answer, { format, wish, texts }: Seeing): Answer {
+function seen(
+  answer: Answer,
+  { format, wish, texts }: { format: AnswerFormat; wish: JsonWish; texts: ClientFormat['texts'] },
+): Answer {
   const value: unknown = JSON.parse(answer.body.toString())
   if (!isObject(value)) return answer
   let state: 'valid' | 'repaired' = 'valid'

@@ -1,6 +1,6 @@
 // Legacy completions on top of chat: prompts become chats, and chat completions and their chunks become completions.
 import { completionsBody } from '../../catalog/completions.ts'
-import { isObject, type Json, type JsonText, objectOf, objects, readJson, splice, text } from '../../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, objectOf, objects, readJson, text } from '../../kernel/json.ts'
 import { bytesOf, bytesToText, eachBlock, encodeEvent, readEvent, SseBlocks } from '../../upstream/sse.ts'
 import { readBody, wrong } from '../check.ts'
 
@@ -14,7 +14,7 @@ export function chatsOf(json: JsonText): JsonText[] {
   if (stream && prompts.length > 1) throw wrong('stream', 'must be false: there are several prompts.')
   const remove = OWN.filter((name) => json.member(name))
   return prompts.map((content) =>
-    readJson(Buffer.from(splice(json, { remove, add: { messages: JSON.stringify([{ role: 'user', content }]) } }))),
+    edited(json, { remove, add: { messages: JSON.stringify([{ role: 'user', content }]) } }),
   )
 }
 

@@ -3,10 +3,10 @@ import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { embeddingsBody } from '../../catalog/embeddings.ts'
 import { type Json, type JsonText, memberSpan } from '../../kernel/json.ts'
 import { readBody } from '../check.ts'
-import { type Answer, garbled, jsonCall, type PaidRequest } from '../protocol.ts'
-import { readErrorBody } from '../vendor-words.ts'
+import { type Answer, garbled, type PaidRequest } from '../protocol.ts'
+import { forwarded } from './forwarded.ts'
 import { readWhole, renamed } from './relay.ts'
-import { admitMembers, withoutUnknown } from './request-members.ts'
+import { admitMembers } from './request-members.ts'
 import { readEmbeddingsUsage } from './tokens.ts'
 
 /** Tokens that some tokenizers add around each input. */
@@ -24,7 +24,7 @@ export function readEmbeddingsRequest(
 ): PaidRequest {
   /** The most tokens that the model takes per input. */
   const tokensMax = model?.limits.contextTokens ?? CONTEXT_TOKENS_DEFAULT
-  const { json, unknown } = admitMembers('openai-embeddings', sent)
+  const { json } = admitMembers('openai-embeddings', sent)
   const { input } = readBody(embeddingsBody, json)
   // A text, or the token numbers of one text, is one input.
   const inputs = typeof input === 'string' ? [input] : isTokens(input) ? [input] : input
@@ -36,21 +36,13 @@ export function readEmbeddingsRequest(
     most += Math.min(tokens + FRAME_TOKENS, tokensMax)
     likely += Math.min(typeof one === 'string' ? Math.ceil(tokens / LIKELY_BYTES_PER_TOKEN) : tokens, tokensMax)
   }
+  const answer = (body: Buffer) => (written ? rewriteVectors(body, written) : passVectors(body, uid))
   return {
-    product: uid,
-    clientFormat: 'openai-embeddings',
-    sent: json.text,
-    stream: false,
-    price: {},
+    ...forwarded('openai-embeddings', '/embeddings', json, { product: uid, answer }),
     worst: { input: most },
     inputTokensLikely: likely,
     // Based on the model's context and not on the bytes: a vendor may add input of its own.
     inputTokensMost: inputs.length * tokensMax,
-    open: (target) => ({
-      call: jsonCall('/embeddings', target.passesUnknown ? json : withoutUnknown(json, unknown), target),
-      answer: (body) => (written ? rewriteVectors(body, written) : passVectors(body, uid)),
-      vendorError: readErrorBody,
-    }),
   }
 }
 

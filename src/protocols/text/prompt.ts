@@ -1,6 +1,7 @@
 // Estimates the size of a prompt before any vendor has counted it: the size of its text and media, and whether part of it is not in the
 // request but stored, fetched or generated at the vendor.
 import { isObject, type Json, objectOf, objects, text } from '../../kernel/json.ts'
+import { words } from '../../kernel/words.ts'
 import { JSON_INSTRUCTION } from './canonical.ts'
 import { QUOTED } from './references.ts'
 
@@ -42,24 +43,11 @@ const DOCUMENT_TOKENS_PER_CHAR = 12
 
 const IMAGES = new Set(['image', 'image_url', 'input_image', 'computer_screenshot', 'image_generation_call'])
 const SOUNDS = new Set(['audio', 'audio_url', 'input_audio'])
-const FILES = new Set([
-  'file',
-  'input_file',
-  'document',
-  'document_url',
-  'video',
-  'video_url',
-  'input_video',
-  ...SOUNDS,
-])
+const FILES = new Set([...words('file input_file document document_url video video_url input_video'), ...SOUNDS])
 /** Types of items and blocks that refer to content at the vendor. */
-const REFERENCES = new Set([
-  'item_reference',
-  'container_upload',
-  'file_search_call',
-  'web_search_call',
-  'code_interpreter_call',
-])
+const REFERENCES = new Set(
+  words('item_reference container_upload file_search_call web_search_call code_interpreter_call'),
+)
 /** Members that refer to content stored at the vendor, wherever they appear. */
 const REFERRING = new Set(['file_id', 'cached_content'])
 /** Members that contain a caller's or a tool's own JSON, in which no name has a meaning to the vendor. */
@@ -68,16 +56,9 @@ const FREE = new Set([...QUOTED, 'input', 'input_examples', 'env'])
 const WRAPPERS = new Set(['role', 'type', 'content', 'text'])
 
 /** Request fields that bring in content that is not in the request. */
-const FIELDS = [
-  'previous_response_id',
-  'conversation',
-  'prompt',
-  'thread',
-  'mcp_servers',
-  'container',
-  'web_search_options',
-  'cached_content',
-]
+const FIELDS = words(
+  'previous_response_id conversation prompt thread mcp_servers container web_search_options cached_content',
+)
 
 /** Tools that the caller runs, so all their output comes with the next request. Any other type runs at the vendor. */
 const LOCAL_TOOL =
@@ -149,13 +130,6 @@ const ADDRESSED = new Set(['url', 'image_url', 'file_url', 'video_url', 'audio_u
 
 /** An assistant's audio is stored at the vendor and referred to by its id. */
 const hasId = (audio: unknown) => isObject(audio) && typeof audio.id === 'string'
-
-interface TextFacts {
-  chars: number
-  refers: boolean
-  /** Data that is not an image. */
-  foreign: boolean
-}
 
 class Measure {
   /** The bytes of text, or its tokens where those are counted. */
@@ -259,7 +233,8 @@ class Measure {
    * What a media part contains: characters of data, or an address or id of content elsewhere. The caller chooses the type, so only the members
    * that hold media data are not measured as text.
    */
-  private lookInto(part: Json): TextFacts {
+  private lookInto(part: Json) {
+    // `foreign`: data that is not an image.
     const found = { chars: 0, refers: false, foreign: false }
     for (const name in part) {
       const member = part[name]
@@ -275,7 +250,7 @@ class Measure {
     return found
   }
 
-  private lookAt(name: string, value: string, found: TextFacts): void {
+  private lookAt(name: string, value: string, found: { chars: number; refers: boolean; foreign: boolean }): void {
     const inline = /^data:/i.test(value)
     const isPlace = DATA.has(name) || ADDRESSED.has(name)
     if (inline || (DATA.has(name) && !ADDRESS.test(value))) found.chars += value.length

@@ -3,6 +3,7 @@
 
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { isObject, type Json, type JsonText, objects, text } from '../../kernel/json.ts'
+import { words } from '../../kernel/words.ts'
 import type { ClientFormatName } from '../../meter/kind.ts'
 import { mustBe, wrong } from '../check.ts'
 import type { Continued } from '../protocol.ts'
@@ -48,33 +49,24 @@ const BEHIND_CREDENTIAL = /^\s*(?:gs:|s3:|files\/|https?:\/\/generativelanguage\
  * For each item type, the member that makes an item complete; without it the vendor looks the item up by its id. Items of other types are
  * always looked up. So are thoughts in plain text: the vendor uses the id, whatever the caller sends with it.
  */
-const WHOLE: Readonly<Record<string, string>> = {
-  message: 'content',
-  reasoning: 'encrypted_content',
-  compaction: 'encrypted_content',
-  image_generation_call: 'result',
-  function_call: 'call_id',
-  function_call_output: 'call_id',
-  custom_tool_call: 'call_id',
-  custom_tool_call_output: 'call_id',
-  computer_call: 'call_id',
-  computer_call_output: 'call_id',
-  shell_call: 'call_id',
-  shell_call_output: 'call_id',
-  apply_patch_call: 'call_id',
-  apply_patch_call_output: 'call_id',
-  local_shell_call: 'call_id',
-  local_shell_call_output: 'output',
-  mcp_list_tools: 'tools',
-  mcp_call: 'name',
-  mcp_approval_request: 'name',
-  mcp_approval_response: 'approval_request_id',
-}
+const WHOLE: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({
+    content: 'message',
+    encrypted_content: 'reasoning compaction',
+    result: 'image_generation_call',
+    call_id: `function_call function_call_output custom_tool_call custom_tool_call_output computer_call computer_call_output
+      shell_call shell_call_output apply_patch_call apply_patch_call_output local_shell_call`,
+    output: 'local_shell_call_output',
+    tools: 'mcp_list_tools',
+    name: 'mcp_call mcp_approval_request',
+    approval_request_id: 'mcp_approval_response',
+  }).flatMap(([member, types]) => words(types).map((type) => [type, member] as const)),
+)
 
 function isWhole(item: Json): boolean {
   // An item without type and role is only an id, whatever else it contains.
   const type = item.type ?? (item.role === undefined || item.role === null ? '' : 'message')
-  const needed = typeof type === 'string' && Object.hasOwn(WHOLE, type) ? WHOLE[type] : undefined
+  const needed = WHOLE.get(type)
   const member = needed === undefined ? undefined : item[needed]
   return Array.isArray(member) ? member.length > 0 : typeof member === 'string' && member !== ''
 }

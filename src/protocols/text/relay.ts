@@ -6,7 +6,7 @@ import { isObject, type Json, memberSpan, objectOf, text } from '../../kernel/js
 import type { Usage } from '../../meter/usage.ts'
 import { ownMemory } from '../../upstream/internals.ts'
 import { bytesOf, encodeEvent, readBlock, SseBlocks, SseDecoder, type SseEvent } from '../../upstream/sse.ts'
-import { garbled, type StreamRelay, type StreamState } from '../protocol.ts'
+import { garbled, OuterRelay, type StreamRelay, type StreamState } from '../protocol.ts'
 import { vendorFault } from '../vendor-fault.ts'
 
 /** Counts delivered output roughly: at least one token per event, and one for every four bytes of its text. */
@@ -256,25 +256,23 @@ const ANSWER_BYTES_MAX = 64 * 1024 * 1024
 const BEGUN: StreamState = { terminal: false, fault: undefined, usage: undefined, outputTokensSeen: 1 }
 
 /** A whole answer to a streaming request: collected to its end and relayed as a stream. */
-export class WholeRelay implements StreamRelay {
-  readonly encoding = 'utf8'
-  private readonly relay: StreamRelay
+export class WholeRelay extends OuterRelay {
   private readonly unroll: (value: Json) => string
   private readonly chunks: Buffer[] = []
   private bytes = 0
   private ended = false
 
-  constructor(relay: StreamRelay, unroll: (value: Json) => string) {
-    this.relay = relay
+  constructor(inner: StreamRelay, unroll: (value: Json) => string) {
+    super(inner)
     this.unroll = unroll
   }
 
-  get state(): StreamState {
-    return this.ended || this.bytes === 0 ? this.relay.state : BEGUN
+  override get encoding(): 'utf8' {
+    return 'utf8'
   }
 
-  get keepAlive(): string {
-    return this.relay.keepAlive
+  override get state(): StreamState {
+    return this.ended || this.bytes === 0 ? super.state : BEGUN
   }
 
   push(chunk: Buffer): undefined {
@@ -287,16 +285,8 @@ export class WholeRelay implements StreamRelay {
   end(): Buffer {
     const { value } = readWhole(Buffer.concat(this.chunks), 'utf8')
     this.ended = true
-    const sent = [this.relay.push(Buffer.from(this.unroll(value))), this.relay.end()]
-    return Buffer.concat(sent.map((piece) => bytesOf(piece ?? '', this.relay.encoding)))
-  }
-
-  finish(comment: string): string {
-    return this.relay.finish(comment)
-  }
-
-  fail(fault: Fault, requestId: string): string {
-    return this.relay.fail(fault, requestId)
+    const sent = [this.inner.push(Buffer.from(this.unroll(value))), this.inner.end()]
+    return Buffer.concat(sent.map((piece) => bytesOf(piece ?? '', this.inner.encoding)))
   }
 }
 

@@ -6,7 +6,8 @@ import { ocrBody } from '../../catalog/ocr.ts'
 import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
 import { chatBody, messagesBody, responsesBody, type TextBody } from '../../catalog/text-bodies.ts'
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, readJson, splice } from '../../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, withMembers } from '../../kernel/json.ts'
+import { words } from '../../kernel/words.ts'
 import { Fields, wrong } from '../check.ts'
 
 /**
@@ -15,8 +16,6 @@ import { Fields, wrong } from '../check.ts'
  */
 type Rule = 'pass' | 'limit' | 'drop' | 'refuse'
 type Table = ReadonlyMap<string, Rule>
-
-const words = (text: string) => text.split(/\s+/).filter((word) => word !== '')
 
 /** Members that search, call other models, use the operator's resources at the vendor, or multiply the work. */
 const SPENDING = words(`
@@ -108,15 +107,11 @@ function refusalOf(name: string): Fault {
   return invalid(`"${name}": ${why}.`, name)
 }
 
-interface Admitted {
-  /** The request without the members left out, and with a single output limit. */
-  readonly json: JsonText
-  /** Unknown members, only for the format's own maker. */
-  readonly unknown: readonly string[]
-}
-
-/** Rejects, leaves out and normalizes what the table names; `allowed` are members that the operator permits. */
-export function admitMembers(format: MemberFormat, json: JsonText, allowed: readonly string[] = []): Admitted {
+/**
+ * Rejects, leaves out and normalizes what the table names, so that a single output limit is left; `allowed` are members that the operator
+ * permits. `unknown` members are only for the format's own maker.
+ */
+export function admitMembers(format: MemberFormat, json: JsonText, allowed: readonly string[] = []) {
   const table: Table = TABLES[format]
   const own = BODIES[format]?.limits ?? []
   const unknown: string[] = []
@@ -136,9 +131,7 @@ export function admitMembers(format: MemberFormat, json: JsonText, allowed: read
   const limit = isPlain ? undefined : oneLimit(own, new Fields(json), limits)
   if (!isPlain) remove.push(...limits.filter((name) => name !== limit?.name))
   if (remove.length === 0) return { json, unknown }
-  const put = limit ? { [limit.name]: String(limit.value) } : {}
-  const edits = limit && json.member(limit.name) ? { replace: put } : { add: put }
-  return { json: readJson(Buffer.from(splice(json, { ...edits, remove }))), unknown }
+  return { json: withMembers(json, limit ? { [limit.name]: String(limit.value) } : {}, remove), unknown }
 }
 
 function refuseConfig(value: Json): void {
@@ -173,5 +166,5 @@ function oneLimit(
 
 /** The request for a vendor that is not the format's own maker. */
 export function withoutUnknown(json: JsonText, unknown: readonly string[]): JsonText {
-  return unknown.length === 0 ? json : readJson(Buffer.from(splice(json, { remove: unknown })))
+  return unknown.length === 0 ? json : edited(json, { remove: unknown })
 }

@@ -2,13 +2,11 @@
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { moderationsBody, rerankBody } from '../../catalog/rerank-and-moderation.ts'
 import { isObject, type Json, type JsonText, objectOf } from '../../kernel/json.ts'
-import type { ProtocolName } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
 import { readBody, wrong } from '../check.ts'
-import { garbled, jsonCall, type PaidRequest } from '../protocol.ts'
-import { readErrorBody } from '../vendor-words.ts'
+import { type Answer, garbled, type PaidRequest } from '../protocol.ts'
+import { forwarded } from './forwarded.ts'
 import { readWhole, renamed } from './relay.ts'
-import { admitMembers, type MemberFormat, withoutUnknown } from './request-members.ts'
 
 /** Tokens around a query and a document. */
 const FRAME_TOKENS = 8
@@ -17,15 +15,12 @@ const LIKELY_BYTES_PER_TOKEN = 4
 const DOCUMENTS_PER_CALL = 100
 const PIECE_TOKENS = 500
 
-/** The form of the answer: the vendor's own, or version 2 of Cohere's API. */
-type RerankShape = 'vendor' | 'cohere'
-
-/** Charged by tokens if the price has a rate for them, else by the search. */
+/** Charged by tokens if the price has a rate for them, else by the search. `shape`: the vendor's own answer, or version 2 of Cohere's API. */
 export function readRerankRequest(
   json: JsonText,
   uid: string,
   model?: Pick<Model, 'limits' | 'pricing'>,
-  shape: RerankShape = 'vendor',
+  shape: 'vendor' | 'cohere' = 'vendor',
 ): PaidRequest {
   const { query, documents: given, rank_fields } = readBody(rerankBody, json)
   if (rank_fields !== undefined && rank_fields !== null)
@@ -56,7 +51,7 @@ export function readRerankRequest(
     : (value: Json): Usage => ({ call: searches(value) })
   const written = shape === 'cohere' ? (value: Json) => cohereAnswer(value, searches(value)) : undefined
   return {
-    ...passed({ clientFormat: 'rerank', path: '/rerank', written }, json, uid, usageOf),
+    ...forwarded('rerank', '/rerank', json, { product: uid, answer: readsResults(uid, usageOf, written) }),
     worst: byTokens ? { input: most } : { call: calls },
     ...(byTokens
       ? { inputTokensLikely: Math.ceil(most / LIKELY_BYTES_PER_TOKEN), inputTokensMost: documents.length * tokensMax }
@@ -70,45 +65,20 @@ export function readModerationsRequest(json: JsonText, uid: string): PaidRequest
   const isTexts = Array.isArray(input) && input.every((entry) => typeof entry === 'string')
   // Parts of several kinds together are one input.
   const worst = { call: isTexts ? input.length : 1 }
-  return { ...passed({ clientFormat: 'openai-moderations', path: '/moderations' }, json, uid, () => worst), worst }
+  const answer = readsResults(uid, () => worst)
+  return { ...forwarded('openai-moderations', '/moderations', json, { product: uid, answer }), worst }
 }
 
-type UsageOf = (value: Json) => Usage | undefined
-
-interface Way {
-  readonly clientFormat: ProtocolName & MemberFormat
-  /** The path below the vendor's address. */
-  readonly path: string
-  /** Converts the answer to another form. Absent: it is relayed with the model's public name. */
-  readonly written?: ((value: Json) => Json) | undefined
-}
-
-function passed(
-  { clientFormat, path, written }: Way,
-  sent: JsonText,
-  uid: string,
-  usageOf: UsageOf,
-): Omit<PaidRequest, 'worst'> {
-  const { json, unknown } = admitMembers(clientFormat, sent)
-  return {
-    product: uid,
-    clientFormat,
-    sent: json.text,
-    stream: false,
-    price: {},
-    open: (target) => ({
-      call: jsonCall(path, target.passesUnknown ? json : withoutUnknown(json, unknown), target),
-      answer(body) {
-        const whole = readWhole(body, written ? 'utf8' : 'latin1')
-        const own = Array.isArray(whole.value.results)
-        const value = own ? whole.value : withResults(body, uid)
-        const said = written ? JSON.stringify(written(value)) : own ? renamed(body, whole, uid) : JSON.stringify(value)
-        return { body: said, contentType: 'application/json', usage: usageOf(value) }
-      },
-      vendorError: readErrorBody,
-    }),
+/** `written` converts the answer to another form. Absent: it is relayed with the model's public name. */
+const readsResults =
+  (uid: string, usageOf: (value: Json) => Usage | undefined, written?: (value: Json) => Json) =>
+  (body: Buffer): Answer => {
+    const whole = readWhole(body, written ? 'utf8' : 'latin1')
+    const own = Array.isArray(whole.value.results)
+    const value = own ? whole.value : withResults(body, uid)
+    const said = written ? JSON.stringify(written(value)) : own ? renamed(body, whole, uid) : JSON.stringify(value)
+    return { body: said, contentType: 'application/json', usage: usageOf(value) }
   }
-}
 
 /** An answer of Voyage, which calls its results `data`, in the form of the others. */
 function withResults(body: Buffer, uid: string): Json {

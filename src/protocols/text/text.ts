@@ -5,7 +5,7 @@ import { geminiPrompt } from '../../catalog/gemini.ts'
 import { countTokensBody } from '../../catalog/text-bodies.ts'
 import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { isObject, type Json, type JsonText, objects, readJson, splice } from '../../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, objects, readJson, withMembers } from '../../kernel/json.ts'
 import type { ClientFormatName, ProtocolName, Unit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { HttpCall } from '../../upstream/call.ts'
@@ -90,10 +90,6 @@ function isPlain(value: Json): boolean {
   return true
 }
 
-interface TextRequest extends PaidRequest {
-  readonly clientFormat: ClientFormatName
-}
-
 /** The share of the remaining context that output may use, because the prompt may be larger than estimated. */
 const ROOM_PART = 0.75
 /** More turns than any vendor runs for one answer. */
@@ -122,7 +118,11 @@ function checkSpelling({ value }: JsonText): void {
 }
 
 /** Validates a request in one of the client formats. For a rejected request nothing is sent and nothing is held. */
-export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, model: ModelFacts): TextRequest {
+export function readTextRequest(
+  clientFormat: ClientFormatName,
+  sent: JsonText,
+  model: ModelFacts,
+): PaidRequest & { readonly clientFormat: ClientFormatName } {
   const { pricing, limits } = model
   const { traits, allowed, contextTokens, extras: none } = preparedFor(clientFormat, model)
   const format = FORMATS[clientFormat]
@@ -206,8 +206,7 @@ function readChecked({ body, check }: ClientFormat, json: JsonText, traits: Text
 function documented(format: ClientFormat, json: JsonText): JsonText {
   const edits = format.lenient?.(json)
   if (!edits || edits.length === 0) return json
-  const replace = Object.fromEntries(edits.map(([name, value]) => [name, JSON.stringify(value)]))
-  return readJson(Buffer.from(splice(json, { replace })))
+  return edited(json, { replace: Object.fromEntries(edits.map(([name, value]) => [name, JSON.stringify(value)])) })
 }
 
 /** The wrong part of a prediction is billed as output, beyond the output limit. */
@@ -478,13 +477,10 @@ const STREAM = /^text\/event-stream/i
 const JSON_TYPE = /^application\/(?:[\w.-]{1,40}\+)?json/i
 
 /** The request with `stream` changed, for a vendor that must stream although the caller does not, or the reverse. */
-function withStream(json: JsonText, stream: boolean): JsonText {
-  const edit = { stream: String(stream) }
-  const edits = json.member('stream') ? { replace: edit } : { add: edit }
-  return readJson(Buffer.from(splice(json, stream ? edits : { ...edits, remove: ['stream_options'] })))
-}
+const withStream = (json: JsonText, stream: boolean) =>
+  withMembers(json, { stream: String(stream) }, stream ? undefined : ['stream_options'])
 
 function withTemperature(json: JsonText, { zeroTemperature }: TextTraits): JsonText {
   if (zeroTemperature === undefined || json.value.temperature !== 0) return json
-  return readJson(Buffer.from(splice(json, { replace: { temperature: String(zeroTemperature) } })))
+  return edited(json, { replace: { temperature: String(zeroTemperature) } })
 }

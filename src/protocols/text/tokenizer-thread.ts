@@ -8,12 +8,9 @@ interface Asked {
   readonly texts: readonly string[]
 }
 
-interface Encoding {
-  countTokens(text: string, options: { disallowedSpecial: ReadonlySet<string> }): number
-}
-
 parentPort?.on('message', async ({ id, encoding, texts }: Asked) => {
-  const { countTokens }: Encoding = await import(encoding)
+  const { countTokens }: { countTokens(text: string, options: { disallowedSpecial: ReadonlySet<string> }): number } =
+    await import(encoding)
   // A caller's text has no special tokens, whatever it looks like.
   const counts = texts.map((text) => countTokens(text, { disallowedSpecial: new Set() }))
   parentPort?.postMessage({ id, counts })

@@ -16,13 +16,8 @@ const CHARS_MAX = 1_000_000
  */
 const LONG_RUN = /[\p{L}\p{M}]{400}|[^\s\p{L}\p{N}]{400}|\s{400}/u
 
-interface Asked {
-  readonly chars: number
-  done(counts: readonly number[] | undefined): void
-}
-
 let thread: Worker | undefined
-const waiting = new Map<number, Asked>()
+const waiting = new Map<number, { readonly chars: number; done(counts: readonly number[] | undefined): void }>()
 let last = 0
 let charsWaiting = 0
 

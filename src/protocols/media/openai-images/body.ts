@@ -11,7 +11,7 @@ import {
   PIXELS_MAX,
   readImageFacts,
 } from '../../../kernel/parsers/image-file.ts'
-import { type FormFile, type FormRules, givenTwice, readForm, shortName } from '../form.ts'
+import { type FormFile, type FormHeaders, type FormRules, givenTwice, readForm, shortName } from '../form.ts'
 import { Base64File, StreamingJsonParser, type StringSink } from './streaming-json.ts'
 
 const MB = 1_048_576
@@ -230,10 +230,7 @@ const RULES: FormRules = {
   },
 }
 
-export async function readEditForm(
-  stream: AsyncIterable<Buffer>,
-  headers: { readonly contentType: string | undefined; readonly contentLength: number | undefined },
-): Promise<ImageRequestBody> {
+export async function readEditForm(stream: AsyncIterable<Buffer>, headers: FormHeaders): Promise<ImageRequestBody> {
   const { fields, files, digest } = await readForm(stream, headers, RULES)
   const pictures = files.filter(({ head }) => head.name !== MASK).map(pictureOf)
   if (pictures.length === 0) throw invalid('"image" is required: the picture to edit, as a file of the form.', 'image')

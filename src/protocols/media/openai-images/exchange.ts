@@ -18,21 +18,18 @@ import {
 } from '../../protocol.ts'
 import { openaiError, vendorFault } from '../../vendor-fault.ts'
 import { readErrorBody } from '../../vendor-words.ts'
+import { writeForm } from '../form.ts'
 import type { InlineImage } from './body.ts'
 import type { CheckedImages, ImageRequestDeps, StoredImage } from './request.ts'
 import { Base64File, type Path, StreamingJsonParser } from './streaming-json.ts'
 
-interface ImagesOpening {
-  readonly checked: CheckedImages
-  readonly images: readonly InlineImage[]
-  /** Charged if the vendor reports no usage. */
-  readonly worst: Usage
-  readonly target: Target
-  readonly options: OpenOptions
-  readonly store: ImageRequestDeps['store']
-}
-
-export function openImages({ checked, images, worst, target, options, store: storeFile }: ImagesOpening): Exchange {
+/** `worst` is charged if the vendor reports no usage. */
+export function openImages(
+  { checked, images, worst }: { checked: CheckedImages; images: readonly InlineImage[]; worst: Usage },
+  storeFile: ImageRequestDeps['store'],
+  target: Target,
+  options: OpenOptions,
+): Exchange {
   let storing: Promise<StoredImage> | undefined
 
   /** From here on there is a stored file, which is removed if the call fails. */
@@ -94,39 +91,16 @@ function callOf(checked: CheckedImages, images: readonly InlineImage[], target: 
     method: 'POST',
     url: `${target.baseUrl}/images/edits`,
     headers: { ...headers, 'content-type': `multipart/form-data; boundary=${boundary}` },
-    body: formPieces(fields, filesOf(images, checked.mask), boundary),
+    body: writeForm(boundary, Object.entries(fields), filesOf(images, checked.mask)),
   }
 }
 
-interface NamedFile extends InlineImage {
-  /** Of the form's field. */
-  readonly name: string
-  /** Without its ending. */
-  readonly fileName: string
-}
-
-function filesOf(images: readonly InlineImage[], mask: InlineImage | undefined): NamedFile[] {
-  const files = images.map((image, index) => ({ ...image, name: 'image[]', fileName: `image-${index + 1}` }))
-  return mask ? [...files, { ...mask, name: 'mask', fileName: 'mask' }] : files
-}
-
-/** The form in pieces: the files' own buffers with short texts between them, so nothing is copied. */
-function formPieces(
-  fields: Readonly<Record<string, string | number | boolean>>,
-  files: readonly NamedFile[],
-  boundary: string,
-): (string | Buffer)[] {
-  const pieces: (string | Buffer)[] = []
-  for (const [name, value] of Object.entries(fields))
-    pieces.push(`--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
-  for (const { pieces: file, type, name, fileName } of files)
-    pieces.push(
-      `--${boundary}\r\ncontent-disposition: form-data; name="${name}"; filename="${fileName}.${type === 'jpeg' ? 'jpg' : type}"\r\ncontent-type: image/${type}\r\n\r\n`,
-      ...file,
-      '\r\n',
-    )
-  pieces.push(`--${boundary}--\r\n`)
-  return pieces
+function filesOf(images: readonly InlineImage[], mask: InlineImage | undefined) {
+  const named = ({ pieces, type }: InlineImage, name: string, fileName: string) => ({
+    ...{ name, pieces, type: `image/${type}`, fileName: `${fileName}.${type === 'jpeg' ? 'jpg' : type}` },
+  })
+  const files = images.map((image, index) => named(image, 'image[]', `image-${index + 1}`))
+  return mask ? [...files, named(mask, 'mask', 'mask')] : files
 }
 
 // Relays a vendor's image stream to the caller. Partial images are dropped, because callers are promised a single event.

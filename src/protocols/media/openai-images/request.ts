@@ -62,12 +62,11 @@ export interface CheckedImages {
   readonly outputTokens: number
 }
 
-interface ImageModel {
-  readonly uid: string
-  readonly pricing?: Pricing | undefined
-}
-
-export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps: ImageRequestDeps): PaidRequest {
+export function readImageRequest(
+  body: ImageRequestBody,
+  model: { readonly uid: string; readonly pricing?: Pricing | undefined },
+  deps: ImageRequestDeps,
+): PaidRequest {
   const asked = readBody(imagesBody, body.json)
   for (const mask of MASKS)
     if (asked[mask] !== undefined && asked[mask] !== null)
@@ -106,8 +105,7 @@ export function readImageRequest(body: ImageRequestBody, model: ImageModel, deps
     inputTokensMost: INPUT_TOKENS_MOST,
     outputTokensMost: OUTPUT_TOKENS_MOST,
     gather: (signal) => fetched.load(signal),
-    open: (target, options) =>
-      openImages({ checked, images: fetched.images, worst, target, options, store: deps.store }),
+    open: (target, options) => openImages({ checked, images: fetched.images, worst }, deps.store, target, options),
   }
 }
 

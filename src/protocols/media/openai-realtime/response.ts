@@ -2,7 +2,7 @@
 // covers, and the reading of its events.
 import type { Model, ModelOf } from '../../../catalog/document.ts'
 import { Fault } from '../../../kernel/fault.ts'
-import { isObject, type JsonText, objectOf, text } from '../../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objectOf, text } from '../../../kernel/json.ts'
 import { countedUnits, rateFor } from '../../../meter/charge.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import type { Upstream } from '../../../upstream/call.ts'
@@ -11,8 +11,6 @@ import { openaiError } from '../../vendor-fault.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import type { RealtimeTurn } from './session.ts'
 import { usageOf } from './usage.ts'
-
-type Json = Record<string, unknown>
 
 /** How a response reaches the vendor of its session. */
 export interface RealtimeLink {

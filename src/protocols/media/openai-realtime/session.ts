@@ -1,13 +1,11 @@
 // A Realtime session between a caller and a vendor, without its sockets: which events pass and how they are changed, and how much the next
 // response will read. Responses are made by the gateway alone, so that each is held before the vendor begins it.
 import { invalid } from '../../../kernel/fault.ts'
-import { isObject, type JsonText, objectOf, objects, text } from '../../../kernel/json.ts'
+import { isObject, type Json, type JsonText, objectOf, objects, text } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
 import { measurePrompt } from '../../text/prompt.ts'
 import { SoundFormat, soundBytes } from './sound-format.ts'
 import { Transcripts } from './transcripts.ts'
-
-type Json = Record<string, unknown>
 
 /**
  * The session settings that are passed on. Other settings of vendors would cost something without a price here, or use the operator's resources:

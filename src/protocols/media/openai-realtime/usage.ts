@@ -1,8 +1,6 @@
 // The usage that a Realtime vendor reports at the end of a response, in the units of prices.
-import { objectOf } from '../../../kernel/json.ts'
+import { type Json, objectOf } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
-
-type Json = Record<string, unknown>
 
 /** The units never overlap: what was cached is taken from what was read. */
 export function usageOf({ input_tokens, output_tokens, input_token_details, output_token_details }: Json): Usage {

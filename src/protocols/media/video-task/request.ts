@@ -6,10 +6,11 @@ import { VIDEO_LIMITS, VIDEO_RATIOS, VIDEO_SIZE_DEFAULT, VIDEO_SIZES } from '../
 import { Fault, invalid } from '../../../kernel/fault.ts'
 import { given, isObject, type Json, type JsonText, readJson } from '../../../kernel/json.ts'
 import { imageTypeOf } from '../../../kernel/parsers/image-file.ts'
+import { words } from '../../../kernel/words.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { Fields, mustBe, wrong } from '../../check.ts'
 import type { PriceAttributes } from '../../protocol.ts'
-import { type FormFile, type FormRules, givenTwice, readForm, shortName } from '../form.ts'
+import { type FormFile, type FormHeaders, type FormRules, onlyFile, readForm } from '../form.ts'
 
 // The inputs of a video: a prompt, and images, clips and audio in roles that cannot be mixed freely.
 
@@ -49,8 +50,8 @@ function readContent(fields: Fields, prompt: string | undefined, rules: VideoTra
   const spoken = prompt?.trim() ? prompt : undefined
   if (spoken !== undefined) parts.push({ type: 'text', text: spoken })
   for (const [role, names] of Object.entries(FRAME_NAMES)) {
-    const frame = readOne(fields, names)
-    if (frame) parts.push(media('image', frame.url, role, frame.name))
+    const name = onlyOne(fields, names)
+    if (name !== undefined) parts.push(media('image', readUrl(fields.get(name), name), role, name))
   }
   for (const [kind, names] of Object.entries(REFERENCE_NAMES) as [MediaKind, readonly string[]][])
     for (const { url, name } of readMany(fields, names)) parts.push(media(kind, url, `reference_${kind}`, name))
@@ -73,19 +74,15 @@ function checkTexts(texts: readonly unknown[], at: string): void {
     )
 }
 
-function readOne(fields: Fields, names: readonly string[]): { url: string; name: string } | undefined {
+function onlyOne(fields: Fields, names: readonly string[]): string | undefined {
   const given = names.filter((name) => fields.get(name) !== undefined)
-  const [name, ...others] = given
-  if (name === undefined) return undefined
-  if (others.length > 0) throw invalid(`Send only one of ${quoted(given)}: they have the same meaning.`, others[0])
-  return { url: readUrl(fields.get(name), name), name }
+  if (given.length > 1) throw invalid(`Send only one of ${quoted(given)}: they have the same meaning.`, given[1])
+  return given[0]
 }
 
 function readMany(fields: Fields, names: readonly string[]): { url: string; name: string }[] {
-  const given = names.filter((name) => fields.get(name) !== undefined)
-  const [name, ...others] = given
+  const name = onlyOne(fields, names)
   if (name === undefined) return []
-  if (others.length > 0) throw invalid(`Send only one of ${quoted(given)}: they have the same meaning.`, others[0])
   const value = fields.get(name)
   const list = Array.isArray(value) ? value : [value]
   return list.map((entry, index) => {
@@ -302,16 +299,7 @@ const CANONICAL: Readonly<Record<string, readonly string[]>> = {
   generate_audio: ['generate_audio', 'with_audio', 'audio'],
 }
 const MEDIA = new Set<string>([...Object.values(FRAME_NAMES), ...Object.values(REFERENCE_NAMES)].flat())
-const PLAIN = [
-  'model',
-  'prompt',
-  'resolution',
-  'seed',
-  'watermark',
-  'return_last_frame',
-  'camera_fixed',
-  'callback_url',
-]
+const PLAIN = words('model prompt resolution seed watermark return_last_frame camera_fixed callback_url')
 const KNOWN = new Set([...PLAIN, ...Object.values(CANONICAL).flat()])
 
 /**
@@ -418,27 +406,18 @@ const RULES: FormRules = {
   fieldsBytesMax: FIELDS_BYTES_MAX,
   fileNames: [],
   tooLarge,
-  checkFile({ name }, before) {
-    if (name !== REFERENCE)
-      throw invalid(`"${shortName(name)}" is a file; the form takes one, as "${REFERENCE}".`, shortName(name))
-    if (before.length > 0) throw givenTwice(REFERENCE)
-  },
+  checkFile: onlyFile(REFERENCE),
   checkBytes(_head, bytes) {
     if (bytes > PICTURE_BYTES_MAX)
       throw invalid(`"${REFERENCE}" is larger than ${PICTURE_BYTES_MAX / MB} MB.`, REFERENCE)
   },
 }
 
-interface VideoBody {
-  readonly json: JsonText
-  readonly digest: string
-}
-
 /** SDKs send a form; others JSON. */
 export async function readVideoBody(
   stream: AsyncIterable<Buffer>,
-  headers: { readonly contentType: string | undefined; readonly contentLength: number | undefined },
-): Promise<VideoBody> {
+  headers: FormHeaders,
+): Promise<{ readonly json: JsonText; readonly digest: string }> {
   if (headers.contentType !== undefined && !/^application\/json/i.test(headers.contentType)) {
     const { fields, files, digest } = await readForm(stream, headers, RULES)
     const [file] = files

@@ -2,7 +2,7 @@
 import { isObject, type Json, objectOf, readJson, splice, text } from '../../../kernel/json.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { type EventMessage, EventStreamDecoder, encodeJson } from '../../../upstream/sse.ts'
-import { garbled, type StreamRelay, type StreamState, type Target } from '../../protocol.ts'
+import { garbled, OuterRelay, type Target } from '../../protocol.ts'
 import { isWholeJson } from '../relay.ts'
 
 const VERSIONS = { bedrock: 'bedrock-2023-05-31', vertex: 'vertex-2023-10-16' } as const
@@ -101,41 +101,16 @@ export function unframed(body: Buffer): Buffer {
 }
 
 /** Takes the frames off before the format's own relay reads the events. */
-export class UnframingRelay implements StreamRelay {
+export class UnframingRelay extends OuterRelay {
   private readonly frames = new Unframed()
-  private readonly relay: StreamRelay
-
-  constructor(relay: StreamRelay) {
-    this.relay = relay
-  }
-
-  get encoding(): StreamRelay['encoding'] {
-    return this.relay.encoding
-  }
-
-  get state(): StreamState {
-    return this.relay.state
-  }
-
-  get keepAlive(): string {
-    return this.relay.keepAlive
-  }
 
   push(chunk: Buffer): Buffer | string | undefined {
     const events = this.frames.push(chunk)
-    return events.length === 0 ? undefined : this.relay.push(events)
+    return events.length === 0 ? undefined : this.inner.push(events)
   }
 
   end(): Buffer | string | undefined {
     this.frames.end()
-    return this.relay.end()
-  }
-
-  finish(comment: string): string {
-    return this.relay.finish(comment)
-  }
-
-  fail(...given: Parameters<StreamRelay['fail']>): string {
-    return this.relay.fail(...given)
+    return this.inner.end()
   }
 }

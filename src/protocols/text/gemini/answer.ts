@@ -4,7 +4,7 @@ import type { Fault } from '../../../kernel/fault.ts'
 import { given, isObject, type Json, type JsonText, memberSpan, objects, splice, text } from '../../../kernel/json.ts'
 import type { Usage } from '../../../meter/usage.ts'
 import { bytesOf, bytesToText, EVENT_BYTES_MAX, encodeJson, SseDecoder, type SseEvent } from '../../../upstream/sse.ts'
-import { type Answer, garbled, type PriceAttributes, type StreamRelay, type StreamState } from '../../protocol.ts'
+import { type Answer, garbled, OuterRelay, type PriceAttributes } from '../../protocol.ts'
 import { geminiError, vendorFault } from '../../vendor-fault.ts'
 import {
   type AnswerFacts,
@@ -254,43 +254,40 @@ export class GeminiWriter implements StreamWriter {
 
 // The stream for callers that did not ask for server-sent events: one JSON array, whose elements are sent as they are made.
 
-export class ArrayRelay implements StreamRelay {
-  readonly encoding = 'utf8'
+export class ArrayRelay extends OuterRelay {
   readonly contentType = 'application/json; charset=utf-8'
-  /** Whitespace between elements has no meaning. */
-  readonly keepAlive = '\n'
-  private readonly relay: StreamRelay
   private readonly decoder = new SseDecoder()
   private begun = false
 
-  constructor(relay: StreamRelay) {
-    this.relay = relay
+  override get encoding(): 'utf8' {
+    return 'utf8'
   }
 
-  get state(): StreamState {
-    return this.relay.state
+  /** Whitespace between elements has no meaning. */
+  override get keepAlive(): string {
+    return '\n'
   }
 
   push(chunk: Buffer): string {
-    return this.elements(this.relay.push(chunk))
+    return this.elements(this.inner.push(chunk))
   }
 
   end(): string {
-    return this.elements(this.relay.end())
+    return this.elements(this.inner.end())
   }
 
   /** May be called more than once, so the result must not depend on that. */
-  finish(): string {
-    return this.last(this.relay.finish(''))
+  override finish(): string {
+    return this.last(super.finish(''))
   }
 
-  fail(fault: Fault, requestId: string): string {
-    return this.last(this.relay.fail(fault, requestId))
+  override fail(fault: Fault, requestId: string): string {
+    return this.last(super.fail(fault, requestId))
   }
 
   private elements(sent: Buffer | string | undefined): string {
     let out = ''
-    for (const { data } of sent === undefined ? [] : this.decoder.push(bytesOf(sent, this.relay.encoding))) {
+    for (const { data } of sent === undefined ? [] : this.decoder.push(bytesOf(sent, this.inner.encoding))) {
       out += `${this.begun ? ',\n' : '['}${data}`
       this.begun = true
     }

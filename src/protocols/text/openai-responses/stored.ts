@@ -1,7 +1,7 @@
 // Requests for responses and conversations that a vendor stores. They are free of charge, as at the vendor.
 import type { EndpointSpec } from '../../../catalog/endpoint.ts'
 import { invalid } from '../../../kernel/fault.ts'
-import { type Json, type JsonText, objects, readJson, splice, text } from '../../../kernel/json.ts'
+import { type Json, type JsonText, objects, text, withMembers } from '../../../kernel/json.ts'
 import { wrong } from '../../check.ts'
 import { type Continued, garbled, type PaidRequest } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
@@ -75,7 +75,11 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
     throw wrong('tools', 'is not a parameter here: a conversation is compacted without parameters; leave it out.')
   // The vendor cannot be told to stop at the end of the credits, so the hold covers the most that it may use.
   const { json, unknown } = admitMembers('openai-responses', sent, model.traits.hostedTools)
-  const { outputOpen: _, ...paidRequest } = readTextRequest('openai-responses', isBare ? withInput(sent) : sent, model)
+  const { outputOpen: _, ...paidRequest } = readTextRequest(
+    'openai-responses',
+    isBare ? withMembers(sent, { input: '""' }) : sent,
+    model,
+  )
   const { uid, traits, limits } = model
   const output = limits.outputTokensMax ?? limits.contextTokens ?? paidRequest.worst.output ?? 0
   return {
@@ -109,9 +113,4 @@ export function readCompactRequest(sent: JsonText, model: ModelFacts): PaidReque
       vendorError: readErrorBody,
     }),
   }
-}
-
-function withInput(json: JsonText): JsonText {
-  const input = { input: '""' }
-  return readJson(Buffer.from(splice(json, json.member('input') ? { replace: input } : { add: input })))
 }
