@@ -22,12 +22,7 @@ interface Listing {
   readonly gemini: string
 }
 
-interface ModelLists {
-  list(principal: Principal, requestId: string, shape: ListShape): string
-  retrieve(principal: Principal, requestId: string, uid: string, shape: ListShape): string
-}
-
-export function createModelLists(current: () => Catalog): ModelLists {
+export function createModelLists(current: () => Catalog) {
   let version = -1
   let listings = new Map<string, Listing>()
 
@@ -48,11 +43,11 @@ export function createModelLists(current: () => Catalog): ModelLists {
   }
 
   return {
-    list(principal, requestId, shape) {
+    list(principal: Principal, requestId: string, shape: ListShape): string {
       const listing = listingFor(principal)
       return shape === 'native' ? `{"success":true,"requestId":"${requestId}",${listing.native}` : listing[shape]
     },
-    retrieve(principal, requestId, uid, shape) {
+    retrieve(principal: Principal, requestId: string, uid: string, shape: ListShape): string {
       const entry = listingFor(principal).entries.get(`${shape} ${uid}`)
       if (entry === undefined)
         throw unknownModel(uid, current().document.models, (name, model) => isFor(principal, name, model))

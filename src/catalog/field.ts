@@ -14,85 +14,32 @@ interface Described {
   readonly repeat?: true | undefined
 }
 
-/** Text of 1 to 2048 UTF-8 bytes after trimming. `form` says in words what `pattern` asks for. */
-export interface TextField extends Described {
-  readonly kind: 'text'
-  readonly pattern?: string | undefined
-  readonly form?: string | undefined
+interface Kinds {
+  /** Of 1 to 2048 UTF-8 bytes after trimming. `form` says in words what `pattern` asks for. */
+  readonly text: { readonly pattern?: string | undefined; readonly form?: string | undefined }
+  /** Exactly one ASCII domain. */
+  readonly domain: object
+  /** The literals `true` and `false`, or only one of them. */
+  readonly boolean: { readonly allowed: readonly string[] }
+  /** Without `max`: any size. */
+  readonly integer: { readonly min: number; readonly max?: number | undefined }
+  readonly choice: { readonly allowed: readonly string[] }
+  /** Comma-separated values, each one of those allowed. */
+  readonly list: { readonly allowed: readonly string[] }
+  /** `YYYY-MM-DD` or `YYYY|MM|DD`, a real day. */
+  readonly date: object
+  /** `7d` for rolling days, `3m` for complete months before this one. With `daysMax` 0, days are not taken. */
+  readonly latest: { readonly daysMax: number; readonly months: readonly number[] }
+  /** The text of a JSON array. */
+  readonly 'json-array': object
+  /** A decimal number, such as 48.2. */
+  readonly number: { readonly min?: number | undefined; readonly max?: number | undefined }
+  /** Comma-separated values of any kind. */
+  readonly values: { readonly itemsMax: number }
 }
 
-/** Exactly one ASCII domain. */
-export interface DomainField extends Described {
-  readonly kind: 'domain'
-}
-
-/** The literals `true` and `false`, or only one of them. */
-export interface BooleanField extends Described {
-  readonly kind: 'boolean'
-  readonly allowed: readonly string[]
-}
-
-export interface IntegerField extends Described {
-  readonly kind: 'integer'
-  readonly min: number
-  /** Absent: any size. */
-  readonly max?: number | undefined
-}
-
-/** A decimal number, such as 48.2. */
-interface NumberField extends Described {
-  readonly kind: 'number'
-  readonly min?: number | undefined
-  readonly max?: number | undefined
-}
-
-/** Comma-separated values of any kind. */
-interface ValuesField extends Described {
-  readonly kind: 'values'
-  readonly itemsMax: number
-}
-
-export interface ChoiceField extends Described {
-  readonly kind: 'choice'
-  readonly allowed: readonly string[]
-}
-
-/** Comma-separated values, each one of those allowed. */
-export interface ListField extends Described {
-  readonly kind: 'list'
-  readonly allowed: readonly string[]
-}
-
-/** `YYYY-MM-DD` or `YYYY|MM|DD`, a real day. */
-export interface DateField extends Described {
-  readonly kind: 'date'
-}
-
-/** `7d` for rolling days, `3m` for complete months before this one. */
-export interface LatestField extends Described {
-  readonly kind: 'latest'
-  /** 0: days are not taken. */
-  readonly daysMax: number
-  readonly months: readonly number[]
-}
-
-/** The text of a JSON array. */
-interface JsonArrayField extends Described {
-  readonly kind: 'json-array'
-}
-
-export type Field =
-  | TextField
-  | DomainField
-  | BooleanField
-  | IntegerField
-  | ChoiceField
-  | ListField
-  | DateField
-  | LatestField
-  | JsonArrayField
-  | NumberField
-  | ValuesField
+export type Field = { [Kind in keyof Kinds]: Described & { readonly kind: Kind } & Kinds[Kind] }[keyof Kinds]
+export type LatestField = Extract<Field, { readonly kind: 'latest' }>
 
 // A field of each common kind, with what is filled in when the caller gives nothing.
 
@@ -137,7 +84,7 @@ export function allowedText(field: Field): string {
   }
 }
 
-function numberText({ min, max }: NumberField): string {
+function numberText({ min, max }: Kinds['number']): string {
   if (min === undefined) return max === undefined ? 'a number' : `a number up to ${max}`
   return max === undefined ? `a number from ${min}` : `a number from ${min} to ${max}`
 }
@@ -156,11 +103,9 @@ const ID = /^[A-Za-z0-9_-]{1,128}$/
 export const isId = (text: string): boolean => ID.test(text)
 
 /** An id as a part of an address. */
-export function inPath(description: string, example: string): TextField {
-  return { kind: 'text', in: 'path', required: true, pattern: ID.source, form: 'an id', description, example }
-}
+export const inPath = (description: string, example: string) =>
+  ({ kind: 'text', in: 'path', required: true, pattern: ID.source, form: 'an id', description, example }) as const
 
 /** A model's public id may have dots and slashes: it is looked up in the catalog, and no vendor's address is made of it. */
-export function modelInPath(example: string): TextField {
-  return { kind: 'text', in: 'path', required: true, description: 'The public id of a model.', example }
-}
+export const modelInPath = (example: string) =>
+  ({ kind: 'text', in: 'path', required: true, description: 'The public id of a model.', example }) as const

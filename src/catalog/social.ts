@@ -1,4 +1,5 @@
 // The three social-data endpoints, in the field names of the X API v2. All are one product with one price.
+import { words } from '../kernel/words.ts'
 import {
   boolean,
   component,
@@ -12,7 +13,7 @@ import {
   object,
   string,
 } from './endpoint.ts'
-import { integer as count, type Field, inPath, type ListField, text } from './field.ts'
+import { integer as count, type Field, inPath, text } from './field.ts'
 
 // Users, tweets and what comes with them, in the field names of the X API v2. Only what is asked for is there.
 
@@ -99,9 +100,8 @@ const USER_EXPANSIONS = 'affiliation most_recent_tweet_id pinned_tweet_id'
 const TWEET_EXPANSIONS =
   'article.cover_media article.media_entities attachments.media_keys attachments.media_source_tweet attachments.poll_ids author_id edit_history_tweet_ids entities.mentions.username entities.note.mentions.username geo.place_id in_reply_to_user_id referenced_tweets.id referenced_tweets.id.author_id'
 
-function listField(description: string, example: string, words: string): ListField {
-  return { kind: 'list', description, example, allowed: words.split(' ') }
-}
+const listField = (description: string, example: string, names: string) =>
+  ({ kind: 'list', description, example, allowed: words(names) }) as const
 
 const ID_PATTERN = '^[0-9]{1,19}$'
 

@@ -39,23 +39,7 @@ export interface Catalog {
 export type Product = Model | DataEndpoint
 export type DataProduct = ModelOf<'data'> | DataEndpoint
 
-export interface CatalogStore {
-  readonly current: Catalog
-  /** A certain version, for example the one of a hold. */
-  at(version: number): Promise<Catalog>
-  /** The problems of a document, and what it would change. */
-  check(input: unknown): CheckView
-  apply(input: unknown, by: By, note: string): Promise<Applied>
-  versions(): Promise<VersionView[]>
-  /** Whether any version, current or old, uses this credential at a vendor. */
-  hasNamed(credential: string): Promise<boolean>
-  /** `check` is called within the transaction that applies it. */
-  rollback(version: number, by: By, check?: RollbackCheck): Promise<Applied>
-  /** Makes a document from the current one, within the transaction that applies it. */
-  amend(make: Amendment, by: By, note: string): Promise<Applied>
-  /** Changes fields of one model or endpoint. */
-  change(uid: string, fields: Readonly<Record<string, unknown>>, by: By, note?: string): Promise<Applied>
-}
+export type CatalogStore = Awaited<ReturnType<typeof openCatalog>>
 
 /** Makes the next document from the current one. Its writes through `tx` are committed with the document. */
 type Amendment = (current: CatalogInput, tx: Queryable, version: number) => unknown | Promise<unknown>
@@ -93,8 +77,9 @@ export async function openCatalog(options: {
   initial: unknown
   /** Sections of extensions that are switched off. */
   off?: readonly string[]
-}): Promise<CatalogStore> {
+}) {
   const { database, changes, audit, off } = options
+  /** The problems of a document, and what it would change. */
   const compare = (before: unknown, input: unknown): CheckView => {
     const checked = checkDocument(input, { off, kept: before })
     return { problems: checked.ok ? [] : checked.problems, changes: describeChanges(before, input, sectionReviews()) }
@@ -155,10 +140,11 @@ export async function openCatalog(options: {
   }
 
   return {
-    get current() {
+    get current(): Catalog {
       return now
     },
-    async at(version) {
+    /** A certain version, for example the one of a hold. */
+    async at(version: number): Promise<Catalog> {
       if (version === now.version) return now
       const known = older.get(version)
       if (known) return known
@@ -167,16 +153,19 @@ export async function openCatalog(options: {
       if (older.size > 50) older.delete(older.keys().next().value!)
       return catalog
     },
-    check: (input) => compare(now.input, input),
-    apply: (input, by, note) => replace(() => input, { by, note, action: 'catalog.apply' }),
-    amend: (make, by, note) =>
+    check: (input: unknown) => compare(now.input, input),
+    apply: (input: unknown, by: By, note: string) => replace(() => input, { by, note, action: 'catalog.apply' }),
+    /** Makes a document from the current one, within the transaction that applies it. */
+    amend: (make: Amendment, by: By, note: string) =>
       replace((current, tx, version) => make(current!, tx, version), { by, note, action: 'catalog.apply' }), // there is a first version
-    async versions() {
+    async versions(): Promise<VersionView[]> {
       const rows = await database.query<Omit<VersionView, 'appliedAt'> & { at: Date }>(LIST)
       return rows.map(({ at, ...row }) => ({ ...row, appliedAt: at.toISOString() }))
     },
-    hasNamed: async (credential) => (await database.query(NAMED, [JSON.stringify(credential)])).length > 0,
-    rollback: (version, by, check) =>
+    /** Whether any version, current or old, uses this credential at a vendor. */
+    hasNamed: async (credential: string) => (await database.query(NAMED, [JSON.stringify(credential)])).length > 0,
+    /** `check` is called within the transaction that applies it. */
+    rollback: (version: number, by: By, check?: RollbackCheck) =>
       replace(
         async (current, tx) => {
           const document = JSON.parse((await rowAt(tx, version)).document) as CatalogInput // It was checked when it was applied.
@@ -185,7 +174,8 @@ export async function openCatalog(options: {
         },
         { by, note: `back to version ${version}`, action: 'catalog.rollback' },
       ),
-    change: (uid, fields, by, note) =>
+    /** Changes fields of one model or endpoint. */
+    change: (uid: string, fields: Readonly<Record<string, unknown>>, by: By, note?: string) =>
       replace((current) => withFields(current!, uid, fields), {
         by,
         note: note || `${uid}: ${noteOf(fields)}`,

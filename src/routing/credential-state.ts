@@ -21,14 +21,6 @@ interface Rejection {
   readonly seconds?: number | undefined
 }
 
-export interface CredentialStates {
-  /** The candidate with the first of its credentials that this account may use now, or the fault why there is none. */
-  choose(candidate: Candidate, account: string): Candidate | Fault
-  disable(candidate: Candidate, account: string, rejection: Rejection): void
-  succeeded(candidate: Candidate, account: string): void
-  health(vendor: string, name: string): CredentialHealth
-}
-
 const LIMITED_SECONDS = 10
 const REFUSED_SECONDS = 60
 const REFUSED_SECONDS_MAX = 3600
@@ -57,7 +49,7 @@ interface State {
   lastSuccessMs: number | null
 }
 
-export function createCredentialStates(world: World): CredentialStates {
+export function createCredentialStates(world: World) {
   const states = new Map<string, State>()
 
   function stateOf(vendor: string, { name, secret }: HeldCredential): State {
@@ -77,7 +69,8 @@ export function createCredentialStates(world: World): CredentialStates {
   })
 
   return {
-    choose(candidate, account) {
+    /** The candidate with the first of its credentials that this account may use now, or the fault why there is none. */
+    choose(candidate: Candidate, account: string): Candidate | Fault {
       const { vendorName, credentials = [] } = candidate
       const nowMs = world.elapsedMs()
       const disabled: Left[] = []
@@ -89,7 +82,7 @@ export function createCredentialStates(world: World): CredentialStates {
       }
       return noneLeft(vendorName, disabled, nowMs)
     },
-    disable(candidate, account, rejection) {
+    disable(candidate: Candidate, account: string, rejection: Rejection): void {
       const state = stateOf(candidate.vendorName, heldBy(candidate))
       const { byAccount, met, all } = state
       const nowMs = world.elapsedMs()
@@ -105,14 +98,14 @@ export function createCredentialStates(world: World): CredentialStates {
       met.clear()
       pause(all, rejection, nowMs)
     },
-    succeeded(candidate, account) {
+    succeeded(candidate: Candidate, account: string): void {
       const state = stateOf(candidate.vendorName, heldBy(candidate))
       state.byAccount.delete(account)
       state.met.clear()
       if (state.all.untilMs <= world.elapsedMs()) state.all = { untilMs: 0, refusals: 0 }
       state.lastSuccessMs = world.nowMs()
     },
-    health(vendor, name) {
+    health(vendor: string, name: string): CredentialHealth {
       const state = states.get(`${vendor} ${name}`)
       const untilMs = state ? Math.max(state.all.untilMs, ...state.byAccount.values().map((one) => one.untilMs)) : 0
       const leftMs = untilMs - world.elapsedMs()

@@ -14,18 +14,7 @@ import type { Vendors } from './vendor.ts'
 import { Failure, hear, refusalOf, type TestDeps, testedRoute } from './vendor-test.ts'
 import type { ProbeState, ProbeView } from './views.ts'
 
-export interface Prober {
-  /** Reads the results of other processes and starts the probes that are due. These continue after it has returned. */
-  tick(): Promise<void>
-  /** Null: the vendor is not probed. */
-  view(vendor: string): ProbeView | null
-  /** What probes find of each vendor that was probed. */
-  found(): ReadonlyArray<{ readonly vendor: string; readonly state: ProbeState }>
-  /** Aborts the running probes and starts no more. */
-  stop(): void
-  /** Resolves when none is running. */
-  idle(): Promise<unknown>
-}
+export type Prober = ReturnType<typeof createProber>
 
 const DEADLINES = { connectMs: 3_000, firstByteMs: 8_000, idleMs: 3_000, totalMs: 10_000 }
 /** Longer than a probe can take. */
@@ -83,7 +72,7 @@ interface Probe {
   readonly credential?: string
 }
 
-export function createProber(deps: ProberDeps): Prober {
+export function createProber(deps: ProberDeps) {
   const { database, catalog, vendors, world, log, meter } = deps
   let known = new Map<string, Known>()
   const running = new Map<string, Promise<unknown>>()
@@ -182,7 +171,8 @@ export function createProber(deps: ProberDeps): Prober {
   }
 
   return {
-    async tick() {
+    /** Reads the results of other processes and starts the probes that are due. These continue after it has returned. */
+    async tick(): Promise<void> {
       const intervals = wanted()
       if (intervals.size === 0 && known.size === 0 && !hasStale) return
       await read(intervals)
@@ -197,7 +187,8 @@ export function createProber(deps: ProberDeps): Prober {
         running.set(vendor, probing)
       }
     },
-    view(vendor) {
+    /** Null: the vendor is not probed. */
+    view(vendor: string): ProbeView | null {
       const everySeconds = probedVendors(catalog.current.document).get(vendor)
       if (everySeconds === undefined) return null
       const none = { since: null, at: null, latencyMs: null, failures: 0 }
@@ -208,8 +199,11 @@ export function createProber(deps: ProberDeps): Prober {
       const { state, message, failures, since, probed_at: at, latency_ms: latencyMs } = row
       return { everySeconds, state, message, failures, latencyMs, since: since.toISOString(), at: at.toISOString() }
     },
+    /** What probes find of each vendor that was probed. */
     found: () => [...known.values()],
+    /** Aborts the running probes and starts no more. */
     stop: () => stopping.abort(),
+    /** Resolves when none is running. */
     idle: () => Promise.all(running.values()),
   }
 }

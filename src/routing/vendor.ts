@@ -5,7 +5,7 @@ import { Semaphore, type SemaphoreRules } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
 import type { Refusal } from '../protocols/vendor-fault.ts'
 import { Breaker, type Phase, type Probed } from './breaker.ts'
-import { type CredentialStates, createCredentialStates } from './credential-state.ts'
+import { createCredentialStates } from './credential-state.ts'
 
 export interface VendorHealth {
   readonly name: string
@@ -57,40 +57,8 @@ const placesOf = (vendor: string, { concurrencyMax, pendingMax }: Places): Semap
     }),
 })
 
-export interface Vendors {
-  /** Whether this account may call the vendor now; false while the breaker is open. */
-  available(name: string, account: string): boolean
-  /** The reason why calls of this account should avoid the vendor although the breaker admits them: its probes fail. */
-  givesWay(name: string, account: string): string | undefined
-  /** What the last probes found; undefined: it is not probed any more. */
-  probed(name: string, found: Probed | undefined): void
-  /** A probe has ended that began then, on the clock for durations. */
-  probeEnded(name: string, succeeded: boolean, atMs: number): void
-  /** Whether calls or probes find that it fails, and a probe may say when that has ended. */
-  awaitsProbe(name: string): boolean
-  /** Takes one of the vendor's slots, waiting if none is free. The returned function frees it. */
-  enter(name: string, limits: Places, signal: AbortSignal): Promise<() => void> | (() => void)
-  /**
-   * A slot for a shadow copy, in addition to those of calls. When calls need all slots, the oldest copy is aborted. Undefined: there is no room, or the vendor's breaker is not closed.
-   */
-  enterCopy(name: string, limits: Places, giveWay: () => void): (() => void) | undefined
-  /** Records an answer for the breaker and the figures. A refusal counts against the vendor only if it is the vendor's fault. */
-  answered(name: string, account: string, answer: VendorAnswer): void
-  /** Records that the vendor did not answer, by its own fault. */
-  failed(name: string, account: string, reason: string, product?: string): void
-  /** The call ended without a result that says something about the vendor. */
-  undecided(name: string, account: string): void
-  readonly credentials: CredentialStates
-  /** The recent latency; undefined before the first call, infinite when the vendor was called and never answered. */
-  latencyMs(name: string): number | undefined
-  /** Records how fast the vendor wrote an answer. */
-  wrote(name: string, tokens: number, ms: number): void
-  /** How many output tokens it recently wrote in a second; undefined before the first stream. */
-  tokensPerSecond(name: string): number | undefined
-  /** How many calls of this process it works on. */
-  inFlight(name: string): number
-  health(): VendorHealth[]
-}
+/** What this process knows of all vendors, and where calls wait for them. */
+export type Vendors = ReturnType<typeof createVendors>
 
 const LATENCIES_KEPT = 200
 /** The weight of one call in the moving mean. */
@@ -102,50 +70,39 @@ const RECENT_MINUTES = 10
 const COPIES_PART = 2
 const MINUTE_MS = 60_000
 
-interface State {
+class State {
   readonly places: Semaphore
-  readonly leave: () => void
   /** The limits from which the rules of `places` were made. */
   limits: Places | undefined
-  readonly breaker: Breaker
+  readonly breaker = new Breaker()
   /** The abort functions of running copies, the oldest first. */
-  readonly copies: Set<() => void>
-  requests: number
-  errors: number
+  readonly copies = new Set<() => void>()
+  requests = 0
+  errors = 0
   /** A ring buffer: each minute overwrites the oldest one. */
-  readonly minutes: { minute: number; requests: number; errors: number }[]
-  latencies: number[]
+  readonly minutes: { minute: number; requests: number; errors: number }[] = []
+  latencies: number[] = []
   /** An exponential moving average. */
   latencyMs: number | undefined
   tokensPerSecond: number | undefined
-  lastError: string | null
-  lastAtMs: number | null
-  lastSuccessMs: number | null
+  lastError: string | null = null
+  lastAtMs: number | null = null
+  lastSuccessMs: number | null = null
+
+  constructor(name: string) {
+    this.places = new Semaphore(placesOf(name, { concurrencyMax: 1, pendingMax: 0 }))
+  }
+
+  readonly leave = () => this.places.give()
 }
 
-export function createVendors(world: World, asked: (one: Asked) => void = () => undefined): Vendors {
+export function createVendors(world: World, asked: (one: Asked) => void = () => undefined) {
   const states = new Map<string, State>()
 
   function stateOf(name: string): State {
     let state = states.get(name)
     if (!state) {
-      const places = new Semaphore(placesOf(name, { concurrencyMax: 1, pendingMax: 0 }))
-      state = {
-        places,
-        leave: () => places.give(),
-        limits: undefined,
-        breaker: new Breaker(),
-        copies: new Set(),
-        minutes: [],
-        requests: 0,
-        errors: 0,
-        latencies: [],
-        latencyMs: undefined,
-        tokensPerSecond: undefined,
-        lastError: null,
-        lastAtMs: null,
-        lastSuccessMs: null,
-      }
+      state = new State(name)
       states.set(name, state)
     }
     return state
@@ -175,6 +132,7 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
     return recent
   }
 
+  /** Records that the vendor did not answer, by its own fault. */
   function failed(name: string, account: string, reason: string, product = ''): void {
     asked({ vendor: name, product, failed: true })
     const state = stateOf(name)
@@ -194,19 +152,25 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
   }
 
   return {
-    available: (name, account) => stateOf(name).breaker.admits(account, world.elapsedMs()),
-    givesWay(name, account) {
+    /** Whether this account may call the vendor now; false while the breaker is open. */
+    available: (name: string, account: string) => stateOf(name).breaker.admits(account, world.elapsedMs()),
+    /** The reason why calls of this account should avoid the vendor although the breaker admits them: its probes fail. */
+    givesWay(name: string, account: string): string | undefined {
       const failing = states.get(name)?.breaker.givesWay(account, world.elapsedMs())
       return failing && probeWords(failing)
     },
-    probed: (name, found) => stateOf(name).breaker.probed(found),
-    probeEnded(name, succeeded, atMs) {
+    /** What the last probes found; undefined: it is not probed any more. */
+    probed: (name: string, found: Probed | undefined) => stateOf(name).breaker.probed(found),
+    /** A probe has ended that began then, on the clock for durations. */
+    probeEnded(name: string, succeeded: boolean, atMs: number): void {
       const { breaker } = stateOf(name)
       if (succeeded) breaker.probeSucceeded(atMs)
       else breaker.probeFailed()
     },
-    awaitsProbe: (name) => stateOf(name).breaker.awaitsProbe(world.elapsedMs()),
-    enter(name, limits, signal) {
+    /** Whether calls or probes find that it fails, and a probe may say when that has ended. */
+    awaitsProbe: (name: string) => stateOf(name).breaker.awaitsProbe(world.elapsedMs()),
+    /** Takes one of the vendor's slots, waiting if none is free. The returned function frees it. */
+    enter(name: string, limits: Places, signal: AbortSignal): Promise<() => void> | (() => void) {
       const state = stateOf(name)
       // The catalog may have changed the limits.
       if (state.limits !== limits) {
@@ -218,7 +182,10 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
         for (const giveWay of copies.keys().take(1)) giveWay()
       return places.take(1, signal)?.then(() => leave) ?? leave
     },
-    enterCopy(name, { concurrencyMax }, giveWay) {
+    /**
+     * A slot for a shadow copy, in addition to those of calls. When calls need all slots, the oldest copy is aborted. Undefined: there is no room, or the vendor's breaker is not closed.
+     */
+    enterCopy(name: string, { concurrencyMax }: Places, giveWay: () => void): (() => void) | undefined {
       const { breaker, copies, places } = stateOf(name)
       const isQuiet = (places.used + copies.size) * COPIES_PART < concurrencyMax
       if (!isQuiet || breaker.state(world.elapsedMs()).phase !== 'closed') return undefined
@@ -230,7 +197,8 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       copies.add(giveAway)
       return leave
     },
-    answered(name, account, { status, latencyMs, refusal, product = '' }) {
+    /** Records an answer for the breaker and the figures. A refusal counts against the vendor only if it is the vendor's fault. */
+    answered(name: string, account: string, { status, latencyMs, refusal, product = '' }: VendorAnswer) {
       if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`, product)
       asked({ vendor: name, product, failed: false, ...(refusal ? {} : { latencyMs }) })
       const state = stateOf(name)
@@ -245,37 +213,39 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       else state.latencies[state.requests % LATENCIES_KEPT] = latencyMs
     },
     failed,
-    undecided: (name, account) => stateOf(name).breaker.undecided(account),
+    /** The call ended without a result that says something about the vendor. */
+    undecided: (name: string, account: string) => stateOf(name).breaker.undecided(account),
     credentials: createCredentialStates(world),
-    latencyMs(name) {
+    /** The recent latency; undefined before the first call, infinite when the vendor was called and never answered. */
+    latencyMs(name: string): number | undefined {
       const { latencyMs, requests } = states.get(name) ?? { requests: 0 }
       return latencyMs ?? (requests > 0 ? Number.POSITIVE_INFINITY : undefined)
     },
-    wrote(name, tokens, ms) {
+    /** Records how fast the vendor wrote an answer. */
+    wrote(name: string, tokens: number, ms: number): void {
       if (tokens < TOKENS_TELLING || ms <= 0) return
       const state = stateOf(name)
       const now = (tokens / ms) * 1000
       state.tokensPerSecond = (state.tokensPerSecond ?? now) * (1 - NEWEST) + now * NEWEST
     },
-    inFlight: (name) => states.get(name)?.places.used ?? 0,
-    tokensPerSecond: (name) => states.get(name)?.tokensPerSecond,
-    health() {
-      return [...states].map(([name, state]) => {
-        return {
-          name,
-          ...breakerView(state),
-          inFlight: state.places.used,
-          pending: state.places.waiting,
-          requests: state.requests,
-          errors: state.errors,
-          recent: recentOf(state),
-          ...spreadOf(state.latencies),
-          lastError: state.lastError,
-          lastAtMs: state.lastAtMs,
-          lastSuccessMs: state.lastSuccessMs,
-        }
-      })
-    },
+    /** How many calls of this process it works on. */
+    inFlight: (name: string) => states.get(name)?.places.used ?? 0,
+    /** How many output tokens it recently wrote in a second; undefined before the first stream. */
+    tokensPerSecond: (name: string) => states.get(name)?.tokensPerSecond,
+    health: (): VendorHealth[] =>
+      [...states].map(([name, state]) => ({
+        name,
+        ...breakerView(state),
+        inFlight: state.places.used,
+        pending: state.places.waiting,
+        requests: state.requests,
+        errors: state.errors,
+        recent: recentOf(state),
+        ...spreadOf(state.latencies),
+        lastError: state.lastError,
+        lastAtMs: state.lastAtMs,
+        lastSuccessMs: state.lastSuccessMs,
+      })),
   }
 }
 

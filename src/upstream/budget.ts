@@ -13,25 +13,7 @@ export interface ByteLease {
   release(): void
 }
 
-export interface ByteBudget {
-  readonly bytesInUse: number
-  readonly waiting: number
-  /** An empty lease for a request of this account. */
-  open(account: string): ByteLease
-  /** A lease that holds `bytes` already. */
-  acquire(account: string, bytes: number, signal: AbortSignal): Promise<ByteLease>
-  /** The number of rejected requests. */
-  readonly refused: number
-}
-
-interface ByteBudgetOptions {
-  readonly world: World
-  readonly bytesMax: number
-  readonly queueMax: number
-  readonly waitMs?: number
-  /** Called once for each request before it takes more than a small body. Rejects if the account may not. */
-  readonly mayHold?: (account: string) => Promise<void>
-}
+export type ByteBudget = ReturnType<typeof createByteBudget>
 
 interface Waiter {
   readonly account: string
@@ -46,7 +28,14 @@ const RETRY_AFTER_SECONDS = 5
 /** A body up to this size is always read and not counted. */
 export const SMALL_BODY_BYTES = 65_536
 
-export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
+export function createByteBudget(options: {
+  readonly world: World
+  readonly bytesMax: number
+  readonly queueMax: number
+  readonly waitMs?: number
+  /** Called once for each request before it takes more than a small body. Rejects if the account may not. */
+  readonly mayHold?: (account: string) => Promise<void>
+}) {
   const { world, bytesMax, queueMax, waitMs = WAIT_MS } = options
   const heldBy = new Map<string, number>()
   const waiting: Waiter[] = []
@@ -128,6 +117,7 @@ export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
     })
   }
 
+  /** An empty lease for a request of this account. */
   function open(account: string): ByteLease {
     let held = 0
     let released = false
@@ -167,11 +157,13 @@ export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
     get waiting() {
       return waiting.length
     },
+    /** The number of rejected requests. */
     get refused() {
       return refused
     },
     open,
-    async acquire(account, bytes, signal) {
+    /** A lease that holds `bytes` already. */
+    async acquire(account: string, bytes: number, signal: AbortSignal): Promise<ByteLease> {
       const lease = open(account)
       await lease.grow(bytes, signal)
       return lease
@@ -182,13 +174,7 @@ export function createByteBudget(options: ByteBudgetOptions): ByteBudget {
 // A budget per minute for each account, network address or host, for example for outbound fetches and sends, or for attempts with unknown keys.
 // It refills evenly, so that a rejected caller need not wait for the end of a minute.
 
-export interface MinuteBudget {
-  readonly perMinute: number
-  /** Undefined: the amount was spent. Otherwise the seconds until the budget has room for it. */
-  spend(account: string, amount: number): number | undefined
-  /** Returns an amount that was not needed. */
-  giveBack(account: string, amount: number): void
-}
+export type MinuteBudget = ReturnType<typeof createMinuteBudget>
 
 interface Spent {
   readonly amount: number
@@ -198,7 +184,7 @@ interface Spent {
 /** Beyond this many entries, full budgets are dropped, and if none is full, the one that was used longest ago. */
 const ACCOUNTS_MAX = 10_000
 
-export function createMinuteBudget(world: World, perMinute: number): MinuteBudget {
+export function createMinuteBudget(world: World, perMinute: number) {
   const spent = new Map<string, Spent>()
   const left = ({ amount, atMs }: Spent, nowMs: number) => amount - ((nowMs - atMs) * perMinute) / 60_000
 
@@ -212,7 +198,8 @@ export function createMinuteBudget(world: World, perMinute: number): MinuteBudge
 
   return {
     perMinute,
-    spend(account, amount) {
+    /** Undefined: the amount was spent. Otherwise the seconds until the budget has room for it. */
+    spend(account: string, amount: number): number | undefined {
       const nowMs = world.elapsedMs()
       const entry = spent.get(account)
       const before = entry ? Math.max(0, left(entry, nowMs)) : 0
@@ -223,7 +210,8 @@ export function createMinuteBudget(world: World, perMinute: number): MinuteBudge
       if (spent.size > ACCOUNTS_MAX) forgetWhole(nowMs)
       return undefined
     },
-    giveBack(account, amount) {
+    /** Returns an amount that was not needed. */
+    giveBack(account: string, amount: number): void {
       const entry = spent.get(account)
       if (entry) spent.set(account, { ...entry, amount: entry.amount - amount })
     },

@@ -9,12 +9,7 @@ export interface Token {
   readonly expiresMs: number
 }
 
-export interface TokenCache {
-  /** At once while it is fresh. `id` is a digest of the login and its credential; `fetch` is called by one process at a time. */
-  get(id: string, fetch: () => Promise<Token>): string | Promise<string>
-  /** The vendor refuses a token before its end. True: the next `get` brings another. */
-  drop(value: string): boolean
-}
+export type TokenCache = ReturnType<typeof createTokenCache>
 
 interface Kept extends Token {
   readonly renewMs: number
@@ -31,14 +26,7 @@ interface Entry {
 }
 
 /** Where all processes see the same token. */
-interface TokenStore {
-  read(id: string): Promise<Kept | undefined>
-  /** True: this process renews it. */
-  claim(id: string): Promise<boolean>
-  /** Also ends the claim. */
-  write(id: string, token: Kept): Promise<void>
-  release(id: string): Promise<void>
-}
+type TokenStore = ReturnType<typeof createTokenStore>
 
 /** A token is renewed this long before its end, or at four fifths of its life. */
 const AHEAD_MS = 300_000
@@ -52,7 +40,7 @@ const LOOK_MS = 200
 const LOOKS_MAX = 150
 const TOKENS_MAX = 10_000
 
-export function createTokenCache({ world, store }: { world: World; store?: TokenStore | undefined }): TokenCache {
+export function createTokenCache({ world, store }: { world: World; store?: TokenStore | undefined }) {
   const entries = new Map<string, Entry>()
 
   async function renew(id: string, entry: Entry, fetch: () => Promise<Token>): Promise<Kept> {
@@ -122,7 +110,8 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
   }
 
   return {
-    get(id, fetch) {
+    /** At once while it is fresh. `id` is a digest of the login and its credential; `fetch` is called by one process at a time. */
+    get(id: string, fetch: () => Promise<Token>): string | Promise<string> {
       const entry = entryOf(id)
       const nowMs = world.nowMs()
       const { kept } = entry
@@ -136,7 +125,8 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
       if (!mayAsk && entry.failure !== undefined && !entry.renewing) return Promise.reject(entry.failure)
       return begin(entry, id, fetch).then(({ value }) => value)
     },
-    drop(value) {
+    /** The vendor refuses a token before its end. True: the next `get` brings another. */
+    drop(value: string): boolean {
       const entry = [...entries.values()].find(({ kept, dropped }) => kept?.value === value || dropped?.value === value)
       // Another call has dropped it already.
       if (entry?.dropped?.value === value) return entry.kept?.value !== value
@@ -164,30 +154,28 @@ const WRITE = statement(
 )
 const RELEASE = statement('login_token_release', `update login_token set claimed_until = '-infinity' where id = $1`)
 
-interface SealedTokenRow {
-  readonly sealed: Buffer | null
-  readonly renew_at: Date | null
-  readonly expires_at: Date | null
-}
+type SealedTokenRow = Readonly<Record<'renew_at' | 'expires_at', Date | null>> & { readonly sealed: Buffer | null }
 
-export function createTokenStore(options: { database: Database; world: World; secrets: Secrets }): TokenStore {
+export function createTokenStore(options: { database: Database; world: World; secrets: Secrets }) {
   const { database, world } = options
   const key = options.secrets.key('credential')
   // The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be opened.
   const placeOf = (id: string) => `login_token|${id}|sealed|1`
   return {
-    async read(id) {
+    async read(id: string): Promise<Kept | undefined> {
       const [row] = await database.query<SealedTokenRow>(READ, [id])
       const value = row?.sealed ? unseal(key, placeOf(id), row.sealed) : undefined
       if (value === undefined || !row?.renew_at || !row.expires_at) return undefined
       return { value, renewMs: row.renew_at.getTime(), expiresMs: row.expires_at.getTime() }
     },
-    claim: async (id) => (await database.query(CLAIM, [id])).length > 0,
-    async write(id, { value, renewMs, expiresMs }) {
+    /** True: this process renews it. */
+    claim: async (id: string) => (await database.query(CLAIM, [id])).length > 0,
+    /** Also ends the claim. */
+    async write(id: string, { value, renewMs, expiresMs }: Kept): Promise<void> {
       const sealed = seal(key, placeOf(id), value, world)
       await database.query(WRITE, [id, sealed, new Date(renewMs), new Date(expiresMs)])
     },
-    async release(id) {
+    async release(id: string): Promise<void> {
       await database.query(RELEASE, [id])
     },
   }

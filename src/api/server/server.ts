@@ -1,6 +1,6 @@
 // The web server: limits and timeouts, dispatch, and the errors for unknown paths.
 import { once } from 'node:events'
-import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Principal } from '../../admission/api-key.ts'
@@ -13,7 +13,7 @@ import { linkOf } from './body.ts'
 import { CORS } from './caller.ts'
 import { faultBody } from './envelope.ts'
 import { type Place, Router } from './router.ts'
-import { createWeb, STRANGER_MS, type Web, type WebAnswer, type WebHandle, type WebRequest } from './web.ts'
+import { createWeb, STRANGER_MS, type WebHandle, type WebRequest } from './web.ts'
 
 /** What answers at a path. `preauthenticated`: a caller that another part of this server has already authenticated. */
 export interface Route {
@@ -30,35 +30,7 @@ export interface Route {
   readonly resource?: unknown
 }
 
-export interface WebServer extends Web {
-  readonly server: Server
-  readonly router: Router<Route>
-  /** Hands a request to the handler of its path. */
-  dispatch(request: IncomingMessage, response: ServerResponse, preauthenticated?: Principal): void
-  /** Adds a route, of a GET for HEAD too. */
-  add(method: string, path: string, handle: WebHandle, resource?: unknown): void
-  get(path: string, handle: WebHandle): void
-  /** What this request's caller would get at another address, where the credentials are checked again. */
-  within(request: WebRequest, method: string, url: string, body?: object): Promise<WebAnswer | undefined>
-  /** Allows cross-origin requests to this path. */
-  crossSite(path: string): void
-  /** Resolves when every answered call is posted, so that a reader of the ledger finds it. */
-  posted: () => Promise<void>
-  /** Resolves with the address. */
-  listen(at: { port: number; host: string }): Promise<string>
-  close(): Promise<void>
-}
-
-interface ServerOptions {
-  readonly world: World
-  readonly log: Log
-  /** Contract bodies only, even for SDKs. */
-  readonly strictErrors: boolean
-  /** The proxies whose X-Forwarded-For is trusted. */
-  readonly trustedProxies?: readonly string[]
-  /** Bodies that arrive more slowly are cut off. */
-  readonly bodyBytesPerSecondMin?: number
-}
+export type WebServer = ReturnType<typeof createServer>
 
 const STATUS_WORDS = {
   400: 'Bad Request',
@@ -84,7 +56,16 @@ const LIMITS = {
   maxHeaderSize: 32_768,
 } as const
 
-export function createServer(options: ServerOptions): WebServer {
+export function createServer(options: {
+  readonly world: World
+  readonly log: Log
+  /** Contract bodies only, even for SDKs. */
+  readonly strictErrors: boolean
+  /** The proxies whose X-Forwarded-For is trusted. */
+  readonly trustedProxies?: readonly string[]
+  /** Bodies that arrive more slowly are cut off. */
+  readonly bodyBytesPerSecondMin?: number
+}) {
   const { world, log, strictErrors, trustedProxies = [], bodyBytesPerSecondMin: bytesPerSecondMin = 1 } = options
   const router = new Router<Route>()
   const web = createWeb({
@@ -105,6 +86,7 @@ export function createServer(options: ServerOptions): WebServer {
   )
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error.code, socket))
 
+  /** Hands a request to the handler of its path. */
   function dispatch(request: IncomingMessage, response: ServerResponse, preauthenticated?: Principal): void {
     const { method = '', url = '/' } = request
     let found: ReturnType<typeof router.find>
@@ -162,12 +144,14 @@ export function createServer(options: ServerOptions): WebServer {
     else socket.destroy()
   }
 
+  /** Adds a route, of a GET for HEAD too. */
   function add(method: string, path: string, handle: WebHandle, resource?: unknown): void {
     const run = (raw: IncomingMessage, response: ServerResponse, params: Readonly<Record<string, string>>) =>
       void web.answer(web.open(raw, response, params, resource), handle)
     router.add(path, method === 'GET' ? ['GET', 'HEAD'] : [method], { run, handle, resource })
   }
 
+  /** What this request's caller would get at another address, where the credentials are checked again. */
   async function within(request: WebRequest, method: string, url: string, body?: object) {
     const found = router.find(method, url)
     const entry = found?.place.methods.get(method)
@@ -183,9 +167,12 @@ export function createServer(options: ServerOptions): WebServer {
   return Object.assign(web, {
     ...{ server, router, dispatch, add, within },
     get: (path: string, handle: WebHandle) => add('GET', path, handle),
+    /** Allows cross-origin requests to this path. */
     crossSite: (path: string) => router.add(path, ['OPTIONS']),
-    posted: async () => undefined,
-    async listen({ port, host }: { port: number; host: string }) {
+    /** Resolves when every answered call is posted, so that a reader of the ledger finds it. */
+    posted: async (): Promise<void> => undefined,
+    /** Resolves with the address. */
+    async listen({ port, host }: { port: number; host: string }): Promise<string> {
       server.listen(port, host)
       await once(server, 'listening')
       const { address, family, port: chosen } = server.address() as AddressInfo // It listens on a port.

@@ -90,6 +90,8 @@ function isPlain(value: Json): boolean {
   return true
 }
 
+type TextRequest = PaidRequest & { readonly clientFormat: ClientFormatName }
+
 /** The share of the remaining context that output may use, because the prompt may be larger than estimated. */
 const ROOM_PART = 0.75
 /** More turns than any vendor runs for one answer. */
@@ -118,11 +120,7 @@ function checkSpelling({ value }: JsonText): void {
 }
 
 /** Validates a request in one of the client formats. For a rejected request nothing is sent and nothing is held. */
-export function readTextRequest(
-  clientFormat: ClientFormatName,
-  sent: JsonText,
-  model: ModelFacts,
-): PaidRequest & { readonly clientFormat: ClientFormatName } {
+export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, model: ModelFacts): TextRequest {
   const { pricing, limits } = model
   const { traits, allowed, contextTokens, extras: none } = preparedFor(clientFormat, model)
   const format = FORMATS[clientFormat]

@@ -5,7 +5,7 @@ import type { CatalogDocument, Route } from '../../catalog/document.ts'
 import type { Catalog, Product } from '../../catalog/store.ts'
 import { originsOf } from '../../catalog/vendor-edit.ts'
 import type { Audit, By } from '../../database/audit.ts'
-import { type ByAccount, openByAccount } from '../../database/by-account.ts'
+import { openByAccount } from '../../database/by-account.ts'
 import type { Changes } from '../../database/changes.ts'
 import { type Database, statement } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -43,17 +43,7 @@ export interface OwnKeys {
   use(product: Sold, catalog: Catalog, routes: readonly Pick<Route, 'vendor'>[]): OwnUse | undefined
 }
 
-export interface ByokKeys extends ByAccount<OwnKeys> {
-  list(account: string): Promise<StoredByokKey[]>
-  store(
-    account: string,
-    key: { vendor: string; value: string; fallback: boolean; origin: string },
-    by: By,
-  ): Promise<void>
-  /** Returns false if there is no such key. */
-  allowFallback(account: string, key: { vendor: string; fallback: boolean }, by: By): Promise<boolean>
-  remove(account: string, vendor: string, by: By): Promise<boolean>
-}
+export type ByokKeys = Awaited<ReturnType<typeof openByokKeys>>
 
 interface ByokKeyRow {
   readonly account_id: string
@@ -98,7 +88,7 @@ export async function openByokKeys(options: {
   world: World
   audit: Audit
   secrets: Secrets
-}): Promise<ByokKeys> {
+}) {
   const { database, changes, world, audit } = options
   const key = options.secrets.key('own-key')
   const byAccount = await openByAccount<OwnKeys>(options, {
@@ -122,11 +112,15 @@ export async function openByokKeys(options: {
 
   return {
     ...byAccount,
-    async list(account) {
+    async list(account: string): Promise<StoredByokKey[]> {
       const rows = await database.query<Omit<StoredByokKey, 'updatedAt'> & { updated_at: Date }>(LIST, [account])
       return rows.map(({ updated_at: updatedAt, ...row }) => ({ ...row, updatedAt }))
     },
-    async store(account, { vendor, value, fallback, origin }, by) {
+    async store(
+      account: string,
+      { vendor, value, fallback, origin }: { vendor: string; value: string; fallback: boolean; origin: string },
+      by: By,
+    ): Promise<void> {
       await database.transaction(async (tx) => {
         const sealed = seal(key, placeOf(account, vendor), value, world)
         await tx.query(STORE, [account, vendor, sealed, shownEnd(value), fallback, origin])
@@ -138,7 +132,8 @@ export async function openByokKeys(options: {
       })
       await changes.notice('byok-keys')
     },
-    async allowFallback(account, { vendor, fallback }, by) {
+    /** Returns false if there is no such key. */
+    async allowFallback(account: string, { vendor, fallback }: { vendor: string; fallback: boolean }, by: By) {
       const found = await database.transaction(async (tx) => {
         const [row] = await tx.query<{ was: boolean }>(FALLBACK, [account, vendor, fallback])
         if (!row) return false
@@ -152,7 +147,7 @@ export async function openByokKeys(options: {
       await changes.notice('byok-keys')
       return found
     },
-    async remove(account, vendor, by) {
+    async remove(account: string, vendor: string, by: By): Promise<boolean> {
       const found = await database.transaction(async (tx) => {
         const [row] = await tx.query(REMOVE, [account, vendor])
         if (!row) return false

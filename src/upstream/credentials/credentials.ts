@@ -7,20 +7,7 @@ import { type Database, type Queryable, statement } from '../../database/databas
 import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
 
-type CredentialSource = 'env' | 'stored' | 'none'
-
-export interface Credentials {
-  get(name: string): string | undefined
-  source(name: string): CredentialSource
-  /** Names of credentials that are stored but sealed under another TOLLGATE_SECRET; they count as missing. */
-  readonly unreadable: readonly string[]
-  store(name: string, value: string, by: By): Promise<void>
-  /** Stores as part of another transaction; call `noticed` after its commit. */
-  storeWith(tx: Queryable, name: string, value: string, by: By): Promise<void>
-  noticed(): Promise<void>
-  /** Returns false if none was stored. */
-  remove(name: string, by: By): Promise<boolean>
-}
+export type Credentials = Awaited<ReturnType<typeof openCredentials>>
 
 const LIST = statement('credential_list', 'select name, sealed from credential')
 const STORE = statement(
@@ -40,7 +27,7 @@ export async function openCredentials(options: {
   secrets: Secrets
   /** The vendor keys of the environment, which come before stored ones. */
   environment: ReadonlyMap<string, string>
-}): Promise<Credentials> {
+}) {
   const { database, changes, world, audit, environment } = options
   const key = options.secrets.key('credential')
   let stored = new Map<string, string>()
@@ -61,6 +48,7 @@ export async function openCredentials(options: {
   await read()
   changes.watch('credentials', read)
 
+  /** Stores as part of another transaction; call `noticed` after its commit. */
   async function storeWith(tx: Queryable, name: string, value: string, by: By): Promise<void> {
     const [row] = await tx.query<{ stored_before: Date | null }>(STORE, [name, seal(key, placeOf(name), value, world)])
     await changes.bump(tx, 'credentials')
@@ -73,21 +61,21 @@ export async function openCredentials(options: {
   }
 
   return {
-    get: (name) => environment.get(name) ?? stored.get(name),
-    source(name) {
-      if (environment.has(name)) return 'env'
-      return stored.has(name) ? 'stored' : 'none'
-    },
-    get unreadable() {
+    get: (name: string) => environment.get(name) ?? stored.get(name),
+    source: (name: string): 'env' | 'stored' | 'none' =>
+      environment.has(name) ? 'env' : stored.has(name) ? 'stored' : 'none',
+    /** Names of credentials that are stored but sealed under another TOLLGATE_SECRET; they count as missing. */
+    get unreadable(): readonly string[] {
       return unreadable
     },
-    async store(name, value, by) {
+    async store(name: string, value: string, by: By): Promise<void> {
       await database.transaction((tx) => storeWith(tx, name, value, by))
       await changes.notice('credentials')
     },
     storeWith,
     noticed: () => changes.notice('credentials'),
-    async remove(name, by) {
+    /** Returns false if none was stored. */
+    async remove(name: string, by: By): Promise<boolean> {
       const removed = await database.transaction(async (tx) => {
         const [row] = await tx.query(REMOVE, [name])
         if (!row) return false

@@ -16,17 +16,7 @@ interface Bounds {
 
 export type OnProgress = (done: number, total: number | undefined, message: string | undefined) => void
 
-export interface ToolClient {
-  /** Calls a tool. The reply is the whole result as JSON, or the status with which the server refused. */
-  call(
-    to: Pick<HttpCall, 'url' | 'headers'>,
-    tool: { readonly name: string; readonly args: Record<string, unknown>; readonly inputSchema: Tool['inputSchema'] },
-    /** `session`: whose state the server may keep; calls of others never see it. */
-    bounds: Bounds & { readonly session: string; readonly onProgress?: OnProgress | undefined },
-  ): Promise<UpstreamReply>
-  /** All tools of the server as it lists them, of at most `toolsMax`. */
-  list(to: Pick<HttpCall, 'url' | 'headers'>, bounds: Bounds & { readonly toolsMax: number }): Promise<Tool[]>
-}
+export type ToolClient = ReturnType<typeof createToolClient>
 
 /** What was agreed at the first call: the newest revision needs no more, the older ones a session. */
 type Agreed = { readonly discover: DiscoverResult } | { readonly sessionId: string; readonly protocolVersion: string }
@@ -49,7 +39,7 @@ function withoutTexts({ instructions: _, ...discover }: DiscoverResult): Discove
   return discover
 }
 
-export function createToolClient({ upstream, world }: { upstream: Upstream; world: World }): ToolClient {
+export function createToolClient({ upstream, world }: { upstream: Upstream; world: World }) {
   const servers = new Map<string, Map<string, Agreed>>()
   const library = () => import('@modelcontextprotocol/client')
 
@@ -117,7 +107,13 @@ export function createToolClient({ upstream, world }: { upstream: Upstream; worl
   }
 
   return {
-    async call(to, { name, args, inputSchema }, bounds) {
+    /** Calls a tool. The reply is the whole result as JSON, or the status with which the server refused. */
+    async call(
+      to: Pick<HttpCall, 'url' | 'headers'>,
+      { name, args, inputSchema }: { name: string; args: Record<string, unknown>; inputSchema: Tool['inputSchema'] },
+      /** `session`: whose state the server may keep; calls of others never see it. */
+      bounds: Bounds & { readonly session: string; readonly onProgress?: OnProgress | undefined },
+    ): Promise<UpstreamReply> {
       const { onProgress } = bounds
       const asking = onProgress && {
         onprogress: (at: { progress: number; total?: number | undefined; message?: string | undefined }) =>
@@ -137,7 +133,8 @@ export function createToolClient({ upstream, world }: { upstream: Upstream; worl
         return refusalOf(error, bounds.signal)
       }
     },
-    async list(to, bounds) {
+    /** All tools of the server as it lists them, of at most `toolsMax`. */
+    async list(to: Pick<HttpCall, 'url' | 'headers'>, bounds: Bounds & { readonly toolsMax: number }): Promise<Tool[]> {
       const all: Tool[] = []
       await within(to, { ...bounds, requestsMax: REQUESTS_MAX + PAGES_MAX, session: '' }, async (client, signal) => {
         let cursor: string | undefined

@@ -34,18 +34,7 @@ export interface SignIns {
   readonly list: readonly { server: string; person: string | null; url: string; connectedAt: Date }[]
 }
 
-export interface ToolConnections {
-  /** Undefined: nobody of the account has signed in anywhere. */
-  of(account: string | null): Promise<SignIns> | undefined
-  /** Where the person signs in, without a `state`, and what finishes it, sealed. */
-  begin(server: ServerAt, redirectUri: string): Promise<{ readonly url: URL; readonly pending: string }>
-  /** `answer`: what the browser brought back. */
-  finish(pending: string, owner: ConnectionOwner, answer: URLSearchParams, by: By): Promise<void>
-  /** Revokes it there too, as far as the server lets it. False: there is none. */
-  remove(owner: ConnectionOwner, server: string, by: By): Promise<boolean>
-  /** Removes all of a person who leaves an account, as part of another transaction; what it gives is to be called when that is committed. */
-  leave(tx: Queryable, of: { account: string; person: string }, by: By): Promise<() => Promise<void>>
-}
+export type ToolConnections = Awaited<ReturnType<typeof openToolConnections>>
 
 /** All that is needed to renew and to revoke. */
 interface Grant {
@@ -107,7 +96,7 @@ interface Deps {
   readonly guard: Pick<GuardedFetch, 'request' | 'check'>
 }
 
-export async function openToolConnections(deps: Deps): Promise<ToolConnections> {
+export async function openToolConnections(deps: Deps) {
   const { database, changes, audit, world, guard } = deps
   const key = deps.secrets.key('credential')
   const tokens = createTokenCache({ world, store: createTokenStore(deps) })
@@ -196,8 +185,10 @@ export async function openToolConnections(deps: Deps): Promise<ToolConnections> 
   }
 
   return {
-    of: (account) => byAccount.of(account ?? ''),
-    async begin(server, redirectUri) {
+    /** Undefined: nobody of the account has signed in anywhere. */
+    of: (account: string | null) => byAccount.of(account ?? ''),
+    /** Where the person signs in, without a `state`, and what finishes it, sealed. */
+    async begin(server: ServerAt, redirectUri: string) {
       const lib = await library()
       return said(server.name, async () => {
         const asked = await fetchFn(server.url, { method: 'POST', headers: ASKING, body: '{}' })
@@ -234,7 +225,8 @@ export async function openToolConnections(deps: Deps): Promise<ToolConnections> 
         return { url, pending: seal(key, PENDING, JSON.stringify(pending), world).toString('base64') }
       })
     },
-    async finish(sealed, owner, answer, by) {
+    /** `answer`: what the browser brought back. */
+    async finish(sealed: string, owner: ConnectionOwner, answer: URLSearchParams, by: By): Promise<void> {
       const text = unseal(key, PENDING, Buffer.from(sealed, 'base64'))
       if (text === undefined) throw new Fault('not_found', { message: 'This sign-in is not known here. Start again.' })
       const { metadata, client, resource, server, redirectUri, verifier } = JSON.parse(text) as Pending // As `begin` wrote it.
@@ -264,7 +256,8 @@ export async function openToolConnections(deps: Deps): Promise<ToolConnections> 
       })
       await changes.notice('tool-connections')
     },
-    async remove(owner, server, by) {
+    /** Revokes it there too, as far as the server lets it. False: there is none. */
+    async remove(owner: ConnectionOwner, server: string, by: By): Promise<boolean> {
       const gone = await database.transaction(async (tx) => {
         const [row] = await tx.query<{ id: string; sealed: Buffer }>(REMOVE, [
           owner.account ?? '',
@@ -277,7 +270,8 @@ export async function openToolConnections(deps: Deps): Promise<ToolConnections> 
       if (gone) await ended([gone])
       return gone !== undefined
     },
-    async leave(tx, owner, by) {
+    /** Removes all of a person who leaves an account, as part of another transaction; what it gives is to be called when that is committed. */
+    async leave(tx: Queryable, owner: { account: string; person: string }, by: By): Promise<() => Promise<void>> {
       const { account, person } = owner
       const gone = await tx.query<{ id: string; server: string; sealed: Buffer }>(LEAVE, [account, person])
       for (const { server } of gone) await told(tx, by, 'remove', { owner, server })

@@ -48,20 +48,7 @@ interface Caller extends ConnectionOwner {
   readonly isOwn?: boolean | undefined
 }
 
-export interface ToolServers {
-  readonly client: ToolClient
-  /** Why a tool is not sold now; undefined: it is. */
-  heldBack(spec: Pick<ServerToolSpec, 'server' | 'sold'>): HeldBack | undefined
-  /** Those of an account, from which its callers' tokens come. */
-  signInsOf(account: string): Promise<SignIns> | undefined
-  /** The caller's token for a server at which each person signs in. Throws if they have not signed in, before anything is held. */
-  tokenFor(caller: Caller, server: string, signIns: SignIns | undefined): (() => string | Promise<string>) | undefined
-  /** By server; another map whenever one may have changed. */
-  readonly listings: ReadonlyMap<string, Listing>
-  look(server: string): Promise<void>
-  /** Reads the lists that are due. */
-  lookAround(): Promise<void>
-}
+export type ToolServers = Awaited<ReturnType<typeof openToolServers>>
 
 const LOOK = {
   deadlines: { connectMs: 5_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 30_000 },
@@ -109,7 +96,7 @@ interface Deps {
   readonly sources: Pick<RouteSources, 'sandboxUrl' | 'credential'>
 }
 
-export async function openToolServers(deps: Deps): Promise<ToolServers> {
+export async function openToolServers(deps: Deps) {
   const { database, changes, audit, log, catalog, sources } = deps
   const client = createToolClient(deps)
   let listings = new Map<string, Listing>()
@@ -126,6 +113,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
   changes.watch('tool-servers', read)
   await read()
 
+  /** Why a tool is not sold now; undefined: it is. */
   function heldBack({ server, sold }: Pick<ServerToolSpec, 'server' | 'sold'>): HeldBack | undefined {
     const listing = listings.get(server)
     if (!listing?.lastAnsweredAt) return undefined
@@ -163,6 +151,7 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
     })
   }
 
+  /** The caller's token for a server at which each person signs in. Throws if they have not signed in, before anything is held. */
   function tokenFor({ isOwn, account, person }: Caller, name: string, signIns: SignIns | undefined) {
     const { toolServers, vendors } = catalog.current.document
     const server = toolServers[name]
@@ -213,13 +202,16 @@ export async function openToolServers(deps: Deps): Promise<ToolServers> {
   return {
     client,
     heldBack,
-    signInsOf: (account) => deps.connections.of(account),
+    /** Those of an account, from which its callers' tokens come. */
+    signInsOf: (account: string) => deps.connections.of(account),
     tokenFor,
     look,
-    get listings() {
+    /** By server; another map whenever one may have changed. */
+    get listings(): ReadonlyMap<string, Listing> {
       return listings
     },
-    async lookAround() {
+    /** Reads the lists that are due. */
+    async lookAround(): Promise<void> {
       const names = Object.keys(catalog.current.document.toolServers)
       if (names.length === 0 && listings.size === 0) return
       await database.query(FORGET, [names])
