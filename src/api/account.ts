@@ -88,14 +88,8 @@ export function accountHandlers(
       const query = new URLSearchParams(rawQuery(request))
       const [endpoint, inBatch] = [query.get('endpoint'), query.get('batch') ?? 'false']
       if (inBatch !== 'true' && inBatch !== 'false') throw invalid('"batch" must be true or false.', 'batch')
-      const { lease } = request
-      const asked = {
-        body: jsonBody(request),
-        endpoint,
-        batch: inBatch === 'true',
-        principal: request.principal,
-        lease,
-      }
+      const { lease, principal } = request
+      const asked = { body: jsonBody(request), endpoint, batch: inBatch === 'true', principal, lease }
       const data = await quoteCall(asked, deps)
       return send(out, JSON.stringify({ success: true, data, requestId: request.id }))
     },
@@ -186,9 +180,7 @@ const ACCOUNT = statement(
 
 // The call that a quote is about, read as its endpoint reads it.
 
-interface Quoted extends Read {
-  readonly endpoint: string
-}
+type Quoted = Read & { readonly endpoint: string }
 
 interface Question {
   readonly body: Buffer

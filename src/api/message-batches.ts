@@ -23,12 +23,11 @@ export function messageBatchHandlers(deps: {
 }): HandlersOf<keyof typeof MESSAGE_BATCHES> {
   const { files, batches } = deps
 
-  const own = async ({ principal, param }: Asked): Promise<BatchRow> => {
-    const found = await batches.table.find(principal.accountId, param)
+  const own = async ({ principal, params }: RequestContext): Promise<BatchRow> => {
+    const found = await batches.table.find(principal.accountId, params.id ?? '')
     if (!found || found.endpoint !== ENDPOINT || !maySee(principal, found)) throw batchUnknown()
     return found
   }
-  const asked = (request: RequestContext): Asked => ({ principal: request.principal, param: request.param('id') })
 
   return {
     async 'messages/batches'(request, out) {
@@ -55,25 +54,20 @@ export function messageBatchHandlers(deps: {
         throw error
       }
     },
-    'messages/batches/{id}': async (request, out) => send(out, viewMessageBatch(await own(asked(request)))),
+    'messages/batches/{id}': async (request, out) => send(out, viewMessageBatch(await own(request))),
     async 'messages/batches/{id}/results'(request, out) {
-      const batch = await own(asked(request))
+      const batch = await own(request)
       if (!batch.ended_at) throw new Fault('conflict', { message: 'This batch has not ended yet.' })
       const headers = { ...DOWNLOAD, 'content-type': 'application/octet-stream' }
       await out.sendStream(headers, Readable.from(resultsOf(batch, files)))
     },
     async 'messages/batches/{id}/cancel'(request, out) {
-      const { id, account_id } = await own(asked(request))
+      const { id, account_id } = await own(request)
       const cancelled = await batches.cancel(account_id, id)
       if (!cancelled) throw batchUnknown()
       return send(out, viewMessageBatch(cancelled))
     },
   }
-}
-
-interface Asked {
-  readonly principal: RequestContext['principal']
-  readonly param: string
 }
 
 /** A wrong message is said now: the SDKs know no batch that failed. */

@@ -3,7 +3,7 @@
 import type { Changes } from './changes.ts'
 import { type Database, statement } from './database.ts'
 
-export interface ByAccount<T> {
+interface ByAccount<T> {
   has(account: string): boolean
   /** Undefined: the account has none. */
   of(account: string): Promise<T> | undefined

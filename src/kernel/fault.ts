@@ -3,122 +3,73 @@
 
 export type Blame = 'caller' | 'vendor' | 'gateway'
 
-interface FaultSpec {
-  readonly code: number
-  readonly status: number
-  readonly blame: Blame
-  readonly text: string
-}
+const by = (blame: Blame) => (code: number, status: number, text: string) => ({ code, status, blame, text })
+const caller = by('caller')
+const vendor = by('vendor')
+const gateway = by('gateway')
 
 export const FAULTS = {
-  request_invalid: { code: 10000, status: 400, blame: 'caller', text: 'The request is not valid.' },
-  request_too_large: { code: 10000, status: 413, blame: 'caller', text: 'The request body is too large.' },
-  body_too_slow: { code: 10000, status: 408, blame: 'caller', text: 'The request body arrived too slowly.' },
-  method_not_allowed: { code: 10000, status: 405, blame: 'caller', text: 'This path does not support that method.' },
-  no_websocket: { code: 10000, status: 426, blame: 'caller', text: 'WebSockets are not offered here.' },
-  websocket_required: { code: 10000, status: 426, blame: 'caller', text: 'This address accepts only WebSockets.' },
-  guardrail_blocked: {
-    code: 10000,
-    status: 400,
-    blame: 'caller',
-    text: 'A guardrail of this gateway blocked this call.',
-  },
-  schema_invalid: { code: 10001, status: 422, blame: 'caller', text: 'The vendor could not process these fields.' },
-  key_missing: {
-    code: 20000,
-    status: 401,
-    blame: 'caller',
-    text: 'No API key was given. Send it as "Authorization: Bearer <key>".',
-  },
-  key_unknown: {
-    code: 20000,
-    status: 401,
-    blame: 'caller',
-    text: 'This API key is not valid. It may be mistyped, revoked or expired; create a new one in the console.',
-  },
-  access_denied: { code: 20001, status: 403, blame: 'caller', text: 'This key may not do that.' },
-  proof_required: { code: 20001, status: 403, blame: 'caller', text: 'Confirm that it is you before you do this.' },
-  account_inactive: { code: 20001, status: 403, blame: 'caller', text: 'This account is suspended or closed.' },
-  model_restricted: { code: 20001, status: 403, blame: 'caller', text: 'This key may not use that model.' },
-  byok_key_rejected: {
-    code: 20001,
-    status: 403,
-    blame: 'caller',
-    text: "The vendor does not accept this account's BYOK key. Replace or remove it in the console. You were not charged.",
-  },
-  tool_sign_in_needed: {
-    code: 20001,
-    status: 403,
-    blame: 'caller',
-    text: 'This tool needs a sign-in at its server. Nothing was charged.',
-  },
-  not_found: { code: 30000, status: 404, blame: 'caller', text: 'There is nothing at this address.' },
-  model_unknown: {
-    code: 30000,
-    status: 404,
-    blame: 'caller',
-    text: 'This model does not exist or is not enabled. GET /v1/models lists the models of this key.',
-  },
-  job_unknown: { code: 30000, status: 404, blame: 'caller', text: 'There is no job with this id.' },
-  conflict: { code: 30001, status: 409, blame: 'caller', text: 'The request conflicts with an earlier one.' },
-  credits_short: {
-    code: 40000,
-    status: 402,
-    blame: 'caller',
-    text: 'Not enough credits for the worst case of this call.',
-  },
-  rate_limited: { code: 40001, status: 429, blame: 'caller', text: 'A limit of this key or account is reached.' },
-  byok_key_limited: {
-    code: 40001,
-    status: 429,
-    blame: 'caller',
-    text: "The vendor limits this account's BYOK key. You were not charged; try again shortly.",
-  },
-  upstream_rate_limited: {
-    code: 40001,
-    status: 429,
-    blame: 'vendor',
-    text: 'The vendor is at its rate limit. You were not charged; try again shortly.',
-  },
-  upstream_invalid: { code: 10000, status: 400, blame: 'caller', text: 'The vendor rejected the request.' },
-  upstream_failed: {
-    code: 50000,
-    status: 502,
-    blame: 'vendor',
-    text: 'The vendor failed. You were not charged for what it did not deliver.',
-  },
-  upstream_garbled: {
-    code: 50000,
-    status: 502,
-    blame: 'vendor',
-    text: 'The vendor sent an answer that could not be parsed.',
-  },
-  answer_unfit: {
-    code: 50000,
-    status: 422,
-    blame: 'vendor',
-    text: 'The model’s answer is not the requested JSON. It was charged as the vendor billed it.',
-  },
-  unavailable: {
-    code: 50001,
-    status: 503,
-    blame: 'gateway',
-    text: 'The service is not available right now. Nothing was charged; try again shortly.',
-  },
-  upstream_unavailable: {
-    code: 50001,
-    status: 503,
-    blame: 'vendor',
-    text: 'The vendor is not available right now. You were not charged; try again shortly.',
-  },
-  upstream_timeout: {
-    code: 50002,
-    status: 504,
-    blame: 'vendor',
-    text: 'The vendor was too slow. You were not charged for what it did not deliver.',
-  },
-  internal: { code: 50003, status: 500, blame: 'gateway', text: 'Something went wrong on our side.' },
-} as const satisfies Record<string, FaultSpec>
+  request_invalid: caller(10000, 400, 'The request is not valid.'),
+  request_too_large: caller(10000, 413, 'The request body is too large.'),
+  body_too_slow: caller(10000, 408, 'The request body arrived too slowly.'),
+  method_not_allowed: caller(10000, 405, 'This path does not support that method.'),
+  no_websocket: caller(10000, 426, 'WebSockets are not offered here.'),
+  websocket_required: caller(10000, 426, 'This address accepts only WebSockets.'),
+  guardrail_blocked: caller(10000, 400, 'A guardrail of this gateway blocked this call.'),
+  schema_invalid: caller(10001, 422, 'The vendor could not process these fields.'),
+  key_missing: caller(20000, 401, 'No API key was given. Send it as "Authorization: Bearer <key>".'),
+  key_unknown: caller(
+    20000,
+    401,
+    'This API key is not valid. It may be mistyped, revoked or expired; create a new one in the console.',
+  ),
+  access_denied: caller(20001, 403, 'This key may not do that.'),
+  proof_required: caller(20001, 403, 'Confirm that it is you before you do this.'),
+  account_inactive: caller(20001, 403, 'This account is suspended or closed.'),
+  model_restricted: caller(20001, 403, 'This key may not use that model.'),
+  byok_key_rejected: caller(
+    20001,
+    403,
+    "The vendor does not accept this account's BYOK key. Replace or remove it in the console. You were not charged.",
+  ),
+  tool_sign_in_needed: caller(20001, 403, 'This tool needs a sign-in at its server. Nothing was charged.'),
+  not_found: caller(30000, 404, 'There is nothing at this address.'),
+  model_unknown: caller(
+    30000,
+    404,
+    'This model does not exist or is not enabled. GET /v1/models lists the models of this key.',
+  ),
+  job_unknown: caller(30000, 404, 'There is no job with this id.'),
+  conflict: caller(30001, 409, 'The request conflicts with an earlier one.'),
+  credits_short: caller(40000, 402, 'Not enough credits for the worst case of this call.'),
+  rate_limited: caller(40001, 429, 'A limit of this key or account is reached.'),
+  byok_key_limited: caller(
+    40001,
+    429,
+    "The vendor limits this account's BYOK key. You were not charged; try again shortly.",
+  ),
+  upstream_rate_limited: vendor(
+    40001,
+    429,
+    'The vendor is at its rate limit. You were not charged; try again shortly.',
+  ),
+  upstream_invalid: caller(10000, 400, 'The vendor rejected the request.'),
+  upstream_failed: vendor(50000, 502, 'The vendor failed. You were not charged for what it did not deliver.'),
+  upstream_garbled: vendor(50000, 502, 'The vendor sent an answer that could not be parsed.'),
+  answer_unfit: vendor(
+    50000,
+    422,
+    'The model’s answer is not the requested JSON. It was charged as the vendor billed it.',
+  ),
+  unavailable: gateway(50001, 503, 'The service is not available right now. Nothing was charged; try again shortly.'),
+  upstream_unavailable: vendor(
+    50001,
+    503,
+    'The vendor is not available right now. You were not charged; try again shortly.',
+  ),
+  upstream_timeout: vendor(50002, 504, 'The vendor was too slow. You were not charged for what it did not deliver.'),
+  internal: gateway(50003, 500, 'Something went wrong on our side.'),
+}
 
 export type FaultName = keyof typeof FAULTS
 

@@ -1,6 +1,8 @@
 // Converts a vendor's failure to a fault of our table, which says who must act. The vendor's message stays private until it is redacted for
 // the caller of this request, so that neither a log nor another response can leak it.
 import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
+import { given } from '../kernel/json.ts'
+import { words } from '../kernel/words.ts'
 import { forOperators, type RedactionScope, readVendorError, scrub, type VendorError } from './vendor-words.ts'
 
 class VendorFault extends Fault {
@@ -22,17 +24,14 @@ class VendorFault extends Fault {
     if (this.blame !== 'caller') return this
     const said = this.#said
     const vendorCode = knownCode(said.words, said.message)
-    const message = worded(scrub(said.message, hearing), vendorCode, hearing)
-    const param = paramFor(said.param, hearing)
-    const errorDetails = detailsFor(said.details, hearing)
-    return new Fault(this.kind, {
-      ...this.details,
-      ...(message === '' ? {} : { message }),
-      ...(param === undefined ? {} : { param }),
-      ...(vendorCode === undefined ? {} : { vendorCode }),
-      ...(errorDetails === undefined ? {} : { errorDetails }),
-      ...(said.failedGeneration === undefined ? {} : { failedGeneration: said.failedGeneration }),
-    })
+    const facts = {
+      message: worded(scrub(said.message, hearing), vendorCode, hearing) || undefined,
+      param: paramFor(said.param, hearing),
+      vendorCode,
+      errorDetails: detailsFor(said.details, hearing),
+      failedGeneration: said.failedGeneration,
+    }
+    return new Fault(this.kind, { ...this.details, ...given(facts) })
   }
 }
 
@@ -159,23 +158,17 @@ export function refusal(status: number, said: VendorError | undefined, model: st
 export function byokKeyFault({ credential, fault }: Refusal, vendor: string): Fault | undefined {
   const { retryAfterSeconds: wait } = fault.details
   const later = wait === undefined ? {} : { retryAfterSeconds: wait }
-  switch (credential) {
-    case undefined:
-      return undefined
-    case 'rate_limited':
-      return new Fault('byok_key_limited', {
-        message: `This account's BYOK key for "${vendor}" is at its rate limit there. You were not charged; try again shortly.`,
-        ...later,
-      })
-    case 'out_of_funds':
-      return new Fault('byok_key_rejected', {
-        message: `The vendor says that the account of your BYOK key for "${vendor}" has no money left. You were not charged.`,
-      })
-    case 'rejected':
-      return new Fault('byok_key_rejected', {
-        message: `The vendor does not accept this account's BYOK key for "${vendor}". Replace or remove it in the console. You were not charged.`,
-      })
-  }
+  if (credential === undefined) return undefined
+  if (credential === 'rate_limited')
+    return new Fault('byok_key_limited', {
+      message: `This account's BYOK key for "${vendor}" is at its rate limit there. You were not charged; try again shortly.`,
+      ...later,
+    })
+  const message =
+    credential === 'out_of_funds'
+      ? `The vendor says that the account of your BYOK key for "${vendor}" has no money left. You were not charged.`
+      : `The vendor does not accept this account's BYOK key for "${vendor}". Replace or remove it in the console. You were not charged.`
+  return new Fault('byok_key_rejected', { message })
 }
 
 /** Reads the standard retry-after header. */
@@ -184,32 +177,27 @@ export function retryAfterSeconds(headers: Readonly<Record<string, string>>): nu
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(Math.ceil(seconds), 3600) : undefined
 }
 
-/** Error types and codes in the OpenAI and Messages formats; SDKs look for these words. */
-interface ErrorWords {
-  readonly type: string
-  readonly code: string
+/** By status: the type and the code of an error in the OpenAI and Messages formats, and Google's word for it. SDKs look for these words. */
+const WORDS: Readonly<Record<number, readonly [type: string, code: string, google?: string]>> = {
+  400: ['invalid_request_error', 'invalid_request', 'INVALID_ARGUMENT'],
+  401: ['authentication_error', 'invalid_api_key', 'UNAUTHENTICATED'],
+  402: ['billing_error', 'insufficient_quota', 'FAILED_PRECONDITION'],
+  403: ['permission_error', 'permission_denied', 'PERMISSION_DENIED'],
+  404: ['not_found_error', 'not_found', 'NOT_FOUND'],
+  405: ['api_error', 'server_error', 'UNIMPLEMENTED'],
+  409: ['conflict_error', 'conflict', 'ABORTED'],
+  413: ['request_too_large', 'request_too_large', 'OUT_OF_RANGE'],
+  422: ['invalid_request_error', 'invalid_request', 'INVALID_ARGUMENT'],
+  426: ['invalid_request_error', 'upgrade_required'],
+  429: ['rate_limit_error', 'rate_limit_exceeded', 'RESOURCE_EXHAUSTED'],
+  503: ['overloaded_error', 'overloaded', 'UNAVAILABLE'],
+  504: ['timeout_error', 'timeout', 'DEADLINE_EXCEEDED'],
 }
-
-const WORDS: Readonly<Record<number, ErrorWords>> = {
-  400: { type: 'invalid_request_error', code: 'invalid_request' },
-  401: { type: 'authentication_error', code: 'invalid_api_key' },
-  402: { type: 'billing_error', code: 'insufficient_quota' },
-  403: { type: 'permission_error', code: 'permission_denied' },
-  404: { type: 'not_found_error', code: 'not_found' },
-  409: { type: 'conflict_error', code: 'conflict' },
-  413: { type: 'request_too_large', code: 'request_too_large' },
-  422: { type: 'invalid_request_error', code: 'invalid_request' },
-  426: { type: 'invalid_request_error', code: 'upgrade_required' },
-  429: { type: 'rate_limit_error', code: 'rate_limit_exceeded' },
-  500: { type: 'api_error', code: 'server_error' },
-  502: { type: 'api_error', code: 'server_error' },
-  503: { type: 'overloaded_error', code: 'overloaded' },
-  504: { type: 'timeout_error', code: 'timeout' },
-}
+const wordsOf = (status: number) => WORDS[status] ?? ['api_error', 'server_error']
 
 /** The member `error` as SDKs of the OpenAI formats read it. */
 export function openaiError({ status, message, details }: Fault) {
-  const { type, code } = WORDS[status] ?? { type: 'api_error', code: 'server_error' }
+  const [type, code] = wordsOf(status)
   const failed = details.failedGeneration === undefined ? {} : { failed_generation: details.failedGeneration }
   return { message, type, param: details.param ?? null, code: details.vendorCode ?? code, ...failed }
 }
@@ -222,21 +210,6 @@ export function messagesError(fault: Fault) {
   return { type, message, ...(details ? { details } : {}) }
 }
 
-const GOOGLE_WORDS: Readonly<Record<number, string>> = {
-  400: 'INVALID_ARGUMENT',
-  401: 'UNAUTHENTICATED',
-  402: 'FAILED_PRECONDITION',
-  403: 'PERMISSION_DENIED',
-  404: 'NOT_FOUND',
-  405: 'UNIMPLEMENTED',
-  409: 'ABORTED',
-  413: 'OUT_OF_RANGE',
-  422: 'INVALID_ARGUMENT',
-  429: 'RESOURCE_EXHAUSTED',
-  503: 'UNAVAILABLE',
-  504: 'DEADLINE_EXCEEDED',
-}
-
 /** The member `error` as Google's SDKs read it, with details of the types that they know. */
 export function geminiError({ status, code, message, details }: Fault, requestId: string) {
   const typed = (name: string, members: object) => ({ '@type': `type.googleapis.com/google.rpc.${name}`, ...members })
@@ -244,7 +217,7 @@ export function geminiError({ status, code, message, details }: Fault, requestId
   return {
     code: status,
     message,
-    status: GOOGLE_WORDS[status] ?? 'INTERNAL',
+    status: wordsOf(status)[2] ?? 'INTERNAL',
     details: [
       typed('ErrorInfo', {
         reason: details.vendorCode ?? String(code),
@@ -265,27 +238,22 @@ export function geminiError({ status, code, message, details }: Fault, requestId
 
 /** Codes that are passed to callers unchanged. */
 const CODES: ReadonlySet<string> = new Set([
-  'context_length_exceeded',
-  // Content that the vendor rejects.
-  ...['content_policy_violation', 'content_filter', 'moderation_blocked', 'invalid_prompt', 'cyber_policy'],
+  // Content that is too long, or that the vendor rejects.
+  ...words(
+    `context_length_exceeded content_policy_violation content_filter moderation_blocked invalid_prompt cyber_policy`,
+  ),
   // Images and files.
-  ...['invalid_image', 'invalid_image_format', 'invalid_base64_image', 'invalid_image_url', 'invalid_image_mode'],
-  ...['image_too_large', 'image_too_small', 'image_parse_error', 'image_file_too_large', 'image_file_not_found'],
-  ...['image_content_policy_violation', 'unsupported_image_media_type', 'empty_image_file', 'failed_to_download_image'],
-  ...['unsupported_file', 'file_not_found', 'invalid_file'],
+  ...words(`invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode image_too_large image_too_small
+    image_parse_error image_file_too_large image_file_not_found image_content_policy_violation unsupported_image_media_type empty_image_file
+    failed_to_download_image unsupported_file file_not_found invalid_file`),
   // Parameters.
-  ...['unsupported_parameter', 'unknown_parameter', 'missing_required_parameter', 'unsupported_value', 'invalid_value'],
-  ...['invalid_type', 'invalid_json_schema', 'invalid_schema', 'invalid_function_parameters', 'duplicate_value'],
-  ...['string_above_max_length', 'string_below_min_length', 'array_above_max_length', 'array_below_min_length'],
-  ...['integer_above_max_value', 'integer_below_min_value', 'decimal_above_max_value', 'decimal_below_min_value'],
+  ...words(`unsupported_parameter unknown_parameter missing_required_parameter unsupported_value invalid_value invalid_type invalid_json_schema
+    invalid_schema invalid_function_parameters duplicate_value string_above_max_length string_below_min_length array_above_max_length
+    array_below_min_length integer_above_max_value integer_below_min_value decimal_above_max_value decimal_below_min_value`),
   // Conversations stored at the vendor.
-  ...[
-    'tool_use_failed',
-    'previous_response_not_found',
-    'invalid_encrypted_content',
-    'conversation_locked',
-    'thread_unsupported_request',
-  ],
+  ...words(
+    `tool_use_failed previous_response_not_found invalid_encrypted_content conversation_locked thread_unsupported_request`,
+  ),
 ])
 
 /** Other vendors' names for some of them. */
