@@ -56,8 +56,6 @@ export const json = (value: unknown, headers: WebAnswer['headers'] = {}): WebAns
 
 export const redirect = (location: string, status = 302): WebAnswer => ({ status, headers: { location } })
 
-type Web = ReturnType<typeof createWeb>
-
 export function createWeb({ world, log, strictErrors, bytesPerSecondMin, ...given }: WebOptions) {
   const { addressOf, isHttps, refuseBytes } = given
   const web = {
