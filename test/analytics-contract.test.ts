@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSandbox } from '../sandbox/server.ts'
-import { analyticsEndpoint, site } from '../src/catalog/analytics.ts'
+import { analyticsEndpoint } from '../src/catalog/analytics.ts'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { text } from '../src/catalog/field.ts'
 import { Fault } from '../src/kernel/fault.ts'
@@ -145,7 +145,7 @@ test('a 28th endpoint is one entry of the table', async () => {
     answer: {},
     window: { unit: 'months', count: 2 },
     params: {
-      keys: site,
+      keys: { kind: 'domain', required: true, description: 'The website.', example: 'example.com' },
       from: { kind: 'date', description: 'First day.', example: '2026-10-01' },
       to: { kind: 'date', description: 'Last day.', example: '2026-10-31' },
       sky: text('The sky.', 'grey', 'grey'),

@@ -36,6 +36,7 @@ const FOR_TESTS = [
   'src/protocols/media/openai-images/exchange.ts#ImageRelay',
   'src/reports/verify/account.ts#checkLots',
   'src/identity/branding/branding.ts#contrast',
+  'src/catalog/analytics.ts#analyticsEndpoint',
   'src/catalog/reference.ts#camel',
   'src/catalog/reference.ts#pascal',
   'src/catalog/reference.ts#pythonName',

@@ -22,12 +22,7 @@ const date = (description: string, example: string) => ({ kind: 'date', descript
 const flag = (description: string, fallback?: 'true' | 'false', allowed: readonly string[] = ['true', 'false']) =>
   ({ kind: 'boolean', allowed, description, example: fallback ?? 'true', default: fallback }) as const
 
-export const site = {
-  kind: 'domain',
-  required: true,
-  description: 'The website to look up.',
-  example: 'example.com',
-} as const
+const site = { kind: 'domain', required: true, description: 'The website to look up.', example: 'example.com' } as const
 const country = { ...integer('Numeric country code; 999 is worldwide.', 0, undefined, '999'), example: '840' }
 const from = date('First day, inclusive. Goes with `to`, and not with `latest`.', '2026-10-01')
 const to = date('Last day, inclusive. Goes with `from`, and not with `latest`.', '2026-10-31')
