@@ -426,10 +426,13 @@ interface Ended {
   readonly callId?: string
 }
 
-async function end(row: Opened, ended: Ended, { path }: BackgroundDeps): Promise<undefined> {
+/** A cancellation that came between the call's end and here has what the call brought. */
+async function end(row: Opened, ended: Ended, deps: BackgroundDeps): Promise<number | undefined> {
+  const { path } = deps
   const { status, answer, vendorId, callId = null } = ended
   const sealed = path.sealer.seal(placeOf(row.account_id, row.id, 'answer'), JSON.stringify(answer))
-  await path.database.query(END, [row.account_id, row.id, row.version, status, sealed, vendorId, callId])
+  const [mine] = await path.database.query(END, [row.account_id, row.id, row.version, status, sealed, vendorId, callId])
+  return mine ? undefined : endCancelled(row, deps)
 }
 
 function answerOf(row: Opened, { status, body, requestId }: Told): Ended {

@@ -1,7 +1,8 @@
 // A response in the background that is cancelled: its vendor is cut off at once, what it made is charged, and what is charged is shown.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { freshDatabase } from '../database.ts'
+import { openDatabase } from '../../src/database/database.ts'
+import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { until } from '../until.ts'
 import { type ChatVendor, chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'
@@ -66,12 +67,13 @@ const WAYS: Record<string, Way> = {
 }
 const FORMATS = Object.keys(WAYS)
 
+let database: FreshDatabase
 let vendor: ChatVendor
 let g: TestGateway
 let other: TestGateway
 before(async () => {
   vendor = await startVendor()
-  const database = await freshDatabase()
+  database = await freshDatabase()
   const catalog = (document: any) => {
     // One is cut off whatever it reports, the other is heard.
     document.vendors.heard = { baseUrl: vendor.url, onAbort: 'drain' }
@@ -161,6 +163,29 @@ async function known(key: string, id: string): Promise<any> {
   })
   return ask(id, key)
 }
+
+test('cancelled between its vendor’s end and its own, all of it is charged and shown', async () => {
+  const made = await going('openai-chat-heard', WAYS['openai-chat']!)
+  const aside = openDatabase({ connection: database.connection, connectionsMax: 1 })
+  await aside.transaction(async (tx) => {
+    await tx.query({ text: 'select 1 from background where id = $1 for no key update' }, [made.response])
+    made.end()
+    await until(
+      async () =>
+        (
+          await g.sql(
+            `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'update background set status%' and datname = current_database()`,
+          )
+        ).length === 1,
+    )
+    const text = `update background set status = 'cancelled', ended_at = now(), step_at = '-infinity' where id = $1`
+    await tx.query({ text }, [made.response])
+  })
+  await aside.close()
+  const shown = await known(made.key, made.response)
+  assert.deepEqual([shown.status, textOf(shown)], ['cancelled', `${PARTIAL}.`])
+  assert.equal(await charged(made.id), costOf(shown))
+})
 
 for (const format of FORMATS) {
   test(`${format}: cancelled in the middle, its vendor is cut off, and what was made is charged and shown`, async () => {
