@@ -113,7 +113,6 @@ test('names of a newer version in every column start and serve, are named, and a
     }
   })
   await sql(`update counter set name = $1 where name = 'requestsPerDay'`, [NOVEL])
-  await sql(`update account set limits = '{"${NOVEL}": 3}' where id = $1`, [account])
   await sql(`insert into catalog_version (version, document, actor) select max(version) + 1,
     (jsonb_set(min(document)::jsonb, '{models,alpha-image-2,type}', '"${NOVEL}"'))::text, 'newer' from catalog_version`)
   const said: object[] = []

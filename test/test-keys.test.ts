@@ -137,7 +137,7 @@ test('limits hold: of the key, and those of its account, which count test calls 
   await g.gateway.accounts.change(id, { limits: null }, BY)
   assert.equal((await g.call('/v1/account', open.key)).status, 200)
   const limitsOf = async (account: string) =>
-    (await g.sql<{ limits: object }>('select limits from account where id = $1', [account]))[0]?.limits
+    (await g.sql<{ limits: object }>(`select limits_of($1, 'account') as limits`, [account]))[0]?.limits
   assert.deepEqual(await limitsOf(`${id}_test`), { requestsPerMinute: 600, concurrency: 20 }, 'nothing is unbounded')
   assert.deepEqual(await limitsOf(id), {})
   await g.gateway.accounts.change(id, { limits: { concurrency: 50 } }, BY)

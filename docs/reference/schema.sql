@@ -34,7 +34,6 @@ create table account (
   posted bigint not null default 0,
   held bigint not null default 0,
   moved_at timestamp with time zone,
-  limits jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
   frozen_until timestamp with time zone,
   search text generated always as (lower(name)) stored,
@@ -155,7 +154,6 @@ create table api_key (
   last4 text not null,
   models text[],
   ip_ranges text[],
-  limits jsonb not null default '{}'::jsonb,
   response_cache boolean,
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
@@ -2594,6 +2592,15 @@ begin
     charged = u.charged + excluded.charged, input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
     duration_ms = u.duration_ms + excluded.duration_ms;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.limits_of(account text, scope text)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select coalesce(jsonb_object_agg(c.name, case c.unit when 'credits' then to_jsonb(c.max::text) else to_jsonb(c.max) end), '{}')
+  from counter c where c.account_id = account and c.scope = limits_of.scope
+$function$;
 
 CREATE OR REPLACE FUNCTION public.lot_available(account text, asked text[], free bigint, moment timestamp with time zone)
  RETURNS bigint

@@ -10,14 +10,7 @@ import { isTestAccount, ownAccountOf, testAccountOf } from '../kernel/test-accou
 import { sleep } from '../kernel/timers.ts'
 import { idFrom, newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import {
-  type Limits,
-  type LimitsPatch,
-  mergeLimits,
-  readSystemLimits,
-  showLimits,
-  storeLimits,
-} from '../ledger/limits.ts'
+import { type Limits, type LimitsPatch, mergeLimits, readLimits, showLimits, storeLimits } from '../ledger/limits.ts'
 import type { Lot } from '../ledger/lots.ts'
 import type { AccountStatus, AccountView } from '../ledger/views.ts'
 import type { LimitsView } from '../meter/limits.ts'
@@ -82,15 +75,15 @@ const TEST_LIMITS: Limits = { requestsPerMinute: 600, concurrency: 20 }
 
 const INSERT = statement(
   'account_insert',
-  `insert into account (id, name, limits, status, status_reason, status_at) values ($1, $2, $3, $4, $5, case when $4 <> 'open' then now() end)
+  `insert into account (id, name, status, status_reason, status_at) values ($1, $2, $3, $4, case when $3 <> 'open' then now() end)
    on conflict (id) do nothing returning id`,
 )
 const EXISTS = statement('account_exists', 'select 1 from account where id = $1')
 const FIND = statement(
   'account_lock',
-  'select name, limits, posted, held, status, status_reason, frozen_until > now() as frozen from account where id = $1 for update',
+  'select name, posted, held, status, status_reason, frozen_until > now() as frozen from account where id = $1 for update',
 )
-const CHANGE = statement('account_change', 'update account set name = $2, limits = $3 where id = $1 returning id')
+const CHANGE = statement('account_change', 'update account set name = $2 where id = $1 returning id')
 
 const SET_STATUS = statement(
   'account_status',
@@ -140,7 +133,6 @@ interface FoundRow {
   frozen: boolean | null
   status: AccountStatus
   status_reason: string | null
-  limits: Limits
   posted: bigint
   held: bigint
 }
@@ -168,7 +160,7 @@ export function createAccounts(options: {
     by: By,
   ): Promise<boolean> {
     // A second request with the same id waits here until the first has committed.
-    const values = [id, name, JSON.stringify(limits), status?.status ?? 'open', status?.status_reason ?? null]
+    const values = [id, name, status?.status ?? 'open', status?.status_reason ?? null]
     const [made] = await tx.query(INSERT, values)
     if (!made) return false
     const granted =
@@ -193,7 +185,7 @@ export function createAccounts(options: {
 
   /** Without an effect where there is no such account. */
   async function set(tx: Queryable, id: string, { name, limits }: { name: string; limits: Limits }): Promise<void> {
-    const [changed] = await tx.query(CHANGE, [id, name, JSON.stringify(limits)])
+    const [changed] = await tx.query(CHANGE, [id, name])
     if (changed) await storeLimits(tx, { kind: 'account', account: id }, limits)
   }
 
@@ -266,11 +258,13 @@ export function createAccounts(options: {
 
   async function openTest(tx: Queryable, owner: string, by: By): Promise<string> {
     const id = testAccountOf(owner)
-    const { name, limits, ...status } = await find(tx, ownAccountOf(owner))
+    const own = ownAccountOf(owner)
+    const { name, ...status } = await find(tx, own)
     if (status.status === 'closed') throw accountClosed()
     const [there] = await tx.query(EXISTS, [id])
-    const of = { id, name: testName(name), credits: TEST_CREDITS, limits: { ...TEST_LIMITS, ...limits }, status }
-    if (!there) await insert(tx, of, by)
+    if (there) return id
+    const limits = { ...TEST_LIMITS, ...(await readLimits(tx, own)) }
+    await insert(tx, { id, name: testName(name), credits: TEST_CREDITS, limits, status }, by)
     return id
   }
 
@@ -359,15 +353,16 @@ export function createAccounts(options: {
     },
 
     async setLimits(tx, id, patch) {
-      const { name, limits } = await find(tx, id)
-      await setBoth(tx, id, { name, limits: mergeLimits(limits, patch) })
+      const { name } = await find(tx, id)
+      await setBoth(tx, id, { name, limits: mergeLimits(await readLimits(tx, id), patch) })
     },
 
     async change(id, input, by) {
       await database.transaction(async (tx) => {
         const row = await find(tx, id)
         const name = input.name ?? row.name
-        const limits = input.limits === undefined ? row.limits : mergeLimits(row.limits, input.limits)
+        const was = await readLimits(tx, id)
+        const limits = mergeLimits(was, input.limits)
         await setBoth(tx, id, { name, limits })
         const detail = {
           ...(input.name === undefined ? {} : { name }),
@@ -375,7 +370,7 @@ export function createAccounts(options: {
         }
         await audit.write(tx, by, {
           ...{ action: 'account.change', object: id, detail },
-          before: { name: row.name, limits: showLimits(row.limits) },
+          before: { name: row.name, limits: showLimits(was) },
           after: { name, limits: showLimits(limits) },
           rows: limitedRows(id),
         })
@@ -416,12 +411,12 @@ export function createAccounts(options: {
     },
 
     async systemLimits() {
-      return showLimits(await readSystemLimits(database))
+      return showLimits(await readLimits(database))
     },
 
     async changeSystemLimits(patch, by) {
       const ended = await database.transaction(async (tx) => {
-        const was = await readSystemLimits(tx)
+        const was = await readLimits(tx)
         const limits = mergeLimits(was, patch)
         await audit.write(tx, by, {
           ...{ action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } },

@@ -13,7 +13,7 @@ import { isTestAccount, testAccountOf } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
-import { type Limits, type LimitsPatch, mergeLimits, showLimits, storeLimits } from '../ledger/limits.ts'
+import { type Limits, type LimitsPatch, mergeLimits, readLimits, showLimits, storeLimits } from '../ledger/limits.ts'
 import { type Accounts, lockAccount } from './accounts.ts'
 import { digestOf, IMPORTED_PREFIX, importedDigest, makeKey, readIpRanges } from './api-key.ts'
 import { checkPlace } from './teams.ts'
@@ -149,7 +149,6 @@ export function createKeys(options: {
       row.last4,
       row.models,
       row.ipRanges,
-      JSON.stringify(row.limits),
       row.expiresAtMs,
       row.grant?.id ?? null,
       row.grant?.client ?? null,
@@ -161,14 +160,15 @@ export function createKeys(options: {
       routingText(row),
       row.makerId ?? null,
     ])
-    return inserted
+    // They are stored next, when it is known which keys it replaces.
+    return inserted && { ...inserted, limits: row.limits }
   }
 
   async function locked(tx: Queryable, id: string): Promise<KeyRow> {
     const [row] = await tx.query<KeyRow>(LOCK, [id])
     if (!row) throw keyUnknown()
     await lockAccount(tx, row.account_id)
-    return row
+    return { ...row, limits: await readLimits(tx, row.account_id, id) }
   }
 
   async function revoke(tx: Queryable, id: string, by: By): Promise<KeyView> {
@@ -313,14 +313,13 @@ export function createKeys(options: {
         mustLive(row)
         await checkPlace(tx, row.account_id, input)
         const next = patched(row, input)
-        const { limits } = next
         const permits = [next.responseCache, next.endpoints, next.requiredLabels, next.teamId, next.memberId]
-        const what = [next.name, next.models, next.ipRanges, JSON.stringify(limits), next.expiresAtMs]
+        const what = [next.name, next.models, next.ipRanges, next.expiresAtMs]
         // A key that is assigned to another member does not count as created by them, because others may know its value.
         const isGiven = next.memberId !== row.member_id && next.memberId !== by.person
         const fields = [...what, ...permits, routingText(next), isGiven]
+        if (input.limits !== undefined) await storeKeyLimits(tx, row, next.limits)
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
-        if (input.limits !== undefined) await storeKeyLimits(tx, changed!, limits)
         const view = keyView(changed!)
         await audit.write(tx, by, {
           ...{ action: 'key.change', object: id, detail: told(view) },
@@ -453,7 +452,7 @@ function patched(row: KeyRow, patch: KeyPatch): KeyRowInput {
   const { requiredLabels = row.required_labels, teamId = row.team_id, memberId = row.member_id } = patch
   const { ipRanges = row.ip_ranges, responseCache = row.response_cache, routing = row.routing } = patch
   const { expiresAtMs = row.expires_at?.getTime() ?? null } = patch
-  const limits = patch.limits === undefined ? row.limits : mergeLimits(row.limits, patch.limits)
+  const limits = mergeLimits(row.limits, patch.limits)
   const place = { teamId, memberId }
   return { name, models, endpoints, requiredLabels, ...place, ipRanges, expiresAtMs, responseCache, routing, limits }
 }
@@ -506,7 +505,7 @@ function keyView(row: KeyRow): KeyView {
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, team_id, member_id, ip_ranges, limits, response_cache, routing, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
+const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, team_id, member_id, ip_ranges, limits_of(account_id, id) as limits, response_cache, routing, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
 const LIST = statement(
   'key_list',
   `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 and ($4::text[] is null or team_id = any($4) or member_id = $5) order by id desc limit $3`,
@@ -515,15 +514,15 @@ const GET = statement('key_get', `select ${COLUMNS} from api_key where id = $1`)
 const LOCK = statement('key_lock', `select ${COLUMNS} from api_key where id = $1 for update`)
 const INSERT = statement(
   'key_insert',
-  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, limits, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id, routing, maker_id)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, to_timestamp($10::double precision / 1000), $11, $12, $13, $14, $15, $16, $17, $18, $19)
+  `insert into api_key (id, account_id, name, digest, prefix, last4, models, ip_ranges, expires_at, grant_id, client, response_cache, endpoints, required_labels, team_id, member_id, routing, maker_id)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, to_timestamp($9::double precision / 1000), $10, $11, $12, $13, $14, $15, $16, $17, $18)
    on conflict (digest) do nothing returning ${COLUMNS}`,
 )
 const BY_DIGEST = statement('key_by_digest', `select ${COLUMNS} from api_key where digest = $1`)
 const CHANGE = statement(
   'key_change',
-  `update api_key set name = $2, models = $3, ip_ranges = $4, limits = $5, expires_at = to_timestamp($6::double precision / 1000),
-     response_cache = $7, endpoints = $8, required_labels = $9, team_id = $10, member_id = $11, routing = $12, maker_id = case when $13 then null else maker_id end
+  `update api_key set name = $2, models = $3, ip_ranges = $4, expires_at = to_timestamp($5::double precision / 1000),
+     response_cache = $6, endpoints = $7, required_labels = $8, team_id = $9, member_id = $10, routing = $11, maker_id = case when $12 then null else maker_id end
    where id = $1 returning ${COLUMNS}`,
 )
 // The earlier of the two clocks, so that the key has ended by either clock.

@@ -117,7 +117,7 @@ export async function readAccount(
       models: models && [...models],
       endpoints: endpoints && [...endpoints],
       expiresAt: Number.isFinite(expiresAtMs) ? new Date(expiresAtMs).toISOString() : null,
-      limits: showLimits(row.key_limits ?? {}),
+      limits: showLimits(row.key_limits),
     },
   }
 }
@@ -169,12 +169,12 @@ interface AccountRow {
   held: bigint
   limits: Limits
   has_lots: boolean
-  key_limits: Limits | null
+  key_limits: Limits
 }
 
 const ACCOUNT = statement(
   'own_account',
-  `select a.id, a.name, a.posted, ${HELD('a')} as held, a.limits, a.has_lots, k.limits as key_limits
+  `select a.id, a.name, a.posted, ${HELD('a')} as held, limits_of(a.id, 'account') as limits, a.has_lots, limits_of(k.account_id, k.id) as key_limits
    from account a left join api_key k on k.id = $2 where a.id = $1`,
 )
 

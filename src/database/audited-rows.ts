@@ -8,16 +8,18 @@ interface AuditedTable {
   readonly columns: readonly string[]
   /** Of these, the moments: they are written in UTC, whatever the session's time zone is. */
   readonly times?: readonly string[]
+  /** What other rows say of it. */
+  readonly made?: Readonly<Record<string, string>>
 }
 
 const TABLES = {
-  account: { key: ['id'], columns: ['limits'] },
+  account: { key: ['id'], columns: [], made: { limits: `limits_of(id, 'account')` } },
   account_plan: {
     key: ['account_id'],
     columns: ['plan_id', 'next_plan', 'period', 'trial', 'trialled', 'limits'],
     times: ['anchor', 'period_end'],
   },
-  api_key: { key: ['id'], columns: ['account_id', 'limits'] },
+  api_key: { key: ['id'], columns: ['account_id'], made: { limits: 'limits_of(account_id, id)' } },
   budget: {
     key: ['account_id', 'id'],
     columns: ['scope', 'value', 'unit', 'span', 'window_seconds', 'max', 'hard', 'alert_percent'],
@@ -58,9 +60,10 @@ const VALUE_CHARS_MAX = 200
 const SEPARATOR = ' '
 
 const readers = Object.fromEntries(
-  Object.entries<AuditedTable>(TABLES).map(([table, { key, columns, times = [] }]) => {
+  Object.entries<AuditedTable>(TABLES).map(([table, { key, columns, times = [], made = {} }]) => {
     const texts = [
       ...columns.map((column) => [column, `${column}::text`]),
+      ...Object.entries(made).map(([column, SOURCE]) => [column, `(${SOURCE})::text`]),
       ...times.map((column) => [column, `(${column} at time zone 'UTC')::text`]),
     ].map(([column, TEXT]) => {
       const HASHED = `'sha256 ' || encode(sha256(convert_to(${TEXT}, 'UTF8')), 'hex')`

@@ -53,14 +53,10 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
   if (scope.kind !== 'system') await tx.query(RECALL, [account])
 }
 
-export async function readSystemLimits(on: Queryable): Promise<Limits> {
-  const rows = await on.query<{ name: string; max: bigint }>(SYSTEM)
-  return Object.fromEntries(rows.map(({ name, max }) => [name, storedLimit(name, max)])) as Limits // by its names
-}
-
-/** As an account's row has it: spends as whole micro-credits in text. */
-function storedLimit(name: string, max: bigint): number | string {
-  return isLimit(name) && LIMITS[name].unit === 'credits' ? String(max) : Number(max)
+/** Of the whole gateway, or of an account or key. Who changes them reads them after the account is locked. */
+export async function readLimits(on: Queryable, account = '', scope = account === '' ? 'system' : 'account') {
+  const [row] = await on.query<{ limits: Limits }>(READ, [account, scope])
+  return row?.limits ?? {}
 }
 
 const LOCK = statement('limits_lock', 'select 1 from account where id = $1 for update')
@@ -74,7 +70,7 @@ const RECALL = statement(
   'limits_recall',
   'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
 )
-const SYSTEM = statement('limits_system', `select name, max from counter where account_id = '' order by name`)
+const READ = statement('limits_read', 'select limits_of($1, $2) as limits')
 const KEEP_VERSION = statement(
   'limits_version',
   // Those that are set after there were none are others than any before.

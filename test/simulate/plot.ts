@@ -126,8 +126,7 @@ function drawLimits(chance: Chance): Limits {
 export async function setLimits(line: Line, plot: Plot): Promise<void> {
   for (const { scope, limits } of plot.limits)
     await line.arrange('limits', async (tx) => {
-      if (scope.kind === 'account') await tx.query(OF_ACCOUNT, [scope.account, limits])
-      if (scope.kind === 'key') await tx.query(OF_KEY, [scope.account, limits, scope.key])
+      if (scope.kind === 'key') await tx.query(KEY, [scope.account, scope.key])
       await storeLimits(tx, scope, limits)
     })
   if (plot.budgets.length > 0)
@@ -148,8 +147,6 @@ const BUDGET = {
 const CHANGED = { text: 'update account set budgets = budgets + 1' }
 const RECALL = { text: 'update lease set recalled_at = least(recalled_at, now())' }
 
-const OF_ACCOUNT = { text: 'update account set limits = $2 where id = $1' }
-const OF_KEY = {
-  text: `insert into api_key (account_id, limits, id, name, digest, prefix, last4) values ($1, $2, $3, '', '', '', '')
-    on conflict (id) do update set limits = excluded.limits`,
+const KEY = {
+  text: `insert into api_key (account_id, id, name, digest, prefix, last4) values ($1, $2, '', '', '', '') on conflict do nothing`,
 }

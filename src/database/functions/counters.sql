@@ -6,6 +6,13 @@
 -- given in advance. No 60 seconds admit more than the limit: a call is judged by the second in which it came and the 60 before, and counted
 -- when it is judged, which is not earlier.
 
+-- The limits of an account (scope `account`), of a key, or with an empty account of the whole gateway (scope `system`), by their names. Credits are text: amounts may be large.
+create or replace function limits_of(account text, scope text) returns jsonb
+language sql stable as $$
+  select coalesce(jsonb_object_agg(c.name, case c.unit when 'credits' then to_jsonb(c.max::text) else to_jsonb(c.max) end), '{}')
+  from counter c where c.account_id = account and c.scope = limits_of.scope
+$$;
+
 -- In which order counters of a scope are asked: who may not call at all is told that first, and of budgets the one that lasts longest.
 create or replace function counter_rank(unit text, span text) returns int
 language sql immutable as $$

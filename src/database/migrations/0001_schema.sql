@@ -7,7 +7,6 @@ create table account (
   held bigint not null default 0,
   -- When its last transfer was written. Each comes after the one before it, whatever the clock says: see transfer.
   moved_at timestamptz,
-  limits jsonb not null default '{}',
   created_at timestamptz not null default now(),
   -- It is moved to another database (process/move.ts): while this lies ahead, calls and changes are refused here.
   frozen_until timestamptz,
@@ -330,7 +329,6 @@ create table api_key (
   last4 text not null,
   models text[],
   ip_ranges text[],
-  limits jsonb not null default '{}',
   -- Whether its calls may be answered from kept answers; null: as the model says.
   response_cache boolean,
   expires_at timestamptz,

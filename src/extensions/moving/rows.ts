@@ -451,11 +451,11 @@ export const LOCK_ARRIVAL = statement(
 )
 export const PUT_ACCOUNT = statement(
   'move_put_account',
-  `insert into account (id, name, limits, created_at, moved_at, chain, status, status_reason, status_at, has_lots, budgets, budget_values, claims, posted, frozen_until)
-   select x.id, x.name, x.limits, x.created_at, x.moved_at, x.chain, x.status, x.status_reason, x.status_at, x.has_lots, x.budgets, x.budget_values, x.claims, $2, 'infinity'
-   from jsonb_to_record($1::jsonb) as x(id text, name text, limits jsonb, created_at timestamptz, moved_at timestamptz, chain bytea,
+  `insert into account (id, name, created_at, moved_at, chain, status, status_reason, status_at, has_lots, budgets, budget_values, claims, posted, frozen_until)
+   select x.id, x.name, x.created_at, x.moved_at, x.chain, x.status, x.status_reason, x.status_at, x.has_lots, x.budgets, x.budget_values, x.claims, $2, 'infinity'
+   from jsonb_to_record($1::jsonb) as x(id text, name text, created_at timestamptz, moved_at timestamptz, chain bytea,
      status text, status_reason text, status_at timestamptz, has_lots boolean, budgets int, budget_values int, claims int)
-   on conflict (id) do update set name = excluded.name, limits = excluded.limits, created_at = excluded.created_at, moved_at = excluded.moved_at, chain = excluded.chain,
+   on conflict (id) do update set name = excluded.name, created_at = excluded.created_at, moved_at = excluded.moved_at, chain = excluded.chain,
      status = excluded.status, status_reason = excluded.status_reason, status_at = excluded.status_at, has_lots = excluded.has_lots, budgets = excluded.budgets, budget_values = excluded.budget_values, claims = excluded.claims, posted = excluded.posted, frozen_until = excluded.frozen_until`,
 )
 export const PUT_ARRIVAL = statement(

@@ -164,7 +164,7 @@ test('a plan with a price begins when it is paid on the provider’s page, which
   assert.equal(description, `Pro, ${from} to ${to}`)
   const days = (Date.parse(plan?.endsAt ?? '') - Date.parse(from)) / 86_400_000
   assert.ok(days > 27 && days < 32 && to < (plan?.endsAt ?? ''), `${from} ${to} ${plan?.endsAt}`)
-  const limits = await rows<{ limits: object }>('select limits from account where id = $1', [account])
+  const limits = await rows<{ limits: object }>(`select limits_of($1, 'account') as limits`, [account])
   assert.deepEqual(limits[0]?.limits, { requestsPerMinute: 90 })
 })
 
@@ -244,7 +244,7 @@ test('a declined card is tried for three more days, with a mail to the owners; t
     }
     assert.equal(await planOf(account), null)
     assert.match((await post.newest(email, 3)).headers.get('subject') ?? '', /^Pro at .* has ended$/)
-    assert.deepEqual((await rows<{ limits: object }>('select limits from account where id = $1', [account]))[0], {
+    assert.deepEqual((await rows<{ limits: object }>(`select limits_of($1, 'account') as limits`, [account]))[0], {
       limits: {},
     })
     assert.equal(post.to(email).length, 3, 'one mail for each month that failed, and one for the end')
@@ -321,7 +321,7 @@ test('a month that is refunded wholly, or disputed, ends its plan, which is not 
   assert.equal((await planOf(account))?.next, 'pro', 'a part does not end it')
   await gateway.operator('POST', `/payments/${first.id}/refund`, {})
   assert.equal(await planOf(account), null)
-  const limits = await rows<{ limits: object }>('select limits from account where id = $1', [account])
+  const limits = await rows<{ limits: object }>(`select limits_of($1, 'account') as limits`, [account])
   assert.deepEqual(limits[0]?.limits, {})
   const again = await choose(account, 'pro')
   assert.deepEqual([again.status, again.plan?.next], [200, 'pro'])

@@ -79,7 +79,7 @@ const movements = (account: string) =>
     account,
   ])
 const limitsOf = async (account: string) =>
-  (await rows<{ limits: object }>('select limits from account where id = $1', [account]))[0]?.limits
+  (await rows<{ limits: object }>(`select limits_of($1, 'account') as limits`, [account]))[0]?.limits
 /** Time goes on, for plans and for lots, whose ends the database compares with its own clock. */
 async function pass(days: number): Promise<void> {
   aheadMs += days * DAY_MS

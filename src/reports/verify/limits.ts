@@ -1,25 +1,41 @@
-// Compares limit counters with what was spent.
+// Compares the counters of limits and budgets with what was used.
 import { type Queryable, statement } from '../../database/database.ts'
 import { IS_TEST } from '../../kernel/test-account.ts'
-import { LIMITS, type LimitName } from '../../meter/limits.ts'
+import { LIMITS } from '../../meter/limits.ts'
 import { INPUT_UNITS, OUTPUT_UNITS } from '../../meter/usage.ts'
 import { find, judge } from './rules.ts'
 
+/** A counter of a limit, or of a value of a budget. */
 interface CounterRow {
   readonly scope: string
   readonly name: string
   readonly unit: string
   readonly span: string
-  readonly max: bigint
   readonly used: bigint
-  /** For a span of a minute: the sum of its seconds. */
+  /** Of a minute or a rolling window: the sum of its slots. */
   readonly sum: bigint
-  /** For credits: what was spent in the span by this scope alone, and together with the keys that it replaced. */
-  readonly own: bigint
-  readonly all: bigint
+  /** Counts as its limit or budget says; null where there is none. */
+  readonly is_right: boolean | null
+  /** Bounds of what was spent, for credits. */
+  readonly least: bigint
+  readonly most: bigint
 }
 
-const COUNTED = `c.scope, c.name, c.unit, c.span, c.max, c.used, (select coalesce(sum(x), 0) from unnest(c.seconds) x)::bigint as sum`
+/** A budget's has more: a limit's counts from another moment on. */
+interface BudgetRow extends CounterRow {
+  /** What calls used of its unit, requests or tokens: those that were certainly counted, and all that may have been. */
+  readonly used_least: bigint
+  readonly used_most: bigint
+  /** What running calls have of it, and what leases were given. */
+  readonly given: bigint
+  /** No usage since it counts has been pruned. */
+  readonly is_whole: boolean
+}
+
+/** The parameter is the table of limits. */
+const IS_LIMIT = (PARAMETER: string) =>
+  `coalesce(${PARAMETER}::jsonb -> c.name @> jsonb_build_object('unit', c.unit, 'span', c.span), false)`
+const COUNTED = `c.scope, c.name, c.unit, c.span, c.used, (select coalesce(sum(x), 0) from unnest(c.seconds) x)::bigint as sum`
 /** The hours within the span of a credit counter, optionally starting earlier by BEFORE. */
 const IN_SPAN = (BEFORE = '0 hours') =>
   `(c.span = 'total' or u.hour >= to_timestamp(c.second) - interval '${BEFORE}'
@@ -30,103 +46,78 @@ const IN_SPAN = (BEFORE = '0 hours') =>
  */
 const AND_HOUR_BEFORE = IN_SPAN('1 hour')
 
-// A statement of its own, because keys may be on another server than the counters.
-const KEYS = statement(
-  'verify_keys',
+const COUNTERS = statement(
+  'verify_counters',
   `with recursive earlier as (
      select id as scope, id from api_key where account_id = $1
      union select e.scope, k.id from earlier e join api_key k on k.account_id = $1 and k.replaced_by = e.id
    )
-   select k.id, k.limits, array(select e.id from earlier e where e.scope = k.id) as spenders from api_key k where k.account_id = $1`,
-)
-interface KeyRow {
-  readonly id: string
-  readonly limits: object
-  /** The key itself and the keys that it replaced. */
-  readonly spenders: readonly string[]
-}
-const OWN_LIMITS = statement('verify_own_limits', 'select limits from account where id = $1')
-const COUNTERS = statement(
-  'verify_counters',
-  `with earlier as (
-     select x.scope, x.id from unnest($2::text[], $3::text[]) as x(scope, id)
-   )
    select ${COUNTED},
-     coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and c.scope in ('account', u.key_id) and ${IN_SPAN()}), 0)::bigint as own,
+     case when c.scope = 'account' or exists (select 1 from earlier e where e.scope = c.scope) then ${IS_LIMIT('$2')} end as is_right,
+     coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and c.scope in ('account', u.key_id) and ${IN_SPAN()}), 0)::bigint as least,
      coalesce((select sum(u.charged) from usage_hour u where u.account_id = $1 and c.unit = 'credits' and (c.scope in ('account', u.key_id)
-       or exists (select 1 from earlier e where e.scope = c.scope and e.id = u.key_id)) and ${AND_HOUR_BEFORE}), 0)::bigint as all
+       or exists (select 1 from earlier e where e.scope = c.scope and e.id = u.key_id)) and ${AND_HOUR_BEFORE}), 0)::bigint as most,
+     (select coalesce(sum(charged), 0) from usage_hour where account_id = $1)::bigint as kept
    from counter c where c.account_id = $1 and c.name <> 'budget' order by c.scope, c.name`,
-)
-const ALL_HOURS = statement(
-  'verify_all_hours',
-  'select coalesce(sum(charged), 0)::bigint as charged from usage_hour where account_id = $1',
 )
 
 /** Runs in the account's snapshot. `settled`: all that the account ever paid. */
 export async function checkLimits(tx: Queryable, account: string, settled: bigint): Promise<string[]> {
   const problems: string[] = []
-  const keys = await tx.query<KeyRow>(KEYS, [account])
-  const [own] = await tx.query<{ limits: object }>(OWN_LIMITS, [account])
-  const set = new Map([['account', own?.limits ?? {}], ...keys.map(({ id, limits }) => [id, limits] as const)])
-  const spenders = keys.flatMap(({ id, spenders }) => spenders.map((spender) => [id, spender] as const))
-  const values = [spenders.map(([id]) => id), spenders.map(([, id]) => id)]
-  const rows = await tx.query<CounterRow>(COUNTERS, [account, ...values])
-  for (const [scope, limits] of set) {
-    const counted = new Map(rows.filter((row) => row.scope === scope).map(({ name, max }) => [name, max]))
-    const due = Object.entries(limits).map(([name, max]) => [name, BigInt(max)] as const)
-    if (due.some(([name]) => !counted.has(name)))
-      problems.push(`Limits of ${named(account, scope)} are set, but nothing counts for them.`)
-    else if (counted.size !== due.length || due.some(([name, max]) => counted.get(name) !== max))
-      problems.push(`The limits of ${named(account, scope)} that are counted are not those that were set.`)
-  }
-  if (rows.length === 0) return problems
-  const [kept] = await tx.query<{ charged: bigint }>(ALL_HOURS, [account])
   // Older limits still count sums that have been pruned.
-  const trimmed = settled - (kept?.charged ?? 0n)
-  for (const row of rows) {
-    if (!set.has(row.scope))
-      problems.push(`The limits of ${named(account, row.scope)} are those of a key that the account does not have.`)
-    const most = row.span === 'total' && trimmed > 0n ? row.all + trimmed : row.all
-    const facts = { scope: named(account, row.scope), when: whenOf(row), least: row.own, most }
-    judgeCounter(row, facts, (problem) => problems.push(problem))
-  }
+  for (const row of await tx.query<CounterRow & { readonly kept: bigint }>(COUNTERS, [account, JSON.stringify(LIMITS)]))
+    judgeCounter(row, aboutOf(row, account, row.scope, settled - row.kept), (problem) => problems.push(problem))
   return problems
 }
 
-interface CounterFacts {
-  readonly scope: string
-  readonly when: string
-  /** Bounds of what was spent. */
-  readonly least: bigint
-  readonly most: bigint
+interface About {
+  readonly it: string
+  /** Spent, and not in the usage that is left: totals count it still. */
+  readonly pruned: bigint
 }
 
-const whenOf = ({ span }: CounterRow) => (span === 'total' ? 'in all' : `of the ${span}`)
+function aboutOf({ name, span }: CounterRow, account: string, scope: string, pruned: bigint): About {
+  const whose = scope === 'account' ? `account:${account}` : scope === 'system' ? 'the system' : `key:${scope}`
+  const it = name === 'budget' ? `budget ${scope} of account:${account}` : `limit ${name} of ${whose}`
+  return { it, pruned: span === 'total' && pruned > 0n ? pruned : 0n }
+}
 
-const judgeCounter = judge<CounterRow, CounterFacts>({
-  'The limit {name} of {of.scope} counts {unit} by {span}, which it does not limit.': ({ name, unit, span }) => {
-    const limit = LIMITS[name as LimitName] as { unit: string; span: string } | undefined // the row's name may be unknown
-    return limit?.unit !== unit || limit.span !== span
-  },
-  'The limits of {of.scope} count {used} {unit} in a minute whose seconds have {sum}.': ({ span, used, sum }) =>
-    span === 'minute' && used !== sum,
-  'The limit {name} of {of.scope} counts {used} {unit}, which holds say by themselves.': ({ unit, used }) =>
+const COUNTER_RULES: Parameters<typeof judge<CounterRow, About>>[0] = {
+  'The {of.it} belongs to no key and no budget.': ({ is_right }) => is_right === null,
+  'The {of.it} is not counted as it was set.': ({ is_right }) => is_right === false,
+  'The {of.it} counts {used} {unit} in slots that have {sum}.': ({ span, used, sum }) =>
+    (span === 'minute' || span === 'rolling') && used !== sum,
+  'The {of.it} counts {used} {unit}, which holds say by themselves.': ({ unit, used }) =>
     unit === 'calls' && used !== 0n,
-  'The limits of {of.scope} count {used:credits} as spent {of.when}, but its usage sums to {of.least:credits}.': (
-    { unit, used },
-    { least },
-  ) => unit === 'credits' && used < least,
-  'The limits of {of.scope} count {used:credits} as spent {of.when}, but its usage sums to {of.most:credits}.': (
-    { unit, used },
-    { most },
-  ) => unit === 'credits' && used > most,
+  'The {of.it} counts {used:credits} as spent, but its usage sums to {least:credits}.': ({ unit, span, used, least }) =>
+    unit === 'credits' && span !== 'rolling' && used < least,
+  'The {of.it} counts {used:credits} as spent, but its usage sums to only {most:credits}.': (
+    { unit, span, used, most },
+    { pruned },
+  ) => unit === 'credits' && span !== 'rolling' && used > most + pruned,
+}
+const judgeCounter = judge(COUNTER_RULES)
+const judgeBudget = judge<BudgetRow, About>({
+  ...COUNTER_RULES,
+  'The {of.it} counts {used} {unit}, which cannot be.': ({ used }) => used < 0n,
+  'The {of.it} counts {used} {unit}, but calls used {used_least} and {given} are given to calls and processes.': (
+    row,
+  ) => isCounted(row) && row.used < row.used_least + row.given,
+  'The {of.it} counts {used} {unit}, but calls used only {used_most} and {given} are given to calls and processes.': (
+    row,
+  ) => isCounted(row) && row.is_whole && row.used > row.used_most + row.given,
 })
+
+/** What a rolling window forgets is not in its usage. */
+function isCounted({ unit, span }: CounterRow): boolean {
+  return unit !== 'credits' && span !== 'rolling'
+}
 
 // What a process has spent since its last report is part of its quota slice, together with its open holds.
 /** For credits, `used` is what was spent up to `since`; see functions/quota-slice.sql. */
 const SYSTEM = statement(
   'verify_system_limits',
-  `select ${COUNTED}, x.spent as own, x.spent as all
+  `select ${COUNTED}, ${IS_LIMIT('$1')} as is_right, x.spent as least, x.spent as most
    from counter c cross join lateral (
      select coalesce(sum(u.charged), 0)::bigint as spent from usage_hour u
      where c.unit = 'credits' and not ${IS_TEST('u.account_id')} and u.hour < c.since and (c.span = 'total' or u.hour >= date_trunc(nullif(c.span, 'total'), c.since, 'UTC'))) x
@@ -147,42 +138,14 @@ const SYSTEM_FINDINGS = {
 
 export async function* checkSystemLimits(database: Queryable): AsyncGenerator<string> {
   const problems: string[] = []
-  for (const row of await database.query<CounterRow>(SYSTEM)) {
-    // A total still counts sums that have been pruned.
-    const most = row.span === 'total' && row.used > row.all ? row.used : row.all
-    const facts = { scope: 'the system', when: whenOf(row), least: row.all, most }
-    judgeCounter(row, facts, (problem) => problems.push(problem))
-  }
+  // A total still counts sums that have been pruned.
+  for (const row of await database.query<CounterRow>(SYSTEM, [JSON.stringify(LIMITS)]))
+    judgeCounter(row, aboutOf(row, '', 'system', row.used - row.most), (problem) => problems.push(problem))
   yield* problems
   yield* find(database, SYSTEM_FINDINGS)
 }
 
-function named(account: string, scope: string): string {
-  return scope === 'account' ? `account:${account}` : `key:${scope}`
-}
-
-// Compares the counters of budgets with what was used, by the labels of calls.
-
-interface BudgetCounter {
-  readonly scope: string
-  readonly unit: string
-  readonly span: string
-  readonly used: bigint
-  /** Of a rolling window: the sum of its slots. */
-  readonly sum: bigint
-  /** As its budget says: null where there is none. */
-  readonly is_right: boolean | null
-  /** Bounds of what was spent. */
-  readonly least: bigint
-  readonly most: bigint
-  /** What calls used of its unit, requests or tokens: those that were certainly counted, and all that may have been. */
-  readonly used_least: bigint
-  readonly used_most: bigint
-  /** What running calls have of it, and what leases were given. */
-  readonly given: bigint
-  /** No usage since it counts has been pruned. */
-  readonly is_whole: boolean
-}
+// The counters of budgets, by the labels of calls.
 
 /** Clocks of processes may differ by as much, and calls wait for their hold. */
 const LATE = `interval '60 seconds'`
@@ -228,7 +191,7 @@ const BUDGET_COUNTERS = statement(
      ) x cross join jsonb_array_elements_text(x.scopes) n(scope) join named c on c.scope = n.scope
      where x.created_at >= c.since and (c.starts = '-infinity' or x.second >= c.second) group by c.scope
    )
-   select c.scope, c.unit, c.span, c.used, (select coalesce(sum(x), 0) from unnest(c.seconds) x)::bigint as sum, c.is_right, coalesce(s.least, 0) as least, coalesce(s.most, 0) as most,
+   select ${COUNTED}, c.is_right, coalesce(s.least, 0) as least, coalesce(s.most, 0) as most,
      coalesce(s.used_least, 0) as used_least, coalesce(g.amount, 0) as given, greatest(c.since, c.starts) >= $3 as is_whole,
      case c.unit when 'requests' then coalesce(s.used_most, 0) else (select coalesce(sum(h.input_tokens + h.output_tokens), 0)::bigint from usage_hour h
        where h.account_id = $1 and h.hour >= greatest(c.since, c.starts) - interval '1 hour' - ${LATE}) end as used_most
@@ -260,30 +223,7 @@ export async function checkBudgets(
     problems.push(`The budgets of account:${account} have ${values.found} counters, not ${values.said}.`)
   if (values.has && values.budgets === 0)
     problems.push(`Account ${account} has budgets, but is said to have none, so that no call counts for them.`)
-  // Usage that was pruned is still counted by totals.
-  const pruned = settled > values.kept ? settled - values.kept : 0n
-  for (const row of await tx.query<BudgetCounter>(BUDGET_COUNTERS, [account, TOKENS, new Date(usageSinceMs)]))
-    judgeBudget(row, { account, pruned }, (problem) => problems.push(problem))
+  for (const row of await tx.query<BudgetRow>(BUDGET_COUNTERS, [account, TOKENS, new Date(usageSinceMs)]))
+    judgeBudget(row, aboutOf(row, account, row.scope, settled - values.kept), (problem) => problems.push(problem))
   return problems
-}
-
-const judgeBudget = judge<BudgetCounter, { account: string; pruned: bigint }>({
-  'The counter {scope} of account:{of.account} belongs to no budget.': ({ is_right }) => is_right === null,
-  'The counter {scope} of account:{of.account} is not as its budget says.': ({ is_right }) => is_right === false,
-  'The budget {scope} of account:{of.account} counts {used} {unit} in slots that have {sum}.': ({ span, used, sum }) =>
-    span === 'rolling' && used !== sum,
-  'The budget {scope} of account:{of.account} counts {used} {unit}, which cannot be.': ({ used }) => used < 0n,
-  'The budget {scope} of account:{of.account} counts {used:credits} as spent, but its usage sums to {least:credits}.':
-    ({ unit, span, used, least }) => unit === 'credits' && span !== 'rolling' && used < least,
-  'The budget {scope} of account:{of.account} counts {used:credits} as spent, but its usage sums to only {most:credits}.':
-    ({ unit, span, used, most }, { pruned }) => unit === 'credits' && used > most + (span === 'total' ? pruned : 0n),
-  'The budget {scope} of account:{of.account} counts {used} {unit}, but calls used {used_least} and {given} are given to calls and processes.':
-    (row) => isCounted(row) && row.used < row.used_least + row.given,
-  'The budget {scope} of account:{of.account} counts {used} {unit}, but calls used only {used_most} and {given} are given to calls and processes.':
-    (row) => isCounted(row) && row.is_whole && row.used > row.used_most + row.given,
-})
-
-/** What a rolling window forgets is not in its usage. */
-function isCounted({ unit, span }: BudgetCounter): boolean {
-  return unit !== 'credits' && span !== 'rolling'
 }
