@@ -1514,8 +1514,8 @@ CREATE OR REPLACE FUNCTION public.budget_full(account text, places jsonb, scopes
  STABLE
 AS $function$
 begin
-  return (select jsonb_build_object('as', 'limited', 'limit', 'budget', 'scope', s, 'full', true, 'max', '100000', 'wait', 3600) from jsonb_array_elements_text(scopes) s
-    where not coalesce(places, '{}') ? s and exists (select 1 from budget b where b.account_id = account and b.id = split_part(s, '=', 1) and b.hard) limit 1);
+  return (select jsonb_build_object('as', 'limited', 'limit', 'budget', 'scope', s, 'unit', b.unit, 'span', b.span, 'full', true, 'max', '100000', 'wait', 3600)
+    from jsonb_array_elements_text(scopes) s join budget b on b.account_id = account and b.id = split_part(s, '=', 1) and b.hard where not coalesce(places, '{}') ? s limit 1);
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.budget_held(account text)
@@ -2182,7 +2182,7 @@ begin
   if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), c.unit <> 'credits') then
     return '{"as": "tight"}';
   end if;
-  return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'max', c.max::text, 'wait', counter_wait(c, lacks));
+  return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'unit', c.unit, 'span', c.span, 'max', c.max::text, 'wait', counter_wait(c, lacks));
 end $function$;
 
 CREATE OR REPLACE FUNCTION public.ledger_make_job(account text, call text, key text, product text, version integer, name text, job jsonb)
@@ -2265,7 +2265,7 @@ begin
     needs := coalesce((need ->> c.unit)::bigint, 0);
     part := greatest(least(coalesce((want ->> c.unit)::bigint, 0), greatest(case when everything then room else (room + 1) / 2 end, least(needs, room))), 0);
     if room < needs and refused is null then
-      refused := jsonb_build_object('limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, needs - room));
+      refused := jsonb_build_object('limit', c.name, 'unit', c.unit, 'span', c.span, 'max', c.max::text, 'wait', counter_wait(c, needs - room));
     end if;
     given := given || jsonb_build_object(c.unit, least((given ->> c.unit)::bigint, part)::text);
     update counter o set used = c.used, second = c.second, seconds = c.seconds, since = c.since where o.account_id = '' and o.name = c.name;

@@ -8,7 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Limited, Reservation, Reserved, Short } from '../ledger/operation.ts'
 import { type Bound, mostOf, rateMost } from '../meter/bounds.ts'
 import type { Unit } from '../meter/kind.ts'
-import { isLimit, LIMITS, spanWords } from '../meter/limits.ts'
+import { amountOf, limitWords, spanWords } from '../meter/limits.ts'
 import type { Pricing } from '../meter/price.ts'
 import { tokensOf, type Usage } from '../meter/usage.ts'
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
@@ -193,9 +193,7 @@ async function counted<T extends Offered>(offered: T): Promise<T | undefined> {
 /** Whether less input would fit: into the balance, or into a limit of credits or tokens. */
 function isUnfit(reserved: Reserved | Above): boolean {
   if (reserved.outcome !== 'limited') return reserved.outcome === 'short' || reserved.outcome === 'above'
-  const { limit, budget } = reserved
-  const unit = limit === BUDGET ? budget?.unit : isLimit(limit) ? LIMITS[limit].unit : undefined
-  return unit === 'credits' || unit === 'tokens'
+  return reserved.unit === 'credits' || reserved.unit === 'tokens'
 }
 
 /** Answers `replay` when an earlier call with the same idempotency key has its answer stored. */
@@ -227,9 +225,7 @@ export async function admit(
     case 'short':
       throw shortFault(floor, reserved)
     case 'limited':
-      throw reserved.limit === BUDGET
-        ? budgetFault(reserved)
-        : limitFault(reserved.limit, reserved.max, reserved.waitSeconds)
+      throw limitFault(reserved)
     case 'idem_conflict':
       throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
     case 'idem_running':
@@ -337,24 +333,39 @@ function coveredOutput(paidRequest: PaidRequestFacts, prices: readonly Pricing[]
   return Math.max(1, Math.floor(Math.min(most, ...tokens) / (paidRequest.choices ?? 1)))
 }
 
-/** The name of all counters of budgets: functions/budget.sql. */
-const BUDGET = 'budget'
 /** SDK retries give up before such a budget has room again. */
 const PATIENCE_SECONDS = 60
 
-/** Which budget, what is left of it, and when it renews. */
-function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget }: Limited): Fault {
-  const { id, name, value, unit, span, windowSeconds } = budget ?? { ...UNKNOWN, id: scope.split('=', 1)[0] ?? '' }
-  const show = (amount: string) =>
-    unit === 'credits' ? `${formatCredits(BigInt(amount))} credits` : `${amount} ${unit}`
+/** Which limit or budget, and when there is room again. */
+function limitFault(refused: Limited): Fault {
+  const { limit, unit, span, max, waitSeconds, scope } = refused
+  if (scope !== undefined) return budgetFault(refused, scope)
+  const isSpend = unit === 'credits'
+  const allowed = amountOf(unit, BigInt(max)) + (isSpend ? ' credits' : '')
+  return new Fault('rate_limited', {
+    message: `Rate limit exceeded: ${allowed} ${limitWords(refused)}. Try again in ${waitSeconds} s.`,
+    retryAfterSeconds: waitSeconds,
+    headers: {
+      'x-tollgate-limit': limit,
+      ...(unit === 'requests' && span === 'minute' ? rateHeaders({ max: Number(max), left: 0 }, waitSeconds) : {}),
+      // SDK retries cannot succeed while a budget is used up.
+      ...(isSpend ? { 'x-should-retry': 'false' } : {}),
+    },
+  })
+}
+
+/** Says what is left as well. It was ended a moment ago where nothing is known of it. */
+function budgetFault({ unit, span, max, waitSeconds, left = '0', isFull, budget }: Limited, scope: string): Fault {
+  const [id = '', value = ''] = [scope.split('=', 1)[0], budget?.value ?? '']
   const label = budget?.scope.replace(/^session:.*/, 'session') ?? 'value'
   // Without quotation marks: quoted text is removed when the rejection is stored, because it may come from a caller.
-  const whose = `${name} for ${label} "${value ?? ''}"`
-  const rest = show(BigInt(left) > 0n ? left : '0')
+  const whose = `${budget?.name ?? ''} for ${label} "${value}"`
+  const rest = BigInt(left) > 0n ? BigInt(left) : 0n
   const renews = span === 'total' ? 'It does not renew.' : `It has room again in ${waitSeconds} s.`
+  const period = spanWords(span, budget?.windowSeconds)
   const message = isFull
     ? `The budget ${whose} cannot be counted: this account has ${max} values with budgets already. Values that are not used any more are removed every hour.`
-    : `Budget exceeded: ${whose} allows ${show(max)} ${spanWords(span, windowSeconds)}, and ${rest} are left, which is too little for this call. ${renews}`
+    : `Budget exceeded: ${whose} allows ${amountOf(unit, BigInt(max))} ${unit} ${period}, and ${amountOf(unit, rest)} ${unit} are left, which is too little for this call. ${renews}`
   return new Fault('rate_limited', {
     message,
     param: label,
@@ -362,28 +373,9 @@ function budgetFault({ max, waitSeconds, scope = '', left = '0', isFull, budget 
     isFinal: waitSeconds > PATIENCE_SECONDS,
     headers: {
       'x-tollgate-limit': id,
-      ...(isFull ? {} : { 'x-tollgate-left': unit === 'credits' ? formatCredits(BigInt(left)) : left }),
+      ...(isFull ? {} : { 'x-tollgate-left': amountOf(unit, BigInt(left)) }),
       ...(waitSeconds > PATIENCE_SECONDS ? { 'x-should-retry': 'false' } : {}),
     },
-  })
-}
-
-/** The budget was ended a moment ago. */
-const UNKNOWN = { name: '', value: null, unit: 'requests', span: 'day', windowSeconds: null } as const
-
-function limitFault(limit: string, max: string, waitSeconds: number): Fault {
-  // One that another version has set has no words here, but holds.
-  const { unit, words } = isLimit(limit) ? LIMITS[limit] : { unit: 'requests', words: `(${limit})` }
-  const spend = unit === 'credits'
-  const allowed = spend ? `${formatCredits(BigInt(max))} credits` : max
-  const headers: Record<string, string> = { 'x-tollgate-limit': limit }
-  if (limit === 'requestsPerMinute') Object.assign(headers, rateHeaders({ max: Number(max), left: 0 }, waitSeconds))
-  // SDK retries cannot succeed while a budget is used up.
-  if (spend) headers['x-should-retry'] = 'false'
-  return new Fault('rate_limited', {
-    message: `Rate limit exceeded: ${allowed} ${words}. Try again in ${waitSeconds} s.`,
-    retryAfterSeconds: waitSeconds,
-    headers,
   })
 }
 

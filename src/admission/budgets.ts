@@ -2,25 +2,15 @@
 // which every process must know before its next hold, and recalls leases made under the old budgets.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
-import { formatCredits } from '../kernel/credits.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Ledger } from '../ledger/ledger.ts'
+import { recallLeases } from '../ledger/limits.ts'
 import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
-import { type BudgetSpan, type BudgetUnit, readBudgetMax } from '../meter/limits.ts'
+import { amountOf, type BudgetUnit, readBudgetMax, shareOf } from '../meter/limits.ts'
 import { lockAccount } from './accounts.ts'
 
-interface BudgetInput {
-  readonly name: string
-  readonly scope: string
-  readonly value: string | null
-  readonly unit: BudgetUnit
-  readonly span: BudgetSpan
-  readonly windowSeconds: number | null
-  readonly max: string | number
-  readonly hard: boolean
-  readonly alertPercent: number | null
-}
+type BudgetInput = Omit<BudgetView, 'id' | 'createdAt' | 'values' | keyof State> & { readonly max: string | number }
 /** What is counted cannot be changed: end it, and make another. */
 type BudgetPatch = { readonly [F in 'name' | 'max' | 'hard' | 'alertPercent']?: BudgetInput[F] | undefined }
 
@@ -31,52 +21,18 @@ interface ValuesQuery {
   readonly overridden?: boolean | undefined
 }
 
-export interface Budgets {
-  list(account: string): Promise<BudgetView[]>
-  create(account: string, input: BudgetInput, by: By): Promise<BudgetView>
-  change(account: string, id: string, patch: BudgetPatch, by: By): Promise<BudgetView>
-  end(account: string, id: string, by: By): Promise<BudgetView>
-  /** Those that used most of it first. */
-  values(account: string, id: string, query: ValuesQuery): Promise<BudgetValueView[]>
-  /** Gives one value a maximum of its own; null: the budget's again. */
-  setValue(
-    account: string,
-    id: string,
-    given: { value: string; max: string | number | null },
-    by: By,
-  ): Promise<BudgetValueView>
-}
-
 /** Every call checks each of them. */
 const BUDGETS_MAX = 64
 
-interface BudgetRow {
-  id: string
-  name: string
-  scope: string
-  value: string | null
-  unit: BudgetUnit
-  span: BudgetSpan
-  window_seconds: number | null
-  max: bigint
-  hard: boolean
-  alert_percent: number | null
-  created_at: Date
-  values: number
-  used: bigint | null
-  held: bigint | null
-  renews_at: Date | null
+type State = Pick<BudgetView, 'max' | 'used' | 'held' | 'left' | 'share' | 'resetsAt'>
+interface Counter {
+  readonly max: bigint
+  readonly used: bigint
+  readonly held: bigint
+  readonly resetsAt: Date | null
 }
-
-interface ValueRow {
-  scope: string
-  unit: string
-  max: bigint
-  own_max: boolean
-  used: bigint
-  held: bigint
-  renews_at: Date | null
-}
+type BudgetRow = Omit<BudgetView, 'createdAt' | keyof State> & Counter & { readonly createdAt: Date }
+type ValueRow = Omit<BudgetValueView, keyof State> & Counter & { readonly unit: BudgetUnit }
 
 export interface BudgetsOptions {
   readonly database: Database
@@ -85,13 +41,15 @@ export interface BudgetsOptions {
   readonly ledger: Pick<Ledger, 'recalled'>
 }
 
-export function createBudgets({ database, world, audit, ledger }: BudgetsOptions): Budgets {
+export type Budgets = ReturnType<typeof createBudgets>
+
+export function createBudgets({ database, world, audit, ledger }: BudgetsOptions) {
   /** The transaction of a change. When it is answered, no process admits calls with earlier leases any more. */
   async function changing<T>(account: string, run: (tx: Queryable) => Promise<T>): Promise<T> {
     const changed = await database.transaction(async (tx) => {
       await lockAccount(tx, account)
       const changed = await run(tx)
-      await tx.query(RECALL, [account])
+      await recallLeases(tx, account)
       return changed
     })
     await ledger.recalled(account)
@@ -117,11 +75,11 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
   }
 
   return {
-    async list(account) {
+    async list(account: string) {
       const rows = await database.query<BudgetRow>(LIST, [account])
       return rows.map(budgetViewOf)
     },
-    create(account, input, by) {
+    create(account: string, input: BudgetInput, by: By) {
       const max = readMax(input.unit, input.max)
       return changing(account, async (tx) => {
         const [counted] = await tx.query<{ count: number }>(COUNT, [account])
@@ -142,7 +100,7 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         return view
       })
     },
-    change(account, id, patch, by) {
+    change(account: string, id: string, patch: BudgetPatch, by: By) {
       return changing(account, async (tx) => {
         const was = await find(tx, account, id)
         const { name = was.name, hard = was.hard, alertPercent = was.alertPercent } = patch
@@ -160,7 +118,7 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         return view
       })
     },
-    end(account, id, by) {
+    end(account: string, id: string, by: By) {
       return changing(account, async (tx) => {
         const was = await find(tx, account, id)
         await tx.query(END, [account, id])
@@ -173,13 +131,15 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         return was
       })
     },
-    async values(account, id, { limit, value, overridden = false }) {
+    /** Those that used most of it first. */
+    async values(account: string, id: string, { limit, value, overridden = false }: ValuesQuery) {
       await find(database, account, id)
       const exact = value === undefined ? null : `${id}=${value}`
       const rows = await database.query<ValueRow>(VALUES, [account, `${id}=`, `${id}>`, limit, exact, overridden])
       return rows.map((row) => shownValue(row))
     },
-    setValue(account, id, { value, max }, by) {
+    /** Gives one value a maximum of its own; null: the budget's again. */
+    setValue(account: string, id: string, { value, max }: { value: string; max: string | number | null }, by: By) {
       return changing(account, async (tx) => {
         const budget = await find(tx, account, id)
         if (budget.value !== null)
@@ -214,41 +174,33 @@ function told({ name, scope, value, unit, span, windowSeconds, max, hard, alertP
   return { name, scope, value, unit, span, windowSeconds, max, hard, alertPercent }
 }
 
-function budgetViewOf(row: BudgetRow): BudgetView {
-  const { id, name, scope, value, unit, span, hard, max } = row
-  return {
-    ...{ id, name, scope, value, unit, span, hard },
-    windowSeconds: row.window_seconds,
-    alertPercent: row.alert_percent,
-    createdAt: row.created_at.toISOString(),
-    values: row.values,
-    ...state({ unit, max, used: row.used ?? 0n, held: row.held ?? 0n, renews_at: row.renews_at }),
-  }
+function budgetViewOf({ createdAt, ...row }: BudgetRow): BudgetView {
+  return { ...row, createdAt: createdAt.toISOString(), ...state(row.unit, row) }
 }
 
-function shownValue(row: ValueRow): BudgetValueView {
-  return { value: row.scope.slice(row.scope.indexOf('=') + 1), overridden: row.own_max, ...state(row) }
+function shownValue({ unit, ...row }: ValueRow): BudgetValueView {
+  return { ...row, ...state(unit, row) }
 }
 
-function state({ unit, max, used, held, renews_at }: Omit<ValueRow, 'scope' | 'own_max'>) {
-  const show = (amount: bigint) => (unit === 'credits' ? formatCredits(amount) : String(amount))
+function state(unit: BudgetUnit, { max, used, held, resetsAt }: Counter): State {
   const left = max - used - held
   return {
-    max: show(max),
-    used: show(used),
-    held: show(held),
-    left: show(left > 0n ? left : 0n),
-    share: max === 0n ? 1 : Math.round((Number(used) / Number(max)) * 1000) / 1000,
-    resetsAt: renews_at?.toISOString() ?? null,
+    max: amountOf(unit, max),
+    used: amountOf(unit, used),
+    held: amountOf(unit, held),
+    left: amountOf(unit, left > 0n ? left : 0n),
+    share: shareOf(used, max),
+    resetsAt: resetsAt?.toISOString() ?? null,
   }
 }
 
-const RENEWS = `case when b.span in ('day', 'week', 'month') then (date_trunc(b.span, clock_timestamp() at time zone 'UTC') + ('1 ' || b.span)::interval) at time zone 'UTC' end as renews_at`
+const RENEWS = `case when b.span in ('day', 'week', 'month') then (date_trunc(b.span, clock_timestamp() at time zone 'UTC') + ('1 ' || b.span)::interval) at time zone 'UTC' end as "resetsAt"`
 const NOW = `cross join lateral counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n`
 const STATE = `counter_used(n, floor(extract(epoch from clock_timestamp()))::bigint) as used, counter_held(n) as held`
 const LIST = statement(
   'budget_list',
-  `select b.*, ${RENEWS}, x.used, x.held,
+  `select b.id, b.name, b.scope, b.value, b.unit, b.span, b.window_seconds as "windowSeconds", b.hard, b.alert_percent as "alertPercent",
+     b.created_at as "createdAt", b.max, ${RENEWS}, coalesce(x.used, 0) as used, coalesce(x.held, 0) as held,
      (select count(*)::int from counter c where c.account_id = b.account_id and c.scope >= b.id || '=' and c.scope < b.id || '>') as values
    from budget b left join lateral (
      select ${STATE} from counter c ${NOW} where b.value is not null and c.account_id = b.account_id and c.scope = b.id || '=' || b.value) x on true
@@ -291,10 +243,6 @@ const END_COUNTERS = statement(
    update account set budget_values = budget_values - (select count(*) from gone) where id = $1`,
 )
 const CHANGED = statement('budget_changed', 'update account set budgets = budgets + 1 where id = $1')
-const RECALL = statement(
-  'budget_recall',
-  'update lease set recalled_at = least(recalled_at, now()) where account_id = $1',
-)
 const MAKE = statement('budget_make', 'select budget_make($1, $2)')
 const SET_VALUE = statement(
   'budget_set_value',
@@ -303,7 +251,7 @@ const SET_VALUE = statement(
 )
 const VALUES = statement(
   'budget_values',
-  `select b.scope, b.unit, b.max, b.own_max, b.used, ${RENEWS}, counter_held(b.counter) as held from (
+  `select substr(b.scope, strpos(b.scope, '=') + 1) as value, b.own_max as overridden, b.unit, b.max, b.used, ${RENEWS}, counter_held(b.counter) as held from (
      select n.scope, n.unit, n.span, n.max, n.own_max, n.used, n.counter from counter c cross join lateral (
        select n.*, n as counter from counter_now(c, floor(extract(epoch from clock_timestamp()))::bigint) n) n
      where c.account_id = $1 and c.scope >= $2 and c.scope < $3 and ($5::text is null or c.scope = $5) and (c.own_max or not $6::boolean)

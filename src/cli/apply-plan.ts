@@ -7,7 +7,7 @@ import type { Applied, CurrentView } from '../catalog/views.ts'
 import { fingerprintOf } from '../kernel/secret.ts'
 import type { Page } from '../kernel/view.ts'
 import type { AccountView } from '../ledger/views.ts'
-import { LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
+import { LIMITS, type LimitName, type LimitsView, limitWords } from '../meter/limits.ts'
 import type { VendorCredentialView } from '../operator/views.ts'
 import type { DeclaredAccount, DeclaredKey } from './apply-file.ts'
 import {
@@ -161,7 +161,7 @@ function limitSentences(subject: string, was: LimitsView, is: LimitsView): strin
   return (Object.keys(LIMITS) as LimitName[]).flatMap((name) => {
     // its own names
     if (was[name] === is[name]) return []
-    const { words } = LIMITS[name]
+    const words = limitWords(LIMITS[name])
     if (is[name] === undefined) return [`${subject}: the limit of ${was[name]} ${words} is lifted.`]
     return [`${subject}: ${was[name] === undefined ? 'no limit' : was[name]} becomes ${is[name]} ${words}.`]
   })

@@ -2,7 +2,6 @@
 // (functions/budget.sql), which rejects a call whose process has an outdated version of the budgets. An account without budgets costs nothing.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { singleFlight } from '../kernel/timers.ts'
-import type { BudgetSpan, BudgetUnit } from '../meter/limits.ts'
 import type { Limited, Reservation } from './operation.ts'
 
 /** As the message of a refused call needs it. */
@@ -11,8 +10,6 @@ export interface Budget {
   readonly name: string
   readonly scope: string
   readonly value: string | null
-  readonly unit: BudgetUnit
-  readonly span: BudgetSpan
   readonly windowSeconds: number | null
 }
 
@@ -97,8 +94,7 @@ const END_VALUES = statement('ledger_end_budget_values', 'select ledger_end_budg
 const READ = statement(
   'budgets_read',
   // One statement, so that the version is that of these budgets.
-  `select a.budgets as version, coalesce((select jsonb_agg(jsonb_build_object('id', b.id, 'name', b.name, 'scope', b.scope, 'value', b.value, 'unit', b.unit, 'span', b.span,
-     'windowSeconds', b.window_seconds) order by b.id) from budget b where b.account_id = a.id), '[]') as budgets
+  `select a.budgets as version, coalesce((select jsonb_agg(jsonb_build_object('id', b.id, 'name', b.name, 'scope', b.scope, 'value', b.value, 'windowSeconds', b.window_seconds) order by b.id) from budget b where b.account_id = a.id), '[]') as budgets
    from account a where a.id = $1 and a.budgets > 0`,
   SHORT_MS,
 )

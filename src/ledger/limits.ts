@@ -49,9 +49,11 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
   await tx.query(REMOVE_LIMITS, [account, name, Object.keys(limits)])
   if (rows.length > 0) await tx.query(KEEP, [account, name, JSON.stringify(rows), spenders])
   if (scope.kind === 'system') await tx.query(rows.length > 0 ? KEEP_VERSION : PRUNE_VERSION)
-  // Existing leases were made under other limits.
-  if (scope.kind !== 'system') await tx.query(RECALL, [account])
+  if (scope.kind !== 'system') await recallLeases(tx, account)
 }
+
+/** They were made under other limits or budgets. `recalled` of the ledger waits until no process admits calls by them. */
+export const recallLeases = (tx: Queryable, account: string) => tx.query(RECALL, [account])
 
 /** Of the whole gateway, or of an account or key. Who changes them reads them after the account is locked. */
 export async function readLimits(on: Queryable, account = '', scope = account === '' ? 'system' : 'account') {

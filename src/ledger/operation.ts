@@ -1,6 +1,7 @@
 // The operations of the ledger and their results.
 import type { Credits } from '../kernel/credits.ts'
 import type { ChargeLine, CostBasis } from '../meter/charge.ts'
+import type { LimitSpan, LimitUnit } from '../meter/limits.ts'
 import type { Budget } from './budgets.ts'
 import type { AttemptLog } from './views.ts'
 
@@ -77,6 +78,8 @@ export interface Short {
 export interface Limited {
   readonly outcome: 'limited'
   readonly limit: string
+  readonly unit: LimitUnit
+  readonly span: LimitSpan
   readonly max: string
   readonly waitSeconds: number
   readonly available: Credits

@@ -95,6 +95,8 @@ interface ReserveAnswer {
   readonly held?: string
   readonly calls?: number
   readonly limit?: string
+  readonly unit?: Limited['unit']
+  readonly span?: Limited['span']
   readonly max?: string
   readonly wait?: number
   readonly scope?: string
@@ -108,7 +110,7 @@ interface ReserveAnswer {
 }
 
 function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
-  const { as: outcome, limit = '', max = '', wait = 1 } = answer
+  const { as: outcome, limit = '', unit = 'requests', span = 'minute', max = '', wait = 1 } = answer
   const amount = BigInt(answer.amount ?? 0)
   const available = BigInt(answer.available ?? 0)
   switch (outcome) {
@@ -123,7 +125,7 @@ function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
     case 'no_account':
       return { outcome: 'short', required: 0n, available: 0n }
     case 'limited':
-      return { outcome, limit, max, waitSeconds: Math.max(1, wait), available, ...ofBudget(answer) }
+      return { outcome, limit, unit, span, max, waitSeconds: Math.max(1, wait), available, ...ofBudget(answer) }
     case 'blocked':
       return { outcome, status: answer.status ?? '', reason: answer.reason ?? null, contact: answer.contact ?? null }
     case 'gone':

@@ -6,7 +6,7 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import { singleFlight, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
 import { SILENT_SECONDS } from './liveness.ts'
-import type { Reservation, Reserved, Resolution } from './operation.ts'
+import type { Limited, Reservation, Reserved, Resolution } from './operation.ts'
 import { toJson } from './statements.ts'
 
 interface System {
@@ -50,7 +50,7 @@ interface Answer {
   readonly requests?: string
   readonly tokens?: string
   readonly second?: number
-  readonly refused?: { readonly limit: string; readonly max: string; readonly wait: number } | null
+  readonly refused?: (Pick<Limited, 'limit' | 'unit' | 'span' | 'max'> & { readonly wait: number }) | null
 }
 
 /** What was given of a minute may be used for so long. */
@@ -59,6 +59,9 @@ const SLICE_MS = 1_000
 const SLICE_MAX_MS = 15_000
 /** How long others are waited for, that have what is missing; the first two times what is left is asked for, half of it and then all. */
 const WAITS_MS = [0, 0, 100, 200, 300, 400, 500, 500]
+
+/** Others have what is left, for as long as nobody says which limit it is. */
+const BUSY = { limit: 'requestsPerMinute', unit: 'requests', span: 'minute', max: '0', wait: 1 } as const
 
 export function createSystem({ database, world, processId }: SystemOptions): System {
   let version: string | null = null
@@ -176,8 +179,8 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
     }
     const taken = take(reservation)
     if (taken) return taken
-    const { limit, max, wait } = refused ?? { limit: 'requestsPerMinute', max: '0', wait: 1 }
-    return { outcome: 'limited', limit, max, waitSeconds: Math.max(1, wait), available: 0n }
+    const { wait, ...limit } = refused ?? BUSY
+    return { outcome: 'limited', ...limit, waitSeconds: Math.max(1, wait), available: 0n }
   }
 
   return {

@@ -1,30 +1,25 @@
 // What may be limited. Accounts and keys have limits, and plans of the catalog bring some with them.
 import * as z from 'zod'
-import { parseCredits } from '../kernel/credits.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { LABEL_NAME } from '../kernel/label.ts'
 import { count, credits } from '../kernel/view.ts'
 
+/** What a limit or a budget counts, and in which span. The database counts all of them alike: functions/counters.sql. */
+export type LimitUnit = 'credits' | 'requests' | 'tokens' | 'calls'
+export type LimitSpan = 'minute' | 'day' | 'week' | 'month' | 'total' | 'rolling' | 'open'
+
 /**
- * Everything that may be limited: what is counted, in which span, and how people read it. Counters in the database, what operators and owners send and see, the
- * command line, the console and the messages of refused calls follow from this table.
+ * What an account, a key and the whole gateway may have of them, by the names in the API. Budgets are for others: users, tags, sessions, teams.
  */
 export const LIMITS = {
-  requestsPerMinute: { unit: 'requests', span: 'minute', words: 'requests per minute', option: 'Calls a minute' },
-  requestsPerDay: { unit: 'requests', span: 'day', words: 'requests per day (UTC)', option: 'Calls a day (UTC)' },
-  tokensPerMinute: { unit: 'tokens', span: 'minute', words: 'tokens per minute', option: 'Tokens a minute' },
-  concurrency: { unit: 'calls', span: 'open', words: 'calls at the same time', option: 'Calls at the same time' },
-  spendTotal: { unit: 'credits', span: 'total', words: 'spend in total', option: 'Credits in all' },
-  spendPerDay: { unit: 'credits', span: 'day', words: 'spend per day (UTC)', option: 'Credits a day (UTC)' },
-  spendPerMonth: { unit: 'credits', span: 'month', words: 'spend per month (UTC)', option: 'Credits a month (UTC)' },
-} as const satisfies Record<string, Limit>
-interface Limit {
-  readonly unit: 'requests' | 'tokens' | 'calls' | 'credits'
-  readonly span: 'minute' | 'day' | 'week' | 'month' | 'total' | 'open'
-  /** After a number, in the message of a refused call. */
-  readonly words: string
-  /** What its option on the command line says. */
-  readonly option: string
-}
+  requestsPerMinute: { unit: 'requests', span: 'minute' },
+  requestsPerDay: { unit: 'requests', span: 'day' },
+  tokensPerMinute: { unit: 'tokens', span: 'minute' },
+  concurrency: { unit: 'calls', span: 'open' },
+  spendTotal: { unit: 'credits', span: 'total' },
+  spendPerDay: { unit: 'credits', span: 'day' },
+  spendPerMonth: { unit: 'credits', span: 'month' },
+} as const satisfies Record<string, { unit: LimitUnit; span: LimitSpan }>
 export type LimitName = keyof typeof LIMITS
 export const LIMIT_NAMES = Object.keys(LIMITS) as LimitName[] // its own names
 /** What is stored may be of another version. */
@@ -35,7 +30,7 @@ type Counted = { [N in LimitName]: (typeof LIMITS)[N]['unit'] extends 'credits' 
 function ofLimits<C extends z.ZodType, S extends z.ZodType>(count: C, spend: S) {
   const shape = LIMIT_NAMES.map((name) => [
     name,
-    (LIMITS[name].unit === 'credits' ? spend : count).describe(LIMITS[name].option),
+    (LIMITS[name].unit === 'credits' ? spend : count).describe(optionOf(LIMITS[name])),
   ])
   return Object.fromEntries(shape) as { [N in LimitName]: N extends Counted ? C : S } // as the table says
 }
@@ -66,7 +61,6 @@ export type LimitsInput = z.input<typeof limitsInput>
 export const BUDGET_UNITS = ['credits', 'requests', 'tokens'] as const
 export type BudgetUnit = (typeof BUDGET_UNITS)[number]
 export const BUDGET_SPANS = ['day', 'week', 'month', 'total', 'rolling'] as const
-export type BudgetSpan = (typeof BUDGET_SPANS)[number]
 
 const SCOPES = ['user', 'session', 'key', 'member', 'team', 'project']
 /** Names that no tag has. */
@@ -97,9 +91,28 @@ export function readBudgetMax(unit: BudgetUnit, max: string | number): { max: bi
 }
 
 /** After an amount. */
-export function spanWords(span: BudgetSpan, windowSeconds: number | null): string {
+export function spanWords(span: LimitSpan, windowSeconds: number | null = null): string {
+  if (span === 'rolling') return `in any ${durationOf(windowSeconds ?? 0)}`
+  if (span === 'open') return 'at the same time'
   if (span === 'total') return 'in total'
-  return span === 'rolling' ? `in any ${durationOf(windowSeconds ?? 0)}` : `per ${span} (UTC)`
+  return `per ${span}${span === 'minute' ? '' : ' (UTC)'}`
+}
+
+/** After a number of requests, tokens, calls or credits: "requests per minute". */
+export function limitWords({ unit, span }: { unit: LimitUnit; span: LimitSpan }): string {
+  return `${unit === 'credits' ? 'spend' : unit} ${spanWords(span)}`
+}
+
+/** Millionths of a credit are shown as credits. */
+export const amountOf = (unit: string, amount: bigint) => (unit === 'credits' ? formatCredits(amount) : String(amount))
+export const shareOf = (used: bigint, max: bigint) =>
+  max === 0n ? 1 : Math.round((Number(used) / Number(max)) * 1000) / 1000
+
+/** On the command line: "Calls a minute". */
+function optionOf({ unit, span }: { unit: LimitUnit; span: LimitSpan }): string {
+  const of = unit === 'requests' ? 'calls' : unit
+  const words = spanWords(span).replace('per ', 'a ').replace('total', 'all')
+  return `${of[0]?.toUpperCase()}${of.slice(1)} ${words}`
 }
 
 function durationOf(seconds: number): string {

@@ -5,6 +5,7 @@ import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { USAGE_DAYS } from '../ledger/usage-sums.ts'
 import type { ClientSum, Overview, RouteFigures } from '../ledger/views.ts'
+import { amountOf, shareOf } from '../meter/limits.ts'
 import type { FillView, Found, HomeFigures, KeyFigures, VendorError } from './views.ts'
 
 interface Summed {
@@ -34,15 +35,13 @@ interface CounterRow {
 }
 
 function fillOf({ name, unit, max, used, held }: CounterRow): FillView {
-  const isMoney = unit === 'credits'
-  const show = (amount: bigint) => (isMoney ? formatCredits(amount) : String(amount))
   const counted = unit === 'calls' ? held : used
   return {
     limit: name,
-    max: show(max),
-    used: show(counted),
-    held: isMoney ? formatCredits(held) : null,
-    share: max === 0n ? 1 : Math.round((Number(counted) / Number(max)) * 1000) / 1000,
+    max: amountOf(unit, max),
+    used: amountOf(unit, counted),
+    held: unit === 'credits' ? formatCredits(held) : null,
+    share: shareOf(counted, max),
   }
 }
 

@@ -103,6 +103,6 @@ end $$;
 create or replace function budget_full(account text, places jsonb, scopes jsonb) returns jsonb
 language plpgsql stable as $$
 begin
-  return (select jsonb_build_object('as', 'limited', 'limit', 'budget', 'scope', s, 'full', true, 'max', '100000', 'wait', 3600) from jsonb_array_elements_text(scopes) s
-    where not coalesce(places, '{}') ? s and exists (select 1 from budget b where b.account_id = account and b.id = split_part(s, '=', 1) and b.hard) limit 1);
+  return (select jsonb_build_object('as', 'limited', 'limit', 'budget', 'scope', s, 'unit', b.unit, 'span', b.span, 'full', true, 'max', '100000', 'wait', 3600)
+    from jsonb_array_elements_text(scopes) s join budget b on b.account_id = account and b.id = split_part(s, '=', 1) and b.hard where not coalesce(places, '{}') ? s limit 1);
 end $$;

@@ -5,7 +5,7 @@
 -- has: {credits, calls} that its running calls hold; what it had besides goes back, or was spent.
 -- back: [[second, requests, tokens], …] that were counted and not used. need, want: {requests, tokens, credits, calls}, the least and the most that it would like to have.
 -- everything: all that is left, not half of it. turn: the process counts what it sends; one that arrives after a later one was given up, and says what is no longer so.
--- Answers {version, credits, calls, requests, tokens, second, refused: {limit, max, wait}}; what is not limited is left out. refused: the limit that left too little.
+-- Answers {version, credits, calls, requests, tokens, second, refused: {limit, unit, span, max, wait}}; what is not limited is left out. refused: the limit that left too little.
 -- Not sent to another server as a whole: it reads holds of all accounts.
 create or replace function ledger_quota_slice(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint) returns jsonb
 language plpgsql as $$
@@ -53,7 +53,7 @@ begin
     needs := coalesce((need ->> c.unit)::bigint, 0);
     part := greatest(least(coalesce((want ->> c.unit)::bigint, 0), greatest(case when everything then room else (room + 1) / 2 end, least(needs, room))), 0);
     if room < needs and refused is null then
-      refused := jsonb_build_object('limit', c.name, 'max', c.max::text, 'wait', counter_wait(c, needs - room));
+      refused := jsonb_build_object('limit', c.name, 'unit', c.unit, 'span', c.span, 'max', c.max::text, 'wait', counter_wait(c, needs - room));
     end if;
     given := given || jsonb_build_object(c.unit, least((given ->> c.unit)::bigint, part)::text);
     update counter o set used = c.used, second = c.second, seconds = c.seconds, since = c.since where o.account_id = '' and o.name = c.name;

@@ -6,7 +6,7 @@
 -- due: it has waited for running calls as well, and takes what is there. Others that get less than `want` while calls of the account run are `crowded`, and so are those behind them: first come, first served.
 -- products: all that it may be charged as, where these are several. scopes: of its budgets; budgets: the version of the account's budgets by which the process found them.
 -- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the process goes by.
--- Answers [{as, amount, available, held, calls, limit, scope, max, left, wait, full, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short, limited or crowded (`held` is what `calls` running calls
+-- Answers [{as, amount, available, held, calls, limit, scope, unit, span, max, left, wait, full, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short, limited or crowded (`held` is what `calls` running calls
 -- hold); stale: the account has other budgets; tight: others were asked for what they have leased; away:
 -- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, blocked (the account is suspended or closed), no_account, idem_conflict, idem_running, idem_replay.
 create or replace function ledger_reserve(account text, process text, calls jsonb, waited int, system text) returns jsonb
@@ -182,7 +182,7 @@ begin
   if asks and c.unit <> 'calls' and ledger_recall(c.account_id, nullif(c.scope, 'account'), c.unit <> 'credits') then
     return '{"as": "tight"}';
   end if;
-  return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'max', c.max::text, 'wait', counter_wait(c, lacks));
+  return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'unit', c.unit, 'span', c.span, 'max', c.max::text, 'wait', counter_wait(c, lacks));
 end $$;
 
 -- Asks processes for what they have leased of an account, or of a key or budget alone. What was asked for longer ago has been given back, but for what calls need.
