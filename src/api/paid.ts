@@ -3,7 +3,7 @@ import { readIdempotencyKey } from '../admission/idempotency.ts'
 import type { Background } from '../background/responses.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { edited, type JsonText, readJson } from '../kernel/json.ts'
+import { type JsonText, readJson, withMembers } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
 import { broughtBy, type PaidSpec, type RequestBody } from '../pipeline/read.ts'
@@ -114,19 +114,8 @@ async function handle(
   const cacheHeader = said === undefined ? undefined : cacheHeaderOf(said)
   const bringing = broughtBy(principal, deps.read)
   const brought = bringing instanceof Promise ? await bringing : bringing
-  const { asked, catalog } = readFor(
-    {
-      spec,
-      principal,
-      brought,
-      params,
-      query: spec.sells === 'data' ? rawQuery(request) : '',
-      body,
-      headers,
-      cacheHeader,
-    },
-    deps,
-  )
+  const query = spec.sells === 'data' ? rawQuery(request) : ''
+  const { asked, catalog } = readFor({ spec, principal, brought, params, query, body, headers, cacheHeader }, deps)
   // Only the vendor knows the headers of an answer, and asking it would cost what the answer costs.
   if (request.method === 'HEAD') {
     out.send(200, { 'content-type': 'application/json; charset=utf-8' }, '')
@@ -167,10 +156,10 @@ function addressed(json: JsonText, request: RequestContext, spec: PaidSpec): Jso
   const model = request.param('model')
   const alt = new URLSearchParams(rawQuery(request)).get('alt') ?? 'json'
   const says = { model, stream: spec.streams === true, alt }
-  const edits = { replace: {} as Record<string, string>, add: {} as Record<string, string> } // Filled below.
-  for (const [name, value] of Object.entries(says))
-    edits[json.member(name) ? 'replace' : 'add'][name] = JSON.stringify(value)
-  return edited(json, edits)
+  return withMembers(
+    json,
+    Object.fromEntries(Object.entries(says).map(([name, value]) => [name, JSON.stringify(value)])),
+  )
 }
 
 /** A body of up to hundreds of megabytes is read straight from the socket, within the budget of bytes. */
@@ -202,10 +191,8 @@ async function takeEdit(request: RequestContext, deps: PaidDeps): Promise<Taken>
 
 /** A form of a video, or the same as JSON. */
 async function takeVideo(request: RequestContext, deps: PaidDeps): Promise<Taken> {
-  const { json, digest } = await readVideoBody(
-    arriving(request.raw, deps.bodies, request.lease),
-    formHeadersOf(request),
-  )
+  const body = arriving(request.raw, deps.bodies, request.lease)
+  const { json, digest } = await readVideoBody(body, formHeadersOf(request))
   request.lease?.shrinkTo(json.text.length)
   return { json, digest }
 }

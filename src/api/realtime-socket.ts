@@ -3,7 +3,7 @@
 import type { ObjectOwner } from '../admission/vendor-objects.ts'
 import { SOCKETS } from '../catalog/generation.ts'
 import { asFault, CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
-import { isObject, type JsonText, readJson, text } from '../kernel/json.ts'
+import { isObject, type Json, type JsonText, readJson, text } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import { type ArriveDeps, arrive, readFor } from '../pipeline/arrive.ts'
@@ -30,8 +30,6 @@ import type { RequestContext, SocketHandle, SocketSession } from './api.ts'
 import { rawQuery } from './server/server.ts'
 import { type CallerSocket, CLOSE } from './server/sockets.ts'
 import { VendorResponse } from './vendor-response.ts'
-
-type Json = Record<string, unknown>
 
 export function realtimeSocket(deps: ArriveDeps): SocketHandle {
   return (session) => new LiveSession(session, deps)

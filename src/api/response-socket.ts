@@ -3,7 +3,8 @@
 // only what is new, also where the vendor stores nothing.
 import { ENDPOINTS } from '../catalog/index.ts'
 import { asFault, CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
-import { edited, isObject, type JsonText, readJson } from '../kernel/json.ts'
+import { isObject, type JsonText, readJson, withMembers } from '../kernel/json.ts'
+import { NEVER } from '../kernel/timers.ts'
 import { newId } from '../kernel/world.ts'
 import { readFor } from '../pipeline/arrive.ts'
 import type { Recording } from '../pipeline/hooks.ts'
@@ -154,8 +155,12 @@ class Conversations {
     await send({ type: 'response.completed', sequence_number: 1, response: completed })
   }
 
-  /** A promise: the caller has much to read before it. */
-  #tell(call: RequestContext, error: unknown, { lane, out, isWrong }: Told): Promise<void> | undefined {
+  /** A promise: the caller has much to read before it. `isWrong`: nothing began, the frame itself was wrong. */
+  #tell(
+    call: RequestContext,
+    error: unknown,
+    { lane, out, isWrong }: { lane?: string | undefined; out?: EventSink | undefined; isWrong?: true },
+  ): Promise<void> | undefined {
     const { socket } = this.#session
     if (error === CLIENT_CLOSED || socket.signal.aborted) return undefined
     const fault = asFault(error)
@@ -166,13 +171,6 @@ class Conversations {
     if (fault.status === 401) socket.close(CLOSE.policy, fault.message)
     return full
   }
-}
-
-interface Told {
-  readonly lane?: string | undefined
-  readonly out?: EventSink | undefined
-  /** Nothing began: the frame itself was wrong. */
-  readonly isWrong?: true
 }
 
 function checkType(type: unknown): void {
@@ -193,12 +191,10 @@ function laneOf({ value: { stream_id: lane } }: JsonText): string | undefined {
 /** The body of a POST that asks the same. `earlier`: what the conversation began with. */
 function asRequest(sent: JsonText, earlier: string | undefined): JsonText {
   if (sent.value.background === true) throw invalid('"background" must be false on a WebSocket.', 'background')
-  const members = { stream: 'true', ...(earlier === undefined ? {} : { input: `[${joined(earlier, itemsOf(sent))}]` }) }
-  const edits = { replace: {} as Record<string, string>, add: {} as Record<string, string> } // Filled below.
-  for (const [name, value] of Object.entries(members)) edits[sent.member(name) ? 'replace' : 'add'][name] = value
   const remove = ['type', 'stream_id', 'generate', 'background']
-  if (earlier !== undefined) remove.push('previous_response_id')
-  return edited(sent, { ...edits, remove })
+  if (earlier === undefined) return withMembers(sent, { stream: 'true' }, remove)
+  const input = `[${joined(earlier, itemsOf(sent))}]`
+  return withMembers(sent, { stream: 'true', input }, [...remove, 'previous_response_id'])
 }
 
 /** The items of a request's input as JSON, without the brackets around them. */
@@ -238,7 +234,7 @@ class Memory {
       if (this.#items.size === 0) return
       this.#forgetOldest()
     }
-    await this.#lease.grow(sizeOf(text), NEVER_ABORTED).then(
+    await this.#lease.grow(sizeOf(text), NEVER).then(
       () => this.#items.set(id, text),
       () => undefined,
     )
@@ -258,7 +254,6 @@ class Memory {
   }
 }
 
-const NEVER_ABORTED = new AbortController().signal
 /** A text with one character beyond Latin takes two bytes for each. */
 const sizeOf = (text: string) => text.length * 2
 

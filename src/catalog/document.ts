@@ -1,6 +1,7 @@
 // The catalog document: vendors, models and data endpoints with their routes and prices, validated as a whole.
 import { readFile } from 'node:fs/promises'
 import * as z from 'zod'
+import { isObject } from '../kernel/json.ts'
 import { readStored } from '../kernel/stored.ts'
 import { CLIENT_FORMATS, KIND_NAMES, type KindName, kindRow, PROTOCOLS } from '../meter/kind.ts'
 import { byokFee, factor, type Pricing, positive, pricing } from '../meter/price.ts'
@@ -418,22 +419,18 @@ type CheckedDocument =
 const RETIRED_TRAITS: ReadonlySet<string> = new Set(['maxTokensDefault'])
 
 function withoutRetired(input: unknown): unknown {
-  if (!isRecord(input)) return input
+  if (!isObject(input)) return input
   const cleaned = (shelf: unknown) =>
-    isRecord(shelf)
+    isObject(shelf)
       ? Object.fromEntries(
           Object.entries(shelf).map(([name, entry]) => {
-            if (!isRecord(entry) || !isRecord(entry.traits)) return [name, entry]
+            if (!isObject(entry) || !isObject(entry.traits)) return [name, entry]
             const traits = Object.entries(entry.traits).filter(([trait]) => !RETIRED_TRAITS.has(trait))
             return [name, { ...entry, traits: Object.fromEntries(traits) }]
           }),
         )
       : shelf
   return { ...input, families: cleaned(input.families), models: cleaned(input.models) }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 interface Given {
@@ -444,7 +441,7 @@ interface Given {
 }
 
 export function checkDocument(input: unknown, { off, kept }: Given = {}): CheckedDocument {
-  const unknown = unknownIn(input).filter((name) => isRecord(kept) && isSame(Object(input)[name], kept[name]))
+  const unknown = unknownIn(input).filter((name) => isObject(kept) && isSame(Object(input)[name], kept[name]))
   const result = documentSchema(off).safeParse(without(withoutRetired(input), unknown))
   if (result.success) return { ok: true, document: result.data }
   return {
@@ -461,7 +458,7 @@ const unknownIn = (input: unknown) =>
   )
 
 const without = (input: unknown, names: readonly string[]) =>
-  names.length === 0 || !isRecord(input)
+  names.length === 0 || !isObject(input)
     ? input
     : Object.fromEntries(Object.entries(input).filter(([name]) => !names.includes(name)))
 
@@ -481,13 +478,13 @@ const PARTS = ['vendors.*', 'models.*', 'models.*.routes.*', 'endpoints.*', 'end
 export function readDocument(input: unknown, { off }: Given = {}) {
   const strange = unknownIn(input)
   const cleaned = without(withoutRetired(input), strange)
-  const families = readStored(isRecord(cleaned) ? (cleaned.families ?? {}) : {}, {
+  const families = readStored(isObject(cleaned) ? (cleaned.families ?? {}) : {}, {
     schema: core.shape.families,
     parts: ['*'],
     inWords,
   })
   const lost = new Set(families?.setAside.map((text) => text.split(':')[0]))
-  const known = isRecord(cleaned) && lost.size > 0 ? withoutFamilies(cleaned, lost) : cleaned
+  const known = isObject(cleaned) && lost.size > 0 ? withoutFamilies(cleaned, lost) : cleaned
   const parts = allSections().flatMap(({ name, parts = [] }) => parts.map((part) => `${name}.${part}`))
   const read = readStored(known, { schema: documentSchema(off), parts: [...PARTS, ...parts], inWords })
   return (
@@ -504,11 +501,11 @@ export function readDocument(input: unknown, { off }: Given = {}) {
 
 function withoutFamilies(input: Record<string, unknown>, lost: ReadonlySet<string | undefined>): unknown {
   const keep = (shelf: unknown, isKept: (name: string, entry: unknown) => boolean) =>
-    isRecord(shelf) ? Object.fromEntries(Object.entries(shelf).filter(([name, entry]) => isKept(name, entry))) : shelf
+    isObject(shelf) ? Object.fromEntries(Object.entries(shelf).filter(([name, entry]) => isKept(name, entry))) : shelf
   return {
     ...input,
     families: keep(input.families, (name) => !lost.has(name)),
-    models: keep(input.models, (_, entry) => !(isRecord(entry) && lost.has(String(entry.family)))),
+    models: keep(input.models, (_, entry) => !(isObject(entry) && lost.has(String(entry.family)))),
   }
 }
 

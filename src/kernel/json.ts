@@ -412,6 +412,9 @@ export function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
+/** Null and undefined mean the same in the formats. */
+export const isGiven = (value: unknown) => value !== undefined && value !== null
+
 export function objects(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }

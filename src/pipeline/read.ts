@@ -9,7 +9,7 @@ import type { RequestHeaders } from '../catalog/query.ts'
 import type { RoutingRule } from '../catalog/routing-rules.ts'
 import type { Catalog, Product } from '../catalog/store.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
-import { type JsonText, readJson, splice } from '../kernel/json.ts'
+import { type JsonText, withMembers } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
 import type { KindName } from '../meter/kind.ts'
 import type { PageTokens } from '../protocols/data/http-api.ts'
@@ -70,9 +70,7 @@ export interface Incoming extends Whose {
 }
 
 /** What the account has brought itself, as it was when the request came. */
-interface Brought {
-  readonly keys?: OwnKeys | undefined
-}
+type Brought = { readonly keys?: OwnKeys | undefined }
 
 const NOTHING: Brought = {}
 
@@ -325,9 +323,8 @@ function isNames(list: unknown): list is string[] {
 /** The same request to this model, as if it alone had been named. */
 function withModel(incoming: Preferring, model: string): Preferring {
   const { json } = incoming.body
-  const edit = { model: JSON.stringify(model) }
-  const text = splice(json, { ...(json.member('model') ? { replace: edit } : { add: edit }), remove: ['models'] })
-  return { ...incoming, body: { ...incoming.body, json: readJson(Buffer.from(text)) } }
+  const named = withMembers(json, { model: JSON.stringify(model) }, ['models'])
+  return { ...incoming, body: { ...incoming.body, json: named } }
 }
 
 function isTooLong({ paidRequest, product }: Read): boolean {

@@ -26,12 +26,7 @@ export interface SingleFlight {
   complete(answer?: CachedResponse): void
 }
 
-export interface ResponseCache {
-  /**
-   * A cached answer, or a new flight for the first caller. Waits once, for a limited time, for the flight of another caller. Undefined: that flight gave no answer, so the caller has disconnected or calls the vendor alone.
-   */
-  enter(rule: CacheRule, signal: AbortSignal): Promise<CachedResponse | SingleFlight | undefined>
-}
+export type ResponseCache = ReturnType<typeof createResponseCache>
 
 export function isCached(found: CachedResponse | SingleFlight): found is CachedResponse {
   return 'body' in found
@@ -46,7 +41,7 @@ const ENTRY_BYTES = 1024
 const WAITS_MAX = 2
 const WAIT_MS_MAX = 10_000
 
-export function createResponseCache(world: World): ResponseCache {
+export function createResponseCache(world: World) {
   /** Least recently used first. */
   const entries = new Map<string, { answer: CachedResponse; untilMs: number; bytes: number }>()
   const flights = new Map<string, Promise<void>>()
@@ -126,7 +121,10 @@ export function createResponseCache(world: World): ResponseCache {
   }
 
   return {
-    async enter(rule, signal) {
+    /**
+     * A cached answer, or a new flight for the first caller. Waits once, for a limited time, for the flight of another caller. Undefined: that flight gave no answer, so the caller has disconnected or calls the vendor alone.
+     */
+    async enter(rule: CacheRule, signal: AbortSignal): Promise<CachedResponse | SingleFlight | undefined> {
       // If the first call failed because of its caller, the next one becomes the first. A call that has waited for two flights calls the vendor alone.
       for (let waits = 0; ; waits++) {
         const fresh = find(rule.key)

@@ -22,12 +22,7 @@ import type { Held, PathDeps } from './call.ts'
 import type { Read } from './read.ts'
 import { estimatedUsage, possibleUsage, withUses } from './settle.ts'
 
-export interface Shadows {
-  /** Sends a copy of the call if it is one of those that are copied. Returns at once. */
-  copy(held: Held): void
-  /** Aborts running copies and sends no more. */
-  close(): void
-}
+export type Shadows = ReturnType<typeof createShadows>
 
 interface ShadowDeps extends Pick<PathDeps, 'upstream' | 'logins' | 'vendors' | 'routes' | 'unbilled'> {
   readonly world: World
@@ -46,7 +41,7 @@ const ANSWER_BYTES_MAX = 4_194_304
 const RECORDER = { all: false, add() {}, decided() {} }
 const SPAN = 2 ** 32
 
-export function createShadows(deps: ShadowDeps): Shadows {
+export function createShadows(deps: ShadowDeps) {
   const { world, overload, meter, log } = deps
   /** With the calling account of each. */
   const running = new Map<AbortController, string>()
@@ -64,7 +59,8 @@ export function createShadows(deps: ShadowDeps): Shadows {
   }
 
   return {
-    copy(held) {
+    /** Sends a copy of the call if it is one of those that are copied. Returns at once. */
+    copy(held: Held) {
       const { shadow, requestId, principal, paidRequest, seen } = held
       if (!shadow || !isDrawn(requestId, shadow.share) || !mayBeCopied(held)) return
       const { model: product } = shadow
@@ -90,6 +86,7 @@ export function createShadows(deps: ShadowDeps): Shadows {
         )
       })
     },
+    /** Aborts running copies and sends no more. */
     close() {
       closed = true
       for (const controller of running.keys()) controller.abort(new Fault('unavailable'))

@@ -5,12 +5,7 @@ import type { World } from '../kernel/world.ts'
 import type { Asked } from './vendor.ts'
 import type { VendorHistory } from './views.ts'
 
-export interface VendorHours {
-  count(one: Asked): void
-  /** Adds the counts to the database. */
-  flush(): Promise<void>
-  prune(): Promise<void>
-}
+export type VendorHours = ReturnType<typeof createVendorHours>
 
 interface Counted {
   readonly hourMs: number
@@ -32,7 +27,7 @@ const COUNTED_MAX = 5_000
 const bucketOf = (ms: number) =>
   Math.min(PLACES - 1, Math.max(0, Math.floor(Math.log(Math.max(1, ms)) / Math.log(RATIO))))
 
-export function createVendorHours(database: Database, world: World): VendorHours {
+export function createVendorHours(database: Database, world: World) {
   let counted = new Map<string, Counted>()
   /** The last counter used: consecutive calls often go to the same vendor and model. */
   let last: Counted | undefined
@@ -52,7 +47,7 @@ export function createVendorHours(database: Database, world: World): VendorHours
   }
 
   return {
-    count({ vendor, product, failed, latencyMs }) {
+    count({ vendor, product, failed, latencyMs }: Asked): void {
       const row = rowOf(vendor, product)
       if (!row) return
       row.requests += 1
@@ -61,7 +56,8 @@ export function createVendorHours(database: Database, world: World): VendorHours
       const place = bucketOf(latencyMs)
       row.latencies[place] = (row.latencies[place] ?? 0) + 1
     },
-    async flush() {
+    /** Adds the counts to the database. */
+    async flush(): Promise<void> {
       if (counted.size === 0) return
       const rows = [...counted.values()]
       counted = new Map()
@@ -76,7 +72,7 @@ export function createVendorHours(database: Database, world: World): VendorHours
         throw error
       }
     },
-    async prune() {
+    async prune(): Promise<void> {
       await database.query(PRUNE, [KEPT_DAYS])
     },
   }

@@ -17,13 +17,9 @@ export interface Watched {
   slept(ms: number): void
 }
 
-export interface DeadlineWatch {
-  /** Returns the slot for `remove`. */
-  add(item: Watched): number
-  remove(place: number, item: Watched): void
-}
+export type DeadlineWatch = ReturnType<typeof createDeadlineWatch>
 
-export function createDeadlineWatch(world: World): DeadlineWatch {
+export function createDeadlineWatch(world: World) {
   const items = new SlotSet<Watched>()
   /** Indexed by slot. */
   const dueMs: number[] = []
@@ -47,7 +43,8 @@ export function createDeadlineWatch(world: World): DeadlineWatch {
   }
 
   return {
-    add(item) {
+    /** Returns the slot for `remove`. */
+    add(item: Watched): number {
       const place = items.add(item)
       dueMs[place] = 0
       if (running) return place
@@ -56,7 +53,7 @@ export function createDeadlineWatch(world: World): DeadlineWatch {
       world.after(LOOK_EVERY_MS, look)
       return place
     },
-    remove(place, item) {
+    remove(place: number, item: Watched): void {
       items.remove(place, item)
     },
   }

@@ -25,6 +25,7 @@ export function repairJson(text: string, opener: '{' | '[' = '{'): string | unde
   return written !== undefined && isJson(written) ? written : undefined
 }
 
+/** Whether a text is one complete JSON value, neither truncated nor empty. */
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text)

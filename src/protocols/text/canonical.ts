@@ -214,6 +214,12 @@ export function inputObject(input: string): Json {
   }
 }
 
+/** The tools that a choice leaves, for formats that cannot name several. */
+export function toolsAllowed({ tools = [], toolChoice }: Conversation): readonly Tool[] {
+  if (typeof toolChoice !== 'object' || !('allowed' in toolChoice)) return tools
+  return tools.filter((tool) => toolChoice.allowed.includes(tool.name))
+}
+
 export function textOf(parts: readonly { readonly kind: string; readonly text?: string }[], kind: string): string {
   let joined = ''
   for (const part of parts) if (part.kind === kind) joined += part.text ?? ''

@@ -1,10 +1,11 @@
 // The reader and the writer of a converted stream, and the relay that joins them.
 import type { Fault } from '../../kernel/fault.ts'
+import { isJson } from '../../kernel/parsers/json-repair.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { bytesToText, eachBlock, readEvent, SseBlocks, type SseEvent, textToBytes } from '../../upstream/sse.ts'
 import type { PriceAttributes, StreamRelay, StreamState } from '../protocol.ts'
 import type { ReplyEvent } from './canonical.ts'
-import { isWholeJson, OutputCount } from './relay.ts'
+import { OutputCount } from './relay.ts'
 import { type TokenCounts, toUsage } from './tokens.ts'
 
 /** Reads one vendor's stream. */
@@ -95,7 +96,7 @@ export class ConvertRelay implements StreamRelay, StreamState {
   end(): string | undefined {
     const rest = this.blocks.rest()
     const last = readEvent(rest)
-    let out = last && (last.data === '[DONE]' || isWholeJson(last.data)) ? this.take(rest) : ''
+    let out = last && (last.data === '[DONE]' || isJson(last.data)) ? this.take(rest) : ''
     out += this.writeAll(this.reader.end())
     return out === '' ? undefined : out
   }

@@ -3,6 +3,7 @@
 import { isAscii } from 'node:buffer'
 import { Fault } from '../../kernel/fault.ts'
 import { isObject, type Json, memberSpan, objectOf, text } from '../../kernel/json.ts'
+import { isJson } from '../../kernel/parsers/json-repair.ts'
 import type { Usage } from '../../meter/usage.ts'
 import { ownMemory } from '../../upstream/internals.ts'
 import { bytesOf, encodeEvent, readBlock, SseBlocks, SseDecoder, type SseEvent } from '../../upstream/sse.ts'
@@ -168,17 +169,7 @@ function canonical(block: string): string {
 function isWhole(block: string): boolean {
   const data = readBlock(block)?.data
   if (data === undefined) return false
-  return data === '[DONE]' || isWholeJson(data)
-}
-
-/** Whether a text is one complete JSON value, neither truncated nor empty. */
-export function isWholeJson(data: string): boolean {
-  try {
-    JSON.parse(data)
-    return true
-  } catch {
-    return false
-  }
+  return data === '[DONE]' || isJson(data)
 }
 
 /** The data of a canonical block. */

@@ -5,7 +5,16 @@ import { geminiPrompt } from '../../catalog/gemini.ts'
 import { countTokensBody } from '../../catalog/text-bodies.ts'
 import { readTextTraits, type TextTraits } from '../../catalog/traits.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { edited, isObject, type Json, type JsonText, objects, readJson, withMembers } from '../../kernel/json.ts'
+import {
+  edited,
+  isGiven,
+  isObject,
+  type Json,
+  type JsonText,
+  objects,
+  readJson,
+  withMembers,
+} from '../../kernel/json.ts'
 import type { ClientFormatName, ProtocolName, Unit } from '../../meter/kind.ts'
 import type { Pricing } from '../../meter/price.ts'
 import type { HttpCall } from '../../upstream/call.ts'
@@ -226,8 +235,6 @@ function readsAgain(format: ClientFormat, value: Json): boolean {
   if ((format.runsElsewhere ?? runsElsewhere)(value)) return true
   return objects(value.tools).some(({ type }) => !OWN_TOOLS.has(type))
 }
-
-const isGiven = (value: unknown) => value !== undefined && value !== null
 
 /** Writing to a cache costs more than plain input, and vendors may write unasked. */
 const WRITES: readonly Unit[] = ['cacheWrite']

@@ -2,6 +2,7 @@
 
 import type { Fault } from '../../../kernel/fault.ts'
 import { given, isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
+import { isJson } from '../../../kernel/parsers/json-repair.ts'
 import { encodeComment, type SseEvent } from '../../../upstream/sse.ts'
 import { garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
@@ -18,7 +19,7 @@ import {
   type ReplyEvent,
 } from '../canonical.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
-import { isWholeJson, readData } from '../relay.ts'
+import { readData } from '../relay.ts'
 import { mergedReports, readMessagesUsage, type TokenCounts, writeMessagesUsage } from '../tokens.ts'
 import { event, MESSAGES_KEEP_ALIVE, messagesFailure } from './pass.ts'
 
@@ -368,7 +369,7 @@ export class MessagesWriter implements StreamWriter {
 
   private call({ key, id, name, extra }: ReplyEvent & { type: 'call' }): string {
     let out = this.closeUnproven() + this.closeOpen()
-    for (const [other, call] of this.calls) if (isWholeJson(call.input)) out += this.closeCall(other, call)
+    for (const [other, call] of this.calls) if (isJson(call.input)) out += this.closeCall(other, call)
     if (extra !== undefined) out += this.hidden(packExtra(id, extra))
     const index = this.blocks++
     this.calls.set(key, { index, input: '' })

@@ -1,9 +1,9 @@
 // The Messages format as two clouds offer it: the model in the address, the version in the body, and at Bedrock streams in the frames of AWS.
 import { isObject, type Json, objectOf, readJson, splice, text } from '../../../kernel/json.ts'
+import { isJson } from '../../../kernel/parsers/json-repair.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { type EventMessage, EventStreamDecoder, encodeJson } from '../../../upstream/sse.ts'
 import { garbled, OuterRelay, type Target } from '../../protocol.ts'
-import { isWholeJson } from '../relay.ts'
 
 const VERSIONS = { bedrock: 'bedrock-2023-05-31', vertex: 'vertex-2023-10-16' } as const
 
@@ -61,7 +61,7 @@ class Unframed {
 
   private eventOf({ headers, payload }: EventMessage): string {
     const sent = payload.toString()
-    if (!isWholeJson(sent || '{}')) throw garbled('a message is not JSON')
+    if (!isJson(sent || '{}')) throw garbled('a message is not JSON')
     const value = objectOf(JSON.parse(sent || '{}'))
     if (headers[':message-type'] !== 'event') {
       const type = ERROR_TYPES[headers[':exception-type'] ?? ''] ?? 'api_error'
@@ -71,7 +71,7 @@ class Unframed {
     const inner = Buffer.from(text(value.bytes) ?? '', 'base64').toString()
     // Frames that are not chunks are left out.
     if (headers[':event-type'] !== 'chunk') return ''
-    if (!isWholeJson(inner)) throw garbled('a chunk is not JSON')
+    if (!isJson(inner)) throw garbled('a chunk is not JSON')
     const { [METRICS]: metrics, ...event } = objectOf(JSON.parse(inner))
     const type = text(event.type) ?? ''
     if (!/^[a-z_]{1,60}$/.test(type)) throw garbled('a chunk has no type')

@@ -3,6 +3,7 @@
 import type { TextTraits } from '../../../catalog/traits.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { flag, given, isObject, type Json, number, objectOf, objects, strings, text } from '../../../kernel/json.ts'
+import { words } from '../../../kernel/words.ts'
 import {
   type Conversation,
   cannotConvert,
@@ -21,6 +22,7 @@ import {
   type Tool,
   type ToolChoice,
   type Turn,
+  toolsAllowed,
   unpackExtra,
   unpackProof,
 } from '../canonical.ts'
@@ -200,6 +202,8 @@ function readChoice(choice: Json): ToolChoice | undefined {
 
 // Writes the canonical form as a Messages request, for callers of another format.
 
+const SERVICE_TIERS: Readonly<Record<string, string>> = { auto: 'auto', default: 'standard_only' }
+
 export function writeMessagesRequest(conversation: Conversation, model: string, traits: TextTraits): Json {
   const messages = writeTurns(conversation.turns)
   if (messages.length === 0) throw nothingSaid()
@@ -218,12 +222,7 @@ export function writeMessagesRequest(conversation: Conversation, model: string, 
     stop_sequences: stop && stop.length > 0 ? stop : undefined,
     ...writeThinking(conversation, traits),
     metadata: userOf(conversation),
-    service_tier:
-      conversation.serviceTier === 'auto'
-        ? 'auto'
-        : conversation.serviceTier === 'default'
-          ? 'standard_only'
-          : undefined,
+    service_tier: conversation.serviceTier && SERVICE_TIERS[conversation.serviceTier],
   })
   for (const name of [...traits.dropParams, ...traits.dropConverted]) delete body[name]
   // Models of this format reject both together, and clients of others send both by default.
@@ -343,11 +342,6 @@ function toolId(id: string): string {
   return id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
 }
 
-function toolsAllowed({ tools = [], toolChoice }: Conversation): readonly Tool[] {
-  if (typeof toolChoice !== 'object' || !('allowed' in toolChoice)) return tools
-  return tools.filter((tool) => toolChoice.allowed.includes(tool.name))
-}
-
 function writeTool(tool: Tool, i: number): Json {
   if (tool.kind === 'custom') throw cannotConvert(`tools[${i}].type`, 'a custom tool')
   const { name, description, schema, strict, cache } = tool
@@ -377,19 +371,12 @@ const BUDGETS: Readonly<Record<string, number>> = {
   max: 32_768,
 }
 const BUDGET_MIN = 1_024
-const EFFORTS: Readonly<Record<string, string>> = {
-  minimal: 'low',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'xhigh',
-  max: 'max',
-}
+const EFFORTS = words('low medium high xhigh max')
 
 function writeThinking(conversation: Conversation, traits: TextTraits): { thinking?: Json; output_config?: Json } {
   const thinking = thinkingOf(conversation, traits)
-  const effort =
-    traits.effort === 'config' && conversation.effort !== undefined ? EFFORTS[conversation.effort] : undefined
+  const asked = conversation.effort === 'minimal' ? 'low' : conversation.effort
+  const effort = traits.effort === 'config' ? EFFORTS.find((one) => one === asked) : undefined
   const format =
     conversation.format?.kind === 'schema' ? { type: 'json_schema', schema: conversation.format.schema } : undefined
   return {

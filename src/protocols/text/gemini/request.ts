@@ -22,6 +22,7 @@ import {
   type ToolChoice,
   type Turn,
   textOf,
+  toolsAllowed,
 } from '../canonical.ts'
 import { hostedRefusal } from '../extras.ts'
 import type { CheckedRequest } from '../format.ts'
@@ -237,7 +238,9 @@ export function writeGeminiRequest(conversation: Conversation, _model: string, t
   const system = conversation.turns.flatMap((turn) =>
     turn.role === 'system' || turn.role === 'developer' ? turn.parts.map(({ text }) => ({ text })) : [],
   )
-  const tools = toolsAllowed(conversation)
+  const { toolChoice } = conversation
+  const isNamed = typeof toolChoice === 'object' && 'mode' in toolChoice && toolChoice.mode === 'required'
+  const tools = isNamed ? (conversation.tools ?? []) : toolsAllowed(conversation)
   const config = given({
     maxOutputTokens: conversation.tokensMax,
     temperature: conversation.temperature,
@@ -356,11 +359,6 @@ function writeResult({ id, parts, failed }: ResultPart, names: ReadonlyMap<strin
 
 function writeResultMedia({ parts }: ResultPart): Json[] {
   return parts.filter((part): part is ImagePart | FilePart => part.kind !== 'text').map(writeMedia)
-}
-
-function toolsAllowed({ tools = [], toolChoice }: Conversation): readonly Tool[] {
-  if (typeof toolChoice !== 'object' || !('allowed' in toolChoice) || toolChoice.mode === 'required') return tools
-  return tools.filter((tool) => toolChoice.allowed.includes(tool.name))
 }
 
 function writeTool(tool: Tool, i: number): Json {

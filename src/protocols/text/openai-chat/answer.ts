@@ -67,12 +67,7 @@ function readFinish(reason: unknown, called: boolean): Finish {
   return known === 'stop' && called ? 'calls' : known
 }
 
-const NAMES: Readonly<Record<Finish, string>> = {
-  stop: 'stop',
-  length: 'length',
-  calls: 'tool_calls',
-  filter: 'content_filter',
-}
+const NAMES = { stop: 'stop', length: 'length', calls: 'tool_calls', filter: 'content_filter' } as const
 
 function finishName(finish: Finish, request: Json): string {
   return finish === 'calls' && isLegacy(request) ? 'function_call' : NAMES[finish]

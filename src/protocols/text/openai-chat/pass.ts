@@ -3,6 +3,7 @@
 import type { Quirk, TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import {
+  isGiven,
   isObject,
   type Json,
   type JsonText,
@@ -60,7 +61,7 @@ function limitOutput(
   if (traits.tokensField === 'either') {
     if (limit === undefined) return
     // The vendor chooses between two that differ, so both say what is held.
-    const isCompletion = completion !== undefined && completion !== null
+    const isCompletion = isGiven(completion)
     if (isCompletion && completion !== limit) edit.put('max_completion_tokens', String(limit))
     if (isCompletion ? isGiven(plain) && plain !== limit : plain !== limit) edit.put('max_tokens', String(limit))
     return
@@ -68,10 +69,6 @@ function limitOutput(
   const other = traits.tokensField === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
   if (json.member(other)) edit.remove.push(other)
   if (limit !== undefined && limit !== json.value[traits.tokensField]) edit.put(traits.tokensField, String(limit))
-}
-
-function isGiven(value: unknown): boolean {
-  return value !== undefined && value !== null
 }
 
 function withUsage(options: unknown): string {

@@ -2,6 +2,7 @@
 
 import type { Fault } from '../../../kernel/fault.ts'
 import { given, isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
+import { isJson } from '../../../kernel/parsers/json-repair.ts'
 import { encodeJson, type SseEvent } from '../../../upstream/sse.ts'
 import { garbled } from '../../protocol.ts'
 import { vendorFault } from '../../vendor-fault.ts'
@@ -19,7 +20,7 @@ import {
   type ThoughtPart,
 } from '../canonical.ts'
 import { StreamReader, type StreamWriter } from '../reader.ts'
-import { isWholeJson, readData } from '../relay.ts'
+import { readData } from '../relay.ts'
 import { readResponsesUsage, type TokenCounts, writeResponsesUsage } from '../tokens.ts'
 import { echoed, RESPONSES_KEEP_ALIVE, responsesFailure, responsesFinish } from './pass.ts'
 import { Namespaces, thoughtIn } from './request.ts'
@@ -444,7 +445,7 @@ export class ResponsesWriter implements StreamWriter {
 
   private call({ key, id, name, custom, extra }: ReplyEvent & { type: 'call' }): string {
     let out = this.closeOpen()
-    for (const [other, state] of this.calls) if (isWholeJson(state.input)) out += this.closeCall(other, state)
+    for (const [other, state] of this.calls) if (isJson(state.input)) out += this.closeCall(other, state)
     if (extra !== undefined) {
       out += this.openThought()
       if (this.open?.kind === 'thought') this.open.proof = packExtra(id, extra)
