@@ -65,20 +65,12 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
 
   /** Ours is gone by now, and whoever asked does not know this id: a vendor that does not do it forgets it by itself after its time. */
   async function removeAtVendor(request: RequestContext, id: string, signal: AbortSignal): Promise<void> {
-    const question = {
-      method: 'DELETE',
-      path: `/responses/${encodeURIComponent(id)}`,
-      query: '',
-      isResponse: false,
-    } as const
+    const question = { method: 'DELETE', path: `/responses/${encodeURIComponent(id)}`, query: '' } as const
+    const ask = (product: string) => storedRequest(question, product)
     const out = new BufferedSink(signal, DELETED_BYTES_MAX)
     const spec = FREE['responses/{id}/delete']
     try {
-      await askObjectOwner(
-        request,
-        { spec, out, id, unknown, removes: true, ask: (product) => storedRequest(question, product) },
-        deps,
-      )
+      await askObjectOwner(request, { spec, out, id, unknown, removes: true, ask }, deps)
     } catch (error) {
       deps.log.warn({ requestId: request.id, fault: asFault(error).kind }, 'a deleted response stays at its vendor')
       await removeVendorObject(database, request.principal.accountId, id)

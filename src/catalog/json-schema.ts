@@ -1,5 +1,6 @@
 // The part of JSON Schema that operations of products use. A value is checked in a bounded number of steps, for any schema and value. An
 // example can be made from a schema. References can only point to `$defs` of the same schema.
+import { isObject } from '../kernel/json.ts'
 import type { JsonSchema } from './endpoint.ts'
 import { isQuickPattern, PATTERN_TEXT_MAX } from './pattern.ts'
 
@@ -64,30 +65,20 @@ function resolveRef(schema: JsonSchema, root: JsonSchema): JsonSchema {
   return found.$ref === undefined ? found : {}
 }
 
-const TYPES: Readonly<Record<string, (value: unknown) => boolean>> = {
-  string: (value) => typeof value === 'string',
-  number: (value) => typeof value === 'number',
-  integer: (value) => Number.isInteger(value),
-  boolean: (value) => typeof value === 'boolean',
-  null: (value) => value === null,
-  array: Array.isArray,
-  object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
-}
-
-const TYPE_WORDS: Readonly<Record<string, string>> = {
-  string: 'a text',
-  number: 'a number',
-  integer: 'a whole number',
-  boolean: 'true or false',
-  null: 'null',
-  array: 'a list',
-  object: 'an object',
+const TYPES: Readonly<Record<string, readonly [words: string, isOne: (value: unknown) => boolean]>> = {
+  string: ['a text', (value) => typeof value === 'string'],
+  number: ['a number', (value) => typeof value === 'number'],
+  integer: ['a whole number', (value) => Number.isInteger(value)],
+  boolean: ['true or false', (value) => typeof value === 'boolean'],
+  null: ['null', (value) => value === null],
+  array: ['a list', Array.isArray],
+  object: ['an object', isObject],
 }
 
 function checkKind({ type, enum: values, const: only }: JsonSchema, value: unknown, at: string) {
   const types = type === undefined ? [] : [type].flat().map(String)
-  if (types.length > 0 && !types.some((one) => TYPES[one]?.(value) ?? true))
-    return wrong(at, `be ${types.map((one) => TYPE_WORDS[one] ?? one).join(' or ')}`)
+  if (types.length > 0 && !types.some((one) => TYPES[one]?.[1](value) ?? true))
+    return wrong(at, `be ${types.map((one) => TYPES[one]?.[0] ?? one).join(' or ')}`)
   if (only !== undefined && !isSame(only, value)) return wrong(at, `be ${JSON.stringify(only)}`)
   if (Array.isArray(values) && !values.some((one) => isSame(one, value)))
     return wrong(at, `be one of ${values.slice(0, 30).map(String).join(', ')}`)

@@ -180,19 +180,9 @@ function comparedRow(about: About, found: ParsedPriceRow, { pricing, times }: Pr
   if (!found.success) return [unreadable(about)]
   const { usd, earlier, noted, from, deprecated } = found.data
   const after = listPrice({ usd }, times) ?? null
-  const ends: Compared[] =
-    deprecated === undefined
-      ? []
-      : [
-          {
-            ...about,
-            ...NONE,
-            noted,
-            from,
-            kind: 'deprecated',
-            notes: [`Its vendor stops offering it on ${deprecated}.`],
-          },
-        ]
+  const notice = `Its vendor stops offering it on ${deprecated}.`
+  const end: Compared = { ...about, ...NONE, noted, from, kind: 'deprecated', notes: [notice] }
+  const ends = deprecated === undefined ? [] : [end]
   if (isSamePrice(about.before, after)) return ends
 
   const isOfList = earlier.some((list) => isSamePrice(about.before, listPrice({ usd: list }, times) ?? null))

@@ -1,7 +1,7 @@
 // The request of a copy, as the rule of the catalog wants it.
 import type { EndpointSpec } from '../catalog/endpoint.ts'
 import type { RoutingRule } from '../catalog/routing-rules.ts'
-import { edited, type JsonText } from '../kernel/json.ts'
+import { type JsonText, withMembers } from '../kernel/json.ts'
 import type { Guard } from './hooks.ts'
 import type { Incoming, Read, ReadDeps } from './read.ts'
 
@@ -45,7 +45,6 @@ export function shadowOf(
 
 /** Vendors must not store copies. */
 function unstored(json: JsonText, { format }: EndpointSpec): JsonText {
-  const edit = { store: 'false' }
-  if (json.member('store')) return edited(json, { replace: edit })
-  return format === 'openai-responses' ? edited(json, { add: edit }) : json
+  const mayStore = format === 'openai-responses' || json.member('store')
+  return mayStore ? withMembers(json, { store: 'false' }) : json
 }

@@ -48,36 +48,24 @@ export function freeCheck(target: Target): FreeCheck | undefined {
       }
     case 'social-v2':
     case 'site-analytics': {
-      if (target.bridge) return bridgeCheck(target, target.bridge.check)
-      const url = dataAddress(target)
-      return url === undefined
-        ? undefined
-        : {
-            call: { method: 'GET', url, headers: accept },
-            shownBy: isUnderstood,
-            words: 'It was asked without parameters, and address and credential are right. No row was bought.',
-          }
+      const { bridge, baseUrl } = target
+      // A vendor that names no address for it is not tested.
+      const path = bridge ? bridge.check : dataPath(target)
+      if (path === undefined) return undefined
+      const call = { method: 'GET', url: `${baseUrl}/${path}`, headers: accept } as const
+      const words = 'It was asked without parameters, and address and credential are right. No row was bought.'
+      if (!bridge) return { call, shownBy: isUnderstood, words }
+      return { call, shownBy: isSuccess, words: 'It says what the credential may use. No data were bought.' }
     }
     default:
       return undefined
   }
 }
 
-/** A vendor that names no address for it is not tested. */
-function bridgeCheck({ baseUrl }: Target, path: string | undefined): FreeCheck | undefined {
-  return path === undefined
-    ? undefined
-    : {
-        call: { method: 'GET', url: `${baseUrl}/${path}`, headers: accept },
-        shownBy: isSuccess,
-        words: 'It says what the credential may use. No data were bought.',
-      }
-}
-
 /** The endpoint without its parameters; a parameter in the path gets a name that does not exist. */
-function dataAddress({ baseUrl, model: product }: Target): string | undefined {
+function dataPath({ model: product }: Target): string | undefined {
   const spec = ENDPOINTS.filter(isDataEndpoint).find((one) => one.product === product)
-  return spec && `${baseUrl}/${spec.vendorPath.replaceAll(/\{\w+\}/g, '-')}`
+  return spec?.vendorPath.replaceAll(/\{\w+\}/g, '-')
 }
 
 /** A request that can be repeated for free: it only reads and orders nothing. Undefined: no such request is known. */

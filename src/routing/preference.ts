@@ -42,7 +42,7 @@ interface Rule {
   /** The source of the rule, as the beginning of a sentence. */
   readonly name: string
   /** The field or header. Absent: the key's restriction. */
-  readonly param?: string
+  readonly param?: string | undefined
   allows(route: Route, about: About): boolean
 }
 
@@ -145,15 +145,16 @@ function ofCatalog({ name, only, ignore, regions }: RoutingRule): Rule[] {
   ]
 }
 
-interface Caller {
-  readonly principal: Pick<Principal, 'keyId' | 'firstKeyId'>
-  readonly headers?: RequestHeaders | undefined
-  readonly labels: Readonly<Record<string, string>> | undefined
-  readonly model: unknown
-}
-
 /** Undefined: none of the rules is for this call. */
-export function matchingRules(rules: readonly RoutingRule[], caller: Caller): readonly RoutingRule[] | undefined {
+export function matchingRules(
+  rules: readonly RoutingRule[],
+  caller: {
+    readonly principal: Pick<Principal, 'keyId' | 'firstKeyId'>
+    readonly headers?: RequestHeaders | undefined
+    readonly labels: Readonly<Record<string, string>> | undefined
+    readonly model: unknown
+  },
+): readonly RoutingRule[] | undefined {
   const { principal, headers: sent, labels, model } = caller
   const found = rules.filter(
     ({ when: { keys, labels: labelled, headers, models } }) =>
@@ -229,15 +230,13 @@ export function isNamed(vendor: string, name: string): boolean {
 }
 
 const byVendor = (name: string, vendors: readonly string[], param?: string): Rule => ({
-  name,
-  ...(param === undefined ? {} : { param }),
+  ...{ name, param },
   allows: ({ vendor }) => vendors.some((one) => isNamed(vendor, one)),
 })
 
 /** A vendor that names no region is in none. "eu" also stands for "eu-central-1". */
 const byRegion = (name: string, regions: readonly string[], param?: string): Rule => ({
-  name,
-  ...(param === undefined ? {} : { param }),
+  ...{ name, param },
   allows: (_, { vendor: { region } }) =>
     region !== undefined &&
     regions.some((one) => region === one.toLowerCase() || region.startsWith(`${one.toLowerCase()}-`)),
@@ -257,8 +256,7 @@ function takesAll(
 type Ceilings = Readonly<Partial<Record<Unit, string | undefined>>>
 
 const byPrice = (name: string, ceilings: Ceilings, param?: string): Rule => ({
-  name,
-  ...(param === undefined ? {} : { param }),
+  ...{ name, param },
   allows: (_, { product: { pricing }, paidRequest: { worst, price } }) =>
     UNIT_NAMES.every((unit) => {
       const most = ceilings[unit] === undefined ? undefined : parseCredits(ceilings[unit])
@@ -267,12 +265,7 @@ const byPrice = (name: string, ceilings: Ceilings, param?: string): Rule => ({
     }),
 })
 
-const DOLLAR_UNITS = {
-  prompt: 'input',
-  completion: 'output',
-  request: 'call',
-  image: 'image',
-} as const satisfies Record<string, Unit>
+const DOLLAR_UNITS = { prompt: 'input', completion: 'output', request: 'call', image: 'image' } as const
 const DECIMALS = 12
 
 function inCredits(prices: NonNullable<ProviderBody['max_price']>, { routing }: CatalogDocument): Ceilings {
@@ -390,13 +383,16 @@ export function preferredRank(
   }
 }
 
-interface Measured {
-  readonly cost: number
-  readonly latency: number | undefined
-  readonly throughput: number | undefined
-}
-
-const SORT_WORDS: Readonly<Record<Sort, (of: Measured) => string>> = {
+const SORT_WORDS: Readonly<
+  Record<
+    Sort,
+    (of: {
+      readonly cost: number
+      readonly latency: number | undefined
+      readonly throughput: number | undefined
+    }) => string
+  >
+> = {
   price: ({ cost }) => (cost === Number.POSITIVE_INFINITY ? 'by price: unknown' : 'by price'),
   latency: ({ latency }) => `by latency: ${latency === undefined ? 'not measured yet' : msWords(latency)}`,
   throughput: ({ throughput }) =>

@@ -13,17 +13,15 @@ import type { Sockets } from './sockets.ts'
 // The limit of connections per address: a flood from one address leaves room for others. Callers behind a proxy share few addresses, so trusted
 // proxies have no limit, and neither has this machine.
 
-interface ConnectionRules {
-  readonly perAddressMax: number
-  /** Addresses, CIDR ranges, or the names of well-known ranges. */
-  readonly exempt: readonly string[]
-}
-
 const SAY_EVERY_MS = 60_000
 
 export function boundConnections(
   server: Server,
-  rules: ConnectionRules,
+  rules: {
+    readonly perAddressMax: number
+    /** Addresses, CIDR ranges, or the names of well-known ranges. */
+    readonly exempt: readonly string[]
+  },
   { log, world }: { log: Log; world: World },
 ): void {
   const isExempt = isTrusted(rules.exempt)

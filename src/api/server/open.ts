@@ -13,7 +13,7 @@ import { createServer, type WebServer } from './server.ts'
 import { createSockets } from './sockets.ts'
 import { json } from './web.ts'
 
-interface ServerParts {
+export function openServer(parts: {
   readonly config: {
     readonly TOLLGATE_STRICT_ERRORS: boolean
     readonly TOLLGATE_TRUST_PROXY: string
@@ -31,9 +31,7 @@ interface ServerParts {
   /** The body of /metrics when this process is one of several. */
   readonly groupMetrics?: (() => Promise<string>) | undefined
   readonly leaving: () => boolean
-}
-
-export function openServer(parts: ServerParts) {
+}) {
   const { config, world, log, database, incidents, metrics, groupMetrics, budget, leaving } = parts
   const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
   const app = createServer({
@@ -61,23 +59,24 @@ export function openServer(parts: ServerParts) {
 // Health probes and metrics for machines: liveness, readiness, /metrics. They are open to anyone, so the database is queried at most once a
 // second, however many requests come.
 
-interface ProbeDeps {
-  readonly world: World
-  /** A process that is shutting down is not ready, whatever the database says. */
-  readonly leaving: () => boolean
-  /** So is one that cannot do its work. */
-  readonly incidents: () => readonly Incident[]
-  readonly databaseAnswers: () => Promise<boolean>
-  readonly figures: { readonly contentType: string; read(): Promise<string> }
-  /** Undefined: /metrics is open to anyone who can reach it. */
-  readonly metricsToken: string | undefined
-}
-
 const FRESH_MS = 1_000
 /** Base URLs that clients are configured with. */
 const CLIENT_BASES = ['/v1', '/alpha', '/alpha/v1', '/beta', '/beta/v1']
 
-function mountProbes(app: WebServer, deps: ProbeDeps): void {
+function mountProbes(
+  app: WebServer,
+  deps: {
+    readonly world: World
+    /** A process that is shutting down is not ready, whatever the database says. */
+    readonly leaving: () => boolean
+    /** So is one that cannot do its work. */
+    readonly incidents: () => readonly Incident[]
+    readonly databaseAnswers: () => Promise<boolean>
+    readonly figures: { readonly contentType: string; read(): Promise<string> }
+    /** Undefined: /metrics is open to anyone who can reach it. */
+    readonly metricsToken: string | undefined
+  },
+): void {
   const databaseAnswers = oncePerSecond(deps.world, deps.databaseAnswers)
   const figures = oncePerSecond(deps.world, deps.figures.read)
   const isScraper = deps.metricsToken === undefined ? () => true : bearerCheck(deps.metricsToken)

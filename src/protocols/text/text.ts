@@ -146,7 +146,9 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
     clientFormat !== 'openai-responses' && checked.hasTools && traits.toolsNeed !== undefined
       ? [traits.toolsNeed]
       : undefined
-  const opening = new UpstreamCall(format, json, checked, { ...model, unknown: members.unknown, capped: extras.capped })
+  const { unknown } = members
+  const { capped } = extras
+  const opening = new UpstreamCall({ format, json, checked, uid: model.uid, traits: model.traits, unknown, capped })
   const perChoice = Math.min(
     checked.tokensMax ?? limits.outputTokensReserve,
     limits.outputTokensMax ?? Number.MAX_SAFE_INTEGER,
@@ -194,7 +196,7 @@ export function readTextRequest(clientFormat: ClientFormatName, sent: JsonText, 
     usesOpen: extras.usesOpen,
     needs,
     leftOut,
-    unknown: members.unknown,
+    unknown,
     uses: extras.uses,
     continues: continues.length > 0 ? continues : undefined,
     refusal: (protocol) => extras.refusal?.(protocol) ?? opening.refusal(protocol),
@@ -277,6 +279,9 @@ export function countGeminiTokens({ value }: JsonText): number {
 }
 
 interface UpstreamCallFacts extends Pick<ModelFacts, 'uid' | 'traits'> {
+  readonly format: TextFormat
+  readonly json: JsonText
+  readonly checked: CheckedRequest
   /** Members only for the format's own maker. */
   readonly unknown: readonly string[]
   readonly capped: ReturnType<typeof readExtras>['capped']
@@ -285,42 +290,24 @@ interface UpstreamCallFacts extends Pick<ModelFacts, 'uid' | 'traits'> {
 /** A validated request that can be sent to any vendor. */
 class UpstreamCall {
   readonly size: PromptSize
-  private readonly format: TextFormat
-  private readonly json: JsonText
-  private readonly checked: CheckedRequest
-  private readonly uid: string
-  private readonly traits: TextTraits
-  private readonly unknown: readonly string[]
-  private readonly capped: UpstreamCallFacts['capped']
+  private readonly facts: UpstreamCallFacts
   /** Whether the vendor is asked for a stream; an answer of the other kind is converted to what the caller wants. */
   private readonly streams: boolean
   private readonly refusals = new Map<ProtocolName, Fault | undefined>()
   private words: Conversation | undefined
 
-  constructor(
-    format: TextFormat,
-    json: JsonText,
-    checked: CheckedRequest,
-    { uid, traits, unknown, capped }: UpstreamCallFacts,
-  ) {
-    this.format = format
-    this.json = json
-    this.checked = checked
-    this.uid = uid
-    this.traits = traits
-    this.unknown = unknown
-    this.capped = capped
+  constructor(facts: UpstreamCallFacts) {
+    const { traits, checked } = facts
+    this.facts = facts
     this.streams = traits.streams === 'asked' ? checked.stream : traits.streams === 'always'
     this.size = this.measure()
   }
 
   /** `sizeOf`: how many tokens a text has; absent: at most its bytes. */
   measure(sizeOf?: (text: string) => number): PromptSize {
-    const { imageTokens } = this.traits
-    return measurePrompt(this.format.prompt(this.json.value), this.json.value, {
-      imageTokens,
-      ...(sizeOf && { sizeOf }),
-    })
+    const { format, json, traits } = this.facts
+    const scale = { imageTokens: traits.imageTokens, ...(sizeOf && { sizeOf }) }
+    return measurePrompt(format.prompt(json.value), json.value, scale)
   }
 
   texts(): string[] {
@@ -332,14 +319,14 @@ class UpstreamCall {
   /** Determined by a trial conversion, once for each format. */
   refusal(protocol: ProtocolName): Fault | undefined {
     const back = VENDOR_FORMATS[protocol]
-    if (!back || back === this.format) return undefined
+    if (!back || back === this.facts.format) return undefined
     if (!this.refusals.has(protocol)) this.refusals.set(protocol, this.tryToSay(back))
     return this.refusals.get(protocol)
   }
 
   private tryToSay(back: VendorFormat): Fault | undefined {
     try {
-      back.writeRequest(this.conversation(), this.uid, this.traits)
+      back.writeRequest(this.conversation(), this.facts.uid, this.facts.traits)
       return undefined
     } catch (error) {
       if (error instanceof Fault) return error
@@ -353,15 +340,15 @@ class UpstreamCall {
       throw new Fault('internal', {
         internal: { why: 'a text model has a route that does not speak text', protocol: target.protocol },
       })
-    return back === this.format ? this.pass(target, options) : this.convert(back, target, options)
+    return back === this.facts.format ? this.pass(target, options) : this.convert(back, target, options)
   }
 
   /** For a vendor that uses the caller's format. */
   private pass(target: Target, options: OpenOptions): Exchange {
-    const { format, checked, uid, traits, streams } = this
-    const isWhole = target.passesUnknown || this.unknown.length === 0
-    const sent = isWhole ? this.json : withoutUnknown(this.json, this.unknown)
-    const known = this.capped ? this.capped(sent, options.usesCap ?? 1) : sent
+    const { streams } = this
+    const { format, checked, uid, traits, unknown, capped } = this.facts
+    const sent = target.passesUnknown ? this.facts.json : withoutUnknown(this.facts.json, unknown)
+    const known = capped ? capped(sent, options.usesCap ?? 1) : sent
     const streamed = streams === checked.stream ? known : withStream(known, streams)
     const json = traits.zeroTemperature === undefined ? streamed : withTemperature(streamed, traits)
     const asked = streams === checked.stream ? checked : { ...checked, stream: streams }
@@ -376,7 +363,7 @@ class UpstreamCall {
   }
 
   private convert(back: VendorFormat, target: Target, options: OpenOptions): Exchange {
-    const { format, checked, uid, traits } = this
+    const { format, checked, uid, traits } = this.facts
     const conversation = this.conversation()
     const tokensMax = checked.tokensMax ?? options.outputTokensCap
     const limited = tokensMax === undefined ? conversation : { ...conversation, tokensMax }
@@ -390,7 +377,7 @@ class UpstreamCall {
       nowSeconds: options.nowSeconds ?? (() => options.createdSeconds),
       inputTokens: this.size.likely,
       includeUsage: checked.includeUsage,
-      request: this.json.value,
+      request: this.facts.json.value,
     }
     const request = back.writeRequest(asked, target.model, traits)
     return this.exchange(back, target, options, {
@@ -416,8 +403,9 @@ class UpstreamCall {
   }
 
   private conversation(): Conversation {
-    if (this.checked.n > 1) throw cannotConvert(this.checked.nField ?? 'n', 'more than one choice')
-    this.words ??= this.format.readConversation(this.json.value)
+    const { checked, format, json } = this.facts
+    if (checked.n > 1) throw cannotConvert(checked.nField ?? 'n', 'more than one choice')
+    this.words ??= format.readConversation(json.value)
     return this.words
   }
 
@@ -427,7 +415,8 @@ class UpstreamCall {
     options: OpenOptions,
     way: { body: string; request: Json; answer(bytes: Buffer): Answer; relay(): PassRelay | ConvertRelay },
   ): Exchange {
-    const { checked, streams, traits, format, json } = this
+    const { streams } = this
+    const { checked, traits, format, json } = this.facts
     const framed = (relay: StreamRelay) => {
       const checked = options.guard ? options.guard.relay(relay) : relay
       return format.framed?.(checked, json.value) ?? checked

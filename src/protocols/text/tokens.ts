@@ -280,15 +280,9 @@ const CACHED_FOR = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'] as
 /** Turns that are part of the answer and included in the reported sum. Any other turn (a compaction, an advisor) is added to it. */
 const OWN_TURNS: ReadonlySet<unknown> = new Set(['message', 'fallback_message'])
 
-interface MessagesCounts {
-  readonly fresh: number | undefined
-  readonly output: number | undefined
-  readonly cached: number
-  readonly cacheWrite: number
-  readonly cacheWriteHour: number
-}
+type MessagesCounts = ReturnType<typeof messagesCounts>
 
-function messagesCounts(usage: Json): MessagesCounts {
+function messagesCounts(usage: Json) {
   return {
     fresh: readCount(usage.input_tokens),
     output: readCount(usage.output_tokens),
@@ -312,7 +306,7 @@ function summed(
   }
 }
 
-const NO_TURN: MessagesCounts = { fresh: undefined, output: undefined, cached: 0, cacheWrite: 0, cacheWriteHour: 0 }
+const NO_TURN = messagesCounts({})
 
 export function readMessagesUsage(usage: unknown): TokenCounts | undefined {
   if (!isObject(usage)) return undefined

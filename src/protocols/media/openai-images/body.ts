@@ -43,16 +43,14 @@ export interface ImageRequestBody {
   readonly digest: string | undefined
 }
 
-interface ImageBodyOptions {
-  /** From the header; undefined for a chunked body. */
-  readonly contentLength: number | undefined
-  readonly digest?: boolean
-}
-
 /** Reads at most BODY_BYTES_MAX; rejects as soon as a limit is exceeded, and leaves the rest of the stream unread. */
 export async function readImageBody(
   stream: AsyncIterable<Buffer>,
-  options: ImageBodyOptions,
+  options: {
+    /** From the header; undefined for a chunked body. */
+    readonly contentLength: number | undefined
+    readonly digest?: boolean
+  },
 ): Promise<ImageRequestBody> {
   if ((options.contentLength ?? 0) > BODY_BYTES_MAX) throw bodyTooLarge()
   const hash = options.digest ? createHash('sha256') : undefined

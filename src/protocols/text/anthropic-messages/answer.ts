@@ -50,12 +50,10 @@ export function readMessagesReply(value: Json): Reply {
   if (!Array.isArray(value.content)) throw garbled('no content')
   const parts = objects(value.content).flatMap(readBlock)
   const stop = text(value.stop_sequence)
+  const called = parts.some((part) => part.kind === 'call')
   return {
     parts,
-    finish: readStopReason(
-      value.stop_reason,
-      parts.some((part) => part.kind === 'call'),
-    ),
+    finish: readStopReason(value.stop_reason, called),
     ...(stop === undefined ? {} : { stopSequence: stop }),
     tokens: readMessagesUsage(value.usage),
   }
@@ -69,15 +67,10 @@ function readBlock(block: Json): OutputPart[] {
       return [{ kind: 'thought', text: text(block.thinking) ?? '', proof: given({ signature: text(block.signature) }) }]
     case 'redacted_thinking':
       return [{ kind: 'thought', text: '', proof: { redacted: text(block.data) ?? '' } }]
-    case 'tool_use':
-      return [
-        {
-          kind: 'call',
-          id: text(block.id) ?? '',
-          name: text(block.name) ?? '',
-          input: JSON.stringify(block.input ?? {}),
-        },
-      ]
+    case 'tool_use': {
+      const input = JSON.stringify(block.input ?? {})
+      return [{ kind: 'call', id: text(block.id) ?? '', name: text(block.name) ?? '', input }]
+    }
   }
   return [] // The effect of the vendor's own tools is in the text.
 }
@@ -99,13 +92,8 @@ function proofsFirst(parts: readonly OutputPart[]): OutputPart[] {
     const isText = ({ kind }: OutputPart) => kind === 'text' || kind === 'refusal'
     const at = part.kind === 'thought' && part.text === '' ? out.findLastIndex((one) => !isText(one)) + 1 : out.length
     const before = out[at - 1]
-    if (
-      at < out.length &&
-      part.kind === 'thought' &&
-      before?.kind === 'thought' &&
-      Object.keys(before.proof).length === 0
-    )
-      out[at - 1] = { ...before, proof: part.proof }
+    const isUnproved = before?.kind === 'thought' && Object.keys(before.proof).length === 0
+    if (at < out.length && part.kind === 'thought' && isUnproved) out[at - 1] = { ...before, proof: part.proof }
     else out.splice(at, 0, part)
   }
   return out
@@ -263,10 +251,7 @@ function piece(type: 'text' | 'thought', said: unknown): ReplyEvent[] {
 
 // Writes the canonical form as a Messages stream: blocks are opened, filled and closed in order.
 
-interface CallBlock {
-  readonly index: number
-  input: string
-}
+type CallBlock = { readonly index: number; input: string }
 
 export class MessagesWriter implements StreamWriter {
   readonly keepAlive = MESSAGES_KEEP_ALIVE

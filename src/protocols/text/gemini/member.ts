@@ -3,18 +3,9 @@ import { member } from '../../../catalog/gemini.ts'
 import { isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
 import { JSON_INSTRUCTION, type OutputPart, PACKED, type Proof, unpackExtra, unpackProof } from '../canonical.ts'
 
-export function objectAt(object: Json, name: string): Json {
-  const value = member(object, name)
-  return objectOf(value)
-}
-
-export function objectsAt(object: Json, name: string): Json[] {
-  return objects(member(object, name))
-}
-
-export function textAt(object: Json, name: string): string | undefined {
-  return text(member(object, name))
-}
+export const objectAt = (object: Json, name: string): Json => objectOf(member(object, name))
+export const objectsAt = (object: Json, name: string): Json[] => objects(member(object, name))
+export const textAt = (object: Json, name: string): string | undefined => text(member(object, name))
 
 /** Signatures must be base64 here, because clients in other languages decode them. */
 export function toSignature(packed: string): string {
@@ -80,16 +71,8 @@ function measured(content: unknown): unknown {
 /** Parts have no type in this format: everything except media is measured as the caller's own JSON. */
 function measuredPart(part: unknown): unknown {
   if (!isObject(part)) return own(part)
-  const {
-    text: said,
-    inlineData,
-    inline_data,
-    fileData,
-    file_data,
-    functionResponse,
-    function_response,
-    ...rest
-  } = part
+  const { text: said, inlineData, inline_data, fileData, file_data, ...others } = part
+  const { functionResponse, function_response, ...rest } = others
   return [
     typeof said === 'string' ? said : own(said),
     Object.keys(rest).length > 0 ? { input: rest } : undefined,

@@ -101,10 +101,8 @@ function readTurns(value: Json): Turn[] {
   objects(value.contents).forEach((content, i) => {
     const at = `contents[${i}].parts`
     if (content.role === 'model') {
-      turns.push({
-        role: 'assistant',
-        parts: objects(content.parts).flatMap((part, j) => readOutput(part, `${at}[${j}]`, calls)),
-      })
+      const parts = objects(content.parts).flatMap((part, j) => readOutput(part, `${at}[${j}]`, calls))
+      turns.push({ role: 'assistant', parts })
       return
     }
     const results: ResultPart[] = []
@@ -299,14 +297,8 @@ function writeInput(part: InputPart): Json[] {
 }
 
 const BY_ENDING: Readonly<Record<string, string>> = {
-  png: 'image/png',
-  gif: 'image/gif',
-  webp: 'image/webp',
-  heic: 'image/heic',
-  txt: 'text/plain',
-  html: 'text/html',
-  csv: 'text/csv',
-  mp4: 'video/mp4',
+  ...{ png: 'image/png', gif: 'image/gif', webp: 'image/webp', heic: 'image/heic' },
+  ...{ txt: 'text/plain', html: 'text/html', csv: 'text/csv', mp4: 'video/mp4' },
 }
 
 function writeMedia({ kind, media, at }: ImagePart | FilePart): Json {

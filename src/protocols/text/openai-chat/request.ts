@@ -67,6 +67,8 @@ function readTurns(messages: readonly Json[]): Turn[] {
   let functions = 0
   messages.forEach((message, i) => {
     const at = `messages[${i}]`
+    const pushResult = (id: string, content: unknown) =>
+      turns.push({ role: 'tool', parts: [{ kind: 'result', id, parts: readResult(content, at) }] })
     switch (message.role) {
       case 'system':
       case 'developer':
@@ -78,23 +80,15 @@ function readTurns(messages: readonly Json[]): Turn[] {
       case 'assistant': {
         const called = isObject(message.function_call) ? message.function_call : undefined
         if (called) functions++
-        turns.push({
-          role: 'assistant',
-          parts: readOutput(message, called && { called, id: `call_function_${functions}` }, at),
-        })
+        const legacy = called && { id: `call_function_${functions}`, function: called }
+        turns.push({ role: 'assistant', parts: readOutput(message, legacy, at) })
         break
       }
       case 'tool':
-        turns.push({
-          role: 'tool',
-          parts: [{ kind: 'result', id: text(message.tool_call_id) ?? '', parts: readResult(message.content, at) }],
-        })
+        pushResult(text(message.tool_call_id) ?? '', message.content)
         break
       case 'function':
-        turns.push({
-          role: 'tool',
-          parts: [{ kind: 'result', id: `call_function_${functions}`, parts: readResult(message.content ?? '', at) }],
-        })
+        pushResult(`call_function_${functions}`, message.content ?? '')
         break
     }
   })
@@ -149,7 +143,8 @@ function readResult(content: unknown, at: string) {
   })
 }
 
-function readOutput(message: Json, legacy: { called: Json; id: string } | undefined, at: string): OutputPart[] {
+/** `legacy`: the call of the deprecated pair. */
+function readOutput(message: Json, legacy: Json | undefined, at: string): OutputPart[] {
   const parts: OutputPart[] = readThoughts(message)
   if (typeof message.content === 'string') parts.push({ kind: 'text', text: message.content })
   else
@@ -161,14 +156,7 @@ function readOutput(message: Json, legacy: { called: Json; id: string } | undefi
     })
   if (typeof message.refusal === 'string' && message.refusal !== '')
     parts.push({ kind: 'refusal', text: message.refusal })
-  for (const call of objects(message.tool_calls)) parts.push(readCall(call))
-  if (legacy)
-    parts.push({
-      kind: 'call',
-      id: legacy.id,
-      name: text(legacy.called.name) ?? '',
-      input: text(legacy.called.arguments) ?? '',
-    })
+  for (const call of [...objects(message.tool_calls), ...(legacy ? [legacy] : [])]) parts.push(readCall(call))
   return parts
 }
 
@@ -179,14 +167,8 @@ function readCall(call: Json): CallPart {
     return { kind: 'call', id, name: text(custom.name) ?? '', input: text(custom.input) ?? '', custom: true }
   }
   const called = objectOf(call.function)
-  const extra = call.extra_content
-  return {
-    kind: 'call',
-    id,
-    name: text(called.name) ?? '',
-    input: text(called.arguments) ?? '',
-    ...(extra === undefined ? {} : { extra }),
-  }
+  const [name, input] = [text(called.name) ?? '', text(called.arguments) ?? '']
+  return { kind: 'call', id, name, input, ...(call.extra_content !== undefined && { extra: call.extra_content }) }
 }
 
 /** Thoughts with proofs come back as `reasoning_details`, those without as `reasoning_content` or `reasoning`. */
@@ -291,13 +273,10 @@ export function writeChatRequest(conversation: Conversation, model: string, trai
 function writeTurn(turn: Turn, traits: TextTraits): Json[] {
   switch (turn.role) {
     case 'system':
-    case 'developer':
-      return [
-        {
-          role: traits.developerRole ? turn.role : 'system',
-          content: turn.parts.map((part) => part.text).join('\n\n'),
-        },
-      ]
+    case 'developer': {
+      const content = turn.parts.map((part) => part.text).join('\n\n')
+      return [{ role: traits.developerRole ? turn.role : 'system', content }]
+    }
     case 'user':
       return [{ role: 'user', content: writeContent(turn.parts) }]
     case 'tool':

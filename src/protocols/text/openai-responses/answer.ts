@@ -31,14 +31,8 @@ export function readResponsesReply(value: Json): Reply {
   if (value.status === 'failed') throw vendorFault(value.error ?? { message: 'failed' })
   if (!Array.isArray(value.output)) throw garbled('no output')
   const parts = objects(value.output).flatMap(readItem)
-  return {
-    parts,
-    finish: readFinish(
-      value,
-      parts.some((part) => part.kind === 'call'),
-    ),
-    tokens: readResponsesUsage(value.usage, undefined, value),
-  }
+  const called = parts.some((part) => part.kind === 'call')
+  return { parts, finish: readFinish(value, called), tokens: readResponsesUsage(value.usage, undefined, value) }
 }
 
 /** An incomplete answer states its reason, also if the limit cut a tool call; otherwise tool calls decide. */
@@ -136,14 +130,11 @@ function callItem(
   return { type: 'function_call', ...head, arguments: input, status }
 }
 
-interface ResponseEnd {
-  readonly output: readonly Json[]
-  readonly finish: Finish
-  readonly tokens: TokenCounts | undefined
-}
-
 /** The object of lifecycle events and of whole answers; without `end` it is in progress. */
-function responseObject(facts: AnswerFacts, end?: ResponseEnd): Json {
+function responseObject(
+  facts: AnswerFacts,
+  end?: { readonly output: readonly Json[]; readonly finish: Finish; readonly tokens: TokenCounts | undefined },
+): Json {
   const { request } = facts
   const reasoning = objectOf(request.reasoning)
   const cut = end?.finish === 'length' ? 'max_output_tokens' : end?.finish === 'filter' ? 'content_filter' : undefined
@@ -372,13 +363,9 @@ export class ResponsesWriter implements StreamWriter {
   }
 
   fail(fault: Fault): string {
-    return responsesFailure(
-      fault,
-      this.started
-        ? { ...responseObject(this.facts), output: this.output.filter((item) => item !== undefined) }
-        : undefined,
-      this.sequence,
-    )
+    const output = this.output.filter((item) => item !== undefined)
+    const response = this.started ? { ...responseObject(this.facts), output } : undefined
+    return responsesFailure(fault, response, this.sequence)
   }
 
   private start(): string {
