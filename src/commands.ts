@@ -5,11 +5,9 @@ import { TOOL_SERVER_COMMANDS } from './extensions/agents/tools/cli.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
 import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
-import { PAYMENT_COMMANDS } from './extensions/sales/cli.ts'
 
-export const ADDED: Readonly<Record<'calls' | 'accounts' | 'catalog' | 'money', readonly Command[]>> = {
+export const ADDED: Readonly<Record<'calls' | 'accounts' | 'catalog', readonly Command[]>> = {
   calls: SIGN_IN_COMMANDS,
   accounts: [MOVE_COMMAND],
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
-  money: PAYMENT_COMMANDS,
 }

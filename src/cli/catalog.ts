@@ -3,9 +3,8 @@ import { describeChanges } from '../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf, isSandbox, parseDocument, readDocumentFile } from '../catalog/document.ts'
 import { belowCostNotes } from '../catalog/margin.ts'
 import { sectionReviews } from '../catalog/section.ts'
-import type { Applied, CurrentView, PriceComparisonView, VersionView } from '../catalog/views.ts'
-import type { Page } from '../kernel/view.ts'
-import { at, CliError, type Command, flag, type Invocation, type Told, takes, text, told } from './command.ts'
+import type { Applied, CurrentView, PriceComparisonView } from '../catalog/views.ts'
+import { CliError, type Command, flag, type Invocation, takes, text, told } from './command.ts'
 import { list } from './table.ts'
 
 async function readDocument(call: Invocation): Promise<unknown> {
@@ -91,30 +90,6 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     },
   },
   {
-    name: 'catalog versions',
-    summary: 'Lists all versions, newest first.',
-    async run(call) {
-      const { items } = await call.api.call<Page<VersionView>>('GET', '/catalog/versions')
-      const columns = { VERSION: 'version', SINCE: 'appliedAt', BY: 'actor', NOTE: 'note' } as const
-      return list(items, columns, 'No versions yet. Apply a catalog with: tollgate catalog apply <file>')
-    },
-  },
-  {
-    name: 'catalog rollback',
-    summary: 'Applies an earlier version again.',
-    args: ['version'],
-    run(call) {
-      const version = Number(call.args[0])
-      if (!Number.isInteger(version) || version < 1)
-        throw new CliError('The version is a number; see: tollgate catalog versions', 2)
-      return told(
-        call.api.call<Applied>('POST', '/catalog/rollback', { version }),
-        (applied) =>
-          `Version ${applied.version} is in force; it is version ${version} again.\n${showChanges(applied.changes)}`,
-      )
-    },
-  },
-  {
     name: 'catalog formats',
     summary: 'Offers every client format (chat, Responses, Messages, Google’s) for every text model, or undoes that.',
     args: ['all|listed'],
@@ -129,27 +104,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
       )
     },
   },
-  {
-    name: 'catalog enable',
-    summary: 'Enables a model or a data endpoint.',
-    args: ['uid'],
-    run: (call) => setEnabled(call, true),
-  },
-  {
-    name: 'catalog disable',
-    summary: 'Disables a model or a data endpoint.',
-    args: ['uid'],
-    run: (call) => setEnabled(call, false),
-  },
 ]
-
-function setEnabled(call: Invocation, enabled: boolean): Promise<Told> {
-  const [uid] = call.args
-  return told(
-    call.api.call<Applied>('PATCH', at`/models/${uid}`, { enabled }),
-    ({ version }) => `${uid} is ${enabled ? 'enabled' : 'disabled'} from version ${version} on.`,
-  )
-}
 
 // List prices: comparing with a table, and applying chosen rows.
 

@@ -129,7 +129,7 @@ test('statements, margins and what a credit is worth are read and saved from the
     /worth +0\.02\nCurrency +EUR/,
   )
   const shown = await run(['statements', 'show', 'payer', month])
-  assert.match(shown.out, /^Payer, \w+ \d{4} \(preliminary\)\n/)
+  assert.match(shown.out, /^Customer +Payer\nMonth +\d{4}-\d\d\nFinal +no\n/)
   assert.match(shown.out, /Opening balance +0\s.*Top-ups +12\.5.*Closing balance +12\.5/s)
   for (const format of ['pdf', 'csv']) {
     const out = join(folder, `statement.${format}`)
@@ -195,10 +195,10 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
   const rows = await json<Array<{ id: string }>>(['usage', 'list', id, '--limit', '2'])
   assert.equal(rows.length, 2)
   const shown = (await run(['usage', 'show', rows[0]!.id])).out
-  assert.match(shown, /^Time +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, \d+ seconds? ago$/m)
+  assert.match(shown, /^Time +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/m)
   assert.match(shown, /^Account +Reader$/m)
-  assert.match(shown, /^Outcome +settled, status 200$/m)
-  assert.match(shown, /^input tokens +3 +2 +per 1,000,000 +0\.000006\ntotal +0\.000006$/m)
+  assert.match(shown, /^Outcome +settled\nStatus +200\n[\s\S]*^Credits charged +0\.000006$/m)
+  assert.match(shown, /^input +3 +2 +1000000 +0\.000006$/m)
   const listed = (await run(['usage', 'list', 'reader', '--outcome', 'settled'])).out
   assert.match(listed, /^TIME +MODEL +KEY +STATUS +OUTCOME +FAULT +CREDITS/)
   assert.equal(listed.match(/ settled /g)?.length, 3)

@@ -24,7 +24,10 @@ export interface DerivedField {
     | 'numbers'
     | 'pairs'
     | 'texts'
+    | 'tree'
+    | 'parts'
     | 'sealed'
+    | 'input'
     | 'json'
     | 'base64'
     | 'file'
@@ -40,10 +43,14 @@ export interface DerivedField {
   readonly refersTo?: Reference
   /** Where a name is looked up if the value is not an id. */
   readonly from?: Collection
+  /** The members that stand with colons between them. */
+  readonly parts?: readonly string[]
 }
 
 export interface DerivedCommand {
   readonly name: string
+  /** The option with which this is what a command of several resources does. */
+  readonly when?: string
   readonly summary: string
   readonly about?: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -51,6 +58,10 @@ export interface DerivedCommand {
   readonly args?: readonly DerivedField[]
   readonly options?: readonly DerivedField[]
   readonly columns?: Readonly<Record<string, string>>
+  /** By the members that lead to the rows. */
+  readonly tables?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** It failed if one of these is there. */
+  readonly fails?: readonly string[]
   readonly empty?: string
   readonly words?: string
   readonly once?: string
@@ -67,22 +78,40 @@ export interface DerivedCommand {
 }
 
 // The generator made it of these types.
-export const DERIVED_COMMANDS: readonly Command[] = (derived as readonly DerivedCommand[]).map(commandOf)
+const ENTRIES = derived as readonly DerivedCommand[]
+export const DERIVED_COMMANDS: readonly Command[] = [...Map.groupBy(ENTRIES, ({ name }) => name).values()].map(
+  commandOf,
+)
+
+/** An answer of another command in the words of this one. */
+export function wordsLike(name: string, answer: AnswerObject): string {
+  const entry = ENTRIES.find((one) => one.name === name)
+  if (!entry) throw new Error(`There is no command ${name}.`)
+  return wordsOf(entry, answer)
+}
 
 const FILE_TYPES: Readonly<Record<string, string>> = { csv: 'text/csv', pdf: 'application/pdf', zip: 'application/zip' }
 
-function commandOf(entry: DerivedCommand): Command {
-  const { name, summary, about, args = [], options = [] } = entry
+/** Of one resource, or of several, among which an option chooses. */
+function commandOf(entries: readonly DerivedCommand[]): Command {
+  const usual = entries.find(({ when }) => when === undefined) as DerivedCommand // The generator demands one.
+  const { name, summary, about, args = [] } = usual
+  const options = entries.flatMap((one) => one.options ?? [])
   return {
     ...{ name, summary, args: args.map((one) => (one.required ? one.name : `[${one.name}]`)) },
     ...(about === undefined ? {} : { about }),
-    options: { ...Object.fromEntries(options.map((one) => [one.name, optionOf(one)])), ...optionsOfAll(entry) },
-    run: (call) => run(entry, call),
+    options: { ...Object.fromEntries(options.map((one) => [one.name, optionOf(one)])), ...optionsOfAll(usual) },
+    async run(call) {
+      const chosen = entries.filter(({ when }) => when !== undefined && call.values[when] !== undefined)
+      if (chosen.length > 1)
+        throw new CliError(`--${chosen.map(({ when }) => when).join(' and --')} exclude each other.`, 2)
+      return run(chosen[0] ?? usual, call)
+    },
   }
 }
 
 function optionOf({ kind, value = 'text', help = '', allowed, refersTo }: DerivedField): Option {
-  if (kind === 'flag') return flag(help)
+  if (kind === 'flag' || kind === 'input') return flag(help)
   return takes(value, help, { ...(allowed ? { allowed } : {}), ...(refersTo ? { refersTo } : {}) })
 }
 
@@ -119,17 +148,21 @@ async function run(entry: DerivedCommand, call: Invocation): Promise<Told | unde
   }
   if (type) return save(call, path + query(params), type)
   const empty = entry.empty ?? 'There are none.'
-  const columns = (rows: readonly AnswerObject[]) => namedColumns(entry, call, rows)
-  if (entry.isPaged) return listPages(call, path, { filter: params, columns, empty })
+  const named = (rows: readonly AnswerObject[]) => withNames(entry, call, rows)
+  const columns = columnsOf(entry.columns)
+  if (entry.isPaged) return listPages(call, path, { filter: params, columns, named, empty })
   const key = text(call, 'key')
   const headers = entry.isRepeatable && key !== undefined ? { 'idempotency-key': key } : {}
   const answer = await call.api.call<unknown>(entry.method, path + query(params), body, headers)
-  const failed = isRow(answer) && answer.ok === false ? { failed: true } : {}
   if (entry.isList) {
     const rows = Array.isArray(answer) ? answer : (answer as Page<AnswerObject>).items // The generator looked at its schema.
-    return list(rows, await columns(rows), empty)
+    return list(await named(rows), columns, empty)
   }
-  return { answer, words: wordsOf(entry, answer), ...failed }
+  if (!isRow(answer)) return { answer, words: String(answer) }
+  const [shown = answer] = await named([answer])
+  const isThere = (spec: string) => !['0', undefined].includes(partOf(answer, spec))
+  const failed = answer.ok === false || ['problems', ...(entry.fails ?? [])].some(isThere)
+  return { answer, words: wordsOf(entry, shown, body), failed }
 }
 
 // The request: arguments and options become path, query and body.
@@ -147,6 +180,8 @@ async function requestOf(entry: DerivedCommand, call: Invocation): Promise<Reque
   for (const one of options) {
     const value = call.values[one.name]
     if (value !== undefined) given.push([one, value])
+    else if (one.kind === 'input' && entry.when && call.settings.credential(`${call.values[entry.when]}`))
+      given.push([one, `${call.values[entry.when]}`])
     else if (one.required && one.kind === 'sealed') given.push([one, '-'])
     else if (one.required) throw new CliError(`Missing --${one.name}. See: tollgate ${entry.name} --help`, 2)
   }
@@ -209,9 +244,9 @@ const withMembers = (value: unknown, members: AnswerObject) =>
   typeof value === 'string' ? value.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(members[name] ?? '')) : value
 
 function put(object: Record<string, unknown>, [name = '', ...below]: readonly string[], value: unknown): void {
-  if (below.length === 0) object[name] = value
+  if (below.length === 0) object[name] = isRow(object[name]) && isRow(value) ? { ...object[name], ...value } : value
   else {
-    if (!isRow(object[name])) object[name] = {}
+    if (!Object.hasOwn(object, name) || !isRow(object[name])) object[name] = {}
     put(object[name] as Record<string, unknown>, below, value) // It was made one.
   }
 }
@@ -221,6 +256,7 @@ async function readValue(
   given: string | boolean,
   { call, made }: { readonly call: Invocation; readonly made: AnswerObject },
 ): Promise<unknown> {
+  if (field.kind === 'input') return secretOf(call, given === true ? '-' : String(given))
   if (typeof given === 'boolean') return field.sends
   if (given === field.none) return field.noneAt === undefined ? (field.kind === 'texts' ? {} : []) : null
   const name = field.in === 'path' || call.values[field.name] === undefined ? `The ${field.name}` : `--${field.name}`
@@ -250,6 +286,13 @@ async function readValue(
       return pairsOf(given, scalarOf, wrong)
     case 'texts':
       return pairsOf(given, (value) => value, wrong)
+    case 'tree':
+      return treeOf(pairsOf(given, scalarOf, wrong))
+    case 'parts': {
+      const parts = given.split(':')
+      if (parts.length !== field.parts?.length || parts.includes('')) throw wrong(`takes ${field.value}`)
+      return Object.fromEntries(parts.map((part, index) => [field.parts?.[index], scalarOf(part)]))
+    }
     case 'sealed':
       return secretOf(call, given)
     case 'json':
@@ -277,8 +320,15 @@ function pairsOf(
   return Object.fromEntries(pairs.map(([name = '', ...rest]) => [name.trim(), read(rest.join('=').trim())]))
 }
 
-/** Numbers, true and false become JSON values. */
-const scalarOf = (value: string) => (/^(?:true|false|\d{1,9})$/.test(value) ? JSON.parse(value) : value)
+/** Numbers, true, false and null become JSON values. */
+const scalarOf = (value: string) => (/^(?:true|false|null|\d{1,9})$/.test(value) ? JSON.parse(value) : value)
+
+/** `timeouts.connectMs` is a member of a member. */
+function treeOf(pairs: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const tree: Record<string, unknown> = {}
+  for (const [path, value] of Object.entries(pairs)) put(tree, path.split('.'), value)
+  return tree
+}
 
 /** Secrets are not options, because other users can read command lines. */
 async function secretOf(call: Invocation, from: string): Promise<string> {
@@ -314,7 +364,7 @@ async function contentOf(call: Invocation, kind: 'json' | 'file' | 'base64', fil
 // Files.
 
 /** An existing file is overwritten only if it was named. */
-export async function save(call: Invocation, path: string, accept: string): Promise<Told> {
+async function save(call: Invocation, path: string, accept: string): Promise<Told> {
   const named = text(call, 'out')
   let name = named ?? ''
   let file: FileHandle | undefined
@@ -345,29 +395,28 @@ type AnswerObject = Readonly<Record<string, unknown>>
 const isRow = (value: unknown): value is AnswerObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const columnsOf = ({ columns = {} }: Pick<DerivedCommand, 'columns'>): Columns<AnswerObject> =>
+const columnsOf = (columns: Readonly<Record<string, string>> = {}): Columns<AnswerObject> =>
   Object.fromEntries(
     Object.entries(columns).map(([heading, spec]) => [heading, (row: AnswerObject) => cellOf(row, spec)]),
   )
 
-/** A column of accounts has their names. */
-async function namedColumns(
-  entry: DerivedCommand,
+/** Rows whose accounts have their names, if they are shown. */
+async function withNames(
+  { columns = {} }: DerivedCommand,
   call: Invocation,
   rows: readonly AnswerObject[],
-): Promise<Columns<AnswerObject>> {
-  const [heading, spec = ''] = Object.entries(entry.columns ?? {}).find(([, one]) => /^account\b/.test(one)) ?? []
-  if (heading === undefined || call.values.json) return columnsOf(entry)
+): Promise<readonly AnswerObject[]> {
+  if (call.values.json || !Object.values(columns).some((spec) => /^account\b/.test(spec))) return rows
   const accountOf = ({ account }: AnswerObject) => (typeof account === 'string' ? account : null)
   const names = await accountNames(call.api, rows.map(accountOf))
-  return { ...columnsOf(entry), [heading]: (row) => names.get(accountOf(row)) ?? cellOf(row, spec) }
+  return rows.map((row) => ({ ...row, account: names.get(accountOf(row)) ?? row.account }))
 }
 
 /** Rows inside an answer, with a column for each of their members. */
 function tableOf(rows: readonly AnswerObject[]): string {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const heading = (name: string) => name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, ' ').toUpperCase()
-  return table(rows, columnsOf({ columns: Object.fromEntries(names.map((name) => [heading(name), name])) }))
+  return table(rows, columnsOf(Object.fromEntries(names.map((name) => [heading(name), name]))))
 }
 
 const isRows = (value: unknown): value is AnswerObject[] =>
@@ -378,12 +427,24 @@ function cellOf(row: AnswerObject, spec: string): string | undefined {
   return spec.includes('{') ? sentenceOf(row, spec) : partOf(row, spec)
 }
 
-const sentenceOf = (row: AnswerObject, words: string) =>
-  words.replaceAll(/\{([^{}]*)\}/g, (_, one: string) => partOf(row, one) ?? '')
+/** `[steps:{method} {address}]` is said of each, which has the members of what is around it too. */
+const SAID = /\[(\w+):((?:[^[\]]|\[[^[\]]*\])*)\]|\{([^{}]*)\}/g
 
+function sentenceOf(row: AnswerObject, words: string): string {
+  return words.replaceAll(SAID, (_, list: string | undefined, each: string, one: string) => {
+    if (list === undefined) return partOf(row, one) ?? ''
+    const inner = row[list]
+    return Array.isArray(inner) ? inner.map((item) => sentenceOf({ ...row, item, ...item }, each)).join('') : ''
+  })
+}
+
+/** `tools.state#changed+gone` is how many of them are one of these. */
 function partOf(row: AnswerObject, spec: string): string | undefined {
   const [path = '', otherwise] = spec.split('|')
-  return inline(memberAt(row, path.split('.'))) ?? otherwise
+  const [members = '', counted] = path.split('#')
+  const value = memberAt(row, members.split('.'))
+  if (counted !== undefined) return String([value].flat().filter((one) => counted.split('+').includes(`${one}`)).length)
+  return inline(value) ?? otherwise
 }
 
 function memberAt(value: unknown, [name, ...below]: readonly string[]): unknown {
@@ -411,10 +472,29 @@ function inline(value: unknown): string | undefined {
   return parts.join(', ') || undefined
 }
 
-function wordsOf(entry: DerivedCommand, answer: unknown): string {
-  if (!isRow(answer)) return String(answer)
+/** What a change of the catalog does, or would do. */
+function changeOf({ changes, problems, version }: AnswerObject): string | undefined {
+  if (!Array.isArray(changes)) return undefined
+  if (!Array.isArray(problems))
+    return version === undefined ? undefined : 'Version {version} is in force.[changes:\n  {item}]'
+  if (problems.length > 0) return 'It would not be valid:[problems:\n  {item}]'
+  return `[notes:Note: {item}\n]${changes.length > 0 ? '[changes:  {item}\n]Nothing was applied.' : 'Nothing would change.'}`
+}
+
+function wordsOf(entry: DerivedCommand, answer: AnswerObject, given?: unknown): string {
+  const tables = Object.entries(entry.tables ?? {}).flatMap(([path, columns]) => {
+    const rows = memberAt(answer, path.split('.'))
+    return isRows(rows) ? [table(rows, columnsOf(columns))] : []
+  })
+  const words = entry.words ?? changeOf(answer)
   // Keeps line breaks; other control characters move the terminal's cursor.
-  if (entry.words !== undefined) return sentenceOf(answer, entry.words).replaceAll(/(?!\n|\t)\p{Cc}/gu, ' ')
+  if (words !== undefined)
+    return [
+      sentenceOf({ ...answer, given }, words)
+        .replaceAll(/(?!\n|\t)\p{Cc}/gu, ' ')
+        .trimEnd(),
+      ...tables,
+    ].join('\n\n')
   if (Object.keys(answer).length === 0) return entry.empty ?? 'There is nothing.'
   const { [entry.once ?? '']: secret, ...rest } = answer
   // Null is said by the word that sets it.
@@ -426,8 +506,9 @@ function wordsOf(entry: DerivedCommand, answer: unknown): string {
     : members.map(([name, one]) => [name, inline(one) ?? nulls.get(name)])
   const isMeant = (name: string) =>
     !entry.columns || Object.values(entry.columns).some((one) => one.split('|')[0] === name)
-  const tables = Object.entries(rest).flatMap(([name, one]) => (isRows(one) && isMeant(name) ? [tableOf(one)] : []))
-  const shown = [...(facts.length > 0 ? [card(Object.fromEntries(facts))] : []), ...tables].join('\n\n')
+  const others = Object.entries(rest).flatMap(([name, one]) => (isRows(one) && isMeant(name) ? [tableOf(one)] : []))
+  const cards = facts.length > 0 ? [card(Object.fromEntries(facts))] : []
+  const shown = [...cards, ...(entry.tables ? tables : others)].join('\n\n')
   return secret === undefined ? shown : `${shown}\n\nThe ${entry.once}, shown this once:\n\n  ${String(secret)}\n`
 }
 

@@ -10,13 +10,12 @@ import { APPLY_COMMAND } from './apply.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS, PRICE_COMMANDS } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
+import { CONNECT_COMMAND } from './connect.ts'
 import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
 import { DOCTOR_COMMAND } from './doctor.ts'
-import { FINANCE_COMMANDS } from './finance.ts'
-import { MONEY_COMMANDS } from './money.ts'
+import { LEDGER_COMMANDS } from './ledger.ts'
 import { resolveName } from './names.ts'
 import { PSQL_COMMAND } from './psql.ts'
-import { CONNECT_COMMANDS, VENDOR_COMMANDS } from './vendors.ts'
 
 const groupOf = (name: string) => name.split(' ')[0] ?? ''
 
@@ -40,11 +39,9 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     'Usage and money',
     [
       ...derived('usage', 'ledger', 'audit'),
-      ...MONEY_COMMANDS,
+      ...LEDGER_COMMANDS,
       ...derived('budgets', 'teams', 'agent-settings', 'programs'),
       ...derived('balance', 'plans', 'codes', 'payments', 'payment-settings'),
-      ...ADDED.money,
-      ...FINANCE_COMMANDS,
       ...derived('statements', 'margins', 'billing', 'invoices', 'billing-details'),
       ...derived('exports', 'focus', 'vendor-reports', 'content'),
     ],
@@ -53,11 +50,12 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   [
     'Vendors and catalog',
     [
-      ...CONNECT_COMMANDS,
-      ...derived('vendors'),
-      ...VENDOR_COMMANDS,
+      CONNECT_COMMAND,
+      ...derived('presets', 'vendors'),
       ...CATALOG_COMMANDS,
+      ...derived('catalog'),
       ...PRICE_COMMANDS,
+      ...derived('tool-servers', 'products'),
       ...ADDED.catalog,
     ],
   ],

@@ -88,8 +88,9 @@ const PAGE_ROWS_MAX = 200
 
 interface Listing<Row> {
   readonly filter?: Filter
-  /** Or a function that makes them from the rows, if names must be requested. */
-  readonly columns: Columns<Row> | ((rows: readonly Row[]) => Promise<Columns<Row>>)
+  readonly columns: Columns<Row>
+  /** The rows with names that must be requested. */
+  readonly named?: (rows: readonly Row[]) => Promise<readonly Row[]>
   /** The text if there are no rows. */
   readonly empty: string
 }
@@ -97,7 +98,7 @@ interface Listing<Row> {
 export async function listPages<Row extends object>(
   call: Invocation,
   path: string,
-  { filter = {}, columns, empty }: Listing<Row>,
+  { filter = {}, columns, named, empty }: Listing<Row>,
 ): Promise<Told> {
   const most = Number(text(call, 'limit') ?? '50')
   if (!Number.isInteger(most) || most < 1) throw new CliError('--limit takes a whole number of 1 or more.', 2)
@@ -110,7 +111,7 @@ export async function listPages<Row extends object>(
     if (page.next === null) break
     cursor = page.next
   }
-  return list(rows, typeof columns === 'function' ? await columns(rows) : columns, empty)
+  return list(named ? await named(rows) : rows, columns, empty)
 }
 
 export function query(values: Filter): string {

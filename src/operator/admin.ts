@@ -11,6 +11,7 @@ import { ACCOUNT_COMMANDS } from './commands/accounts.ts'
 import { CALL_COMMANDS } from './commands/calls.ts'
 import { FINANCE_COMMANDS } from './commands/finance.ts'
 import { SETTINGS_COMMANDS } from './commands/settings.ts'
+import { VENDOR_COMMANDS } from './commands/vendors.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
 import {
   type AccountDeps,
@@ -65,7 +66,13 @@ export interface ResourceDeps
   readonly added: readonly Resource[]
 }
 
-const COMMANDS: Commands = { ...ACCOUNT_COMMANDS, ...CALL_COMMANDS, ...FINANCE_COMMANDS, ...SETTINGS_COMMANDS }
+const COMMANDS: Commands = {
+  ...ACCOUNT_COMMANDS,
+  ...CALL_COMMANDS,
+  ...FINANCE_COMMANDS,
+  ...SETTINGS_COMMANDS,
+  ...VENDOR_COMMANDS,
+}
 
 /** The resources of both the operator API and the console, with the commands that reach them. */
 export function operatorResources(deps: ResourceDeps): Resource[] {

@@ -9,21 +9,31 @@
 interface CommandText {
   /**
    * `budgets values <account> <budget>: …`: the parameters of the path in their order, then fields. Without a summary behind
-   * it, the title of the resource is one.
+   * it, the title of the resource is one. `vendors credentials <vendor> --set <NAME>: …` is what another command of this name
+   * does with this option, a parameter or, without a value, a fixed choice.
    */
   readonly usage: string
   readonly about?: string
   /** With commas: `name`, `models|all` or `KEY={prefix}…{last4}`, where the member's own name is not the heading. */
   readonly columns?: string
+  /** The columns of rows inside the answer, by the members that lead to them. */
+  readonly tables?: Readonly<Record<string, string>>
+  /** It exits with 1 if one of these is there, as `{ok: false}` and `problems` do: `failure`, `rows.state#failed`. */
+  readonly fails?: readonly string[]
+  /** Further options, such as `url <address>: …`, and where their texts go. */
+  readonly also?: Readonly<Record<string, string>>
   /** What is said if a list is empty. */
   readonly empty?: string
-  /** The answer in words, with members in braces. Without it and without columns, every member has a line, and rows have a table. */
+  /**
+   * The answer in words, with members in braces, and in brackets what is said of each row: `[steps:{method}]`. Without it and
+   * without columns, every member has a line, and rows have a table. What was sent is `{given}`.
+   */
   readonly words?: string
   /** The member of the answer that is never shown again. */
   readonly once?: string
   /** Fields with a fixed value; `-{amount}` has the value of an argument in it. */
   readonly set?: Readonly<Record<string, unknown>>
-  /** Fields that are not options. */
+  /** Fields that are not options, also members of them: `price.cacheSeconds`. */
   readonly without?: readonly string[]
   /** What is not named stays: the stored fields are read and sent again. */
   readonly merge?: true

@@ -123,8 +123,7 @@ const edge = (daysLater: number) =>
 const EARLIEST_MS = 0
 const LATEST_MS = dayNumber({ year: 3000, month: 1, day: 1 }) * DAY_MS
 
-/** Returns what would change, without changing anything. */
-export const dryRun = z.enum(['0', '1', 'true', 'false']).optional()
+export const dryRun = z.enum(['0', '1', 'true', 'false']).optional().describe('Only shows what would change')
 export const isDryRun = ({ dryRun: given }: { readonly dryRun?: string | undefined }) =>
   given === '1' || given === 'true'
 

@@ -54,7 +54,7 @@ const keyName = ({ keyId, keyName: name }: MonthlyStatement['products'][number])
   name ?? (keyId === 'console' ? 'Console' : keyId)
 
 /** A line of the usage: by model and key, or by the values of a label. */
-export interface UsageLine {
+interface UsageLine {
   readonly what: string
   /** Empty if the usage is by label. */
   readonly key: string

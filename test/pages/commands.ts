@@ -24,7 +24,7 @@ interface Schema {
   none?: string
   off?: string
   refersTo?: string
-  read?: 'sealed' | 'json' | 'base64' | 'file'
+  read?: 'sealed' | 'input' | 'json' | 'base64' | 'file' | 'tree' | 'parts'
 }
 
 const schemaOf = (schema: z.ZodType | undefined): Schema =>
@@ -72,6 +72,7 @@ const PLACEHOLDERS: Partial<Record<DerivedField['kind'], string>> = {
   numbers: 'n,n',
   pairs: 'name=value,…',
   texts: 'name=value,…',
+  tree: 'name=value,…',
   sealed: 'NAME',
   json: 'file',
   base64: 'file',
@@ -85,10 +86,18 @@ interface Place {
   readonly noneAt?: number
   readonly isRequired: boolean
   readonly isChange: boolean
+  readonly without: readonly string[]
+}
+
+/** What is said of a secret behind what it is. */
+const SECRETS: Partial<Record<DerivedField['kind'], string>> = {
+  sealed: ': the environment variable with it; - reads standard input',
+  input: ': read from standard input',
 }
 
 /** Every field that a command can set. An object's fields are fields of their own. */
 function fieldsOf(given: Schema, place: Place, of: string): DerivedField[] {
+  if (place.without.includes(place.at.join('.'))) return []
   const { schema, isNullable } = plain(given)
   // Where null is the default, leaving it out says the same.
   const noneAt = isNullable && (place.isChange || given.default !== null) ? place.at.length : place.noneAt
@@ -103,20 +112,23 @@ function fieldsOf(given: Schema, place: Place, of: string): DerivedField[] {
   if (!kind) throw new Error(`${of}: ${place.at.join('.')} cannot be an option. Name it in "without".`)
   const none = noneAt === undefined ? schema.none : (schema.none ?? 'none')
   const dot = (text: string) => text.replace(/\.?$/, '.')
-  const secret = kind === 'sealed' ? ': the environment variable with it; - reads standard input' : ''
-  const standard = secret && place.isRequired ? ', which is also read without this option' : ''
+  const secret = SECRETS[kind] ?? ''
+  const standard = kind === 'sealed' && place.isRequired ? ', which is also read without this option' : ''
   const help = `${dot((schema.description ?? '') + secret + standard)}${none && kind !== 'flag' ? ` "${none}" removes it.` : ''}`
   const from = schema.refersTo?.startsWith('/') ? collectionAt(schema.refersTo) : undefined
   const field: DerivedField = {
     ...{
-      name: schema.option ?? kebab(name) + (kind === 'sealed' ? '-env' : ''),
+      name: schema.option ?? kebab(name) + (kind === 'sealed' ? '-env' : kind === 'input' ? '-stdin' : ''),
       in: place.in,
       at: place.at,
       kind,
       help,
     },
     ...(kind === 'flag' ? { sends: isTruth(schema) ? 'true' : schema.const !== false } : {}),
-    ...(kind === 'flag' ? {} : { value: schema.value ?? PLACEHOLDERS[kind] ?? (schema.enum ? 'word' : 'text') }),
+    ...(kind === 'parts' ? { parts: Object.keys(schema.properties ?? {}) } : {}),
+    ...(kind === 'flag' || kind === 'input'
+      ? {}
+      : { value: schema.value ?? PLACEHOLDERS[kind] ?? (schema.enum ? 'word' : 'text') }),
     ...(place.isRequired ? { required: true } : {}),
     ...(none === undefined ? {} : { none }),
     ...(noneAt === undefined ? {} : { noneAt }),
@@ -191,12 +203,20 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
     without = [],
     merge,
     columns,
+    tables,
+    also = {},
     ...more
   } = typeof command === 'string' ? { usage: command } : command
   const [usage = '', ...behind] = said.split(': ')
   const summary = behind.length > 0 ? behind.join(': ') : sentenceOf(resource.title)
-  const texts = { summary, ...more, ...(columns === undefined ? {} : { columns: columnsOf(columns) }) }
-  const words = usage.split(' ')
+  const texts = {
+    ...{ summary, ...more },
+    ...(columns === undefined ? {} : { columns: columnsOf(columns) }),
+    ...(tables ? { tables: Object.fromEntries(Object.entries(tables).map(([at, one]) => [at, columnsOf(one)])) } : {}),
+  }
+  const [plainUsage = '', chosen] = usage.split(' --')
+  const [when, value = ''] = chosen?.split(' ') ?? []
+  const words = plainUsage.split(' ')
   const name = words.filter((word) => !/^[<[]/.test(word)).join(' ')
   const isChange = resource.method === 'PATCH' || merge === true
   const hidden = ['cursor', ...without, ...Object.keys(set)]
@@ -213,7 +233,7 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
     const properties = Object.entries(schema.properties ?? {}).filter(
       ([one]) => !without.includes(one) && one !== 'cursor' && !(isPaged && one === 'limit'),
     )
-    const place = { at: [], in: where, isRequired: true, isChange }
+    const place = { at: [], in: where, isRequired: true, isChange, without }
     return fieldsOf({ ...schema, type: 'object', properties: Object.fromEntries(properties) }, place, name)
   })
   const usageArgs = words.filter((word) => /^[<[]/.test(word))
@@ -221,6 +241,14 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
   const isArg = (field: DerivedField) => args.some((one) => one.in !== 'path' && one.at.join() === field.at.join())
   const isWhole = args.some((one) => one.in === 'body' && one.at.length === 0)
   const options = all.filter((one) => !isArg(one) && !hidden.includes(one.at[0] ?? ''))
+  const further = Object.entries(also).map(([text, at]): DerivedField => {
+    const [, option = '', placeholder = '', help = ''] = /^(\S+) <(.*)>: (.*)$/.exec(text) ?? []
+    return { name: option, in: 'body', at: at.split('.'), kind: 'text', help, value: placeholder }
+  })
+  const param = /\{(\w+)\}$/.exec(resource.path)?.[1] ?? ''
+  if (when)
+    further.push({ name: when, in: 'path', at: [param], kind: 'text', help: summary, value: value.slice(1, -1) })
+  options.push(...further)
   const given = options.map(({ required, ...one }) => (required && !isWhole && !merge ? { ...one, required } : one))
   const answer = plain(schemaOf(resource.answer)).schema
   const canFind = ({ path }: Collection) => !path.includes('{') || resource.path.startsWith('/accounts/{id}')
@@ -230,6 +258,7 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
   ]
   return {
     name,
+    ...(when ? { when } : {}),
     ...texts,
     method: resource.method,
     path: resource.path,
@@ -239,7 +268,7 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
       : {}),
     ...(Object.keys(set).length > 0 ? { set } : {}),
     ...(merge ? { merge: Object.keys(plain(shapes[1][1]).schema.properties ?? {}) } : {}),
-    ...(answer.properties?.items && !texts.words && resource.method === 'GET' ? { isList: true } : {}),
+    ...(answer.properties?.items && !texts.words && (resource.method === 'GET' || columns) ? { isList: true } : {}),
     ...(isPaged && !texts.file && !texts.words ? { isPaged } : {}),
     ...(resource.repeatable ? { isRepeatable: true } : {}),
     ...(formats.length > 0 && !texts.file ? { formats } : {}),

@@ -1,5 +1,11 @@
-// Commands of proposals, and of what agents may do.
+// Commands of proposals, of what agents may do, and of tool servers.
 import type { Commands } from '../../operator/command.ts'
+
+const SHOWN = {
+  words:
+    '{name} at {url}. It last answered: {lastAnsweredAt|never}. What failed the last time: {error|nothing}.[tools:[changes:\n{tool} has changed: {field}\n  - {before|–}\n  + {after|–}]]',
+  tables: { tools: 'tool, state, id, digest' },
+}
 
 export const AGENT_COMMANDS: Commands = {
   'GET /accounts/{id}/budget-proposals': {
@@ -26,5 +32,27 @@ export const AGENT_COMMANDS: Commands = {
   'GET /accounts/{id}/programs': {
     usage: 'programs list <account>: The programs that people have signed in, and what they spent.',
     columns: 'PERSON=email, program, LAST USED=lastUsedAt, 30 DAYS=charged, KEY=keyId',
+  },
+  'GET /tool-servers': {
+    usage: 'tool-servers list: Lists registered MCP servers, and how many of their tools are sold or held back.',
+    columns:
+      'SERVER=name, ADDRESS=url, LISTED=tools.state#listed, HELD BACK=tools.state#changed+gone, LAST SEEN=lastAnsweredAt|never, error',
+  },
+  'GET /tool-servers/{name}': {
+    usage: 'tool-servers show <server>: Shows an MCP server: its tools, and what changed since you agreed to them.',
+    ...SHOWN,
+  },
+  'PUT /tool-servers/{name}': {
+    usage: 'tool-servers register <server>: Registers an MCP server, or changes its address, credential or limits.',
+    without: ['auth'],
+    ...SHOWN,
+  },
+  'POST /tool-servers/{name}/refresh': {
+    usage: 'tool-servers refresh <server>: Reads the list of tools of an MCP server again.',
+    ...SHOWN,
+  },
+  'DELETE /tool-servers/{name}': {
+    usage: 'tool-servers remove <server>: Removes an MCP server and its tools from the catalog.',
+    words: 'Removed.',
   },
 }

@@ -52,8 +52,10 @@ export const agents = defineExtension({
   },
   resources: (all) => [
     ...runResources(all),
-    ...withCommands([...settingsResources(all), ...proposalResources(all)], AGENT_COMMANDS),
-    ...toolServerResources(all),
+    ...withCommands(
+      [...settingsResources(all), ...proposalResources(all), ...toolServerResources(all)],
+      AGENT_COMMANDS,
+    ),
     ...toolConnectionResources(all),
   ],
   personal: consentResources,

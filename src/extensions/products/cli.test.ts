@@ -80,7 +80,7 @@ test('what is wrong is said with its line, its place or what to write instead, a
   const price = ['--price', 'call=1']
   const bad = (name: string, content: string) => file(name, content)
   const cases: readonly (readonly [words: string[], code: number, message: RegExp])[] = [
-    [['read', join(folder, 'nothing.yaml')], 1, /nothing\.yaml cannot be read: there is no such file/],
+    [['read', join(folder, 'nothing.yaml')], 1, /nothing\.yaml could not be read: there is no such file/],
     [['read', await bad('broken.yaml', `${MAPS}\n  bad: [`)], 1, /line 1[6-9]/],
     [['read', await bad('broken.json', '{\n  "openapi": "3.1.0",\n  oops\n}')], 1, /line 3/],
     [['read', await bad('swagger.json', '{"swagger":"2.0"}')], 1, /OpenAPI document of version 3/],
@@ -99,14 +99,22 @@ test('what is wrong is said with its line, its place or what to write instead, a
     [['import', 'maps', await bad('maps.yaml', MAPS), '--choose', 'upload', ...price], 1, /POST \/upload/],
     [['import', 'maps', await bad('maps.yaml', MAPS), '--choose', 'sell', ...price], 1, /has no "sell"/],
     [['import', 'maps', await bad('maps.yaml', MAPS), '--choose', 'search'], 1, /"search" has no price/],
-    [['import', 'maps', await bad('maps.yaml', MAPS), '--price', '1'], 2, /"1" is not a price: write call=0\.1/],
-    [['import', 'maps', await bad('maps.yaml', MAPS), '--price', 'row=1', '--rows', 'results'], 2, /write results:50/],
+    [['import', 'maps', await bad('maps.yaml', MAPS), '--price', '1'], 2, /--price takes name=value pairs, not "1"/],
+    [
+      ['import', 'maps', await bad('maps.yaml', MAPS), '--price', 'row=1', '--rows', 'results'],
+      2,
+      /--rows takes list:most, not "results"/,
+    ],
     [
       ['import', 'maps', await bad('maps.yaml', MAPS), '--key-env', 'NO_KEY', ...price],
-      1,
-      /NO_KEY is not in this environment/,
+      2,
+      /no value in the environment variable NO_KEY/,
     ],
-    [['import', 'v1', await bad('maps.yaml', MAPS), '--timeout', 'soon', ...price], 1, /timeoutSeconds/],
+    [
+      ['import', 'v1', await bad('maps.yaml', MAPS), '--timeout', 'soon', ...price],
+      2,
+      /--timeout takes a whole number/,
+    ],
     [
       ['import', 'models', await bad('maps.yaml', MAPS), '--choose', 'search', ...price],
       1,

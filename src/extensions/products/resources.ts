@@ -19,48 +19,92 @@ interface ProductDeps {
 }
 
 const json = z.record(z.string(), z.unknown())
-const documentText = z.string().min(1).max(DOCUMENT_BYTES_MAX)
+const documentText = z.string().min(1).max(DOCUMENT_BYTES_MAX).meta({ read: 'file', option: 'file' })
 const chosenIds = z.array(text(60)).max(2_000)
 
 const priced = z.strictObject({
-  /** Rates by their units, such as `{ call: "0.1", row: "0.01" }`. */
-  rates: z.record(z.string(), z.union([z.string(), z.number()])),
-  /** The path of the list whose items are counted, and their maximum: a number, or the parameter that limits them. */
-  rows: z.strictObject({ path: text(200), most: z.union([z.number().int().positive(), text(64)]) }).optional(),
-  /** Counts the units, as an expression over `request` and `answer`. */
-  metered: text(500).optional(),
-  bytesMax: z.number().int().positive().optional(),
-  /** The vendor's timeout; absent: that of the vendor's entry. */
-  timeoutSeconds: z.number().int().positive().max(3_600).optional(),
+  rates: z
+    .record(z.string(), z.union([z.string(), z.number()]))
+    .meta({
+      description: 'Rates by their units, such as call=0.1, call=0,row=0.01 or call=0,byte=5 (a million bytes)',
+      ...{ option: 'price', value: 'rates' },
+    }),
+  rows: z
+    .strictObject({ path: text(200), most: z.union([z.number().int().positive(), text(64)]) })
+    .optional()
+    .meta({
+      description: 'The list whose items are rows, and the most: a number, or the parameter that limits them',
+      ...{ read: 'parts', value: 'list:most' },
+    }),
+  metered: text(500)
+    .optional()
+    .meta({
+      description: 'Counts the units, for a price with metered=…, as an expression over `request` and `answer`',
+      ...{ option: 'expression', value: 'cel' },
+    }),
+  bytesMax: z.number().int().positive().optional().describe('The largest answer, for a price with byte=…'),
+  timeoutSeconds: z
+    .number()
+    .int()
+    .positive()
+    .max(3_600)
+    .optional()
+    .meta({
+      description: 'How long the vendor may take for an answer; absent: as its entry says',
+      ...{ option: 'timeout', value: 'seconds' },
+    }),
   cacheSeconds: z.number().int().positive().optional(),
 })
 
 const productBody = z.strictObject({
-  /** Its addresses begin with `/v1/<id>`. */
-  id: text(39),
+  id: text(39).meta({ description: 'Its addresses begin with `/v1/<id>`', option: 'product' }),
   title: text(200).optional(),
   /** Absent: that of the document, or of the product that is replaced. */
   description: text(4_000, 0).optional(),
   /** One of `GET /products/presets`: its operations, address and, unless others are given, list prices. */
   preset: text(40).optional(),
-  /** Converts list prices in dollars into prices in credits, including the operator's margin. */
-  creditsPerDollar: z.number().positive().max(1_000_000).default(100),
+  creditsPerDollar: z
+    .number()
+    .positive()
+    .max(1_000_000)
+    .default(100)
+    .describe('What a dollar of the list price is in credits, with your margin; 100 by default'),
   /** OpenAPI 3.0 or 3.1, as JSON or YAML. Absent: `entries` alone. */
   document: documentText.optional(),
-  /** Applies the rules under `x-tollgate` in the document. Only for documents that you wrote. */
-  trusted: z.boolean().default(false),
-  /** The operations of the document that are sold, by the ids that reading it gives. Absent: all that can be. */
-  operations: chosenIds.optional(),
+  trusted: z
+    .boolean()
+    .default(false)
+    .describe('Takes rules of the catalog under `x-tollgate` from it: only for documents that you wrote'),
+  operations: chosenIds
+    .optional()
+    .meta({
+      description: 'The operations that are sold, by the ids that reading it gives; by default all that can be',
+      ...{ option: 'choose', value: 'ids' },
+    }),
   /** Operations in the catalog's form, by id; they override those of the document. */
   entries: z.record(z.string(), json).default({}),
   vendor: z
     .strictObject({
       /** In the catalog; absent: the product's id. */
       name: catalogName.optional(),
-      /** Absent: the first server of the document. */
-      baseUrl: text(2_000).optional(),
+      baseUrl: text(2_000)
+        .optional()
+        .meta({
+          description: 'Where the API is; by default the first server of the document',
+          ...{ option: 'url', value: 'address' },
+        }),
       auth: auth.optional(),
-      credential: z.strictObject({ name: credentialName.optional(), value: secret.optional() }).default({}),
+      credential: z
+        .strictObject({
+          name: credentialName
+            .optional()
+            .meta({
+              description: 'The stored credential. Without its value only test keys are answered, with examples',
+              ...{ option: 'credential', value: 'name' },
+            }),
+          value: secret.optional().meta({ description: 'The value to store', read: 'sealed', option: 'key-env' }),
+        })
+        .default({}),
     })
     .prefault({}),
   /** The price of operations that are not in `prices`. */

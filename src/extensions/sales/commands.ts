@@ -21,6 +21,13 @@ export const SALES_COMMANDS: Commands = {
     columns: 'STARTED=startedAt, from, until, checked, DIFFERENCES=differences.length, failure',
     empty: 'Payments were not compared yet.',
   },
+  'POST /reconciliations': {
+    usage: 'payments reconcile: Compares payments with Stripe’s own list now, and names every difference.',
+    about: 'It runs every night too. Exits with 1 if a difference is left.',
+    words: '{checked} payments compared. {differences.problem|None differs.}\n{failure}',
+    tables: { differences: 'payment, account, AT THE PROVIDER=providerId, problem, corrected' },
+    fails: ['failure', 'differences.corrected#false'],
+  },
   'GET /payment-settings': 'payment-settings show',
   'PATCH /payment-settings': {
     usage: 'payment-settings change',

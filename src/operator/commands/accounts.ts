@@ -21,21 +21,6 @@ export const ACCOUNT_COMMANDS: Commands = {
       'byok-keys remove <account> <vendor>: Removes an account’s BYOK key at a vendor: its calls cost the price again.',
     words: 'It is no longer stored.',
   },
-  'GET /vendors': {
-    usage: 'vendors list',
-    columns:
-      'VENDOR=name, ADDRESS=baseUrl, CREDENTIAL={credential.name|none needed}: {credential.source}, breaker, since, WHY=reason, PROBE=probe.state|off, PROBE SAID=probe.message, CALLS=requests, errors, P50 MS=latencyMsP50, lastError',
-    empty: 'No vendors yet. Connect one with: tollgate connect <preset>; tollgate presets lists them.',
-  },
-  'PUT /vendors/{name}/credential': {
-    usage: 'vendors credential <vendor>: Stores a vendor’s credential, encrypted. Reads it from standard input.',
-    about: 'It cannot be an argument, because arguments end up in the shell history.',
-    words: 'Stored as {name}.',
-  },
-  'DELETE /vendors/{name}/credential': {
-    usage: 'vendors forget <vendor>: Removes a stored credential.',
-    words: '{name} is no longer stored.',
-  },
   'GET /accounts': {
     usage: 'accounts list: Accounts with their balances, newest first.',
     columns: 'name, status, balance, held, limits, id',

@@ -15,6 +15,12 @@ export const CALL_COMMANDS: Commands = {
     about: 'With filters, a range has at most 92 days; without --from it has these.',
     empty: 'No calls match. An account’s first call: tollgate call chat "Hi" --api-key <key>',
   },
+  'GET /usage/{requestId}': {
+    usage: 'usage show <call>: Shows one call and how its charge was computed.',
+    columns:
+      'Call=id, Time=at, Account=account, Key=keyName, Model=product, Endpoint=endpoint, Outcome=outcome, Status=status, Cause=message, Credits charged=charged, Credits reserved before the call=held, Cost to the vendor=cost, Vendor=vendor, Credential=credential, Milliseconds=durationMs, Until the first byte=firstByteMs, Streamed=stream, Attempts=attemptLog.attempts.length, Agent=client, Job=job, Content is logged=content, Trace=trace',
+    tables: { lines: 'unit, quantity, CREDITS=rate, per, amount' },
+  },
   'GET /accounts/{id}/usage/labels': {
     usage: 'usage labels <account> <label>: Spending by end user, session or value of a tag, highest first.',
     columns:

@@ -6,6 +6,17 @@ const BILLING = 'One credit is worth=worth.rate, Currency=worth.currency, Contac
 export const FINANCE_COMMANDS: Commands = {
   'GET /accounts/{id}/balance':
     'balance show <account>: Shows the balance of an account, and which credits expire or are for some products only.',
+  'GET /accounts/{id}/statements/{month}': {
+    usage:
+      'statements show <account> <month>: The statement of an account for a month such as 2026-10, also as PDF or CSV.',
+    columns:
+      'Customer=account.name, Month=month, Final=final, Opening balance=opening, Top-ups=topUps, Usage=usage, Corrections=corrections, Expired=expired, Paid out or written off=settlement, Closing balance=closing',
+    tables: {
+      products: 'product, KEY=keyName, calls, CREDITS=charged',
+      'label.values': 'LABEL=value, calls, CREDITS=charged',
+      movements: 'at, kind, note, CREDITS=moved',
+    },
+  },
   'GET /statements/{month}': {
     usage: 'statements all <month>: The statements of all customers for a month, in one ZIP.',
     file: 'application/zip',

@@ -45,9 +45,10 @@ const change = z.strictObject({
     .optional()
     .describe(
       'Members of its entry in the catalog, such as `baseUrl` or `timeouts`, merged with those that are there; null takes one out.',
-    ),
+    )
+    .meta({ read: 'tree', option: 'set' }),
   credential: z
-    .strictObject({ value: secret })
+    .strictObject({ value: secret.meta({ description: 'Its credential', read: 'input', option: 'key-stdin' }) })
     .optional()
     .describe('Its key again: needed where `baseUrl` or a token address leads to another host, and taken only there.'),
   note: text(200, 0).default(''),
@@ -74,7 +75,11 @@ export function vendorEditResources(deps: VendorEditDeps): Resource[] {
     }),
     resource('DELETE /vendors/{name}', 'vendors:write', {
       title: 'Remove a vendor',
-      query: z.strictObject({ dryRun, force: z.enum(['true', 'false']).optional(), note: text(200, 0).default('') }),
+      query: z.strictObject({
+        dryRun,
+        force: z.enum(['true', 'false']).optional().describe('Also if models are then no longer offered'),
+        note: text(200, 0).default(''),
+      }),
       answer: z.union([appliedView, vendorCheckView]),
       async run({ params: { name }, query, by }) {
         if (isDryRun(query)) {

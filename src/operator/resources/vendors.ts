@@ -299,7 +299,11 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
     }),
     resource('PUT /vendors/{name}/credentials/{credential}', 'vendor-credentials:write', {
       title: 'Store one of several credentials of a vendor',
-      body: z.strictObject({ value: secret.optional(), weight: z.number().int().min(1).max(1000).optional(), shared }),
+      body: z.strictObject({
+        value: secret.optional().meta({ description: 'The value', read: 'input', option: 'key-stdin' }),
+        weight: z.number().int().min(1).max(1000).optional().describe('Its share among the others; 1 by default'),
+        shared,
+      }),
       answer: page(vendorCredentialView),
       async run({ params: { name: vendorName, credential }, body: { value, weight, shared: isShared }, by }) {
         const name = readName(credential)
@@ -332,7 +336,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
     }),
     resource('DELETE /vendors/{name}/credentials/{credential}', 'vendor-credentials:write', {
       title: 'Remove one of several credentials of a vendor',
-      query: z.strictObject({ force: z.enum(['true', 'false']).optional() }),
+      query: z.strictObject({ force: z.enum(['true', 'false']).optional().describe('Even if it has running jobs') }),
       answer: page(vendorCredentialView),
       async run({ params: { name: vendorName, credential }, query, by }) {
         const name = readName(credential)

@@ -21,16 +21,49 @@ export interface ToolServerDeps {
 }
 
 const registration = z.strictObject({
-  url: z.string().max(2000).optional(),
-  title: text(100, 0).optional(),
+  url: z
+    .string()
+    .max(2000)
+    .optional()
+    .meta({ description: 'Its address (MCP over Streamable HTTP)', value: 'address' }),
+  title: text(100, 0).optional().describe('The name of the server that agents read in its tools'),
   auth: z
     .union([auth, z.literal('person')])
     .optional()
     .describe('`person`: each person signs in there (OAuth).'),
-  credential: z.strictObject({ name: credentialName.optional(), value: secret.optional() }).optional(),
-  timeoutMs: z.number().int().min(100).max(600_000).optional(),
-  concurrencyMax: z.number().int().min(1).max(1_000).optional(),
-  resultBytesMax: z.number().int().optional(),
+  credential: z
+    .strictObject({
+      name: credentialName
+        .optional()
+        .meta({
+          description: 'A stored credential, or a variable of the environment',
+          option: 'credential',
+          value: 'NAME',
+        }),
+      value: secret
+        .optional()
+        .meta({ description: 'Its credential, stored encrypted', read: 'input', option: 'key-stdin' }),
+    })
+    .optional(),
+  timeoutMs: z
+    .number()
+    .int()
+    .min(100)
+    .max(600_000)
+    .optional()
+    .meta({ description: 'A call that takes longer is an error; 60000 by default', option: 'timeout', value: 'ms' }),
+  concurrencyMax: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000)
+    .optional()
+    .meta({ description: 'Calls at once; 20 by default', option: 'concurrency' }),
+  resultBytesMax: z
+    .number()
+    .int()
+    .optional()
+    .meta({ description: 'The largest result; 1048576 by default', option: 'bytes' }),
 })
 type Registration = z.output<typeof registration>
 

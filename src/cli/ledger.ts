@@ -1,10 +1,8 @@
-// A call with its arithmetic, and the verification of the ledger.
+// The verification and the archive of the ledger, which take a while: their progress is shown.
 import { sleep } from '../kernel/timers.ts'
-import type { ArchiveState, UsageDetail, VerificationRun, VerificationState } from '../ledger/views.ts'
-import { unitRow } from '../meter/kind.ts'
-import { at, CliError, type Command, flag, type Invocation, takes } from './command.ts'
-import { accountNames } from './names.ts'
-import { card, table } from './table.ts'
+import type { ArchiveState, VerificationRun, VerificationState } from '../ledger/views.ts'
+import { CliError, type Command, flag, type Invocation, takes } from './command.ts'
+import { table } from './table.ts'
 
 const LOOK_EVERY_MS = 500
 
@@ -68,75 +66,7 @@ function archiveWords({ place, due, waitsFor, months }: ArchiveState): string[] 
   ]
 }
 
-const seconds = (ms: number) => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`)
-
-/** "3 minutes ago" */
-function ago(at: string, nowMs: number): string {
-  const passed = Math.max(0, nowMs - Date.parse(at)) / 1_000
-  const [size, unit] =
-    passed < 60
-      ? ([1, 'second'] as const)
-      : passed < 3_600
-        ? ([60, 'minute'] as const)
-        : passed < 172_800
-          ? ([3_600, 'hour'] as const)
-          : ([86_400, 'day'] as const)
-  const count = Math.floor(passed / size)
-  return `${count} ${unit}${count === 1 ? '' : 's'} ago`
-}
-
-/** An empty cell. */
-const BLANK = ' '
-
-/** The charge, line by line, with their sum. */
-function arithmetic({ lines, charged }: UsageDetail): string[] {
-  if (lines.length === 0) return []
-  const rows = [
-    ...lines.map(({ unit, quantity, rate, per, amount }) => ({
-      ...{ unit: quantity === 1 ? unitRow(unit).one : unitRow(unit).many, quantity, rate, amount },
-      per: per === 1 ? 'each' : `per ${per.toLocaleString('en')}`,
-    })),
-    { unit: 'total', quantity: BLANK, rate: BLANK, amount: charged, per: BLANK },
-  ]
-  const columns = { UNIT: 'unit', QUANTITY: 'quantity', CREDITS: 'rate', ' ': 'per', AMOUNT: 'amount' } as const
-  return [table(rows, columns), 'The total is rounded up to a millionth of a credit.']
-}
-
-function showCall(answer: UsageDetail, account: string, nowMs: number): string {
-  const { id, at: when, product, endpoint, keyName, keyId, status, durationMs, firstByteMs, message } = answer
-  const began = firstByteMs === null ? '' : `, first byte after ${seconds(firstByteMs)}`
-  const attempts = answer.attemptLog?.attempts.length ?? 0
-  const facts: Record<string, unknown> = {
-    ...{ call: id, time: `${when.slice(0, 19).replace('T', ' ')} UTC, ${ago(when, nowMs)}` },
-    ...{ account, key: keyName ?? keyId, model: product, endpoint },
-    outcome: `${answer.outcome}, status ${status}`,
-    ...(message === null ? {} : { cause: message }),
-    credits: `${answer.charged} charged, ${answer.held} reserved before the call`,
-    ...(answer.cost === undefined || answer.cost === null ? {} : { cost: `${answer.cost} credits to the vendor` }),
-    ...(answer.vendor ? { vendor: answer.vendor } : {}),
-    ...(answer.credential ? { credential: answer.credential } : {}),
-    duration: `${seconds(durationMs)}${began}${answer.stream ? ', streamed' : ''}`,
-    ...(attempts > 1 ? { attempts } : {}),
-    ...(answer.client === '' ? {} : { agent: answer.client }),
-    ...(answer.job === null ? {} : { job: answer.job }),
-    ...(answer.content ? { content: `logged; read it with: tollgate content read ${id}` } : {}),
-    ...(answer.trace === undefined ? {} : { trace: answer.trace }),
-  }
-  return [card(facts), ...arithmetic(answer)].join('\n\n')
-}
-
-export const MONEY_COMMANDS: readonly Command[] = [
-  {
-    name: 'usage show',
-    summary: 'Shows one call and how its charge was computed.',
-    args: ['call'],
-    async run(call) {
-      const answer = await call.api.call<UsageDetail>('GET', at`/usage/${call.args[0]}`)
-      const names = await accountNames(call.api, [answer.account])
-      const account = names.get(answer.account) ?? answer.account
-      return { answer, words: showCall(answer, account, call.world.nowMs()) }
-    },
-  },
+export const LEDGER_COMMANDS: readonly Command[] = [
   {
     name: 'ledger verify',
     summary: 'Verifies the ledger: balances, holds, limits, usage, jobs, grants, and every charge from its rates.',
