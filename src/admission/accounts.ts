@@ -13,41 +13,8 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, type LimitsPatch, mergeLimits, readLimits, showLimits, storeLimits } from '../ledger/limits.ts'
 import type { Lot } from '../ledger/lots.ts'
 import type { AccountStatus, AccountView } from '../ledger/views.ts'
-import type { LimitsView } from '../meter/limits.ts'
 import { createStatements } from '../reports/statement.ts'
 import { hashRequest } from './idempotency.ts'
-
-export interface Accounts {
-  /** Answers the new account's id. */
-  create(input: AccountInput, by: By): Promise<string>
-  /** The same as part of another transaction. Its last statement writes to the audit log, because the lock of the audit log must be taken last. */
-  createIn(tx: Queryable, input: AccountInput, by: By): Promise<string>
-  /** The same with an Idempotency-Key, from which the id follows: with that of an earlier creation, that account as it is. */
-  createOnce(key: string, input: AccountInput, by: By): Promise<{ id: string; again: boolean }>
-  change(
-    id: string,
-    input: { name?: string | undefined; limits?: LimitsPatch | null | undefined },
-    by: By,
-  ): Promise<void>
-  /** A negative amount takes credits back; more than what is available is refused. With the key of an earlier credit: its answer again. */
-  credit(id: string, input: CreditInput, by: By): Promise<{ account: AccountView; again: boolean }>
-  /** Its calls get 403 with the reason, in every process within two seconds. Running calls end and are charged; the credits stay. */
-  suspend(id: string, reason: string, by: By): Promise<void>
-  /**
-   * Ends its keys, and pays out or writes off its balance. It is suspended first, so that running calls can end. While a call still holds credits, nothing is moved and the account stays suspended.
-   */
-  close(id: string, input: { reason: string; balance: 'payout' | 'writeoff' }, by: By): Promise<void>
-  /** Of one that was suspended or closed. Keys that ended with it stay ended. */
-  reopen(id: string, by: By): Promise<void>
-  /** The account's test account, which is made if there is none: with its limits, and credits that nobody paid for. */
-  openTest(tx: Queryable, owner: string, by: By): Promise<string>
-  /** Sets what a test account has available. */
-  refillTest(owner: string, available: Credits, by: By): Promise<AccountView>
-  /** As a part of a transaction: limits of an account, and so of its test account, that its plan brings or takes away. */
-  setLimits(tx: Queryable, id: string, patch: LimitsPatch): Promise<void>
-  systemLimits(): Promise<LimitsView>
-  changeSystemLimits(patch: LimitsPatch, by: By): Promise<LimitsView>
-}
 
 interface CreditInput {
   readonly amount: Credits
@@ -137,13 +104,15 @@ interface FoundRow {
   held: bigint
 }
 
+export type Accounts = ReturnType<typeof createAccounts>
+
 export function createAccounts(options: {
   database: Database
   world: World
   ledger: Ledger
   audit: Audit
   changes: Pick<Changes, 'bump' | 'notice'>
-}): Accounts {
+}) {
   const { database, world, ledger, audit, changes } = options
 
   async function find(tx: Queryable, id: string): Promise<FoundRow> {
@@ -310,9 +279,13 @@ export function createAccounts(options: {
   }
 
   return {
+    /** Its calls get 403 with the reason, in every process within two seconds. Running calls end and are charged; the credits stay. */
     suspend,
 
-    async close(id, input, by) {
+    /**
+     * Ends its keys, and pays out or writes off its balance. It is suspended first, so that running calls can end. While a call still holds credits, nothing is moved and the account stays suspended.
+     */
+    async close(id: string, input: { reason: string; balance: 'payout' | 'writeoff' }, by: By) {
       const account = await readAccountView(database, id)
       if (account.status === 'closed') throw accountClosed()
       if (account.status === 'open') await suspend(id, input.reason, by)
@@ -331,16 +304,20 @@ export function createAccounts(options: {
       }
     },
 
-    reopen: (id, by) =>
+    /** Of one that was suspended or closed. Keys that ended with it stay ended. */
+    reopen: (id: string, by: By) =>
       changeStatus(id, async (_, { status: was }) => {
         if (was === 'open') return undefined
         return { status: 'open', reason: null, action: 'account.reopen', detail: { was }, by }
       }),
 
-    create: (input, by) => database.transaction((tx) => createIn(tx, input, by)),
+    /** Answers the new account's id. */
+    create: (input: AccountInput, by: By) => database.transaction((tx) => createIn(tx, input, by)),
+    /** The same as part of another transaction. Its last statement writes to the audit log, because the lock of the audit log must be taken last. */
     createIn,
 
-    async createOnce(key, { name, credits = 0n, note, limits: given }, by) {
+    /** The same with an Idempotency-Key, from which the id follows: with that of an earlier creation, that account as it is. */
+    async createOnce(key: string, { name, credits = 0n, note, limits: given }: AccountInput, by: By) {
       const id = accountIdFrom(key)
       const limits = mergeLimits({}, given)
       const hash = hashRequest('account', JSON.stringify([name, formatCredits(credits), note, showLimits(limits)]))
@@ -352,12 +329,13 @@ export function createAccounts(options: {
       })
     },
 
-    async setLimits(tx, id, patch) {
+    /** As a part of a transaction: limits of an account, and so of its test account, that its plan brings or takes away. */
+    async setLimits(tx: Queryable, id: string, patch: LimitsPatch) {
       const { name } = await find(tx, id)
       await setBoth(tx, id, { name, limits: mergeLimits(await readLimits(tx, id), patch) })
     },
 
-    async change(id, input, by) {
+    async change(id: string, input: Pick<AccountInput, 'limits'> & { readonly name?: string | undefined }, by: By) {
       await database.transaction(async (tx) => {
         const row = await find(tx, id)
         const name = input.name ?? row.name
@@ -379,7 +357,8 @@ export function createAccounts(options: {
       if (input.limits !== undefined) await Promise.all([id, testAccountOf(id)].map((one) => ledger.recalled(one)))
     },
 
-    async credit(id, input, by) {
+    /** A negative amount takes credits back; more than what is available is refused. With the key of an earlier credit: its answer again. */
+    async credit(id: string, input: CreditInput, by: By) {
       if (input.lot && input.amount < 0n)
         throw invalid('amount: only credits that are added have an end, products or a priority.', 'amount')
       if (input.lot?.endsAt && input.lot.endsAt.getTime() <= world.nowMs())
@@ -394,9 +373,11 @@ export function createAccounts(options: {
       }
     },
 
+    /** The account's test account, which is made if there is none: with its limits, and credits that nobody paid for. */
     openTest,
 
-    async refillTest(owner, available, by) {
+    /** Sets what a test account has available. */
+    async refillTest(owner: string, available: Credits, by: By) {
       await ledger.returned(testAccountOf(owner))
       const account = await database.transaction(async (tx) => {
         const id = await openTest(tx, owner, by)
@@ -414,7 +395,7 @@ export function createAccounts(options: {
       return showLimits(await readLimits(database))
     },
 
-    async changeSystemLimits(patch, by) {
+    async changeSystemLimits(patch: LimitsPatch, by: By) {
       const ended = await database.transaction(async (tx) => {
         const was = await readLimits(tx)
         const limits = mergeLimits(was, patch)

@@ -63,27 +63,6 @@ export interface KeyMemory {
   name?: string | undefined
 }
 
-export interface ApiKeys {
-  /** Throws key_missing, key_unknown, or rate_limited for an address that tries too many unknown ones; `unavailable` when the database cannot say. */
-  authenticate(
-    header: KeyHeader,
-    /** Asked for its address only when the key is bound to some: that costs a system call. */
-    from: { readonly ip: string },
-    /** What an OAuth access token must be for; by default every endpoint but the tools. */
-    scope?: TokenScope,
-  ): Promise<Principal> | Principal
-  /** The principal of a cached key without an address restriction; undefined: `authenticate` must be called. */
-  known(header: KeyHeader, memory: KeyMemory): Principal | undefined
-  /** The principal of a key that is still valid, for work in its name; for work from the console, while the person of its labels is a member. */
-  holder(keyId: string, account: string, labels?: Readonly<Record<string, string>>): Promise<Principal | undefined>
-  /** The principal of the key behind a client secret; throws key_unknown or account_inactive when it, or its account, has ended. */
-  behind(keyId: string): Promise<Principal>
-  /** Called after every change of keys or accounts, until the returned function is called. */
-  whenChanged(listener: () => void): () => void
-  /** Writes who was used lately. */
-  flushLastUsed(): Promise<void>
-}
-
 const SHAPE = /^tg_(?:live|test)_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/
 /** What other gateways give out. */
 const IMPORTED = /^sk-[\x21-\x7e]{5,300}$/
@@ -242,6 +221,8 @@ interface Known {
   readonly readMs: number
 }
 
+export type ApiKeys = ReturnType<typeof createApiKeys>
+
 export function createApiKeys(options: {
   database: Database
   changes: Changes
@@ -249,7 +230,7 @@ export function createApiKeys(options: {
   pepper: Buffer
   /** How many unknown keys one address may have looked up. */
   unknownPerMinute: number
-}): ApiKeys {
+}) {
   const { database, changes, world, pepper } = options
   const guesses = createMinuteBudget(world, options.unknownPerMinute)
   const filter = createKeyFilter(database, world)
@@ -372,7 +353,10 @@ export function createApiKeys(options: {
   }
 
   return {
-    known(header, memory) {
+    /** Asked for its address only when the key is bound to some: that costs a system call. */
+    /** What an OAuth access token must be for; by default every endpoint but the tools. */
+    /** The principal of a cached key without an address restriction; undefined: `authenticate` must be called. */
+    known(header: KeyHeader, memory: KeyMemory): Principal | undefined {
       const { authorization, xApiKey } = memory.header ?? {}
       if (!memory.header || authorization !== header.authorization || xApiKey !== header.xApiKey) {
         const key = keyIn(header)
@@ -386,20 +370,31 @@ export function createApiKeys(options: {
       used.add(entry.principal.keyId)
       return entry.principal
     },
-    authenticate(header, from, scope = 'api') {
+    /** Throws key_missing, key_unknown, or rate_limited for an address that tries too many unknown ones; `unavailable` when the database cannot say. */
+    authenticate(
+      header: KeyHeader,
+      from: { readonly ip: string },
+      scope: TokenScope = 'api',
+    ): Promise<Principal> | Principal {
       const { authorization } = header
       const key = keyIn(header)
       if (key === undefined || key === '') throw new Fault(authorization ? 'key_unknown' : 'key_missing')
       const found = find(key, from)
       return found instanceof Promise ? found.then((entry) => admit(entry, from, scope)) : admit(found, from, scope)
     },
-    async behind(keyId) {
+    /** The principal of the key behind a client secret; throws key_unknown or account_inactive when it, or its account, has ended. */
+    async behind(keyId: string): Promise<Principal> {
       const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
       if (!row || (row.left_ms !== null && row.left_ms <= 0)) throw new Fault('key_unknown')
       if (row.status !== 'open') throw accountInactive(row)
       return principalOf(row)
     },
-    async holder(keyId, account, labels = {}) {
+    /** The principal of a key that is still valid, for work in its name; for work from the console, while the person of its labels is a member. */
+    async holder(
+      keyId: string,
+      account: string,
+      labels: Readonly<Record<string, string>> = {},
+    ): Promise<Principal | undefined> {
       const { ':member': member } = labels
       if (keyId === CONSOLE) {
         const hasLeft = member !== undefined && !(await database.query(MEMBER, [ownAccountOf(account), member]))[0]
@@ -408,10 +403,12 @@ export function createApiKeys(options: {
       const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
       return row && (row.left_ms === null || row.left_ms > 0) ? principalOf(row) : undefined
     },
-    whenChanged(listener) {
+    /** Called after every change of keys or accounts, until the returned function is called. */
+    whenChanged(listener: () => void): () => void {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    /** Writes who was used lately. */
     async flushLastUsed() {
       if (used.size === 0) return
       const ids = [...used]

@@ -19,20 +19,17 @@ export interface ClientSecret {
   readonly expiresAt: number
 }
 
-export interface ClientSecrets {
-  make(secret: ClientSecret): string
-  /** Throws key_unknown for an invalid or expired secret. */
-  open(value: string, origin: string | undefined): ClientSecret
-}
-
 const PREFIX = 'ek_'
 const PLACE = 'client-secret|1'
 export const isClientSecret = (value: string) => value.startsWith(PREFIX)
 
-export function createClientSecrets(key: Buffer, world: World): ClientSecrets {
+export type ClientSecrets = ReturnType<typeof createClientSecrets>
+
+export function createClientSecrets(key: Buffer, world: World) {
   return {
-    make: (secret) => PREFIX + seal(key, PLACE, JSON.stringify(secret), world).toString('base64url'),
-    open(value, origin) {
+    make: (secret: ClientSecret) => PREFIX + seal(key, PLACE, JSON.stringify(secret), world).toString('base64url'),
+    /** Throws key_unknown for an invalid or expired secret. */
+    open(value: string, origin: string | undefined): ClientSecret {
       const text = unseal(key, PLACE, Buffer.from(value.slice(PREFIX.length), 'base64url'))
       const secret = text === undefined ? undefined : (JSON.parse(text) as ClientSecret) // Sealed by us.
       if (!secret) throw new Fault('key_unknown')

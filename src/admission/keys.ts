@@ -55,31 +55,10 @@ interface ImportedKeyInput extends KeyInput {
 /** What is absent stays as it is. */
 type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefined }
 
-export interface Keys {
-  /** Those of its test account among them. */
-  /** Of `teams`, and of `memberId`; without teams all. */
-  list(
-    account: string,
-    paging: Paging & { readonly teams?: ReadonlySet<string> | undefined; readonly memberId?: string | undefined },
-  ): Promise<Page<KeyView>>
-  get(id: string): Promise<{ account: string; key: KeyView } | undefined>
-  create(account: string, input: NewKeyInput, by: By): Promise<NewKey>
-  /** Callers keep using it. If the account has it already, it stays as it is. */
-  import(account: string, input: ImportedKeyInput, by: By): Promise<KeyView>
-  change(id: string, input: KeyPatch, by: By): Promise<KeyView>
-  revoke(id: string, by: By): Promise<KeyView>
-  /** Ends the key of a grant, if there is one that lives. */
-  revokeGrant(grant: string, by: By): Promise<void>
-  /**
-   * Ends what lets a person call in an account, as part of another transaction: keys that are theirs, keys of nobody that they made, and their
-   * OAuth connections. With an heir, the keys become that member's instead. Call `noticed` after the commit.
-   */
-  endOf(tx: Queryable, of: KeyLeaver, by: By): Promise<KeysEnded>
-  /** Ends the person's OAuth connections, or only those to accounts of which they are not a member. */
-  endPrograms(tx: Queryable, of: { person: string; isOutside: boolean }, by: By): Promise<number>
-  noticed(): Promise<void>
-  /** A new key with the settings of the old one, except those given. The old key keeps working for the overlap. */
-  rotate(id: string, input: KeyPatch & { readonly overlapSeconds: number }, by: By): Promise<NewKey>
+/** Of `teams`, and of `memberId`; without teams all. */
+interface KeyPaging extends Paging {
+  readonly teams?: ReadonlySet<string> | undefined
+  readonly memberId?: string | undefined
 }
 
 interface KeyLeaver {
@@ -88,11 +67,7 @@ interface KeyLeaver {
   readonly heir?: string | undefined
 }
 
-interface KeysEnded {
-  readonly keys: number
-  readonly programs: number
-  readonly handedOver: number
-}
+export type Keys = ReturnType<typeof createKeys>
 
 export function createKeys(options: {
   database: Database
@@ -103,7 +78,7 @@ export function createKeys(options: {
   accounts: Pick<Accounts, 'openTest'>
   ledger: Pick<Ledger, 'recalled'>
   pepper: Buffer
-}): Keys {
+}) {
   const { database, changes, catalog, world, audit, accounts, ledger, pepper } = options
 
   /** The transaction of a change: other processes will see the counter, and this one forgets what it knew at once. */
@@ -205,44 +180,32 @@ export function createKeys(options: {
   }
 
   return {
-    async list(account, { cursor, limit, teams, memberId = null }) {
+    /** Those of its test account among them. */
+    /** Of `teams`, and of `memberId`; without teams all. */
+    async list(account: string, { cursor, limit, teams, memberId }: KeyPaging): Promise<Page<KeyView>> {
       const both = [account, testAccountOf(account)]
-      const of = [teams ? [...teams] : null, memberId]
+      const of = [teams ? [...teams] : null, memberId ?? null]
       const rows = await database.query<KeyRow>(LIST, [both, cursor ?? '~', limit + 1, ...of])
       const items = rows.slice(0, limit).map(keyView)
       return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
     },
 
-    async get(id) {
+    async get(id: string) {
       const [row] = await database.query<KeyRow>(GET, [id])
       return row && { account: row.account_id, key: keyView(row) }
     },
 
-    async create(owner, input, by) {
+    async create(owner: string, input: NewKeyInput, by: By) {
       check(input)
       const account = input.test ? testAccountOf(owner) : owner
       return changing(async (tx) => {
         await lockAccount(tx, owner, 'new key')
         await checkPlace(tx, owner, input, by.person)
         if (input.test) await accounts.openTest(tx, owner, by)
-        const limits = mergeLimits({}, input.limits)
-        const made = await insert(tx, account, {
-          name: input.name,
-          models: input.models ?? null,
-          endpoints: input.endpoints ?? null,
-          requiredLabels: input.requiredLabels ?? null,
-          teamId: input.teamId ?? null,
-          memberId: input.memberId ?? null,
-          ipRanges: input.ipRanges ?? null,
-          expiresAtMs: input.expiresAtMs ?? null,
-          responseCache: input.responseCache ?? null,
-          routing: input.routing ?? null,
-          limits,
-          grant: input.grant,
-          makerId: by.person,
-        })
+        const row = patched(BLANK, input)
+        const made = await insert(tx, account, { ...row, grant: input.grant, makerId: by.person })
         if (input.grant) await replaceConsent(tx, { account, grant: input.grant.id, key: made.id }, by)
-        await storeKeyLimits(tx, { id: made.id, account_id: account }, limits)
+        await storeKeyLimits(tx, { id: made.id, account_id: account }, row.limits)
         await audit.write(tx, by, {
           ...{ action: 'key.create', object: made.id, detail: { account, ...told(made) } },
           before: {},
@@ -253,48 +216,20 @@ export function createKeys(options: {
       })
     },
 
-    async import(account, input, by) {
+    /** Callers keep using it. If the account has it already, it stays as it is. */
+    async import(account: string, input: ImportedKeyInput, by: By) {
       check(input)
       const digest = importedDigest(pepper, input.sha256)
       return changing(async (tx) => {
         await lockAccount(tx, account, 'new key')
-        const limits = mergeLimits({}, input.limits)
-        const {
-          name,
-          last4,
-          models = null,
-          endpoints = null,
-          requiredLabels = null,
-          teamId = null,
-          memberId = null,
-          ipRanges = null,
-          expiresAtMs = null,
-          responseCache = null,
-          routing = null,
-        } = input
-        const row = {
-          name,
-          last4,
-          models,
-          endpoints,
-          requiredLabels,
-          teamId,
-          memberId,
-          ipRanges,
-          expiresAtMs,
-          responseCache,
-          routing,
-          limits,
-          digest,
-          prefix: IMPORTED_PREFIX,
-        }
+        const row = { ...patched(BLANK, input), last4: input.last4, digest, prefix: IMPORTED_PREFIX }
         const made = await insertRow(tx, account, row)
         if (!made) {
           const [there] = await tx.query<KeyRow>(BY_DIGEST, [digest])
           if (there?.account_id === account) return keyView(there)
           throw new Fault('conflict', { message: 'This key belongs to another account already.' })
         }
-        await storeLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, limits)
+        await storeLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, row.limits)
         const view = keyView(made)
         await audit.write(tx, by, {
           ...{ action: 'key.import', object: made.id, detail: { account, ...told(view) } },
@@ -306,7 +241,7 @@ export function createKeys(options: {
       })
     },
 
-    async change(id, input, by) {
+    async change(id: string, input: KeyPatch, by: By) {
       check(input)
       const { view, account } = await changing(async (tx) => {
         const row = await locked(tx, id)
@@ -334,9 +269,13 @@ export function createKeys(options: {
       return view
     },
 
-    revoke: (id, by) => changing((tx) => revoke(tx, id, by)),
+    revoke: (id: string, by: By) => changing((tx) => revoke(tx, id, by)),
 
-    async endOf(tx, { account, person, heir }, by) {
+    /**
+     * Ends what lets a person call in an account, as part of another transaction: keys that are theirs, keys of nobody that they made, and their
+     * OAuth connections. With an heir, the keys become that member's instead. Call `noticed` after the commit.
+     */
+    async endOf(tx: Queryable, { account, person, heir }: KeyLeaver, by: By) {
       // The bump comes first, as in `changing`: a key that is being created is either among these, or finds that its maker has left.
       await changes.bump(tx, 'keys')
       await lockAccount(tx, account)
@@ -351,7 +290,8 @@ export function createKeys(options: {
       return counts
     },
 
-    async endPrograms(tx, { person, isOutside }, by) {
+    /** Ends the person's OAuth connections, or only those to accounts of which they are not a member. */
+    async endPrograms(tx: Queryable, { person, isOutside }: { person: string; isOutside: boolean }, by: By) {
       await changes.bump(tx, 'keys')
       const rows = await tx.query<{ id: string }>(PROGRAMS, [person, isOutside])
       for (const { id } of rows) await revoke(tx, id, by)
@@ -360,12 +300,14 @@ export function createKeys(options: {
 
     noticed: () => changes.notice('keys'),
 
-    async revokeGrant(grant, by) {
+    /** Ends the key of a grant, if there is one that lives. */
+    async revokeGrant(grant: string, by: By) {
       const [row] = await database.query<{ id: string }>(OF_GRANT, [grant])
       if (row) await this.revoke(row.id, by)
     },
 
-    async rotate(id, { overlapSeconds, ...patch }, by) {
+    /** A new key with the settings of the old one, except those given. The old key keeps working for the overlap. */
+    async rotate(id: string, { overlapSeconds, ...patch }: KeyPatch & { readonly overlapSeconds: number }, by: By) {
       check(patch)
       return changing(async (tx) => {
         const row = await locked(tx, id)
@@ -446,8 +388,13 @@ interface KeyRow {
   created_at: Date
 }
 
+const BLANK = {
+  ...{ name: '', models: null, endpoints: null, required_labels: null, team_id: null, member_id: null },
+  ...{ ip_ranges: null, response_cache: null, routing: null, expires_at: null, limits: {} },
+} as const
+
 /** The key after a change: its current settings, except those given. */
-function patched(row: KeyRow, patch: KeyPatch): KeyRowInput {
+function patched(row: Pick<KeyRow, keyof typeof BLANK>, patch: KeyPatch): KeyRowInput {
   const { name = row.name, models = row.models, endpoints = row.endpoints } = patch
   const { requiredLabels = row.required_labels, teamId = row.team_id, memberId = row.member_id } = patch
   const { ipRanges = row.ip_ranges, responseCache = row.response_cache, routing = row.routing } = patch

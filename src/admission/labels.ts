@@ -180,11 +180,6 @@ export function requireLabels(required: readonly string[] | undefined, labels: L
   throw invalid(`This key requires the label "${missing}": send it in ${how}.`, missing)
 }
 
-export interface LabelNames {
-  /** Undefined: all names are known. Rejects a call with a new name when the account has too many. */
-  check(account: string, labels: Labels): Promise<void> | undefined
-}
-
 // A name that another call adds at the same moment is not listed yet, so it is returned as if it were added here.
 const LEARN = statement(
   'label_name_learn',
@@ -217,7 +212,9 @@ const ACCOUNTS_MAX = 20_000
 /** No tag: reserved, or put there by the gateway for the key's team. */
 const isOwn = (name: string) => RESERVED.has(name) || name.startsWith(':')
 
-export function createLabelNames({ database }: { readonly database: Pick<Database, 'query'> }): LabelNames {
+export type LabelNames = ReturnType<typeof createLabelNames>
+
+export function createLabelNames({ database }: { readonly database: Pick<Database, 'query'> }) {
   const known = new Map<string, ReadonlySet<string>>()
 
   async function learn(account: string, names: readonly string[]): Promise<void> {
@@ -231,7 +228,8 @@ export function createLabelNames({ database }: { readonly database: Pick<Databas
   }
 
   return {
-    check(account, labels) {
+    /** Undefined: all names are known. Rejects a call with a new name when the account has too many. */
+    check(account: string, labels: Labels): Promise<void> | undefined {
       const names = known.get(account)
       for (const name in labels)
         if (!isOwn(name) && !names?.has(name))

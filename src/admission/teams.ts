@@ -8,23 +8,6 @@ import { newId, type World } from '../kernel/world.ts'
 import { lockAccount } from './accounts.ts'
 import type { TeamView } from './views.ts'
 
-export interface Teams {
-  /** Teams first, each before its projects. */
-  list(account: string): Promise<TeamView[]>
-  create(account: string, input: { name: string; parentId: string | null }, by: By): Promise<TeamView>
-  change(account: string, id: string, input: TeamChange, by: By): Promise<TeamView>
-  /** Only when no key, no project and no budget is in it. */
-  remove(account: string, id: string, by: By): Promise<TeamView>
-  /** Not for a team whose members come from a group of a directory. */
-  setMembers(account: string, id: string, userIds: readonly string[], by: By): Promise<TeamView>
-  /** The teams that a person is in, with their projects. Empty: none. */
-  of(account: string, person: string): Promise<ReadonlySet<string>>
-  /** At least one of them has its members from a directory. */
-  areByGroup(account: string): Promise<boolean>
-  /** The team and project of calls and connections of a person without a key. */
-  placeOf(account: string, person: string): Promise<PersonPlace>
-}
-
 interface TeamChange {
   readonly name?: string | undefined
   /** The group of the directory (SCIM) that says who is in it. Null: nobody but those who choose its members. */
@@ -79,7 +62,9 @@ interface PlaceRow {
 
 const NOWHERE: Partial<PlaceRow> = {}
 
-export function createTeams(options: { database: Database; world: World; audit: Audit }): Teams {
+export type Teams = ReturnType<typeof createTeams>
+
+export function createTeams(options: { database: Database; world: World; audit: Audit }) {
   const { database, world, audit } = options
 
   async function find(on: Queryable, account: string, id: string): Promise<TeamView> {
@@ -96,11 +81,12 @@ export function createTeams(options: { database: Database; world: World; audit: 
   }
 
   return {
-    async list(account) {
+    /** Teams first, each before its projects. */
+    async list(account: string): Promise<TeamView[]> {
       const rows = await database.query<TeamRow>(LIST, [account, testAccountOf(account)])
       return rows.map(teamViewOf)
     },
-    create(account, { name, parentId }, by) {
+    create(account: string, { name, parentId }: { name: string; parentId: string | null }, by: By) {
       return changing(account, async (tx) => {
         const [counted] = await tx.query<{ count: number }>(COUNT, [account])
         if ((counted?.count ?? 0) >= TEAMS_MAX)
@@ -114,7 +100,7 @@ export function createTeams(options: { database: Database; world: World; audit: 
         return find(tx, account, id)
       })
     },
-    change(account, id, input, by) {
+    change(account: string, id: string, input: TeamChange, by: By) {
       return changing(account, async (tx) => {
         const was = await find(tx, account, id)
         const { name = was.name, scimGroup = was.scimGroup } = input
@@ -130,7 +116,8 @@ export function createTeams(options: { database: Database; world: World; audit: 
         return find(tx, account, id)
       })
     },
-    remove(account, id, by) {
+    /** Only when no key, no project and no budget is in it. */
+    remove(account: string, id: string, by: By) {
       return changing(account, async (tx) => {
         const was = await find(tx, account, id)
         const [inside] = await tx.query(INSIDE, [account, testAccountOf(account), id])
@@ -144,7 +131,8 @@ export function createTeams(options: { database: Database; world: World; audit: 
         return was
       })
     },
-    setMembers(account, id, userIds, by) {
+    /** Not for a team whose members come from a group of a directory. */
+    setMembers(account: string, id: string, userIds: readonly string[], by: By) {
       return changing(account, async (tx) => {
         const was = await find(tx, account, id)
         if (was.scimGroup !== null)
@@ -165,14 +153,17 @@ export function createTeams(options: { database: Database; world: World; audit: 
         return is
       })
     },
-    async of(account, person) {
+    /** The teams that a person is in, with their projects. Empty: none. */
+    async of(account: string, person: string): Promise<ReadonlySet<string>> {
       const rows = await database.query<{ id: string }>(OF, [ownAccountOf(account), person])
       return new Set(rows.map(({ id }) => id))
     },
-    async areByGroup(account) {
+    /** At least one of them has its members from a directory. */
+    async areByGroup(account: string): Promise<boolean> {
       return (await database.query(BY_GROUP, [ownAccountOf(account)])).length > 0
     },
-    async placeOf(account, person) {
+    /** The team and project of calls and connections of a person without a key. */
+    async placeOf(account: string, person: string): Promise<PersonPlace> {
       const [row] = await database.query<PlaceRow>(PLACE_OF, [ownAccountOf(account), person])
       const { team: teamId = null, project: projectId = null, rules = null } = row ?? NOWHERE
       return { memberId: row ? person : null, teamId, projectId, rules }

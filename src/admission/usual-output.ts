@@ -3,13 +3,6 @@
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import type { Application, Offered } from './admit.ts'
 
-export interface UsualOutput {
-  /** The call with a smaller reserve and maximum, where enough is known of its key and model. */
-  applied<Call extends Application>(call: Call): Call
-  /** A call without an output limit of the caller's has written so many tokens, over all choices. One that was cut would have written more. */
-  wrote(call: { readonly key: string; readonly product: string }, tokens: number, wasCut: boolean): void
-}
-
 /** The last answers of a key and model, and the bound that follows from them. */
 interface Answers {
   readonly tokens: number[]
@@ -26,7 +19,9 @@ const TIMES = 1.75
 const TOKENS_MIN = 1_024
 const KNOWN_MAX = 10_000
 
-export function createUsualOutput(): UsualOutput {
+export type UsualOutput = ReturnType<typeof createUsualOutput>
+
+export function createUsualOutput() {
   /** The oldest first. */
   const known = new Map<string, Answers>()
 
@@ -43,13 +38,15 @@ export function createUsualOutput(): UsualOutput {
   }
 
   return {
-    applied(call) {
+    /** The call with a smaller reserve and maximum, where enough is known of its key and model. */
+    applied<Call extends Application>(call: Call): Call {
       if (known.size === 0 || !call.paidRequest.outputOpen) return call
       const { keyId } = call.principal
       const own = narrowed(call, keyId)
       return own.fallbacks ? { ...own, fallbacks: own.fallbacks.map((one) => narrowed(one, keyId)) } : own
     },
-    wrote({ key, product }, tokens, wasCut) {
+    /** A call without an output limit of the caller's has written so many tokens, over all choices. One that was cut would have written more. */
+    wrote({ key, product }: { key: string; product: string }, tokens: number, wasCut: boolean): void {
       const name = keyAndProduct(key, product)
       let answers = known.get(name)
       if (!answers) {

@@ -13,15 +13,6 @@ export interface Budget {
   readonly windowSeconds: number | null
 }
 
-interface Budgets {
-  /** The same call with its budgets. */
-  placed(reservation: Reservation): Reservation
-  /** Reads an account's budgets again. */
-  learn(account: string): Promise<void>
-  /** Says which budget refused a call. */
-  named(account: string, reserved: Limited): Limited
-}
-
 /** Accounts whose budgets are remembered; the oldest are asked for again. */
 const ACCOUNTS_MAX = 20_000
 
@@ -42,7 +33,7 @@ interface Known {
   readonly budgets: ReadonlyArray<Budget & { readonly label: string; readonly team: string | undefined }>
 }
 
-export function createBudgets({ database }: { readonly database: Pick<Database, 'query'> }): Budgets {
+export function createBudgets({ database }: { readonly database: Pick<Database, 'query'> }) {
   const known = new Map<string, Known>()
   const learning = singleFlight<void>()
 
@@ -61,7 +52,8 @@ export function createBudgets({ database }: { readonly database: Pick<Database, 
   }
 
   return {
-    placed(reservation) {
+    /** The same call with its budgets. */
+    placed(reservation: Reservation): Reservation {
       const of = known.size === 0 ? undefined : known.get(reservation.account)
       if (!of) return reservation
       const scopes: string[] = []
@@ -73,8 +65,10 @@ export function createBudgets({ database }: { readonly database: Pick<Database, 
       }
       return { ...reservation, budgets: of.version, scopes: scopes.length === 0 ? undefined : scopes }
     },
-    learn: (account) => learning(account, () => learn(account)),
-    named(account, reserved) {
+    /** Reads an account's budgets again. */
+    learn: (account: string) => learning(account, () => learn(account)),
+    /** Says which budget refused a call. */
+    named(account: string, reserved: Limited): Limited {
       if (reserved.scope === undefined) return reserved
       const [id = ''] = reserved.scope.split('=', 1)
       const budget = known.get(account)?.budgets.find((one) => one.id === id)

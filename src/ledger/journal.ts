@@ -9,20 +9,6 @@ import { AccountLocked, type Cover, type Op, type OpOf, type Posted, type Resolu
 import { JOURNAL_COLUMNS, journalRow, journalValues, toJson } from './statements.ts'
 import type { WriteWatch } from './write-watch.ts'
 
-interface Journal {
-  /** Durable when this resolves; it fails when that is not certain. */
-  write(op: Journaled): Promise<void>
-  /** Resolves when the journal rows of an account, from any process, are posted or cannot be posted now; without an account, when all rows that this process wrote are posted. */
-  post(account?: string): Promise<void>
-  /** Posts rows of other processes that are older than this many seconds, and rows that this process has lost track of. */
-  recover(afterSeconds: number): Promise<void>
-  /** Resolves when nothing is being written and everything is posted. */
-  idle(): Promise<void>
-  /** Those that wait to be written. */
-  readonly pending: number
-  readonly unposted: number
-}
-
 /** A settlement that a lease covers. */
 type Journaled = OpOf<'resolve'> & { readonly cover: Cover }
 
@@ -69,7 +55,7 @@ export function isCovered({ charge }: Resolution, cover: Cover, unposted: number
   return cover.staysLeased && charge <= cover.amount && unposted < UNPOSTED_MAX
 }
 
-export function createJournal({ database, watch, world, run, posted, log, observe }: JournalOptions): Journal {
+export function createJournal({ database, watch, world, run, posted, log, observe }: JournalOptions) {
   /** By account, in the order in which they are due. */
   const waiting = new Map<string, Waiting>()
   let unposted = 0
@@ -195,7 +181,8 @@ export function createJournal({ database, watch, world, run, posted, log, observ
   }
 
   return {
-    async write(op) {
+    /** Durable when this resolves; it fails when that is not certain. */
+    async write(op: Journaled): Promise<void> {
       await writes.run(op)
       const { account, id } = op.value
       let one = waiting.get(account)
@@ -207,8 +194,10 @@ export function createJournal({ database, watch, world, run, posted, log, observ
       one.written.push({ id, cover: op.cover })
       unposted += 1
     },
+    /** Resolves when the journal rows of an account, from any process, are posted or cannot be posted now; without an account, when all rows that this process wrote are posted. */
     post,
-    async recover(afterSeconds) {
+    /** Posts rows of other processes that are older than this many seconds, and rows that this process has lost track of. */
+    async recover(afterSeconds: number): Promise<void> {
       for (const { account } of await database.query<{ account: string }>(UNBOOKED, [afterSeconds]))
         if (!waiting.has(account))
           await postAccount(account).catch((error: unknown) => {
@@ -216,6 +205,7 @@ export function createJournal({ database, watch, world, run, posted, log, observ
             if (!(error instanceof AccountLocked)) throw error
           })
     },
+    /** Resolves when nothing is being written and everything is posted. */
     async idle() {
       await writes.idle()
       for (;;) {
@@ -224,6 +214,7 @@ export function createJournal({ database, watch, world, run, posted, log, observ
         await sleep(world, RETRY_AFTER_MS)
       }
     },
+    /** Those that wait to be written. */
     get pending() {
       return writes.pending
     },

@@ -4,33 +4,6 @@ import type { Credits } from '../kernel/credits.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Cover, LeaseChange, Leased, Rate, Reservation, Reserved, Resolution, Resolved } from './operation.ts'
 
-interface Leases {
-  /** Calls of an account that are covered by leases. */
-  openCalls(account: string): number
-  /** Undefined when the call needs a hold of its own. */
-  admit(reservation: Reservation): Reserved | undefined
-  /** The key has no credits to lease. It leases again after some calls that were not rejected. */
-  refused(reservation: Reservation): void
-  /** What covers a call until it is resolved; undefined when it has a hold of its own. */
-  coverOf(id: string): Cover | undefined
-  /** The settlement of a call is in the journal and not posted: until it is, the lease still holds the amount. */
-  spent(resolution: Pick<Resolution, 'id' | 'charge'>, cover: Cover): void
-  /** The settlement is posted. */
-  posted(cover: Cover, outcome: Resolved['outcome']): void
-  /** Admits no more calls with these leases, and returns the unused part. */
-  recall(which: (lease: { readonly id: string; readonly account: string }) => boolean): void
-  /** Another process needs the leased credits of an account, or the account has lots: nothing is leased for a while. */
-  rest(account: string): void
-  /** Other processes recall these. */
-  asked(ids: ReadonlySet<string>): void
-  /** Returns unused credits. Called periodically while there are `some` leases. */
-  tend(): void
-  /** Returns all unused credits; resolves when that is durable. */
-  giveBack(): Promise<void>
-  knows(id: string): boolean
-  readonly some: boolean
-}
-
 /** What calls under way may spend of a lease. */
 interface InUse {
   readonly account: string
@@ -124,7 +97,7 @@ const NONE: ReadonlySet<string> = new Set()
 /** Longer than any call waits for leases of other processes. */
 const REST_MS = 3_000
 
-export function createLeases({ world, change, report, isHeard }: LeasesOptions): Leases {
+export function createLeases({ world, change, report, isHeard }: LeasesOptions) {
   /** By key: those that admit calls. */
   const current = new Map<string, Lease>()
   /** By id: these, and leases that are being returned. */
@@ -354,26 +327,32 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
   function rest(account: string): void {
     if (rests.size >= PACES_MAX) rests.clear()
     rests.set(account, world.elapsedMs() + REST_MS)
+    /** Admits no more calls with these leases, and returns the unused part. */
     recall((lease) => lease.account === account)
   }
 
   return {
+    /** Undefined when the call needs a hold of its own. */
     admit,
-    refused(reservation) {
+    /** The key has no credits to lease. It leases again after some calls that were not rejected. */
+    refused(reservation: Reservation): void {
       const pace = paces.get(leaseNameOf(reservation))
       if (pace) pace.calls = 0
     },
-    openCalls(account) {
+    /** Calls of an account that are covered by leases. */
+    openCalls(account: string): number {
       let calls = 0
       for (const lease of all.values()) if (lease.account === account) calls += lease.calls
       return calls
     },
-    coverOf(id) {
+    /** What covers a call until it is resolved; undefined when it has a hold of its own. */
+    coverOf(id: string): Cover | undefined {
       const cover = covers.get(id)
       // A lease that is being returned or has ended keeps nothing.
       return cover && all.get(cover.lease)?.retired !== false ? { ...cover, staysLeased: false } : cover
     },
-    spent({ id, charge }, cover) {
+    /** The settlement of a call is in the journal and not posted: until it is, the lease still holds the amount. */
+    spent({ id, charge }: Pick<Resolution, 'id' | 'charge'>, cover: Cover): void {
       const isRecent = covers.get(id)?.reports === reports
       const lease = covers.delete(id) ? all.get(cover.lease) : undefined
       if (!lease) return
@@ -381,7 +360,8 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
       if (isRecent) lease.recent -= cover.amount
       lease.amount -= cover.staysLeased && charge < cover.amount ? charge : cover.amount
     },
-    posted(cover, outcome) {
+    /** The settlement is posted. */
+    posted(cover: Cover, outcome: Resolved['outcome']): void {
       const lease = all.get(cover.lease)
       if (!lease) return
       lease.calls -= 1
@@ -389,12 +369,15 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
       else if (lease.retired) release(lease)
     },
     recall,
+    /** Another process needs the leased credits of an account, or the account has lots: nothing is leased for a while. */
     rest,
-    asked(ids) {
+    /** Other processes recall these. */
+    asked(ids: ReadonlySet<string>): void {
       // One that goes back when its last call ends was asked for before.
       for (const lease of [...all.values()]) if (ids.has(lease.id) && !lease.retired) rest(lease.account)
       recall((lease) => ids.has(lease.id))
     },
+    /** Returns unused credits. Called periodically while there are `some` leases. */
     tend() {
       const nowMs = world.elapsedMs()
       recall((lease) => !lease.retired && !lease.changing && lease.calls === 0 && nowMs - lease.pace.atMs > IDLE_MS)
@@ -409,11 +392,12 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions):
           })
       }
     },
+    /** Returns all unused credits; resolves when that is durable. */
     async giveBack() {
       recall(() => true)
       while (changes.size > 0) await Promise.all(changes)
     },
-    knows: (id) => all.has(id),
+    knows: (id: string) => all.has(id),
     get some() {
       return all.size > 0
     },

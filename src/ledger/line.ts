@@ -5,15 +5,6 @@ import { CLIENT_CLOSED } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { Reserved, Short } from './operation.ts'
 
-interface Lines {
-  /** Calls of the account wait: a new one waits behind them. */
-  has(account: string): boolean
-  /** Rejects with CLIENT_CLOSED when the caller leaves. */
-  wait(account: string, call: WaitingCall, told?: Short): Promise<Reserved>
-  /** This process may have freed credits of the account. */
-  freed(account: string): void
-}
-
 interface WaitingCall {
   /** `isDue`: its time is up, and it takes what is there. */
   readonly attempt: (isDue: boolean) => Promise<Reserved>
@@ -60,7 +51,7 @@ function isHeld(result: PromiseSettledResult<Reserved> | undefined): boolean {
   return result?.status === 'fulfilled' && result.value.outcome === 'held'
 }
 
-export function createLines({ world, waitMs, look }: LinesOptions): Lines {
+export function createLines({ world, waitMs, look }: LinesOptions) {
   const lines = new Map<string, Line>()
   let isLooking = false
 
@@ -141,15 +132,18 @@ export function createLines({ world, waitMs, look }: LinesOptions): Lines {
   }
 
   return {
-    has: (account) => lines.size > 0 && lines.has(account),
-    async wait(account, { attempt, signal }, told) {
+    /** Calls of the account wait: a new one waits behind them. */
+    has: (account: string) => lines.size > 0 && lines.has(account),
+    /** Rejects with CLIENT_CLOSED when the caller leaves. */
+    async wait(account: string, { attempt, signal }: WaitingCall, told?: Short): Promise<Reserved> {
       if (signal.aborted) throw CLIENT_CLOSED
       const line = lines.get(account)
       const last = told ?? line?.told
       if (last && line && line.entries.length >= WAITING_MAX) return last
       return join(line ?? added(account, told), { attempt, signal })
     },
-    freed(account) {
+    /** This process may have freed credits of the account. */
+    freed(account: string): void {
       const line = lines.size > 0 ? lines.get(account) : undefined
       if (line) wake(line)
     },

@@ -6,16 +6,6 @@ import { AccountLocked, type Done, type Op } from './operation.ts'
 import { send } from './statements.ts'
 import type { WriteWatch } from './write-watch.ts'
 
-interface Queue {
-  run<T extends Done>(op: Op): Promise<T>
-  idle(): Promise<void>
-  /** Operations that are not decided, without the isolated ones. */
-  readonly pending: number
-  /** Operations of accounts that another transaction has locked. */
-  readonly isolated: number
-  isIsolated(account: string): boolean
-}
-
 interface QueueOptions {
   readonly database: Database
   readonly watch: WriteWatch
@@ -62,7 +52,7 @@ const ANSWERS_AT_ONCE = 16
 const kindOf = ({ locked }: Line) => (locked ? 'locked' : 'free')
 const kindAt = (at: number) => ORDER[at % ORDER.length]! // a place in it
 
-export function createQueue({ database, watch, world, processId, system, observe, freed }: QueueOptions): Queue {
+export function createQueue({ database, watch, world, processId, system, observe, freed }: QueueOptions) {
   const lines = new Map<string, Line>()
   /** Lines that wait for a turn. */
   const ready: Record<'free' | 'locked', Line[]> = { free: [], locked: [] }
@@ -186,13 +176,15 @@ export function createQueue({ database, watch, world, processId, system, observe
         // After the current turn of the event loop, so that everything which arrived in it goes along.
         setImmediate(() => queueUp(line))
       }),
-    idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+    idle: () => (isIdle() ? Promise.resolve() : new Promise<void>((resolve) => idlers.push(resolve))),
+    /** Operations that are not decided, without the isolated ones. */
     get pending() {
       return undecided.free
     },
+    /** Operations of accounts that another transaction has locked. */
     get isolated() {
       return undecided.locked
     },
-    isIsolated: (account) => lines.get(account)?.locked === true,
+    isIsolated: (account: string) => lines.get(account)?.locked === true,
   }
 }

@@ -9,23 +9,6 @@ import { SILENT_SECONDS } from './liveness.ts'
 import type { Limited, Reservation, Reserved, Resolution } from './operation.ts'
 import { toJson } from './statements.ts'
 
-interface System {
-  /** The limits that this process goes by; null where there are none. */
-  readonly version: string | null
-  /** Counts a call. Undefined: the gateway does not limit it; else what it may hold at most, null where that is not limited, or why it is refused. */
-  admit(reservation: Reservation): Promise<Admitted> | undefined
-  /** What became of one that was admitted: what it holds; undefined when it was refused for another reason. */
-  decided(reservation: Reservation, held: Credits | undefined): void
-  resolved(resolution: Resolution, paid: Credits): void
-  /** The limits are other ones than this process knows. */
-  learn(): Promise<void>
-  /** Looks for other limits, and whether others need what this process has. To be called twice a second while it has `some`, or admits calls by leases. */
-  tend(): Promise<void>
-  /** Says what was spent, and gives back what no call needs: nobody looks after it any more. */
-  giveBack(): Promise<void>
-  readonly some: boolean
-}
-
 type Admitted =
   | Extract<Reserved, { outcome: 'limited' }>
   | { readonly outcome: 'admitted'; readonly most: Credits | null }
@@ -63,7 +46,7 @@ const WAITS_MS = [0, 0, 100, 200, 300, 400, 500, 500]
 /** Others have what is left, for as long as nobody says which limit it is. */
 const BUSY = { limit: 'requestsPerMinute', unit: 'requests', span: 'minute', max: '0', wait: 1 } as const
 
-export function createSystem({ database, world, processId }: SystemOptions): System {
+export function createSystem({ database, world, processId }: SystemOptions) {
   let version: string | null = null
   const tickets = new Map<string, Ticket>()
   /** What is free of the slice; undefined where it is not limited. */
@@ -184,15 +167,18 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
   }
 
   return {
+    /** The limits that this process goes by; null where there are none. */
     get version() {
       return version
     },
-    admit(reservation) {
+    /** Counts a call. Undefined: the gateway does not limit it; else what it may hold at most, null where that is not limited, or why it is refused. */
+    admit(reservation: Reservation): Promise<Admitted> | undefined {
       if (version === null || isTestAccount(reservation.account)) return undefined
       const taken = take(reservation)
       return taken ? Promise.resolve(taken) : takeOrWait(reservation)
     },
-    decided({ id, job }, held) {
+    /** What became of one that was admitted: what it holds; undefined when it was refused for another reason. */
+    decided({ id, job }: Reservation, held: Credits | undefined): void {
       const ticket = tickets.get(id)
       if (!ticket) return
       if (held === undefined && isLimitedByMinute()) unused.push([ticket.second, 1, ticket.tokens])
@@ -208,7 +194,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
       jobs.credits += ticket.held
       jobs.calls += 1
     },
-    resolved({ id, account, inputTokens, outputTokens }, paid) {
+    resolved({ id, account, inputTokens, outputTokens }: Resolution, paid: Credits): void {
       // Also if the limits were removed meanwhile: the ticket must not count for limits that are set later.
       const ticket = tickets.get(id)
       tickets.delete(id)
@@ -220,7 +206,9 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
       const less = ticket.tokens - inputTokens - outputTokens
       if (tokens !== undefined && less !== 0) unused.push([ticket.second, 0, less])
     },
+    /** The limits are other ones than this process knows. */
     learn: () => joined('ask', () => ask(undefined, false)),
+    /** Looks for other limits, and whether others need what this process has. To be called twice a second while it has `some`, or admits calls by leases. */
     async tend() {
       const isQuiet = admitted === 0
       admitted = 0
@@ -229,6 +217,7 @@ export function createSystem({ database, world, processId }: SystemOptions): Sys
       // A process that admits calls by leases alone learns of changed limits here. The process that changed them sends no message.
       if (now?.version !== version || (isAsked && hasSome())) await joined('ask', () => ask(undefined, false))
     },
+    /** Says what was spent, and gives back what no call needs: nobody looks after it any more. */
     async giveBack() {
       if (hasSome()) await joined('ask', () => ask(undefined, false))
     },
