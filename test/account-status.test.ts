@@ -67,7 +67,7 @@ const movements = async (id: string) =>
   (await g.operator<{ items: LedgerView[] }>('GET', `/accounts/${id}/ledger`)).data.items
 
 test('calls of a suspended account get 403 with the reason in the words of each format, in every process; reopened, they are served, and no credit moved', async () => {
-  await g.sql(`insert into setting (name, value) values ('contact', 'billing@gate.example')`)
+  await g.sql(`insert into setting (name, value) values ('billing', '{"contact":"billing@gate.example"}')`)
   const { id, key } = await g.account()
   for (const one of [g, other]) assert.equal(await status(one.call('/v1/chat/completions', key, CHAT)), 200)
   const before = (await g.operator<AccountView>('GET', `/accounts/${id}`)).data

@@ -47,7 +47,7 @@ export interface Principal {
 }
 
 /** The account of a key, and whom its people may ask. */
-const ACCOUNT = `a.status, a.status_reason as reason, (select s.value from setting s where s.name = 'contact') as contact`
+const ACCOUNT = `a.status, a.status_reason as reason, (select s.value::jsonb ->> 'contact' from setting s where s.name = 'billing') as contact`
 
 interface KeyHeader {
   readonly authorization: string | undefined

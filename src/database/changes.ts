@@ -4,7 +4,7 @@ import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
 
-type Topic =
+export type Topic =
   | 'catalog'
   | 'keys'
   | 'credentials'

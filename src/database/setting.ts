@@ -2,6 +2,7 @@
 // process at a time, with a row of the audit log.
 import type * as z from 'zod'
 import type { Audit, By, ChangeAction } from './audit.ts'
+import type { Changes, Topic } from './changes.ts'
 import { type Database, type Queryable, statement } from './database.ts'
 
 const READ = statement('setting_read', 'select value from setting where name = $1')
@@ -39,33 +40,55 @@ interface SettingRow<T> {
   readonly object: string
   /** What the audit log may have of it; by default all. */
   readonly noted?: (value: T) => object
+  /** Of a setting that processes keep in memory. */
+  readonly topic?: Topic
 }
 
 interface Setting<T> {
   read(on: Queryable): Promise<T>
   /** Whatever `next` throws keeps it as it is. */
   change(parts: SettingParts, by: By, next: (before: T, tx: Queryable) => T | Promise<T>): Promise<T>
+  /** Keeps what is made of it in memory, and reads it again when a process changes it. */
+  keep<V>(parts: KeptParts, view: (value: T) => V): Promise<() => V>
 }
 
 interface SettingParts {
   readonly database: Database
   readonly audit: Audit
+  /** Of a setting with a topic. */
+  readonly changes?: Pick<Changes, 'bump' | 'notice'>
+}
+
+export interface KeptParts extends SettingParts {
+  readonly changes: Pick<Changes, 'watch' | 'bump' | 'notice'>
 }
 
 export function defineSetting<T extends object>(row: SettingRow<T>): Setting<T> {
-  const { name, schema, defaults, action, object, noted = (value) => value } = row
+  const { name, schema, defaults, action, object, noted = (value) => value, topic } = row
   const read = async (on: Queryable) =>
     schema.parse({ ...defaults, ...JSON.parse((await readSetting(on, name)) ?? '{}') })
   return {
     read,
-    change: ({ database, audit }, by, next) =>
-      database.transaction(async (tx) => {
+    async change({ database, audit, changes }, by, next) {
+      const changed = await database.transaction(async (tx) => {
         await tx.query(LOCK, [name])
         const before = await read(tx)
         const after = await next(before, tx)
         await putSetting(tx, name, JSON.stringify(after))
+        if (topic) await changes?.bump(tx, topic)
         await audit.write(tx, by, { action, object, before: { ...noted(before) }, after: { ...noted(after) } })
         return after
-      }),
+      })
+      if (topic) await changes?.notice(topic)
+      return changed
+    },
+    async keep({ database, changes }, view) {
+      let kept = view(await read(database))
+      const load = async () => {
+        kept = view(await read(database))
+      }
+      if (topic) changes.watch(topic, load)
+      return () => kept
+    },
   }
 }

@@ -254,7 +254,7 @@ test('what a credit is worth is set, audited, told to people, and each statement
   assert.deepEqual(data, { worth, contact: 'billing@acme.example' })
   assert.deepEqual((await read('2025-10')).worth, worth)
   await server.database.query({
-    text: `update setting set value = replace(value, substring(value from '20\\d\\d-[^"]*'), '2025-09-01T00:00:00Z') where name = 'credit-worth'`,
+    text: `update setting set value = replace(value, substring(value from '20\\d\\d-[^"]*'), '2025-09-01T00:00:00Z') where name = 'billing'`,
   })
   const next = { currency: 'USD', rate: '2' }
   await ask('PATCH', '/billing', { worth: next })
@@ -262,7 +262,7 @@ test('what a credit is worth is set, audited, told to people, and each statement
   assert.deepEqual((await ask<BillingView>('GET', '/billing')).data, { worth: next, contact: 'billing@acme.example' })
   const audit = await ask<Page<AuditView>>('GET', '/audit?action=system.billing')
   assert.deepEqual(
-    audit.data.items.map(({ detail }) => detail.worth),
+    audit.data.items.map(({ after }) => after?.worth),
     [next, worth],
   )
 })

@@ -1,12 +1,13 @@
 // The worth of a credit and the contact for customers: set by the operator, shown beside credits and on statements. The history is stored, so that a statement shows what was
 // set at the end of its month.
+import * as z from 'zod'
 import type { Audit, By } from '../database/audit.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
-import { putSetting, readSetting } from '../database/setting.ts'
+import type { Database } from '../database/database.ts'
+import { defineSetting } from '../database/setting.ts'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
-import type { BillingView, CreditWorth } from './views.ts'
+import { type BillingView, type CreditWorth, creditWorth } from './views.ts'
 
 export interface Billing {
   get(): Promise<BillingView>
@@ -22,48 +23,37 @@ interface BillingPatch {
 }
 
 /** The newest last. */
-type History = ReadonlyArray<{ readonly at: string; readonly worth: CreditWorth | null }>
+const history = z.array(z.object({ at: z.string(), worth: creditWorth.nullable() }))
+const stored = z.object({ history, contact: z.string().nullable() })
+const viewOf = (of: z.output<typeof stored>): BillingView => ({
+  worth: of.history.at(-1)?.worth ?? null,
+  contact: of.contact,
+})
 
-const LOCK = statement('billing_lock', 'select pg_advisory_xact_lock(7046029262)')
+const BILLING = defineSetting({
+  ...{ name: 'billing', schema: stored, defaults: { history: [], contact: null } },
+  ...{ action: 'system.billing', object: 'system', noted: viewOf },
+})
 /** Stored changes; older ones are dropped. */
 const CHANGES_MAX = 1_000
 
 export function createBilling({ database, audit, world }: { database: Database; audit: Audit; world: World }): Billing {
-  async function read(on: Queryable): Promise<{ history: History; contact: string | null }> {
-    const history = JSON.parse((await readSetting(on, 'credit-worth')) ?? '[]') as History // written below
-    return { history, contact: (await readSetting(on, 'contact')) ?? null }
-  }
-
   return {
-    async get() {
-      const { history, contact } = await read(database)
-      return { worth: history.at(-1)?.worth ?? null, contact }
-    },
+    get: async () => viewOf(await BILLING.read(database)),
     async change({ worth, contact }, by) {
       if (worth) check(worth)
-      return database.transaction(async (tx) => {
-        await tx.query(LOCK)
-        const before = await read(tx)
-        const history =
-          worth === undefined
-            ? before.history
-            : [...before.history, { at: new Date(world.nowMs()).toISOString(), worth }].slice(-CHANGES_MAX)
-        if (worth !== undefined) await putSetting(tx, 'credit-worth', JSON.stringify(history))
-        if (contact !== undefined) await putSetting(tx, 'contact', contact)
-        const after = {
-          worth: history.at(-1)?.worth ?? null,
-          contact: contact === undefined ? before.contact : contact,
-        }
-        const was = { worth: before.history.at(-1)?.worth ?? null, contact: before.contact }
-        await audit.write(tx, by, { action: 'system.billing', object: 'system', detail: after, before: was, after })
-        return after
-      })
+      const at = new Date(world.nowMs()).toISOString()
+      const after = await BILLING.change({ database, audit }, by, (was) => ({
+        history: worth === undefined ? was.history : [...was.history, { at, worth }].slice(-CHANGES_MAX),
+        contact: contact === undefined ? was.contact : contact,
+      }))
+      return viewOf(after)
     },
     async worthAt(ms) {
-      const { history } = await read(database)
-      const then = history.findLast(({ at }) => Date.parse(at) <= ms)
+      const { history: all } = await BILLING.read(database)
+      const then = all.findLast(({ at }) => Date.parse(at) <= ms)
       // For the time before the first setting, the first one is used.
-      return (then ?? history[0])?.worth ?? null
+      return (then ?? all[0])?.worth ?? null
     },
   }
 }

@@ -1,11 +1,9 @@
 // How a reseller's gateway presents itself: name, logo, colours, support address, links and mail sender. Console, mails, documentation and
 // invoices read it here. It is kept in memory, and read again when a process changes it.
 import { createHash } from 'node:crypto'
-import type * as z from 'zod'
-import type { Audit, By } from '../../database/audit.ts'
-import type { Changes } from '../../database/changes.ts'
-import type { Database } from '../../database/database.ts'
-import { listSettings, putSetting } from '../../database/setting.ts'
+import * as z from 'zod'
+import type { By } from '../../database/audit.ts'
+import { defineSetting, type KeptParts } from '../../database/setting.ts'
 import { invalid } from '../../kernel/fault.ts'
 import { readImageFacts } from '../../kernel/parsers/image-file.ts'
 import { type BrandingView, brandingInput } from './views.ts'
@@ -26,60 +24,36 @@ export interface Branding {
   changeLogo(bytes: Buffer | null, by: By): Promise<BrandingView>
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
 /** Every page and mail carries it. */
 export const LOGO_BYTES_MAX = 200_000
 const LOGO_SIDE_MAX = 2_000
 
-export async function openBranding(options: {
-  database: Database
-  changes: Pick<Changes, 'watch' | 'bump' | 'notice'>
-  audit: Audit
-}): Promise<Branding> {
-  const { database, changes, audit } = options
-  let current = viewOf({}, undefined)
-  let logo: Logo | undefined
+/** The bytes of the logo in base64. */
+const stored = brandingInput.extend({ logo: z.string().nullable().default(null) })
 
-  async function load(): Promise<void> {
-    const stored = await listSettings(database, 'branding')
-    logo = readLogo(stored.get('-logo'))
-    current = viewOf(JSON.parse(stored.get('') ?? '{}'), logo)
-  }
+const BRANDING = defineSetting({
+  ...{ name: 'branding', schema: stored, defaults: stored.parse({}), topic: 'branding' },
+  ...{ action: 'system.branding', object: 'system', noted: viewOf },
+})
 
-  async function put(setting: { name: 'branding' | 'branding-logo'; value: string | null }, after: Fields, by: By) {
-    const before = Object.fromEntries(Object.entries(current).filter(([name]) => name in after))
-    await database.transaction(async (tx) => {
-      await putSetting(tx, setting.name, setting.value)
-      await changes.bump(tx, 'branding')
-      await audit.write(tx, by, { action: 'system.branding', object: 'system', before, after })
-    })
-    await load()
-    await changes.notice('branding')
-    return current
-  }
-
-  changes.watch('branding', load)
-  await load()
+export async function openBranding(parts: KeptParts): Promise<Branding> {
+  const kept = await BRANDING.keep(parts, (value) => ({ view: viewOf(value), logo: readLogo(value.logo) }))
   return {
-    get: () => current,
-    logo: () => logo,
+    get: () => kept().view,
+    logo: () => kept().logo,
     css() {
-      const { color, colorDark } = current
+      const { color, colorDark } = kept().view
       if (color === null) return ''
       // Twice the root, to win over the tokens in whichever order the two style sheets stand.
       return `:root:root {\n${colorTokens(color, colorDark ?? darkVariant(color))}\n}\n`
     },
-    change(input, by) {
+    async change(input, by) {
       check(input)
-      return put({ name: 'branding', value: JSON.stringify(input) }, input, by)
+      return viewOf(await BRANDING.change(parts, by, ({ logo }) => ({ ...input, logo })))
     },
-    changeLogo(bytes, by) {
-      const name = 'branding-logo'
-      if (bytes === null) return put({ name, value: null }, { logo: null }, by)
-      const { type, width, height } = checkLogo(bytes)
-      const logo = { type, width, height, url: logoUrl(bytes) }
-      return put({ name, value: bytes.toString('base64') }, { logo }, by)
+    async changeLogo(bytes, by) {
+      if (bytes) checkLogo(bytes)
+      return viewOf(await BRANDING.change(parts, by, (was) => ({ ...was, logo: bytes?.toString('base64') ?? null })))
     },
   }
 }
@@ -100,23 +74,20 @@ function checkLogo(bytes: Buffer) {
   if (facts?.type !== 'png' && facts?.type !== 'jpeg') throw invalid('data: the logo must be a PNG or JPEG.', 'data')
   if (facts.width > LOGO_SIDE_MAX || facts.height > LOGO_SIDE_MAX)
     throw invalid(`data: the logo may be at most ${LOGO_SIDE_MAX} pixels wide and high.`, 'data')
-  return { ...facts, type: facts.type }
+  return { ...facts, type: facts.type, bytes }
 }
 
-function readLogo(stored: string | undefined): Logo | undefined {
-  if (stored === undefined) return undefined
-  const bytes = Buffer.from(stored, 'base64')
-  return { type: checkLogo(bytes).type, bytes }
-}
+const readLogo = (stored: string | null) => (stored === null ? undefined : checkLogo(Buffer.from(stored, 'base64')))
 
 /** Another file has another address, so that caches do not show the old one. */
 function logoUrl(bytes: Buffer): string {
   return `/branding/logo?v=${createHash('sha256').update(bytes).digest('hex').slice(0, 12)}`
 }
 
-function viewOf(stored: unknown, logo: Logo | undefined): BrandingView {
-  const { type, width, height } = logo ? checkLogo(logo.bytes) : { type: 'png' as const, width: 0, height: 0 }
-  return { ...brandingInput.parse(stored), logo: logo ? { url: logoUrl(logo.bytes), type, width, height } : null }
+function viewOf({ logo: bytes, ...fields }: z.output<typeof stored>): BrandingView {
+  const logo = readLogo(bytes)
+  if (!logo) return { ...fields, logo: null }
+  return { ...fields, logo: { url: logoUrl(logo.bytes), type: logo.type, width: logo.width, height: logo.height } }
 }
 
 // Colours of an operator's choice on the console's own backgrounds. Whatever they choose, text must stay readable: WCAG 2 wants a contrast of 4.5.
