@@ -19,26 +19,32 @@ import { digestOf, IMPORTED_PREFIX, importedDigest, makeKey, readIpRanges } from
 import { checkPlace } from './teams.ts'
 import type { KeyRouting, KeyView, NewKey } from './views.ts'
 
-interface KeyInput {
+/** What people choose of a key. */
+interface Chosen {
   readonly name: string
-  readonly models?: readonly string[] | null | undefined
+  readonly models: readonly string[] | null
   /** Names of catalog/endpoint-access.ts; null: every endpoint. */
-  readonly endpoints?: readonly string[] | null | undefined
+  readonly endpoints: readonly string[] | null
   /** Names of labels that its calls must carry. */
-  readonly requiredLabels?: readonly string[] | null | undefined
+  readonly requiredLabels: readonly string[] | null
   /** The team or project that it belongs to, and the person whose it is. */
-  readonly teamId?: string | null | undefined
-  readonly memberId?: string | null | undefined
-  readonly expiresAtMs?: number | null | undefined
-  readonly limits?: LimitsPatch | null | undefined
-  readonly ipRanges?: readonly string[] | null | undefined
+  readonly teamId: string | null
+  readonly memberId: string | null
+  readonly ipRanges: readonly string[] | null
   /** Whether its calls use the response cache; null: the model's default. */
-  readonly responseCache?: boolean | null | undefined
+  readonly responseCache: boolean | null
   /** The routing restriction of its calls; null: none. */
-  readonly routing?: KeyRouting | null | undefined
+  readonly routing: KeyRouting | null
 }
 
-interface NewKeyInput extends KeyInput {
+/** What is absent stays as it is. */
+type KeyPatch = { readonly [F in keyof Chosen]?: Chosen[F] | undefined } & {
+  readonly expiresAtMs?: number | null | undefined
+  readonly limits?: LimitsPatch | null | undefined
+}
+
+interface NewKeyInput extends KeyPatch {
+  readonly name: string
   /** A key of the account's test account, which is made with the first. */
   readonly test?: boolean | undefined
   /** A connection by OAuth: its grant, and the program's name. */
@@ -46,14 +52,12 @@ interface NewKeyInput extends KeyInput {
 }
 
 /** A key that another gateway made. */
-interface ImportedKeyInput extends KeyInput {
+interface ImportedKeyInput extends KeyPatch {
+  readonly name: string
   /** Of its value, in hexadecimal. */
   readonly sha256: string
   readonly last4: string
 }
-
-/** What is absent stays as it is. */
-type KeyPatch = { readonly [field in keyof KeyInput]?: KeyInput[field] | undefined }
 
 /** Of `teams`, and of `memberId`; without teams all. */
 interface KeyPaging extends Paging {
@@ -161,7 +165,7 @@ export function createKeys(options: {
 
   /** Others may know its value, so it does not count as created by the heir. */
   async function handOver(tx: Queryable, id: string, heir: string, by: By): Promise<void> {
-    const { name, last4, member_id: memberId } = await locked(tx, id)
+    const { name, last4, memberId } = await locked(tx, id)
     await tx.query(HAND_OVER, [id, heir])
     const change = { before: { memberId }, after: { memberId: heir } }
     await audit.write(tx, by, { action: 'key.change', object: id, detail: { name, last4 }, ...change })
@@ -176,7 +180,7 @@ export function createKeys(options: {
   }
 
   function mustLive(row: KeyRow): void {
-    if (row.revoked_at) throw new Fault('conflict', { message: 'This key is revoked or replaced. Create a new one.' })
+    if (row.revokedAt) throw new Fault('conflict', { message: 'This key is revoked or replaced. Create a new one.' })
   }
 
   return {
@@ -251,7 +255,7 @@ export function createKeys(options: {
         const permits = [next.responseCache, next.endpoints, next.requiredLabels, next.teamId, next.memberId]
         const what = [next.name, next.models, next.ipRanges, next.expiresAtMs]
         // A key that is assigned to another member does not count as created by them, because others may know its value.
-        const isGiven = next.memberId !== row.member_id && next.memberId !== by.person
+        const isGiven = next.memberId !== row.memberId && next.memberId !== by.person
         const fields = [...what, ...permits, routingText(next), isGiven]
         if (input.limits !== undefined) await storeKeyLimits(tx, row, next.limits)
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
@@ -346,59 +350,34 @@ export function keyUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no key with this id.' })
 }
 
-interface KeyRowInput {
-  name: string
-  models: readonly string[] | null
-  endpoints: readonly string[] | null
-  requiredLabels: readonly string[] | null
-  teamId: string | null
-  memberId: string | null
-  ipRanges: readonly string[] | null
-  expiresAtMs: number | null
-  responseCache: boolean | null
-  routing: KeyRouting | null
-  limits: Limits
-  grant?: NewKeyInput['grant']
+interface KeyRowInput extends Chosen {
+  readonly expiresAtMs: number | null
+  readonly limits: Limits
+  readonly grant?: NewKeyInput['grant']
   /** Who learns its value. */
-  makerId?: string | undefined
+  readonly makerId?: string | undefined
 }
 
 // The rows of keys: how they are read, written and shown.
 
-interface KeyRow {
-  id: string
+type Moments = 'expiresAt' | 'revokedAt' | 'lastUsedAt'
+interface KeyRow extends Omit<KeyView, Moments | 'createdAt' | 'limits' | 'test'>, Record<Moments, Date | null> {
   account_id: string
-  name: string
-  prefix: string
-  last4: string
-  models: string[] | null
-  endpoints: string[] | null
-  required_labels: string[] | null
-  team_id: string | null
-  member_id: string | null
-  ip_ranges: string[] | null
+  createdAt: Date
   limits: Limits
-  response_cache: boolean | null
-  routing: KeyRouting | null
-  expires_at: Date | null
-  revoked_at: Date | null
-  replaced_by: string | null
-  client: string | null
-  last_used_at: Date | null
-  created_at: Date
 }
 
 const BLANK = {
-  ...{ name: '', models: null, endpoints: null, required_labels: null, team_id: null, member_id: null },
-  ...{ ip_ranges: null, response_cache: null, routing: null, expires_at: null, limits: {} },
+  ...{ name: '', models: null, endpoints: null, requiredLabels: null, teamId: null, memberId: null },
+  ...{ ipRanges: null, responseCache: null, routing: null, expiresAt: null, limits: {} },
 } as const
 
 /** The key after a change: its current settings, except those given. */
 function patched(row: Pick<KeyRow, keyof typeof BLANK>, patch: KeyPatch): KeyRowInput {
-  const { name = row.name, models = row.models, endpoints = row.endpoints } = patch
-  const { requiredLabels = row.required_labels, teamId = row.team_id, memberId = row.member_id } = patch
-  const { ipRanges = row.ip_ranges, responseCache = row.response_cache, routing = row.routing } = patch
-  const { expiresAtMs = row.expires_at?.getTime() ?? null } = patch
+  const { name = row.name, models = row.models, endpoints = row.endpoints, ipRanges = row.ipRanges } = patch
+  const { requiredLabels = row.requiredLabels, teamId = row.teamId, memberId = row.memberId } = patch
+  const { responseCache = row.responseCache, routing = row.routing } = patch
+  const { expiresAtMs = row.expiresAt?.getTime() ?? null } = patch
   const limits = mergeLimits(row.limits, patch.limits)
   const place = { teamId, memberId }
   return { name, models, endpoints, requiredLabels, ...place, ipRanges, expiresAtMs, responseCache, routing, limits }
@@ -406,53 +385,30 @@ function patched(row: Pick<KeyRow, keyof typeof BLANK>, patch: KeyPatch): KeyRow
 
 /** What the audit may keep of a key. */
 function told(view: KeyView): Record<string, unknown> {
-  const { name, last4, models, endpoints, requiredLabels, expiresAt, limits, ipRanges, responseCache, client } = view
-  const { teamId, memberId, routing } = view
-  return {
-    name,
-    last4,
-    models,
-    endpoints,
-    requiredLabels,
-    ...(teamId === null ? {} : { teamId }),
-    ...(memberId === null ? {} : { memberId }),
-    expiresAt,
-    limits,
-    ipRanges,
-    responseCache,
-    ...(routing === null ? {} : { routing }),
-    ...(client === null ? {} : { client }),
-  }
+  const { name, last4, models, endpoints, requiredLabels, expiresAt, limits, ipRanges, responseCache } = view
+  const { teamId, memberId, routing, client } = view
+  const set = Object.entries({ teamId, memberId, routing, client }).filter(([, value]) => value !== null)
+  const some = Object.fromEntries(set)
+  return { name, last4, models, endpoints, requiredLabels, expiresAt, limits, ipRanges, responseCache, ...some }
 }
 
 const routingText = ({ routing }: Pick<KeyRowInput, 'routing'>) => routing && JSON.stringify(routing)
 
-function keyView(row: KeyRow): KeyView {
+function keyView({ account_id: account, ...row }: KeyRow): KeyView {
   return {
-    id: row.id,
-    name: row.name,
-    test: isTestAccount(row.account_id),
-    prefix: row.prefix,
-    last4: row.last4,
-    models: row.models,
-    endpoints: row.endpoints,
-    requiredLabels: row.required_labels,
-    teamId: row.team_id,
-    memberId: row.member_id,
-    expiresAt: row.expires_at?.toISOString() ?? null,
+    ...row,
+    test: isTestAccount(account),
     limits: showLimits(row.limits),
-    ipRanges: row.ip_ranges,
-    responseCache: row.response_cache,
-    routing: row.routing,
-    revokedAt: row.revoked_at?.toISOString() ?? null,
-    lastUsedAt: row.last_used_at?.toISOString() ?? null,
-    createdAt: row.created_at.toISOString(),
-    replacedBy: row.replaced_by,
-    client: row.client,
+    expiresAt: row.expiresAt?.toISOString() ?? null,
+    revokedAt: row.revokedAt?.toISOString() ?? null,
+    lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
+    createdAt: row.createdAt.toISOString(),
   }
 }
 
-const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels, team_id, member_id, ip_ranges, limits_of(account_id, id) as limits, response_cache, routing, expires_at, revoked_at, replaced_by, client, last_used_at, created_at`
+const COLUMNS = `id, account_id, name, prefix, last4, models, endpoints, required_labels as "requiredLabels", team_id as "teamId",
+   member_id as "memberId", ip_ranges as "ipRanges", limits_of(account_id, id) as limits, response_cache as "responseCache", routing,
+   expires_at as "expiresAt", revoked_at as "revokedAt", replaced_by as "replacedBy", client, last_used_at as "lastUsedAt", created_at as "createdAt"`
 const LIST = statement(
   'key_list',
   `select ${COLUMNS} from api_key where account_id = any($1) and id < $2 and ($4::text[] is null or team_id = any($4) or member_id = $5) order by id desc limit $3`,

@@ -43,16 +43,7 @@ const TEAMS_MAX = 500
 /** Shown of one team. A group of a directory may have more. */
 const MEMBERS_MAX = 1_000
 
-interface TeamRow {
-  id: string
-  name: string
-  parent_id: string | null
-  scim_group: string | null
-  group_known: boolean
-  created_at: Date
-  keys: number
-  members: TeamView['members']
-}
+type TeamRow = Omit<TeamView, 'createdAt'> & { readonly createdAt: Date }
 
 interface PlaceRow {
   team: string | null
@@ -195,13 +186,11 @@ function teamUnknown(): Fault {
   return new Fault('not_found', { message: 'There is no team or project with this id.' })
 }
 
-function teamViewOf(row: TeamRow): TeamView {
-  const { id, name, parent_id: parentId, scim_group: scimGroup, group_known: scimGroupKnown, keys, members } = row
-  return { id, name, parentId, scimGroup, scimGroupKnown, createdAt: row.created_at.toISOString(), keys, members }
-}
+const teamViewOf = (row: TeamRow): TeamView => ({ ...row, createdAt: row.createdAt.toISOString() })
 
-const TEAMS = `select t.*, (select count(*)::int from api_key k where k.account_id in ($1, $2) and k.team_id = t.id and k.revoked_at is null) as keys,
-     exists (select 1 from scim_group g where g.scope = t.account_id and lower(g.display_name) = lower(t.scim_group)) as group_known,
+const TEAMS = `select t.id, t.name, t.parent_id as "parentId", t.scim_group as "scimGroup", t.created_at as "createdAt",
+     (select count(*)::int from api_key k where k.account_id in ($1, $2) and k.team_id = t.id and k.revoked_at is null) as keys,
+     exists (select 1 from scim_group g where g.scope = t.account_id and lower(g.display_name) = lower(t.scim_group)) as "scimGroupKnown",
      coalesce((select jsonb_agg(jsonb_build_object('userId', p.id, 'email', p.email) order by p.email) from (
        select i.id, i.email from team_person m join person i on i.id = m.person_id
        where m.account_id = t.account_id and m.team_id = t.id order by i.email limit ${MEMBERS_MAX}) p), '[]') as members
