@@ -35,6 +35,7 @@ import { directory } from './extensions/directory/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
 import { products } from './extensions/products/extension.ts'
+import { purses } from './extensions/purses/extension.ts'
 import { sales } from './extensions/sales/extension.ts'
 import { type Branding, openBranding } from './identity/branding/branding.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
@@ -68,6 +69,7 @@ import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
 import { createUnbilled } from './reports/unbilled.ts'
+import { addAccountRules } from './reports/verify/account.ts'
 import { type ArchiveWork, openLedgerArchive } from './reports/verify/archive.ts'
 import { createVerifier } from './reports/verify/runs.ts'
 import { createProber, type Prober } from './routing/probe.ts'
@@ -125,9 +127,11 @@ export const EXTENSIONS = [
   finance,
   guardrails,
   products,
+  purses,
   sales,
 ] as const satisfies readonly Extension<never, never>[]
 addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
+addAccountRules(EXTENSIONS.flatMap(({ verify }) => verify))
 
 type Store = Awaited<ReturnType<typeof openStore>>
 type Load = ReturnType<typeof createLoad>
@@ -227,13 +231,14 @@ function openCalls(
   const shadows = createShadows({ ...load, routes, world, log, meter: load.metrics.shadow })
   const path: PathDeps = {
     ...{ ...load, database, routes, world, log, jobs, sealer, cache: createResponseCache(world) },
-    ...{ labelNames: createLabelNames(store), shadows },
+    ...{ labelNames: createLabelNames(store), shadows, ledger: extensions.ledger(load.ledger) },
   }
   const read = readerOf(options, { ...store, assets: assets.assets, guardrails: extensions.path.guardrails })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const background = openBackground({ ...store, ...load, jobs, path, read, files: assets.files, faultBody: sdkBody })
   const api = openApi(app, {
     ...{ ...store, ...load, ...background, ...extensions.path, path, read, bodies, sockets, engine: jobs, log, world },
+    callers: extensions.callers,
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
   extensions.mount({ app, api, path, read, contents: extensions.path.contents })
@@ -364,6 +369,8 @@ async function openExtensions(on: readonly Extension<Core, Place>[], core: Core)
       return () => Promise.allSettled(ended.map((end) => end()))
     },
     path: Object.assign({}, ...all.map(({ path }) => path)),
+    callers: all.find(({ callers }) => callers)?.callers,
+    ledger: (plain) => all.reduce((inner, one) => one.ledger(inner), plain),
     close: () => Promise.allSettled(all.map((one) => one.close())),
   }
 }

@@ -1,10 +1,13 @@
 // What a gateway can do without. An extension is a folder in `extensions/` with `extension.ts`, which exports one value of this type.
 // The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves its tables alone, and its
 // addresses answer 404.
+import type { CallerRules } from './api/api.ts'
 import type { CatalogSection } from './catalog/section.ts'
+import type { Queryable } from './database/database.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
 import type { Proof } from './identity/sessions.ts'
 import type { Offered, SecurityView } from './identity/views.ts'
+import type { Ledger } from './ledger/ledger.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
 
@@ -14,10 +17,15 @@ export interface PeriodicWork {
   readonly run: () => Promise<unknown>
 }
 
+/** Says what is wrong with an account's rows of an extension, in the snapshot in which its balance is read. */
+export type AccountRule = (tx: Queryable, account: string) => Promise<readonly string[]>
+
 export interface Extension<Core, Place, Own = object> {
   readonly name: string
   readonly catalog?: CatalogSection | undefined
   readonly proofs: readonly Proof[]
+  /** Also when it is switched off: its rows are there. */
+  readonly verify: readonly AccountRule[]
   /** Its resources, for their description only. */
   readonly describe: (nothing: object) => Resources
   /** What it adds to a gateway that starts. */
@@ -35,6 +43,10 @@ export interface Added<Place, Own = object> extends Resources {
   readonly leave: LeavingDeps['onLeave']
   /** What calls meet. */
   readonly path: PathHooks
+  /** Who calls, besides keys. */
+  readonly callers: CallerRules | undefined
+  /** What calls hold and pay by. */
+  readonly ledger: (ledger: Ledger) => Ledger
   /** Makes durable what it has promised, before the database is left. */
   readonly close: () => Promise<unknown>
 }
@@ -53,6 +65,7 @@ interface Parts<Core, Own, Place> {
   readonly catalog?: CatalogSection
   /** Ways that it adds to say who one is: at the sign-in, after the password, or again before a sensitive action. */
   readonly proofs?: readonly Proof[]
+  readonly verify?: readonly AccountRule[]
   /** Constructs what the other members use besides the core. */
   readonly open?: (core: Core) => Own | Promise<Own>
   readonly resources?: (all: Core & Own) => readonly Resource[]
@@ -66,6 +79,8 @@ interface Parts<Core, Own, Place> {
   /** What ends when a person leaves an account. */
   readonly leave?: (all: Core & Own, ...of: Parameters<LeavingDeps['onLeave']>) => ReturnType<LeavingDeps['onLeave']>
   readonly path?: (all: Core & Own) => PathHooks
+  readonly callers?: (all: Core & Own) => CallerRules
+  readonly ledger?: (all: Core & Own, ledger: Ledger) => Ledger
   readonly close?: (all: Core & Own) => Promise<unknown>
 }
 
@@ -73,6 +88,7 @@ export function defineExtension<Core extends object, Own extends object = object
   name,
   catalog,
   proofs = [],
+  verify = [],
   open,
   resources,
   personal,
@@ -82,6 +98,8 @@ export function defineExtension<Core extends object, Own extends object = object
   security,
   leave,
   path,
+  callers,
+  ledger,
   close,
 }: Parts<Core, Own, Place>): Extension<Core, Place, Own> {
   const resourcesOf = (all: Core & Own): Resources => ({
@@ -92,6 +110,7 @@ export function defineExtension<Core extends object, Own extends object = object
     name,
     catalog,
     proofs,
+    verify,
     // To be described, resources are made of nothing: they use their parts only when they run.
     describe: (nothing) => resourcesOf(nothing as Core & Own),
     async open(core) {
@@ -106,6 +125,8 @@ export function defineExtension<Core extends object, Own extends object = object
         security: async (person) => security?.(all, person) ?? {},
         leave: async (...of) => (await leave?.(all, ...of)) ?? (async () => {}),
         path: path?.(all) ?? {},
+        callers: callers?.(all),
+        ledger: (plain) => ledger?.(all, plain) ?? plain,
         close: async () => close?.(all),
         mount: (place) => endpoints?.(all, place),
       }

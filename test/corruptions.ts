@@ -24,6 +24,7 @@ const CONTENT = 'what was asked and answered, and where it lies'
 const OWN_WORK = 'how far a process has come with its own work'
 const INVOICES = 'whom invoices are made out to from now on, and their files, which have a hash of their own'
 const SENT = 'what goes to other systems or comes from them: calls are read for it, and not written'
+const PURSES = 'src/extensions/purses/verify.test.ts plants changes in each column'
 /** Tables without money or anything that decides it, and why. A table that is neither here nor corrupted is one that nobody thought of. */
 export const NO_MONEY: Readonly<Record<string, string>> = {
   ledger_archive: 'src/ledger/archive.test.ts plants changes in both',
@@ -70,6 +71,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     account_move: OWN_WORK,
     audit_export: OWN_WORK,
   },
+  ...{ purse: PURSES, purse_movement: PURSES, purse_prices: PURSES, purse_events: PURSES },
   delivery: 'what is sent to receivers outside',
   batch_line: 'gone when its batch has ended, whose counts and hash of calls are checked',
   refusal: 'calls that were refused before anything was held',
@@ -122,7 +124,8 @@ export const NO_REASON: Readonly<Record<string, string>> = {
   catalog_version: 'note actor at',
   credit_idempotency: 'request_hash answer at',
   // The minute's tokens, which come and go.
-  hold: 'id tokens scopes',
+  // src/extensions/purses/verify.test.ts plants changes in what a hold says of a purse.
+  hold: 'id tokens scopes purse',
   idempotency: 'key request_hash content_type body sealed created_at',
   // Facts that are copied to the usage row and decide no price there either, and counts of tokens.
   journal:

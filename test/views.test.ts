@@ -46,6 +46,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     ...(await oneBatch(key, ask)),
     ...(await onePayment(id)),
     budgetId: await madeBy(`/accounts/${id}/budgets`, { name: 'a', scope: 'key', span: 'day', max: '1' }),
+    purse: await madeBy(`/accounts/${id}/purses`, { id: 'ann', credits: '1' }),
   }
   const days = `${values.month}-01`
   const others: Record<string, string> = {

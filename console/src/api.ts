@@ -97,7 +97,7 @@ async function call<T>(method: string, path: string, options: Options = {}): Pro
 
 export const get = <T>(path: string, query?: Query, signal?: AbortSignal) => call<T>('GET', path, { query, signal })
 export const post = <T>(path: string, body?: unknown) => call<T>('POST', path, { body })
-const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, { body })
+export const patch = <T>(path: string, body: unknown) => call<T>('PATCH', path, { body })
 export const put = <T>(path: string, body: unknown, query?: Query) => call<T>('PUT', path, { body, query })
 export const remove = <T>(path: string, query?: Query) => call<T>('DELETE', path, { query })
 
@@ -117,7 +117,7 @@ const connect = (uid: string, rest: string) => `/connect/${encode(uid)}/${rest}`
 async function file(path: string, accept: string, query?: Query): Promise<Blob> {
   return (await send('GET', path, { query, headers: { accept } })).blob()
 }
-const csv = (path: string, query: Query) => file(path, 'text/csv', query)
+export const csv = (path: string, query?: Query) => file(path, 'text/csv', query)
 
 export interface InvoiceFilter {
   kind?: string | undefined

@@ -57,6 +57,13 @@ const ACCOUNT: readonly Section[] = [
       { to: '/keys', label: 'Keys', also: 'rotate revoke limits permissions expiry byok', right: 'keys:read' },
       { to: '/budgets', label: 'Budgets', also: 'end users tags sessions quota cap', right: 'budgets:read' },
       {
+        to: '/purses',
+        label: 'Purses',
+        also: 'customers resell end users balance top-up freeze',
+        right: 'budgets:read',
+      },
+      { to: '/purse-prices', label: 'Prices for customers', also: 'markup resell margin', right: 'budgets:read' },
+      {
         to: '/sign-ins',
         label: 'Connected tools',
         also: 'mcp oauth connect server agents',

@@ -73,6 +73,15 @@ export type {
 } from '../../src/extensions/finance/views.ts'
 export type { SampleView as RedactionSample } from '../../src/extensions/guardrails/views.ts'
 export type {
+  EventsView as PurseEvents,
+  PricesView as PursePrices,
+  PurseMargins,
+  PurseMovement,
+  PurseStatement,
+  PurseView as Purse,
+  SessionView as PurseSession,
+} from '../../src/extensions/purses/views.ts'
+export type {
   BillingDetailsView as BillingDetails,
   InvoiceSettings,
   InvoiceView as Invoice,

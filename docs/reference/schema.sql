@@ -534,6 +534,7 @@ create table hold (
   lots jsonb,
   scopes jsonb,
   claims integer not null default 0,
+  purse jsonb,
   constraint hold_pkey PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off);
 
@@ -997,6 +998,69 @@ create table person (
   constraint person_pkey PRIMARY KEY (id)
 );
 CREATE INDEX person_operator ON public.person USING btree (operator_role) WHERE (operator_role IS NOT NULL);
+
+create table purse (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  name text not null,
+  status text not null default 'open'::text,
+  posted bigint not null default 0,
+  held bigint not null default 0,
+  low bigint,
+  is_empty boolean not null default false,
+  base bigint not null default 0,
+  base_hash bytea,
+  moved_at timestamp with time zone,
+  chain bytea,
+  created_at timestamp with time zone not null default now(),
+  constraint purse_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint purse_check CHECK (((held >= 0) AND (held <= posted))),
+  constraint purse_pkey PRIMARY KEY (account_id, id)
+) with (fillfactor=50);
+
+create table purse_events (
+  account_id text collate "C" not null,
+  url text not null,
+  settled boolean not null,
+  constraint purse_events_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint purse_events_pkey PRIMARY KEY (account_id)
+);
+
+create table purse_movement (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  purse_id text collate "C" not null,
+  kind text not null,
+  amount bigint not null,
+  balance bigint not null,
+  moved_at timestamp with time zone not null,
+  held bigint not null default 0,
+  charged bigint not null default 0,
+  list integer,
+  product text,
+  reference text collate "C",
+  note text,
+  actor text,
+  hash bytea not null,
+  events text[],
+  constraint purse_movement_account_id_purse_id_fkey FOREIGN KEY (account_id, purse_id) REFERENCES purse(account_id, id),
+  constraint purse_movement_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX purse_movement_age ON public.purse_movement USING btree (moved_at);
+CREATE UNIQUE INDEX purse_movement_order ON public.purse_movement USING btree (account_id, purse_id, moved_at);
+CREATE UNIQUE INDEX purse_movement_reference ON public.purse_movement USING btree (account_id, purse_id, reference) WHERE (reference IS NOT NULL);
+CREATE INDEX purse_movement_untold ON public.purse_movement USING btree (account_id, id) WHERE (events IS NOT NULL);
+
+create table purse_prices (
+  account_id text collate "C" not null,
+  version integer not null,
+  given jsonb not null,
+  list jsonb not null,
+  actor text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint purse_prices_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint purse_prices_pkey PRIMARY KEY (account_id, version)
+);
 
 create table quota_slice (
   account_id text collate "C" not null,
@@ -2333,7 +2397,7 @@ begin -- Step 1, account: locked, so that what follows is true until the commit.
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone, c.job is not null and h.amount is not null and j.id is null as becomes_job
     from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, due boolean,
-        idem text, hash text, job jsonb)
+        idem text, hash text, job jsonb, purse jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
       left join lateral (select j.id from job j where j.account_id = account and j.hold_id = c.id and c.job is not null limit 1) j on true
@@ -2365,11 +2429,11 @@ begin -- Step 1, account: locked, so that what follows is true until the commit.
         r := ledger_limited(counters[judged.refused], not x.last, judged.lacks) || jsonb_build_object('available', amount::text, 'left', room[judged.refused]::text);
       elsif x.scopes is not null and not coalesce(places, '{}') ?& budget_scopes then
         r := budget_full(account, places, x.scopes);
-      end if;
+      end if; r := coalesce(r, case when x.purse is not null then purse_refused(account, x.purse, x.floor, moment) end);
     end if;
     -- Step 3c, held: what it wants, or without an output limit its share of what is there.
     if r is null then
-      amount := least(amount, judged.credits);
+      amount := least(amount, judged.credits, case when x.purse is not null then purse_room(account, x.purse) end);
       if x.most > x.want and amount > x.want then
         open_calls := coalesce(open_calls, (select count(*) from hold h where h.account_id = account)) + 1;
         amount := greatest(x.want, least(x.most, amount / (2 * (open_calls + x.open))));
@@ -2378,7 +2442,7 @@ begin -- Step 1, account: locked, so that what follows is true until the commit.
       end if;
       r := jsonb_build_object('as', 'held', 'amount', amount::text) || judged.rate;
       one.account_id := account; one.id := x.id; one.key_id := x.key; one.process_id := process; one.job := x.job is not null; one.amount := amount;
-      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes; one.claims := o.claims;
+      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes; one.claims := o.claims; one.purse := case when x.purse is not null then purse_take(account, x.purse, amount) end;
       one.lots := case when o.has_lots then lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount) end;
       made := made || one;
       o.held := o.held + amount;
@@ -2733,6 +2797,173 @@ begin
   return lots;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.purse_charge(m purse_movement, lines jsonb)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case when m.kind = 'settled' then purse_price((select p.list from purse_prices p where p.account_id = m.account_id and p.version = m.list), m.product, lines, m.charged) else 0 end
+$function$;
+
+CREATE OR REPLACE FUNCTION public.purse_hash(before bytea, m purse_movement)
+ RETURNS bytea
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select sha256(coalesce(before, ''::bytea) || convert_to(concat_ws('|', m.account_id, m.id, m.purse_id, m.kind, m.amount, m.balance, m.held, m.charged,
+    coalesce(m.list::text, ''), coalesce(m.product, ''), coalesce(m.reference, ''), coalesce(m.note, ''), coalesce(m.actor, '')), 'UTF8'))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.purse_late()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  m purse_movement; j record; p record;
+begin
+  select x.* into m from purse_movement x where x.account_id = new.account_id and x.id = left(new.id, -5) and x.kind = 'expired';
+  if not found then
+    return null;
+  end if;
+  select x.lines, x.waived into j from journal x where x.account_id = new.account_id and x.id = left(new.id, -5);
+  if found then
+    select x.posted - x.held as free into p from purse x where x.account_id = m.account_id and x.id = m.purse_id for update;
+    m.id := new.id; m.kind := 'settled'; m.charged := new.amount + greatest(new.loss, 0); m.events := null;
+    -- The same request was paid for by another call.
+    perform purse_move(m, case when j.waived then 0 else -least(m.held, p.free, purse_charge(m, j.lines)) end, 0);
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.purse_move(m purse_movement, by bigint, freed bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  p record; e record;
+begin
+  select x.posted, x.low, x.moved_at, x.chain into p from purse x where x.account_id = m.account_id and x.id = m.purse_id for update;
+  m.balance := p.posted + by; m.amount := abs(by); m.held := coalesce(m.held, 0); m.charged := coalesce(m.charged, 0);
+  m.moved_at := greatest(clock_timestamp(), p.moved_at + interval '1 microsecond');
+  m.hash := purse_hash(p.chain, m);
+  select x.settled into e from purse_events x where x.account_id = m.account_id;
+  if found then
+    m.events := nullif(array_remove(array[
+      case when m.kind in ('grant', 'topup') then 'topped_up' when m.kind = 'empty' then 'empty' when m.kind = 'settled' and e.settled then 'settled' end,
+      case when by < 0 and m.balance < p.low and p.posted >= p.low then 'low' end,
+      case when by < 0 and m.balance = 0 then 'empty' end], null), '{}');
+  end if;
+  update purse x set posted = m.balance, held = x.held - freed, moved_at = m.moved_at, chain = m.hash,
+    is_empty = case when by > 0 then false else x.is_empty or m.kind = 'empty' end,
+    status = case m.kind when 'frozen' then 'frozen' when 'reopened' then 'open' when 'closed' then 'closed' else x.status end
+  where x.account_id = m.account_id and x.id = m.purse_id;
+  insert into purse_movement select m.*;
+  return m.balance;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.purse_need(call jsonb, amount bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select greatest(ceil(amount * (call ->> 'factor')::numeric / 1000000), (call ->> 'least')::numeric)::bigint
+$function$;
+
+CREATE OR REPLACE FUNCTION public.purse_price(list jsonb, product text, lines jsonb, charged bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+declare
+  rule jsonb; tier jsonb; input numeric;
+begin
+  select r.rule into rule from jsonb_array_elements(list -> 'rules') with ordinality as r(rule, n)
+    where r.rule ->> 'model' = product or right(r.rule ->> 'model', 1) = '*' and starts_with(product, left(r.rule ->> 'model', -1)) order by r.n limit 1;
+  if rule -> 'tiers' is null then
+    return ceil(charged * coalesce((rule ->> 'factor')::numeric, 1000000) / 1000000);
+  end if;
+  input := (select coalesce(sum((l ->> 1)::numeric), 0) from jsonb_array_elements(lines) l where list -> 'inputs' ? (l ->> 0));
+  select t.tier into tier from jsonb_array_elements(rule -> 'tiers') with ordinality as t(tier, n) where t.tier -> 'upTo' is null or (t.tier ->> 'upTo')::numeric >= input order by t.n limit 1;
+  return (select coalesce(ceil(sum((l ->> 1)::numeric * coalesce((tier -> 'rates' ->> (l ->> 0))::numeric, ceil((l ->> 2)::numeric * (rule ->> 'factor')::numeric / 1000000))) / 1000000), 0)
+    from jsonb_array_elements(lines) l);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.purse_prune(before timestamp with time zone, many integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $function$
+declare
+  g record; n int := 0; gone int;
+begin
+  for g in select x.account_id, x.purse_id from purse_movement x where x.moved_at < before and x.events is null group by 1, 2 limit many loop
+    perform 1 from purse x where x.account_id = g.account_id and x.id = g.purse_id for update;
+    update purse x set base = l.balance, base_hash = l.hash from (select y.balance, y.hash from purse_movement y where y.account_id = g.account_id and y.purse_id = g.purse_id and y.moved_at < before
+      order by y.moved_at desc limit 1) l where x.account_id = g.account_id and x.id = g.purse_id;
+    delete from purse_movement x where x.account_id = g.account_id and x.purse_id = g.purse_id and x.moved_at < before;
+    get diagnostics gone = row_count; n := n + gone;
+  end loop;
+  return n;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.purse_refused(account text, call jsonb, floor bigint, moment timestamp with time zone)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+AS $function$
+declare
+  p record; m purse_movement;
+begin
+  select x.posted - x.held as free, x.held, x.status, x.is_empty into p from purse x where x.account_id = account and x.id = call ->> 'id' for update;
+  if not found then
+    return '{"as": "limited", "limit": "purse:unknown"}';
+  elsif p.status <> 'open' then
+    return jsonb_build_object('as', 'limited', 'limit', 'purse:' || p.status);
+  elsif purse_need(call, floor) <= p.free then
+    return null;
+  end if;
+  -- Once until something is put into it, and not while running calls may give something back.
+  if p.held = 0 and not p.is_empty then
+    m.account_id := account; m.id := id_at(moment, (call ->> 'id') || moment); m.purse_id := call ->> 'id'; m.kind := 'empty';
+    perform purse_move(m, 0, 0);
+  end if;
+  return jsonb_build_object('as', 'limited', 'limit', case when purse_need(call, floor) > p.free + p.held then 'purse:short' else 'purse:busy' end,
+    'max', purse_need(call, floor)::text, 'available', p.free::text);
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.purse_resolved()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  c record; m purse_movement;
+begin
+  select t.kind, t.amount + greatest(t.loss, 0) as charged, j.lines into c from transfer t join journal j on j.account_id = t.account_id and j.id = t.id
+    where t.account_id = old.account_id and t.id = old.id;
+  -- Without a transfer its account is being moved or removed.
+  if found then
+    m.account_id := old.account_id; m.id := old.id; m.purse_id := old.purse ->> 'id'; m.kind := c.kind; m.held := (old.purse ->> 'amount')::bigint;
+    m.list := (old.purse ->> 'list')::int; m.product := old.product; m.charged := c.charged;
+    perform purse_move(m, -least(m.held, purse_charge(m, c.lines)), m.held);
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION public.purse_room(account text, call jsonb)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case when (call ->> 'factor')::bigint > 0 then least(trunc((x.posted - x.held) * 1000000.0 / (call ->> 'factor')::bigint), 9000000000000000000)::bigint end
+  from purse x where x.account_id = account and x.id = call ->> 'id'
+$function$;
+
+CREATE OR REPLACE FUNCTION public.purse_take(account text, call jsonb, amount bigint)
+ RETURNS jsonb
+ LANGUAGE sql
+AS $function$
+  update purse x set held = x.held + purse_need(call, amount) where x.account_id = account and x.id = call ->> 'id'
+  returning jsonb_build_object('id', x.id, 'list', (call ->> 'list')::int, 'amount', purse_need(call, amount))
+$function$;
+
 CREATE OR REPLACE FUNCTION public.reserve_crowded(account text, process text, floor bigint, open integer, balance bigint[], products text[])
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -2843,6 +3074,12 @@ CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FO
 
 CREATE TRIGGER byok_key_changed AFTER INSERT OR DELETE OR UPDATE ON byok_key FOR EACH ROW EXECUTE FUNCTION account_changed('byok-keys');
 
+CREATE TRIGGER purse_resolved AFTER DELETE ON hold FOR EACH ROW WHEN (old.purse IS NOT NULL) EXECUTE FUNCTION purse_resolved();
+
 CREATE TRIGGER job_forward BEFORE UPDATE ON job FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status OR old.verdict IS DISTINCT FROM new.verdict OR old.task_id IS DISTINCT FROM new.task_id) EXECUTE FUNCTION job_forward();
 
 CREATE TRIGGER tool_connection_changed AFTER INSERT OR DELETE ON tool_connection FOR EACH ROW EXECUTE FUNCTION account_changed('tool-connections');
+
+CREATE TRIGGER purse_late AFTER INSERT ON transfer FOR EACH ROW WHEN (new.kind = 'settled'::text AND "right"(new.id, 5) = '+late'::text) EXECUTE FUNCTION purse_late();
+
+CREATE TRIGGER purse_late AFTER INSERT ON transfer_rest FOR EACH ROW WHEN (new.kind = 'settled'::text AND "right"(new.id, 5) = '+late'::text) EXECUTE FUNCTION purse_late();

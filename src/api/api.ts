@@ -85,8 +85,18 @@ export interface SocketSession {
   refused(call: RequestContext, fault: Fault): void
 }
 
+/** Who may call besides keys, and for whom a key may call. Of an extension. */
+export interface CallerRules {
+  /** The caller whose credential is no key; undefined: it is one. */
+  session(request: RequestContext): Principal | undefined
+  /** The caller as a request names it. */
+  named(principal: Principal, headers: RequestHeaders): Principal
+}
+
 interface ApiOptions {
   readonly keys: ApiKeys
+  /** Absent: there are keys only. */
+  readonly callers?: CallerRules | undefined
   /** Absent: none are taken. */
   readonly clientSecrets?: ClientSecrets
   readonly strictErrors: boolean
@@ -272,10 +282,19 @@ export interface Api extends Mounts {
 }
 
 export function createApi(app: WebServer, options: ApiOptions): Api {
-  const { world, keys } = options
+  const { world, keys, callers } = options
+
+  function authenticate(request: RequestContext): Principal | Promise<Principal> {
+    if (!callers) return ofKey(request)
+    const session = callers.session(request)
+    if (session) return session
+    const found = ofKey(request)
+    const named = (principal: Principal) => callers.named(principal, request.headers)
+    return found instanceof Promise ? found.then(named) : named(found)
+  }
 
   /** A key that is known is let in at once; a promise would cost every call turns of the queue. */
-  function authenticate(request: RequestContext): Principal | Promise<Principal> {
+  function ofKey(request: RequestContext): Principal | Promise<Principal> {
     const { headers, raw, route } = request
     const xApiKey = (route.surface === 'gemini' ? googleKey(request) : undefined) ?? headers['x-api-key']
     const header = { authorization: headers.authorization, xApiKey }

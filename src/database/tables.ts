@@ -109,6 +109,11 @@ export const TABLES: Readonly<Record<string, Table>> = {
   code_batch: record('one for each order of codes'),
   code: record('one for each code'),
   code_use: record('one for each code that was redeemed'),
+  // Purses.
+  purse: owned('one for each customer of an account'),
+  purse_movement: kept(`${USAGE_MONTHS}; its purse keeps what they came to`),
+  purse_prices: record('one for each change of an account’s price list, which movements name'),
+  purse_events: owned('one for each account'),
   // The operator.
   audit: record('one for each change by an operator or member'),
   catalog_version: record('one for each change of the catalog, which charges name'),

@@ -6,6 +6,7 @@
 -- due: it has waited for running calls as well, and takes what is there. Others that get less than `want` while calls of the account run are `crowded`, and so are those behind them: first come, first served.
 -- products: all that it may be charged as, where these are several. scopes: of its budgets; budgets: the version of the account's budgets by which the process found them.
 -- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the process goes by.
+-- purse: of a call that a customer of the account pays, what its purse holds beside the account (functions/purse.sql).
 -- Answers [{as, amount, available, held, calls, limit, scope, unit, span, max, left, wait, full, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short, limited or crowded (`held` is what `calls` running calls
 -- hold); stale: the account has other budgets; tight: others were asked for what they have leased; away:
 -- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, blocked (the account is suspended or closed), no_account, idem_conflict, idem_running, idem_replay.
@@ -42,7 +43,7 @@ begin -- Step 1, account: locked, so that what follows is true until the commit.
   for x in
     select c.*, h.amount as has, t.id is not null as is_gone, c.job is not null and h.amount is not null and j.id is null as becomes_job
     from jsonb_to_recordset(calls) as c(id text, key text, scopes jsonb, budgets int, want bigint, floor bigint, most bigint, open int, product text, products text[], version int, tokens bigint, last boolean, due boolean,
-        idem text, hash text, job jsonb)
+        idem text, hash text, job jsonb, purse jsonb)
       left join lateral (select h.amount from hold h where h.account_id = account and h.id = c.id limit 1) h on true
       left join lateral (select t.id from transfer t where t.account_id = account and t.id = c.id limit 1) t on true
       left join lateral (select j.id from job j where j.account_id = account and j.hold_id = c.id and c.job is not null limit 1) j on true
@@ -74,11 +75,11 @@ begin -- Step 1, account: locked, so that what follows is true until the commit.
         r := ledger_limited(counters[judged.refused], not x.last, judged.lacks) || jsonb_build_object('available', amount::text, 'left', room[judged.refused]::text);
       elsif x.scopes is not null and not coalesce(places, '{}') ?& budget_scopes then
         r := budget_full(account, places, x.scopes);
-      end if;
+      end if; r := coalesce(r, case when x.purse is not null then purse_refused(account, x.purse, x.floor, moment) end);
     end if;
     -- Step 3c, held: what it wants, or without an output limit its share of what is there.
     if r is null then
-      amount := least(amount, judged.credits);
+      amount := least(amount, judged.credits, case when x.purse is not null then purse_room(account, x.purse) end);
       if x.most > x.want and amount > x.want then
         open_calls := coalesce(open_calls, (select count(*) from hold h where h.account_id = account)) + 1;
         amount := greatest(x.want, least(x.most, amount / (2 * (open_calls + x.open))));
@@ -87,7 +88,7 @@ begin -- Step 1, account: locked, so that what follows is true until the commit.
       end if;
       r := jsonb_build_object('as', 'held', 'amount', amount::text) || judged.rate;
       one.account_id := account; one.id := x.id; one.key_id := x.key; one.process_id := process; one.job := x.job is not null; one.amount := amount;
-      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes; one.claims := o.claims;
+      one.product := x.product; one.catalog_version := x.version; one.tokens := x.tokens; one.created_at := moment; one.scopes := x.scopes; one.claims := o.claims; one.purse := case when x.purse is not null then purse_take(account, x.purse, amount) end;
       one.lots := case when o.has_lots then lot_hold(account, coalesce(x.products, array[x.product]), o.posted - o.held, moment, amount) end;
       made := made || one;
       o.held := o.held + amount;

@@ -49,6 +49,8 @@ create table hold (
   scopes jsonb,
   -- The account's claims when it was made: what it releases goes to the later ones.
   claims integer not null default 0,
+  -- Of a call that a customer of the account pays: {id, list, amount}, the purse, the version of the price list, and what the purse holds (functions/purse.sql).
+  purse jsonb,
   primary key (account_id, id)
   -- Empty one moment and full the next: whoever gave its empty pages back to the disk would lock it for that.
 ) with (vacuum_truncate = off);
@@ -1666,6 +1668,80 @@ create table unbilled_day (
   -- Null: it is known of none of them.
   cost bigint check (cost >= 0),
   primary key (day, kind, vendor, product, model, credential)
+);
+
+-- What customers of an account have there to spend, at the account's own prices. Calls of a purse hold and charge it beside the account (functions/purse.sql).
+create table purse (
+  account_id text collate "C" not null references account,
+  -- The account's own name of its customer.
+  id text collate "C" not null,
+  name text not null,
+  -- open, frozen (calls are refused), or closed (for good)
+  status text not null default 'open',
+  posted bigint not null default 0,
+  held bigint not null default 0,
+  -- Below this the account is told. Null: at no amount.
+  low bigint,
+  -- Since something was put into it, a call was refused because too little is left.
+  is_empty boolean not null default false,
+  -- What it had, and the hash, after the last movement that is no longer kept.
+  base bigint not null default 0,
+  base_hash bytea,
+  -- When its last movement was written, and the hash of that, which the hash of the next one covers.
+  moved_at timestamptz,
+  chain bytea,
+  created_at timestamptz not null default now(),
+  primary key (account_id, id),
+  check (held >= 0 and held <= posted)
+) with (fillfactor = 50);
+
+-- Every change of a purse, each with a hash over the one before it. Of a call: under the id of its transfer, whatever became of it.
+create table purse_movement (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  purse_id text collate "C" not null,
+  -- grant, topup, takeback, settled, released, expired, empty, frozen, reopened, closed
+  kind text not null,
+  amount bigint not null,
+  balance bigint not null,
+  moved_at timestamptz not null,
+  -- Of a call: what the purse held, what the account was charged for it, and the price list.
+  held bigint not null default 0,
+  charged bigint not null default 0,
+  list integer,
+  product text,
+  -- The account's own name of a grant, which makes it only once.
+  reference text collate "C",
+  note text,
+  actor text,
+  hash bytea not null,
+  -- What the account is still to be told of it. Null: nothing.
+  events text[],
+  primary key (account_id, id),
+  foreign key (account_id, purse_id) references purse
+);
+create unique index purse_movement_order on purse_movement (account_id, purse_id, moved_at);
+create unique index purse_movement_reference on purse_movement (account_id, purse_id, reference) where reference is not null;
+create index purse_movement_age on purse_movement (moved_at);
+create index purse_movement_untold on purse_movement (account_id, id) where events is not null;
+
+-- What an account charges its customers: each change is a new version, and a call keeps the one by which it was held.
+create table purse_prices (
+  account_id text collate "C" not null references account,
+  version integer not null,
+  -- As it was given, and in millionths, first rule first (functions/purse.sql).
+  given jsonb not null,
+  list jsonb not null,
+  actor text not null,
+  created_at timestamptz not null default now(),
+  primary key (account_id, version)
+);
+
+-- Where an account is told of its purses.
+create table purse_events (
+  account_id text collate "C" primary key references account,
+  url text not null,
+  settled boolean not null
 );
 
 -- Everything that is held, by calls and by processes.

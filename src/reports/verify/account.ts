@@ -23,6 +23,14 @@ import {
 import { addHour, addMargin, compareHours, type HourSums, type Margins, readHours, readYoungHours } from './hours.ts'
 import { checkBudgets, checkLimits } from './limits.ts'
 
+type Rule = (tx: Queryable, account: string) => Promise<readonly string[]>
+const ADDED: Rule[] = []
+
+/** Rules of extensions, whose rows are checked in the snapshot in which the account's balance is read. */
+export function addAccountRules(rules: readonly Rule[]): void {
+  ADDED.push(...rules)
+}
+
 export interface AccountCheck {
   readonly database: Database
   readonly rates: RateCheck
@@ -368,6 +376,7 @@ function checkBalance({ database, usageSinceMs }: AccountCheck, account: string,
     problems.push(...(await checkLimits(tx, account, mark.settled + state.spent)))
     problems.push(...(await checkBudgets(tx, account, { settled: mark.settled + state.spent, usageSinceMs })))
     problems.push(...(await checkLots(tx, account)))
+    for (const rule of ADDED) problems.push(...(await rule(tx, account)))
     return problems
   })
 }

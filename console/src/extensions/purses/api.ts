@@ -1,0 +1,40 @@
+// What the console asks about purses.
+import { account, csv, encode, get, patch, post, put } from '../../api.ts'
+import type {
+  Page,
+  Purse,
+  PurseEvents,
+  PurseMargins,
+  PurseMovement,
+  PursePrices,
+  PurseSession,
+  PurseStatement,
+} from '../../wire.ts'
+
+interface Paging {
+  readonly cursor?: string
+  readonly limit?: number
+}
+
+const at = (id: string, purse: string, rest = '') => account(id, `/purses/${encode(purse)}${rest}`)
+
+export const pursesApi = {
+  list: (id: string, query: Paging & { search?: string; status?: string }, signal?: AbortSignal) =>
+    get<Page<Purse>>(account(id, '/purses'), { ...query }, signal),
+  listCsv: (id: string) => csv(account(id, '/purses')),
+  create: (id: string, input: object) => post<Purse>(account(id, '/purses'), input),
+  one: (id: string, purse: string, signal?: AbortSignal) => get<Purse>(at(id, purse), undefined, signal),
+  change: (id: string, purse: string, input: object) => patch<Purse>(at(id, purse), input),
+  grant: (id: string, purse: string, input: object) => post<Purse>(at(id, purse, '/grants'), input),
+  movements: (id: string, purse: string, query: Paging, signal?: AbortSignal) =>
+    get<Page<PurseMovement>>(at(id, purse, '/movements'), { ...query }, signal),
+  movementsCsv: (id: string, purse: string) => csv(at(id, purse, '/movements')),
+  statement: (id: string, purse: string, month: string, signal?: AbortSignal) =>
+    get<PurseStatement>(at(id, purse, '/statement'), { month }, signal),
+  session: (id: string, purse: string, input: object) => post<PurseSession>(at(id, purse, '/sessions'), input),
+  prices: (id: string, signal?: AbortSignal) => get<PursePrices>(account(id, '/purse-prices'), undefined, signal),
+  setPrices: (id: string, input: object) => put<PursePrices>(account(id, '/purse-prices'), input),
+  margins: (id: string, signal?: AbortSignal) => get<PurseMargins>(account(id, '/purse-margins'), undefined, signal),
+  events: (id: string, signal?: AbortSignal) => get<PurseEvents>(account(id, '/purse-events'), undefined, signal),
+  setEvents: (id: string, input: PurseEvents) => put<PurseEvents>(account(id, '/purse-events'), input),
+}

@@ -1,0 +1,109 @@
+// What an account is told of its purses: by signed webhooks, which the page of deliveries shows and repeats. What is to be told stands with the movement, so
+// that nothing is lost with a process; each message has the id of its movement, so that nothing is told twice.
+import { type Database, statement } from '../../database/database.ts'
+import { pruneAll } from '../../database/prune.ts'
+import type { Deliveries } from '../../jobs/deliveries.ts'
+import type { Message } from '../../jobs/delivery.ts'
+import { formatCredits } from '../../kernel/credits.ts'
+import { isTestAccount } from '../../kernel/test-account.ts'
+import { PURSE_MOVED, requireAccount } from './purses.ts'
+import type { EventsView } from './views.ts'
+
+interface EventDeps {
+  readonly database: Database
+  readonly jobs: { readonly deliveries: Pick<Deliveries, 'add' | 'wake'> }
+}
+
+interface Untold {
+  readonly account_id: string
+  readonly id: string
+  readonly purse_id: string
+  readonly kind: string
+  readonly by: bigint
+  readonly balance: bigint
+  readonly charged: bigint
+  readonly product: string | null
+  readonly reference: string | null
+  readonly moved_at: Date
+  readonly events: readonly string[]
+  readonly url: string | null
+}
+
+export interface PurseEvents {
+  get(account: string): Promise<EventsView>
+  /** Without an address nobody is told. */
+  set(account: string, given: EventsView): Promise<EventsView>
+  /** Hands over what is to be told. */
+  tell(): Promise<void>
+  prune(months: number): Promise<void>
+}
+
+const NONE: EventsView = { url: null, settled: false }
+
+export function createPurseEvents({ database, jobs }: EventDeps): PurseEvents {
+  async function get(account: string): Promise<EventsView> {
+    const [row] = await database.query<EventsView>(FIND, [account])
+    return row ?? NONE
+  }
+  return {
+    get,
+    async set(account, { url, settled }) {
+      await requireAccount(database, account)
+      if (url === null) await database.query(REMOVE, [account])
+      else await database.query(PUT, [account, url, settled])
+      return get(account)
+    },
+    async tell() {
+      for (;;) {
+        const told = await database.transaction(async (tx) => {
+          const rows = await tx.query<Untold>(UNTOLD)
+          await jobs.deliveries.add(tx, rows.flatMap(messagesOf))
+          return rows.length
+        })
+        if (told > 0) jobs.deliveries.wake()
+        if (told < TOLD_AT_ONCE) return
+      }
+    },
+    prune: (months) => pruneAll(database, PRUNE, [months]).then(() => undefined),
+  }
+}
+
+function messagesOf({ events, url, ...row }: Untold): Message[] {
+  // The account no longer wants to be told.
+  if (url === null) return []
+  const data = {
+    ...{ purse: row.purse_id, movement: row.id, kind: row.kind, moved: formatCredits(row.by) },
+    ...{ balance: formatCredits(row.balance), charged: formatCredits(row.charged) },
+    ...{ product: row.product, reference: row.reference },
+    requestId: row.product === null ? null : `req_${row.id}`,
+  }
+  const [timestamp, livemode] = [row.moved_at.toISOString(), !isTestAccount(row.account_id)]
+  return [...new Set(events)].map((one) => ({
+    ...{ id: `msg_${row.id}_${one}`, account: row.account_id, kind: 'webhook', event: `purse.${one}` },
+    ...{ subject: row.purse_id, to: url },
+    body: JSON.stringify({ type: `purse.${one}`, timestamp, livemode, data }),
+  }))
+}
+
+const TOLD_AT_ONCE = 200
+const FIND = statement('purse_events_find', 'select url, settled from purse_events where account_id = $1')
+const REMOVE = statement('purse_events_remove', 'delete from purse_events where account_id = $1')
+const PUT = statement(
+  'purse_events_put',
+  `insert into purse_events (account_id, url, settled) values ($1, $2, $3)
+   on conflict (account_id) do update set url = excluded.url, settled = excluded.settled`,
+)
+const UNTOLD = statement(
+  'purse_untold',
+  `with due as (
+     select account_id, id, events from purse_movement where events is not null order by account_id, id limit ${TOLD_AT_ONCE} for update skip locked
+   )
+   update purse_movement m set events = null from due
+   where m.account_id = due.account_id and m.id = due.id
+   returning m.account_id, m.id, m.purse_id, m.kind, ${PURSE_MOVED} as by, m.balance, m.charged, m.product, m.reference, m.moved_at, due.events,
+     (select e.url from purse_events e where e.account_id = m.account_id) as url`,
+)
+const PRUNE = statement(
+  'purse_forget',
+  `select purse_prune(date_trunc('day', now()) - make_interval(months => $1), 500) as count`,
+)

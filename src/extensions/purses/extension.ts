@@ -1,0 +1,94 @@
+// Purses: what customers of an account have there to spend, at the account's own prices.
+import type { ApiKeys } from '../../admission/api-key.ts'
+import type { Api } from '../../api/api.ts'
+import type { WebServer } from '../../api/server/server.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import type { Config } from '../../config.ts'
+import type { Database } from '../../database/database.ts'
+import { defineExtension } from '../../extension.ts'
+import type { Deliveries } from '../../jobs/deliveries.ts'
+import type { Secrets } from '../../kernel/secret.ts'
+import type { World } from '../../kernel/world.ts'
+import { withCommands } from '../../operator/command.ts'
+import { type Actor, mountResources } from '../../operator/resource.ts'
+import { PURSE, purseCallers, withPurses } from './calls.ts'
+import { PURSE_COMMANDS } from './commands.ts'
+import { createPurseEvents } from './events.ts'
+import { createPurseLists } from './prices.ts'
+import { createPurses, type Purses } from './purses.ts'
+import { ownResources, purseResources, requireUnrestricted } from './resources.ts'
+import { createPurseSessions, OWN_PURSE_PATH } from './sessions.ts'
+import { verifyPurses } from './verify.ts'
+
+interface Core {
+  readonly database: Database
+  readonly world: World
+  readonly secrets: Secrets
+  readonly catalog: CatalogStore
+  readonly apiKeys: ApiKeys
+  readonly config: Pick<Config, 'TOLLGATE_RETENTION_USAGE_MONTHS'>
+  readonly jobs: { readonly deliveries: Pick<Deliveries, 'add' | 'wake'> }
+}
+
+interface Place {
+  readonly app: WebServer
+  readonly api: Api
+}
+
+const TELL_EVERY_MS = 1_000
+const PRUNE_EVERY_MS = 3_600_000
+
+export const purses = defineExtension({
+  name: 'purses',
+  verify: [verifyPurses],
+  open(core: Core) {
+    const { database, world, catalog } = core
+    return {
+      purses: createPurses(core),
+      lists: createPurseLists(database, world, catalog),
+      sessions: createPurseSessions(core),
+      events: createPurseEvents(core),
+    }
+  },
+  resources: (all) => withCommands(purseResources(all), PURSE_COMMANDS),
+  endpoints(all, { app, api }: Place) {
+    mountForKeys(app, all)
+    mountOwnPurse(api, all.purses)
+  },
+  callers: ({ sessions }) => purseCallers(sessions),
+  ledger: ({ lists, catalog }, ledger) => withPurses(ledger, lists, catalog),
+  work: ({ events, config }) => [
+    { everyMs: TELL_EVERY_MS, run: () => events.tell() },
+    { everyMs: PRUNE_EVERY_MS, run: () => events.prune(config.TOLLGATE_RETENTION_USAGE_MONTHS) },
+  ],
+})
+
+/** A key of the account manages its purses like a person of it. */
+function mountForKeys(app: WebServer, all: Parameters<typeof purseResources>[0] & Pick<Core, 'apiKeys'>): void {
+  const accounts = new WeakMap<object, string>()
+  const own = ownResources(purseResources(all), (actor) => accounts.get(actor) ?? '')
+  mountResources(app, '/v1', own, async ({ headers, ip, response }) => {
+    response.setHeader('cache-control', 'no-store')
+    const xApiKey = headers['x-api-key']
+    const given = { authorization: headers.authorization, xApiKey: Array.isArray(xApiKey) ? xApiKey[0] : xApiKey }
+    const principal = await all.apiKeys.authenticate(given, { ip })
+    requireUnrestricted(principal)
+    const actor: Actor = { name: principal.keyId, role: null, roles: new Map(), session: null }
+    accounts.set(actor, principal.accountId)
+    return actor
+  })
+}
+
+/** What a session token may read: its own purse, and nothing of its account. */
+function mountOwnPurse(api: Api, purses: Pick<Purses, 'find'>): void {
+  api.add('GET', OWN_PURSE_PATH, {
+    ...{ surface: 'native', alias: false, isRecorded: false },
+    async handle({ principal: { accountId, place }, id: requestId }, out) {
+      const { id, name, status, balance, held, available } = await purses.find(accountId, place?.[PURSE] ?? '')
+      const data = { id, name, status, balance, held, available }
+      const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
+      out.send(200, headers, JSON.stringify({ success: true, data, requestId }))
+    },
+  })
+  api.crossSite(OWN_PURSE_PATH)
+}

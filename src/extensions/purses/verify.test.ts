@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { testGateway, WITH_EXTENSIONS } from '../../../test/gateway.ts'
+import type { Queryable } from '../../database/database.ts'
+import { verifyPurses } from './verify.ts'
+
+const g = testGateway()
+let account = ''
+/** `$call` and the like. */
+const ids: Record<string, string> = {}
+
+const reserve = (calls: object[]) =>
+  g.sql<{ answer: Array<{ as: string; amount?: string }> }>(
+    `select ledger_reserve($1, 'ghost', $2::jsonb, 0, (select value from setting where name = 'system-limits')) as answer`,
+    [account, JSON.stringify(calls)],
+  )
+const held = (id: string, purse: string) => ({
+  ...{ id, key: 'key_x', want: 1_000_000, floor: 1_000_000, most: 1_000_000, open: 0, product: 'alpha-5.4' },
+  ...{ version: 1, tokens: 10, budgets: 0, purse: { id: purse, list: 1, factor: '1500000', least: '0' } },
+})
+
+before(async () => {
+  if (WITH_EXTENSIONS.skip) return
+  const { id, key } = await g.account({ credits: 50_000_000n })
+  account = id
+  const send = (path: string, body: unknown, method = 'POST') => g.call(path, key, body, { method })
+  await g.operator('PUT', `/accounts/${id}/purse-prices`, { markupPercent: 50 })
+  await send('/v1/purses', { id: 'ann', credits: '10' })
+  await send('/v1/purses', { id: 'bob', credits: '20' })
+  await send('/v1/purses/bob', { status: 'frozen' }, 'PATCH')
+  await send('/v1/purses/bob', { status: 'open' }, 'PATCH')
+  const body = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 50 }
+  const answer = await g.call('/v1/chat/completions', key, body, { headers: { 'x-tollgate-purse': 'ann' } })
+  assert.equal(answer.status, 200, await answer.text())
+  await g.settled()
+  await g.gateway.ledger.posted(account)
+  const [call] = await g.sql<{ id: string }>(
+    `select id from purse_movement where kind = 'settled' and account_id = $1`,
+    [account],
+  )
+  const [grant] = await g.sql<{ id: string }>(`select id from purse_movement where kind = 'grant' and purse_id = 'bob'`)
+  Object.assign(ids, { call: call?.id, grant: grant?.id })
+})
+
+class Undone extends Error {}
+
+async function problemsAfter(change: string | undefined): Promise<readonly string[]> {
+  let found: readonly string[] = []
+  await g.gateway.database
+    .transaction(async (tx: Queryable) => {
+      for (const text of change?.split(';') ?? [])
+        await tx.query({ text: text.replaceAll(/\$(call|grant)/g, (_, name: string) => `'${ids[name]}'`) })
+      found = await verifyPurses(tx, account)
+      throw new Undone()
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof Undone)) throw error
+    })
+  return found
+}
+
+/** By column, what is done to it and what is said of it. */
+const CORRUPTIONS: ReadonlyArray<readonly [change: string, said: RegExp]> = [
+  [`update purse set posted = posted + 1 where id = 'ann'`, /purse ann has .*, but its movements come to/],
+  [`update purse set held = held + 1 where id = 'ann'`, /purse ann holds 0.000001, but the holds of its calls are 0/],
+  [`update purse set status = 'frozen' where id = 'ann'`, /purse ann is frozen, but its movements say otherwise/],
+  [`update purse set status = 'closed' where id = 'bob'`, /purse bob is closed, but/],
+  [`update purse set moved_at = moved_at + interval '1 second' where id = 'ann'`, /ann does not end with its last/],
+  [`update purse set chain = '\\x00' where id = 'ann'`, /ann does not end with its last movement/],
+  [`update purse set base = 1 where id = 'ann'`, /ann says 10 after .*, but what moved came to 10.000001/],
+  [`update purse set base_hash = '\\x00' where id = 'ann'`, /ann has a movement .* that was changed/],
+  [`update purse_movement set amount = amount + 1 where id = $call`, /ann paid .*, whose price is/],
+  [`update purse_movement set amount = held + 1 where id = $call`, /ann paid .*, and had held/],
+  [
+    `update purse_movement set amount = amount + 1 where id = $grant`,
+    /bob says 20 after .*, but what moved came to 20.000001/,
+  ],
+  [`update purse_movement set amount = 1 where kind = 'frozen'`, /bob has a movement .* \(frozen\) that moves/],
+  [`update purse_movement set balance = balance + 1 where id = $call`, /ann says .* but what moved came to/],
+  [`update purse_movement set held = held + 1 where id = $call`, /ann has a movement .* that was changed/],
+  [`update purse_movement set charged = charged + 1 where id = $call`, /as what .* cost the account, which was/],
+  [`update purse_movement set list = null where id = $call`, /ann paid .*, whose price is/],
+  [
+    `update purse_movement set product = 'alpha-5.5' where id = $call`,
+    /as a call of alpha-5.5, but it was one of alpha-5.4/,
+  ],
+  [`update purse_movement set kind = 'topup' where id = $grant`, /bob has a movement .* that was changed/],
+  [`update purse_movement set kind = 'released' where id = $call`, /as released, but the call is settled/],
+  [`update purse_movement set purse_id = 'bob' where id = $call`, /bob .*/],
+  [`update purse_movement set reference = 'other' where id = $grant`, /bob has a movement .* that was changed/],
+  [`update purse_movement set note = 'other' where id = $grant`, /bob has a movement .* that was changed/],
+  [`update purse_movement set actor = 'other' where id = $grant`, /bob has a movement .* that was changed/],
+  [`update purse_movement set id = 'other' where id = $grant`, /bob has a movement other that was changed/],
+  [`update purse_movement set hash = '\\x00' where id = $grant`, /bob has a movement .* that was changed/],
+  [`update purse_movement set moved_at = moved_at + interval '1 hour' where id = $grant`, /bob .*/],
+  [`delete from purse_movement where id = $call`, /call .* is one of a purse, which it did not charge/],
+  [`update purse_prices set list = jsonb_set(list, '{rules,0,factor}', '"1400000"')`, /ann paid .*, whose price is/],
+  [`update purse_prices set version = 2`, /ann paid .*, whose price is/],
+  [
+    `insert into hold (account_id, id, key_id, process_id, amount, product, catalog_version, purse) select account_id, 'stray', 'k', 'p', 1, 'x', 1, '{"id": "nobody", "amount": 1}' from purse where id = 'ann'`,
+    /hold stray is one of the purse nobody, which does not exist/,
+  ],
+]
+
+/** Columns that decide no money. */
+const NO_REASON: Readonly<Record<string, string>> = {
+  purse: 'account_id id name low is_empty created_at',
+  purse_movement: 'account_id events',
+  purse_prices: 'account_id given actor created_at',
+}
+
+test('what somebody does to a purse by hand is found in each of its columns', WITH_EXTENSIONS, async () => {
+  assert.deepEqual(await problemsAfter(undefined), [])
+  for (const [change, said] of CORRUPTIONS) {
+    const problems = await problemsAfter(change)
+    assert.ok(
+      problems.some((one) => said.test(one)),
+      `${change}: ${problems.join(' ')}`,
+    )
+  }
+})
+
+test('each column of a purse that decides money is among them', WITH_EXTENSIONS, async () => {
+  for (const [table, excused] of Object.entries(NO_REASON)) {
+    const changed = CORRUPTIONS.flatMap(([change]) =>
+      [...change.matchAll(new RegExp(String.raw`update ${table} set (\w+)`, 'g'))].map(([, column]) => column),
+    )
+    const columns = await g.sql<{ name: string }>(
+      `select attname::text as name from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped`,
+      [table],
+    )
+    const missing = columns.filter(({ name }) => !changed.includes(name) && !excused.split(' ').includes(name))
+    assert.deepEqual(missing, [], table)
+  }
+})
+
+test(
+  'a hold of a process that died goes back to the purse and the account, and a late settlement is paid by both',
+  WITH_EXTENSIONS,
+  async () => {
+    const before = await g.sql('select posted, held from purse where id = $1', ['bob'])
+    const [made] = await reserve([held('01ghost', 'bob')])
+    assert.deepEqual(made?.answer[0]?.as, 'held')
+    assert.deepEqual(await g.sql('select held from purse where id = $1', ['bob']), [{ held: 1_500_000n }])
+    await g.sql(`select ledger_expire($1, interval '20 seconds')`, [account])
+    assert.deepEqual(await g.sql('select posted, held from purse where id = $1', ['bob']), before)
+    const late = {
+      ...{ account_id: account, id: '01ghost', key_id: 'key_x', outcome: 'settled', charged: 600_000, held: 0 },
+      ...{ stays_leased: true, tokens: 0, second: 0, input_tokens: 1, output_tokens: 1, product: 'alpha-5.4' },
+      ...{ endpoint: 'chat/completions', status: 200, catalog_version: 1, lines: [['input', 2400, '250000000']] },
+      ...{
+        estimated: false,
+        stream: false,
+        route: 1,
+        duration_ms: 1,
+        first_byte_ms: 1,
+        client: '',
+        labels: { ':purse': 'bob' },
+      },
+    }
+    await g.sql('select ledger_resolve($1, $2::jsonb)', [account, JSON.stringify([late])])
+    assert.deepEqual(await g.sql('select posted, held from purse where id = $1', ['bob']), [
+      { posted: 19_100_000n, held: 0n },
+    ])
+    const kinds = await g.sql(`select kind, amount from purse_movement where id like '01ghost%' order by id`)
+    assert.deepEqual(kinds, [
+      { kind: 'expired', amount: 0n },
+      { kind: 'settled', amount: 900_000n },
+    ])
+    assert.deepEqual(await problemsAfter(undefined), [])
+  },
+)
+
+test('movements that are no longer kept leave their sum and their hash', WITH_EXTENSIONS, async () => {
+  await g.sql(`select purse_prune(now() + interval '1 second', 100)`)
+  assert.deepEqual(await g.sql('select 1 from purse_movement where account_id = $1', [account]), [])
+  assert.deepEqual(await problemsAfter(undefined), [])
+  await g.operator('POST', `/accounts/${account}/purses/ann/grants`, { credits: '1' })
+  assert.deepEqual(await problemsAfter(undefined), [])
+  assert.match((await problemsAfter(`update purse set base = base + 1 where id = 'ann'`)).join(' '), /ann says/)
+})

@@ -1,0 +1,98 @@
+// What the API says of purses.
+import * as z from 'zod'
+import { count, credits, page, time } from '../../kernel/view.ts'
+
+export const PURSE_STATUSES = ['open', 'frozen', 'closed'] as const
+const MOVES = ['grant', 'topup', 'takeback', 'settled', 'released', 'expired'] as const
+const KINDS = [...MOVES, 'empty', 'frozen', 'reopened', 'closed'] as const
+
+export const purseView = z.object({
+  /** The account’s own name of its customer. */
+  id: z.string(),
+  name: z.string(),
+  /** Calls of a purse that is frozen or closed are refused. */
+  status: z.enum(PURSE_STATUSES),
+  balance: credits,
+  /** What running calls hold. */
+  held: credits,
+  available: credits,
+  /** Below this the account is told; null: at no amount. */
+  low: credits.nullable(),
+  createdAt: time,
+  /** When it last changed; null: never. */
+  movedAt: time.nullable(),
+})
+export type PurseView = z.infer<typeof purseView>
+
+export const purseMovement = z.object({
+  id: z.string(),
+  at: time,
+  kind: z.enum(KINDS),
+  /** The change of the balance; negative if credits were taken. */
+  moved: credits,
+  balanceAfter: credits,
+  /** Of a call: what the account paid for it, and the version of the price list. */
+  charged: credits,
+  list: count.nullable(),
+  requestId: z.string().nullable(),
+  product: z.string().nullable(),
+  reference: z.string().nullable(),
+  note: z.string().nullable(),
+  actor: z.string().nullable(),
+})
+export type PurseMovement = z.infer<typeof purseMovement>
+export const pursePage = page(purseView)
+export const movementPage = page(purseMovement)
+
+/** A sum of calls, at the account’s prices and at what the account paid. */
+const sold = { calls: count, sold: credits, paid: credits, margin: credits }
+
+export const purseStatement = z.object({
+  purse: z.string(),
+  name: z.string(),
+  /** Such as 2026-11. */
+  month: z.string(),
+  opening: credits,
+  granted: credits,
+  takenBack: credits,
+  spent: credits,
+  closing: credits,
+  /** By model and version of the price list. */
+  lines: z.array(z.object({ product: z.string(), list: count, calls: count, spent: credits })),
+})
+export type PurseStatement = z.infer<typeof purseStatement>
+
+export const purseMargins = z.object({
+  ...sold,
+  purses: z.array(z.object({ purse: z.string(), name: z.string(), ...sold })),
+  products: z.array(z.object({ product: z.string(), ...sold })),
+})
+export type PurseMargins = z.infer<typeof purseMargins>
+
+export const sessionView = z.object({
+  /** Shown once. It opens nothing but calls of this purse. */
+  token: z.string(),
+  expiresAt: time,
+})
+export type SessionView = z.infer<typeof sessionView>
+
+const rates = z.record(z.string(), z.union([credits, count]))
+export const pricesView = z.object({
+  /** 0: there is none, and customers pay what the account pays. */
+  version: count,
+  markupPercent: z.string(),
+  models: z.array(
+    z.object({ model: z.string(), markupPercent: z.string().exactOptional(), prices: z.array(rates).exactOptional() }),
+  ),
+  actor: z.string().nullable(),
+  createdAt: time.nullable(),
+})
+export type PricesView = z.infer<typeof pricesView>
+
+export const eventsView = z.object({
+  /** Null: nobody is told. */
+  url: z.string().nullable(),
+  /** Also of every call that was settled. */
+  settled: z.boolean(),
+})
+export type EventsView = z.infer<typeof eventsView>
