@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
+import { jsonIn } from '../kernel/json.ts'
 import { KIND_NAMES, UNIT_NAMES } from '../meter/kind.ts'
 import { tier } from '../meter/price.ts'
 import { listPrice, type PricingInput, scaled, withConnection } from './connect.ts'
@@ -60,12 +61,8 @@ export function readPriceTable(bytes: Buffer, proof: Proof): PriceTable {
         ? 'The table has another digest than the one that was given.'
         : 'The signature of the table is not that of the key.',
     )
-  let value: unknown
-  try {
-    value = JSON.parse(bytes.toString('utf8'))
-  } catch {
-    throw new PriceTableProblem('The table is not JSON.')
-  }
+  const value = jsonIn(bytes.toString('utf8'))
+  if (value === undefined) throw new PriceTableProblem('The table is not JSON.')
   const read = table.safeParse(value)
   if (!read.success) throw new PriceTableProblem('The file is not a table of list prices.')
   const rows = Object.values(read.data.vendors).reduce((sum, models) => sum + Object.keys(models).length, 0)
@@ -169,11 +166,8 @@ const NONE = { after: null, price: null, noted: null, from: null, byHand: false,
 type About = Pick<Compared, 'id' | 'vendor' | 'model' | 'uid' | 'before'>
 type ParsedPriceRow = z.ZodSafeParseResult<PriceTableRow> | undefined
 
-interface Priced {
-  readonly pricing: PricingInput
-  /** Credits a dollar. */
-  readonly times: string
-}
+/** `times`: credits a dollar. */
+type Priced = { readonly pricing: PricingInput; readonly times: string }
 
 function comparedRow(about: About, found: ParsedPriceRow, { pricing, times }: Priced): Compared[] {
   if (!found) return [{ ...about, ...NONE, kind: 'gone', notes: ['The table does not list it any more.'] }]

@@ -2,6 +2,7 @@
 
 import { formatDay, monthStart, parseDay } from '../kernel/calendar.ts'
 import { invalid } from '../kernel/fault.ts'
+import { jsonIn } from '../kernel/json.ts'
 import { allowedText, DOMAIN_CHARS_MAX, type Field, TEXT_BYTES_MAX } from './field.ts'
 
 /** `place`: where the vendor gets it, if not in the query. */
@@ -125,13 +126,7 @@ function readJsonArray(value: string): string | undefined {
   }
 }
 
-function isJsonArray(text: string): boolean {
-  try {
-    return Array.isArray(JSON.parse(text))
-  } catch {
-    return false
-  }
-}
+const isJsonArray = (text: string) => Array.isArray(jsonIn(text))
 
 // The days of a query, in UTC.
 

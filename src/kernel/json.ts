@@ -405,6 +405,15 @@ export function memberSpan(text: string, name: string, from = 0): readonly [star
   return undefined
 }
 
+/** The value of a JSON text; undefined: it is none, or is truncated. */
+export function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 // Values of parsed JSON, if they have the type that is wanted.
 
 /** A string member, or undefined. */
@@ -441,6 +450,6 @@ type Given<T> = Omit<T, MaybeAbsent<T>> & { [K in MaybeAbsent<T>]?: Exclude<T[K]
 
 /** Removes absent members: null and undefined mean the same in these formats. */
 export function given<const T extends object>(members: T): Given<T> {
-  const present = Object.entries(members).filter(([, value]) => value !== undefined && value !== null)
+  const present = Object.entries(members).filter(([, value]) => isGiven(value))
   return Object.fromEntries(present) as Given<T> // Members that may be missing are optional in the type.
 }

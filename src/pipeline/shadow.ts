@@ -11,7 +11,7 @@ import { isTestAccount } from '../kernel/test-account.ts'
 import type { World } from '../kernel/world.ts'
 import { chargeOf } from '../meter/charge.ts'
 import { inputTokensOf, outputTokensOf, type Usage } from '../meter/usage.ts'
-import type { PaidRequest, PriceAttributes } from '../protocols/protocol.ts'
+import type { PaidRequest } from '../protocols/protocol.ts'
 import { type Attempted, attempt } from '../routing/attempt.ts'
 import { isNamed } from '../routing/preference.ts'
 import { type Candidate, routeRequest } from '../routing/route.ts'
@@ -204,14 +204,8 @@ function candidateOf(copy: Read, paidRequest: PaidRequest, held: Held, deps: Sha
   return { ...candidate, vendor: { ...candidate.vendor, onAbort: 'cancel' }, firstTokenMs: undefined }
 }
 
-interface Heard {
-  readonly usage: Usage
-  readonly isWhole: boolean
-  readonly price?: PriceAttributes | undefined
-}
-
 /** Reads the answer for what it used, and keeps nothing of it. */
-async function listen({ reply, exchange }: Attempted, paidRequest: PaidRequest): Promise<Heard> {
+async function listen({ reply, exchange }: Attempted, paidRequest: PaidRequest) {
   const relay = paidRequest.stream ? exchange.stream?.(reply.headers) : undefined
   const guess = (tokens: number, prompt?: Usage) => estimatedUsage({ paidRequest }, tokens, prompt)
   try {

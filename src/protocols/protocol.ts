@@ -167,7 +167,7 @@ export interface Exchange {
    * Present if the vendor's 2xx bytes are the caller's bytes: the answer may then be relayed unread as it comes. Checks the headers only, and
    * throws upstream_garbled if they do not match.
    */
-  pass?(headers: Readonly<Record<string, string>>): Passed
+  pass?(headers: Readonly<Record<string, string>>): { readonly contentType: string; readonly usage: Usage }
   /** Relayed this way even if it is short, because the caller plays it while it comes. */
   readonly passesAsItComes?: true | ((headers: Readonly<Record<string, string>>) => boolean)
   /** Reads the vendor's error from a non-2xx body, unredacted; undefined if there is none. */
@@ -176,12 +176,6 @@ export interface Exchange {
   discard?(): Promise<void>
   /** When to retry after a 429, if the vendor says it in headers of its own. */
   retryAfterSeconds?(headers: Readonly<Record<string, string>>): number | undefined
-}
-
-/** What is known of an answer that is relayed unread. */
-interface Passed {
-  readonly contentType: string
-  readonly usage: Usage
 }
 
 export interface Answer {

@@ -2,7 +2,7 @@
 // the gateway. The caller's own names and ids stay.
 
 import type { FaultName } from '../kernel/fault.ts'
-import { isObject, objectOf, text } from '../kernel/json.ts'
+import { isObject, jsonIn, objectOf, text } from '../kernel/json.ts'
 import { redact, withoutContent } from '../kernel/redact.ts'
 import type { PaidRequest, Target } from './protocol.ts'
 
@@ -149,12 +149,7 @@ export function readVendorError(error: unknown): VendorError {
 
 /** Reads the error from a body; undefined for an HTML page or a truncated body, which contain nothing for a caller. */
 export function readErrorBody(body: Buffer): VendorError | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(body.subarray(0, 65_536).toString('utf8'))
-  } catch {
-    return undefined
-  }
+  const value = jsonIn(body.subarray(0, 65_536).toString('utf8'))
   // One vendor wraps the body in an array.
   const outer = Array.isArray(value) ? value[0] : value
   if (!isObject(outer)) return undefined

@@ -1,6 +1,7 @@
 // Tries the candidates until a vendor answers 2xx. Retries happen only before the first byte, and only after faults that a retry may cure.
 import type { Credits } from '../kernel/credits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
+import { given } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { NEVER, sleep } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
@@ -453,7 +454,8 @@ function failedAt(
   // After a timeout there is no retry: the caller has waited long enough.
   const slow = fault.kind === 'upstream_timeout' && phase !== 'connect' && phase !== 'first-token'
   open.recorder.add({ ...tried, deadlineMs: deadlineOf(fault, candidate), ...(slow ? { stop: 'timeout' } : {}) })
-  logFailure(fault, about(open, candidate, attempts), log)
+  const attempt = about(open, candidate, attempts)
+  log.warn({ ...attempt, fault: fault.kind, ...fault.details.internal }, 'vendor failed')
   if (slow || (once && fault.details.internal?.sent !== false)) throw fault
   return fault
 }
@@ -491,13 +493,13 @@ function whereTried({ vendorName: vendor, number: route, credential }: Candidate
 function choose(route: Candidate, turns: Turns, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
   // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or close it.
   if (route.credential === BYOK) return route
-  if (isUntold(route)) return untoldFault(route.vendorName)
+  if (isUntold(route)) return unavailable(route, 'its credential has no value')
   const failing = turns.isLast(route) ? undefined : vendors.givesWay(route.vendorName, account)
   if (failing !== undefined) {
     turns.defer(route)
-    return new Fault('upstream_unavailable', { internal: { vendor: route.vendorName, why: failing } })
+    return unavailable(route, failing)
   }
-  if (!vendors.available(route.vendorName, account)) return brokenFault(route.vendorName)
+  if (!vendors.available(route.vendorName, account)) return unavailable(route, 'its breaker is open', 5)
   if (!route.credentials) return route // The usual case.
   const candidate = vendors.credentials.choose(route, account)
   // The vendor was not called. If this call was the breaker's trial, another call may be the trial.
@@ -511,16 +513,8 @@ const isUntold = ({ target, vendor }: Candidate) =>
   vendor.credential !== undefined &&
   target.secret === undefined
 
-const untoldFault = (vendor: string) =>
-  new Fault('upstream_unavailable', { internal: { vendor, why: 'its credential has no value' } })
-
-function brokenFault(vendor: string): Fault {
-  return new Fault('upstream_unavailable', { retryAfterSeconds: 5, internal: { vendor, why: 'its breaker is open' } })
-}
-
-function logFailure({ kind, details }: Fault, about: object, log: Log): void {
-  log.warn({ ...about, fault: kind, ...details.internal }, 'vendor failed')
-}
+const unavailable = ({ vendorName: vendor }: Candidate, why: string, retryAfterSeconds?: number) =>
+  new Fault('upstream_unavailable', { ...given({ retryAfterSeconds }), internal: { vendor, why } })
 
 function logRefusal({ fault, ours }: Verdict, { target }: Candidate, about: object, log: Log): void {
   const facts = { ...about, code: fault.details.vendorCode }

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import type { Login } from '../catalog/document.ts'
 import { type AwsCredentials, sha256, signAwsCall } from '../kernel/aws-signature.ts'
 import { Fault } from '../kernel/fault.ts'
+import { isObject, type Json, jsonIn, objectOf } from '../kernel/json.ts'
 import { redact, withoutCredentials } from '../kernel/redact.ts'
 import { NEVER } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
@@ -17,10 +18,7 @@ export type LoggedIn =
   | { readonly token: string; readonly drop?: () => boolean }
   | { readonly aws: AwsCredentials; readonly service: string }
 
-export interface Logins {
-  /** At once while the token is fresh. Rejects with upstream_unavailable; `loginProblem` says what is wrong. */
-  open(login: Login, about: LoginAbout): LoggedIn | Promise<LoggedIn>
-}
+export type Logins = ReturnType<typeof createLogins>
 
 interface LoginAbout {
   readonly secret: string | undefined
@@ -64,7 +62,7 @@ const CLOUD_HOSTS: Readonly<Record<string, RegExp>> = {
   azure: /(?:^|\.)(?:azure\.(?:com|us|cn)|windows\.net|microsoft\.com)$/,
 }
 
-export function createLogins({ world, upstream, tokens, workload }: LoginDeps): Logins {
+export function createLogins({ world, upstream, tokens, workload }: LoginDeps) {
   const { environment } = workload
 
   /** `id` names everything that the token depends on. */
@@ -319,7 +317,8 @@ export function createLogins({ world, upstream, tokens, workload }: LoginDeps): 
   }
 
   return {
-    open(login, about) {
+    /** At once while the token is fresh. Rejects with upstream_unavailable; `loginProblem` says what is wrong. */
+    open(login: Login, about: LoginAbout): LoggedIn | Promise<LoggedIn> {
       if ('sigv4' in login) {
         const { service } = login.sigv4
         return then(aws(login.sigv4, about.secret), (keys) => ({ aws: keys, service }))
@@ -329,7 +328,6 @@ export function createLogins({ world, upstream, tokens, workload }: LoginDeps): 
   }
 }
 
-type Json = Record<string, unknown>
 type OAuth = Extract<Login, { oauth: unknown }>['oauth']
 type SigV4 = Extract<Login, { sigv4: unknown }>['sigv4']
 
@@ -411,17 +409,9 @@ function tagIn(xml: string, tag: string): string | undefined {
   return text(rest?.split('<', 1)[0])
 }
 
-function jsonOf(value: string): Json | undefined {
-  try {
-    const parsed: unknown = JSON.parse(value)
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? (parsed as Json) : undefined // an object
-  } catch {
-    return undefined
-  }
-}
-
-function objectOf(value: unknown): Json {
-  return typeof value === 'object' && value !== null ? (value as Json) : {} // any object has members
+function jsonOf(text: string): Json | undefined {
+  const value = jsonIn(text)
+  return isObject(value) ? value : undefined
 }
 
 function textsOf(value: unknown): Record<string, string> {

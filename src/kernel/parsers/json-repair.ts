@@ -1,5 +1,6 @@
 // JSON as models write it, made into JSON as parsers read it: fences and words around it, other quotes, bare words, comments, missing or
 // superfluous commas, and an end that is missing. One pass over a stranger's text, which is never read twice.
+import { jsonIn } from '../json.ts'
 
 const CHARS_MAX = 1_000_000
 const DEPTH_MAX = 200
@@ -26,14 +27,7 @@ export function repairJson(text: string, opener: '{' | '[' = '{'): string | unde
 }
 
 /** Whether a text is one complete JSON value, neither truncated nor empty. */
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
+export const isJson = (text: string) => jsonIn(text) !== undefined
 
 class Repair {
   private readonly text: string

@@ -1,5 +1,5 @@
 // Reads a data vendor's error message for a rejected request.
-import { isObject } from '../../kernel/json.ts'
+import { isObject, jsonIn } from '../../kernel/json.ts'
 import type { VendorError } from '../vendor-words.ts'
 
 /** Undefined if there is no message, or if the body is an HTML page. */
@@ -8,13 +8,8 @@ export function dataWords(
   pick: (value: Readonly<Record<string, unknown>>) => unknown,
 ): VendorError | undefined {
   const text = body.subarray(0, 65_536).toString('utf8')
-  let said: unknown
-  try {
-    const value: unknown = JSON.parse(text)
-    said = isObject(value) ? pick(value) : value
-  } catch {
-    said = text
-  }
+  const value = jsonIn(text) ?? text
+  const said = isObject(value) ? pick(value) : value
   if (typeof said !== 'string' || said.includes('<')) return undefined
   const message = said.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ' ').trim()
   return message === '' ? undefined : { message, words: [] }

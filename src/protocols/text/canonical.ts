@@ -2,7 +2,7 @@
 // nothing is converted.
 
 import { type Fault, invalid } from '../../kernel/fault.ts'
-import { isObject, type Json, objectOf, text } from '../../kernel/json.ts'
+import { isObject, type Json, jsonIn, objectOf, text } from '../../kernel/json.ts'
 import { wrong } from '../check.ts'
 import type { TokenCounts } from './tokens.ts'
 
@@ -205,13 +205,10 @@ export function inputText(input: unknown): string | undefined {
 
 /** Tool input as an object. Anything else is wrapped in one, so that nothing is lost; Groq's models call without arguments by `null`. */
 export function inputObject(input: string): Json {
-  if (input.trim() === '') return {}
-  try {
-    const value: unknown = JSON.parse(input) ?? {}
-    return isObject(value) ? value : { value }
-  } catch {
-    return { input }
-  }
+  const value = input.trim() === '' ? null : jsonIn(input)
+  if (value === null) return {}
+  if (value === undefined) return { input }
+  return isObject(value) ? value : { value }
 }
 
 /** The tools that a choice leaves, for formats that cannot name several. */
@@ -303,13 +300,10 @@ export function packExtra(callId: string, extra: unknown): string {
 
 export function unpackExtra(packed: string): { callId: string; extra: unknown } | undefined {
   if (!packed.startsWith(`${PACKED}extra:`)) return undefined
-  try {
-    const value: unknown = JSON.parse(Buffer.from(packed.slice(PACKED.length + 6), 'base64url').toString('utf8'))
-    const { callId, extra } = objectOf(value)
-    return typeof callId === 'string' ? { callId, extra } : undefined
-  } catch {
-    return undefined // The caller changed it; the vendor will report what is missing.
-  }
+  const value = jsonIn(Buffer.from(packed.slice(PACKED.length + 6), 'base64url').toString('utf8'))
+  const { callId, extra } = objectOf(value)
+  // If the caller changed it, the vendor will report what is missing.
+  return typeof callId === 'string' ? { callId, extra } : undefined
 }
 
 function cut(packed: string): [string, string] {

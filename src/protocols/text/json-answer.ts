@@ -1,7 +1,7 @@
 // `x-tollgate-json`: a whole answer whose request asked for JSON is repaired, checked against the request's schema, or both. It is charged as the vendor billed it, whatever the result.
 import { checkValue } from '../../catalog/json-schema.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
-import { edited, isObject, type Json, type JsonText, objects } from '../../kernel/json.ts'
+import { edited, isObject, type Json, type JsonText, jsonIn, objects } from '../../kernel/json.ts'
 import { isJson, repairJson } from '../../kernel/parsers/json-repair.ts'
 import type { ClientFormatName } from '../../meter/kind.ts'
 import type { Answer, PaidRequest } from '../protocol.ts'
@@ -98,9 +98,10 @@ function seen(
 }
 
 function problemOf(text: string, format: AnswerFormat): string | undefined {
-  if (!isJson(text)) return 'The model’s answer is not JSON. It was charged as the vendor billed it.'
+  const value = jsonIn(text)
+  if (value === undefined) return 'The model’s answer is not JSON. It was charged as the vendor billed it.'
   if (format.kind !== 'schema' || text.length > CHECKED_CHARS_MAX) return undefined
-  const wrong = schemaProblem(format.schema, JSON.parse(text))
+  const wrong = schemaProblem(format.schema, value)
   if (!wrong) return undefined
   const at = wrong.at === '' ? 'it' : `"${wrong.at}"`
   return `The model’s answer does not match the schema: ${at} must ${wrong.must}. It was charged as the vendor billed it.`

@@ -2,7 +2,7 @@
 // elsewhere.
 
 import type { FaultName } from '../../../kernel/fault.ts'
-import { given, isObject, type Json, objectOf, objects, text } from '../../../kernel/json.ts'
+import { given, isObject, type Json, jsonIn, objectOf, objects, text } from '../../../kernel/json.ts'
 import { readCount } from '../../../meter/usage.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { garbled, type Target } from '../../protocol.ts'
@@ -198,11 +198,7 @@ function itemsOf(body: Buffer): Json[] {
 }
 
 function parse(body: Buffer): Json {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'))
-    if (isObject(value)) return value
-  } catch {
-    // Handled below, like every other body that is not an object.
-  }
+  const value = jsonIn(body.toString('utf8'))
+  if (isObject(value)) return value
   throw garbled('the body is not a JSON object')
 }

@@ -1,6 +1,5 @@
 // The Messages format as two clouds offer it: the model in the address, the version in the body, and at Bedrock streams in the frames of AWS.
-import { isObject, type Json, objectOf, readJson, splice, text } from '../../../kernel/json.ts'
-import { isJson } from '../../../kernel/parsers/json-repair.ts'
+import { isObject, type Json, jsonIn, objectOf, readJson, splice, text } from '../../../kernel/json.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { type EventMessage, EventStreamDecoder, encodeJson } from '../../../upstream/sse.ts'
 import { garbled, OuterRelay, type Target } from '../../protocol.ts'
@@ -60,19 +59,19 @@ class Unframed {
   }
 
   private eventOf({ headers, payload }: EventMessage): string {
-    const sent = payload.toString()
-    if (!isJson(sent || '{}')) throw garbled('a message is not JSON')
-    const value = objectOf(JSON.parse(sent || '{}'))
+    const sent = jsonIn(payload.toString() || '{}')
+    if (sent === undefined) throw garbled('a message is not JSON')
+    const value = objectOf(sent)
     if (headers[':message-type'] !== 'event') {
       const type = ERROR_TYPES[headers[':exception-type'] ?? ''] ?? 'api_error'
       const message = text(value.message) ?? headers[':error-message'] ?? 'The stream was broken off.'
       return encodeJson({ type: 'error', error: { type, message } }, 'error')
     }
-    const inner = Buffer.from(text(value.bytes) ?? '', 'base64').toString()
+    const inner = jsonIn(Buffer.from(text(value.bytes) ?? '', 'base64').toString())
     // Frames that are not chunks are left out.
     if (headers[':event-type'] !== 'chunk') return ''
-    if (!isJson(inner)) throw garbled('a chunk is not JSON')
-    const { [METRICS]: metrics, ...event } = objectOf(JSON.parse(inner))
+    if (inner === undefined) throw garbled('a chunk is not JSON')
+    const { [METRICS]: metrics, ...event } = objectOf(inner)
     const type = text(event.type) ?? ''
     if (!/^[a-z_]{1,60}$/.test(type)) throw garbled('a chunk has no type')
     if (type === 'message_delta') this.isCounted = isObject(event.usage)

@@ -7,6 +7,7 @@ import {
   isObject,
   type Json,
   type JsonText,
+  jsonIn,
   memberSpan,
   objectOf,
   objects,
@@ -458,13 +459,8 @@ export function repairAnswer(value: Json, quirks: readonly Quirk[]): void {
 function mended(block: string, mender: ChunkRepairer): string {
   const data = bytesToText(dataOf(block))
   if (!data.includes('"choices"')) return block
-  let chunk: unknown
-  try {
-    chunk = JSON.parse(data)
-  } catch {
-    return block // Unreadable events are handled by the caller.
-  }
-  if (!isObject(chunk)) return block
+  const chunk = jsonIn(data)
+  if (!isObject(chunk)) return block // Unreadable events are handled by the caller.
   mender.mend(chunk)
   return textToBytes(encodeJson(chunk))
 }
