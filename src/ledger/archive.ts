@@ -36,15 +36,6 @@ export interface ArchivedFile {
   readonly sha256: string
 }
 
-export interface LedgerArchive {
-  state(): Promise<ArchiveState>
-  /** Archives what is due, the oldest month first. Every process may; one does. */
-  run(): Promise<void>
-  /** Begins that. */
-  start(): Promise<void>
-  stop(): Promise<void>
-}
-
 interface ArchiveOptions {
   readonly database: Database
   readonly world: World
@@ -150,7 +141,9 @@ class NotArchived extends Error {}
 /** Another process goes on, or this one ends. */
 class Stopped extends Error {}
 
-export function createLedgerArchive(options: ArchiveOptions): LedgerArchive {
+export type LedgerArchive = ReturnType<typeof createLedgerArchive>
+
+export function createLedgerArchive(options: ArchiveOptions) {
   const { database, world, log, store } = options
   let stopping = false
   let going: Promise<void> | undefined
@@ -208,7 +201,7 @@ export function createLedgerArchive(options: ArchiveOptions): LedgerArchive {
   }
 
   return {
-    async state() {
+    async state(): Promise<ArchiveState> {
       const rows = await database.query<MonthRow>(STATE)
       const { due, waitsFor } = await whatIsDue(options)
       return {
@@ -224,11 +217,13 @@ export function createLedgerArchive(options: ArchiveOptions): LedgerArchive {
         })),
       }
     },
+    /** Archives what is due, the oldest month first. Every process may; one does. */
     async run() {
       await going
       await start()
       await going
     },
+    /** Begins that. */
     start,
     async stop() {
       stopping = true

@@ -1,21 +1,17 @@
 // The journal. A settlement that a lease covers is one row here before its caller has the last byte. A moment later it is posted
 // together with all others of its account, so a call costs one small commit, and posting a tenth of what it costs one by one.
-import { type Database, isOfAPart, SHORT_MS, statement } from '../database/database.ts'
+import { isOfAPart, SHORT_MS, statement } from '../database/database.ts'
 import { createBatch } from '../kernel/batch.ts'
 import type { Log } from '../kernel/log.ts'
 import { sleep } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
 import { AccountLocked, type Cover, type Op, type OpOf, type Posted, type Resolution } from './operation.ts'
 import { JOURNAL_COLUMNS, journalRow, journalValues, toJson } from './statements.ts'
-import type { WriteWatch } from './write-watch.ts'
+import type { Around } from './write-watch.ts'
 
 /** A settlement that a lease covers. */
 type Journaled = OpOf<'resolve'> & { readonly cover: Cover }
 
-interface JournalOptions {
-  readonly database: Database
-  readonly watch: WriteWatch
-  readonly world: World
+interface JournalOptions extends Omit<Around, 'processId'> {
   readonly log?: Log | undefined
   readonly observe?: ((size: number) => void) | undefined
   readonly run: (op: Op) => Promise<Posted>

@@ -1,7 +1,6 @@
 // Liveness of processes. Each process sends a heartbeat; the holds of a process without heartbeats are released, and so are holds that this process has lost track of.
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
-import type { World } from '../kernel/world.ts'
-import type { WriteWatch } from './write-watch.ts'
+import { SHORT_MS, statement } from '../database/database.ts'
+import type { Around } from './write-watch.ts'
 
 /** A hold or a lease of this process that it may have lost track of. */
 export interface Forgotten {
@@ -15,11 +14,7 @@ export interface Forgotten {
   readonly scopes: readonly string[] | null
 }
 
-interface LivenessOptions {
-  readonly database: Database
-  readonly watch: WriteWatch
-  readonly world: World
-  readonly processId: string
+interface LivenessOptions extends Around {
   /** How long the database must have answered before processes without heartbeats count as dead. */
   readonly graceMs: number
   /** Releases what dead processes hold of an account; returns how many holds expired. */

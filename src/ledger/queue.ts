@@ -1,16 +1,11 @@
 // The operations of each account, one statement at a time. Those that arrive while it runs wait, and go together with the next one, so that calls of an account keep their
 // order and share the cost of a commit; calls of others never wait for them. Accounts take turns for the few concurrent statements, and accounts that are locked by another transaction have a queue of their own.
-import { type Database, isLockWait, isOfAPart } from '../database/database.ts'
-import type { World } from '../kernel/world.ts'
+import { isLockWait, isOfAPart } from '../database/database.ts'
 import { AccountLocked, type Done, type Op } from './operation.ts'
 import { send } from './statements.ts'
-import type { WriteWatch } from './write-watch.ts'
+import type { Around } from './write-watch.ts'
 
-interface QueueOptions {
-  readonly database: Database
-  readonly watch: WriteWatch
-  readonly world: World
-  readonly processId: string
+interface QueueOptions extends Around {
   readonly system: () => string | null
   readonly observe?: ((size: number) => void) | undefined
   /** After operations that may have freed credits of the account. */

@@ -1,23 +1,17 @@
 // The limits of the whole gateway. This process takes a slice of what they leave (functions/quota-slice.sql) and admits calls against it by itself: no call waits for a row that
 // all processes share. What a slice has and no call needs goes back within a second, sooner where another process lacks it.
-import { type Database, SHORT_MS, statement } from '../database/database.ts'
+import { SHORT_MS, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
 import { singleFlight, sleep } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
 import { SILENT_SECONDS } from './liveness.ts'
 import type { Limited, Reservation, Reserved, Resolution } from './operation.ts'
 import { toJson } from './statements.ts'
+import type { Around } from './write-watch.ts'
 
 type Admitted =
   | Extract<Reserved, { outcome: 'limited' }>
   | { readonly outcome: 'admitted'; readonly most: Credits | null }
-
-interface SystemOptions {
-  readonly database: Database
-  readonly world: World
-  readonly processId: string
-}
 
 /** A call that was admitted, and has not ended. */
 interface Ticket {
@@ -46,7 +40,7 @@ const WAITS_MS = [0, 0, 100, 200, 300, 400, 500, 500]
 /** Others have what is left, for as long as nobody says which limit it is. */
 const BUSY = { limit: 'requestsPerMinute', unit: 'requests', span: 'minute', max: '0', wait: 1 } as const
 
-export function createSystem({ database, world, processId }: SystemOptions) {
+export function createSystem({ database, world, processId }: Omit<Around, 'watch'>) {
   let version: string | null = null
   const tickets = new Map<string, Ticket>()
   /** What is free of the slice; undefined where it is not limited. */

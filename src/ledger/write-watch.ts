@@ -1,7 +1,15 @@
 // Whether the ledger can write: since when no write of it succeeds, and what the database says. Reads may go on meanwhile, as with a full disk, so a
 // query that only reads proves nothing. The heartbeat is a write too: it tells while there are no calls.
-import { isLockWait, isRefused, serverErrorOf } from '../database/database.ts'
+import { type Database, isLockWait, isRefused, serverErrorOf } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
+
+/** What the parts of the ledger share. */
+export interface Around {
+  readonly database: Database
+  readonly watch: WriteWatch
+  readonly world: World
+  readonly processId: string
+}
 
 export interface WriteTrouble {
   readonly forMs: number
@@ -10,7 +18,7 @@ export interface WriteTrouble {
   readonly message: string
 }
 
-export interface WriteWatch {
+interface WriteWatch {
   /** Watches a write, and answers as it does. */
   <T>(write: Promise<T>): Promise<T>
   trouble(): WriteTrouble | undefined
