@@ -9,7 +9,7 @@ import type { Work } from '../jobs/work.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import { isObject, text } from '../kernel/json.ts'
-import type { Page, Paging } from '../kernel/view.ts'
+import { asView, type Page, type Paging } from '../kernel/view.ts'
 import { newId } from '../kernel/world.ts'
 import { broughtBy } from '../pipeline/read.ts'
 import { readCharges, readKnownCalls } from '../reports/figures.ts'
@@ -33,7 +33,7 @@ import {
 } from './call.ts'
 import type { Files, Upload } from './files.ts'
 import { bodyOf, endpointAt, HEAD_CHARS, readLines } from './lines.ts'
-import type { BatchDetail, BatchLineView, BatchView, FileCheck } from './views.ts'
+import { type BatchDetail, type BatchLineView, type BatchView, batchView, type FileCheck } from './views.ts'
 
 export interface BatchDeps extends BackgroundCallDeps {
   readonly audit: Pick<Audit, 'write'>
@@ -480,20 +480,14 @@ function messageIn(body: unknown): string | undefined {
 
 function viewOf(row: BatchRow, charged: bigint, names: ReadonlyMap<string, string>): BatchView {
   const kept = (id: string | null) => (id !== null && names.has(id) ? id : null)
-  const moment = (at: Date | null) => at?.toISOString() ?? null
   return {
-    id: row.id,
-    status: row.status,
-    endpoint: row.endpoint,
+    ...asView(batchView, row),
     key: row.key_id,
     input: { id: row.input_file_id, name: names.get(row.input_file_id) ?? null },
     outputFile: kept(row.output_file_id),
     errorFile: kept(row.error_file_id),
     counts: { total: row.total, completed: row.completed, failed: row.failed },
     charged: formatCredits(charged),
-    createdAt: row.created_at.toISOString(),
-    startedAt: moment(row.in_progress_at),
-    endedAt: moment(row.ended_at),
-    expiresAt: row.expires_at.toISOString(),
+    startedAt: row.in_progress_at?.toISOString() ?? null,
   }
 }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { withoutCredentials } from '../kernel/redact.ts'
 import { sign } from '../kernel/secret.ts'
-import { count, type Page, type Paging, time } from '../kernel/view.ts'
+import { asPage, count, type Page, type Paging, time } from '../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../kernel/world.ts'
 import { type AuditAction, auditSentence, changeSentences, type EVENTS } from './audit-sentence.ts'
 import { type AuditedRow, type KeptRows, keepRows } from './audited-rows.ts'
@@ -238,8 +238,7 @@ export function createAudit(options: { database: Database; world: World; key?: B
       const until = to === undefined ? '~' : idAtTime(to)
       const before = cursor !== undefined && cursor < until ? cursor : until
       const rows = await database.query<StoredRow>(LIST, [before, limit + 1, ...filter])
-      const items = rows.slice(0, limit).map(viewOf)
-      return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+      return asPage(rows, limit, viewOf)
     },
     async lines(after, limit) {
       const rows = await database.query<StoredRow>(AFTER, [after, limit])

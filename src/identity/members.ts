@@ -4,6 +4,7 @@ import { accountUnknown } from '../admission/accounts.ts'
 import type { Audit, By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
+import { asView } from '../kernel/view.ts'
 import { endLinks, type LeavingDeps, leaveAccount, leaveOperators, signOutIfNowhere } from './leaving.ts'
 import {
   checkLogin,
@@ -25,7 +26,16 @@ import {
 import { END_LOGINS, proveAddress } from './proving.ts'
 import { type AccountRole, type AnyRole, coversRole, type OperatorRole, roleMay } from './roles.ts'
 import type { Person, SessionUse } from './sessions.ts'
-import type { EndedView, InviteView, MemberView, OperatorView, PendingInvite } from './views.ts'
+import {
+  type EndedView,
+  type InviteView,
+  type MemberView,
+  memberView,
+  type OperatorView,
+  operatorView,
+  type PendingInvite,
+  pendingInvite,
+} from './views.ts'
 
 export interface Members {
   list(account: string): Promise<MemberView[]>
@@ -85,7 +95,7 @@ interface InviteRow {
 
 const LIST = statement(
   'member_list',
-  `select p.id, p.email, m.role, m.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
+  `select p.id as user_id, p.email, m.role, m.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as last_seen_at
    from membership m join person p on p.id = m.person_id where m.account_id = $1 order by p.email limit 1000`,
 )
 const ACCOUNT = statement('member_account', 'select 1 from account where id = $1')
@@ -126,7 +136,7 @@ const WITHDRAW = statement(
 )
 const OPERATORS = statement(
   'operator_list',
-  `select p.id, p.email, p.operator_role as role, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as seen_at
+  `select p.id as user_id, p.email, p.operator_role as role, p.created_at, (select max(s.seen_at) from session s where s.person_id = p.id) as last_seen_at
    from person p where p.operator_role is not null order by p.email limit 200`,
 )
 export const LOCK_OPERATORS = statement(
@@ -183,8 +193,8 @@ export function createMembers(deps: MemberDeps): Members {
 
   return {
     async list(account) {
-      const rows = await database.query<PersonSeen & { role: AccountRole }>(LIST, [account])
-      return rows.map((row) => ({ ...personView(row), role: row.role }))
+      const rows = await database.query(LIST, [account])
+      return rows.map((row) => asView(memberView, row))
     },
 
     async invite(account, { email, role }, { mayGive, vouches }, by) {
@@ -407,22 +417,6 @@ async function lockMember(
   return { email: member.email, role: member.role }
 }
 
-interface PersonSeen {
-  id: string
-  email: string
-  created_at: Date
-  seen_at: Date | null
-}
-
-function personView(row: PersonSeen): Omit<OperatorView, 'role'> {
-  return {
-    userId: row.id,
-    email: row.email,
-    createdAt: row.created_at.toISOString(),
-    lastSeenAt: row.seen_at?.toISOString() ?? null,
-  }
-}
-
 const kindOf = (account: string | null): InviteView['kind'] => (account === null ? 'operator' : 'member')
 
 /** Pending links and the operators. */
@@ -432,16 +426,8 @@ function operatorsOf(
   const { database, world, audit } = deps
   return {
     async pending(account) {
-      const rows = await database.query<{
-        id: string
-        email: string
-        role: AnyRole
-        created_at: Date
-        expires_at: Date
-      }>(PENDING, [kindOf(account), account])
-      return rows.map(({ id, email, role, ...at }) => ({
-        ...{ id, email, role, createdAt: at.created_at.toISOString(), expiresAt: at.expires_at.toISOString() },
-      }))
+      const rows = await database.query(PENDING, [kindOf(account), account])
+      return rows.map((row) => asView(pendingInvite, row))
     },
 
     async withdraw(account, invite, mayGive, by) {
@@ -457,8 +443,8 @@ function operatorsOf(
     },
 
     async operators() {
-      const rows = await database.query<PersonSeen & { role: OperatorRole }>(OPERATORS)
-      return rows.map((row) => ({ ...personView(row), role: row.role }))
+      const rows = await database.query(OPERATORS)
+      return rows.map((row) => asView(operatorView, row))
     },
 
     async inviteOperator({ email, role }, mayGive, by) {

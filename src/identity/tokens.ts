@@ -1,6 +1,7 @@
 // Tokens of the operator API: for the whole gateway, or for one account. A token is shown once; the row has a keyed digest. A token may do
 // what its scopes name, but never more than its creator may do at that moment. It is looked up in the
 // database on every call, so a revocation or a changed role takes effect at once in all processes.
+
 import { isIP } from 'node:net'
 import { accountUnknown } from '../admission/accounts.ts'
 import { isRangeWithin, readIpRanges } from '../admission/api-key.ts'
@@ -8,9 +9,10 @@ import type { Audit, By } from '../database/audit.ts'
 import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { sameBytes, sign } from '../kernel/secret.ts'
+import { asView } from '../kernel/view.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { type AccountRole, type OperatorRole, type Permission, rightsIn, roleMay } from './roles.ts'
-import type { NewToken, TokenView } from './views.ts'
+import { type NewToken, type TokenView, tokenView } from './views.ts'
 
 /** A token in use: for whom it acts, and its limits. */
 export interface TokenUse {
@@ -62,18 +64,13 @@ export interface Tokens {
 }
 
 interface TokenRow {
-  id: string
-  name: string
-  last4: string
-  scopes: string[]
-  ip_ranges: string[] | null
-  expires_at: Date | null
-  made_by: string
-  created_at: Date
-  last_used_at: Date | null
-  last_ip: string | null
-  revoked_at: Date | null
-  is_first: boolean
+  readonly id: string
+  readonly name: string
+  readonly scopes: string[]
+  readonly ip_ranges: string[] | null
+  readonly expires_at: Date | null
+  readonly revoked_at: Date | null
+  readonly is_first: boolean
 }
 
 interface UsedRow extends Pick<TokenRow, 'id' | 'name' | 'scopes' | 'ip_ranges' | 'expires_at' | 'is_first'> {
@@ -95,7 +92,7 @@ const LIVE_MAX = 200
 export const FIRST = 'operator token'
 
 const COLUMNS =
-  'id, name, last4, scopes, ip_ranges, expires_at, made_by, created_at, last_used_at, last_ip, revoked_at, is_first'
+  'id, name, last4, scopes, ip_ranges, expires_at, made_by as created_by, created_at, last_used_at, last_ip, revoked_at, is_first'
 const LIST = statement(
   'token_list',
   `select ${COLUMNS} from access_token where account_id is not distinct from $1 order by revoked_at is not null, created_at desc limit 500`,
@@ -280,15 +277,4 @@ function boundsOf(given: Pick<TokenInput, 'expiresAtMs' | 'ipRanges'>, { token }
   return { expiresAtMs: expiresAtMs ?? until, ipRanges: ipRanges ?? from }
 }
 
-function viewOf(row: TokenRow): TokenView {
-  return {
-    ...{ id: row.id, name: row.name, last4: row.last4, scopes: row.scopes, ipRanges: row.ip_ranges },
-    expiresAt: row.expires_at?.toISOString() ?? null,
-    createdBy: row.made_by,
-    createdAt: row.created_at.toISOString(),
-    lastUsedAt: row.last_used_at?.toISOString() ?? null,
-    lastIp: row.last_ip,
-    revokedAt: row.revoked_at?.toISOString() ?? null,
-    isFirst: row.is_first,
-  }
-}
+const viewOf = (row: TokenRow): TokenView => asView(tokenView, row)

@@ -5,7 +5,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { pruneAll } from '../database/prune.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
-import type { Paging } from '../kernel/view.ts'
+import { asPage, asView, type Paging } from '../kernel/view.ts'
 import type { World } from '../kernel/world.ts'
 import {
   attemptDelivery,
@@ -18,7 +18,7 @@ import {
   unsealMessage,
 } from './delivery.ts'
 import type { JobTiming } from './job.ts'
-import type { DeliveryDetail, DeliveryKind, DeliveryPage, DeliveryView } from './views.ts'
+import { type DeliveryDetail, type DeliveryKind, type DeliveryPage, type DeliveryView, deliveryView } from './views.ts'
 import { createWorkTable, type Ending, type Work, type WorkRow } from './work.ts'
 
 interface DeliveryFilter extends Paging {
@@ -164,7 +164,7 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
     async list({ account, status, kind, cursor, limit }) {
       const values = [account ?? null, status ?? null, kind ?? null, cursor ?? null, limit + 1]
       const rows = await database.query<DeliveryRow>(LIST, values)
-      return { items: rows.slice(0, limit).map(view), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null }
+      return asPage(rows, limit, view)
     },
     async about(subjects) {
       const rows = subjects.length === 0 ? [] : await database.query<DeliveryRow>(ABOUT, [[...subjects]])
@@ -233,19 +233,14 @@ interface Attempt {
 
 interface DeliveryRow {
   readonly id: string
-  readonly created_at: Date
   readonly account_id: string
-  readonly kind: DeliveryKind
   readonly event: string
-  readonly subject: string
   readonly shown: string
   readonly status: DeliveryView['status']
   readonly version: number
   readonly attempts: readonly Attempt[]
   readonly open: boolean
   readonly step_at: Date
-  readonly delivered_at: Date | null
-  readonly given_up_at: Date | null
 }
 
 const CUT_OFF = 'The process that sent it ended before it knew the answer.'
@@ -254,21 +249,12 @@ function view(row: DeliveryRow): DeliveryView {
   const last = row.attempts.at(-1)
   const { statusCode = null, error = null } = last ? viewAttempt(last, row) : {}
   return {
-    id: row.id,
-    at: row.created_at.toISOString(),
-    account: row.account_id === '' ? null : row.account_id,
-    kind: row.kind,
-    event: row.event,
-    subject: row.subject,
-    to: row.shown,
-    status: row.status,
-    attempts: row.version,
+    ...asView(deliveryView, row),
+    ...{ account: row.account_id || null, to: row.shown, attempts: row.version },
     statusCode,
     error,
     lastAttemptAt: last?.at ?? null,
     nextAttemptAt: row.open && row.status !== 'sending' ? row.step_at.toISOString() : null,
-    deliveredAt: row.delivered_at?.toISOString() ?? null,
-    givenUpAt: row.given_up_at?.toISOString() ?? null,
   }
 }
 
@@ -289,7 +275,7 @@ function viewAttempt(
 
 const STATUS = `case when delivered_at is not null then 'delivered' when given_up_at is not null then 'given_up'
   when lease_until > now() then 'sending' else 'waiting' end`
-const SEEN = `id, created_at, account_id, kind, event, subject, shown, ${STATUS} as status, version, attempts, open, step_at, delivered_at, given_up_at`
+const SEEN = `id, created_at as at, account_id, kind, event, subject, shown, ${STATUS} as status, version, attempts, open, step_at, delivered_at, given_up_at`
 
 const ADD = statement(
   'delivery_add',

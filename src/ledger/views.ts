@@ -228,7 +228,7 @@ export type LotSource = z.infer<typeof lotSource>
 export const PRIORITY = 50
 
 /** Credits that expire, are for some products only, or have a priority of their own. */
-const lotView = z.object({
+export const lotView = z.object({
   /** The id of the movement that granted it. */
   id: z.string(),
   source: lotSource,
@@ -270,24 +270,25 @@ export const routeFigures = z.object({
 })
 export type RouteFigures = z.infer<typeof routeFigures>
 
+export const overviewStep = z.object({
+  at: time,
+  requests: count,
+  errors: count,
+  charged: credits,
+  inputTokens: count,
+  outputTokens: count,
+  latencyMsAvg: count.nullable(),
+})
+export const overviewProduct = z.object({ product: z.string(), requests: count, charged: credits })
+
 export const overview = z.object({
   balance: credits,
   held: credits,
   available: credits,
   /** The runway at the rate of the last seven days; null: nothing was spent. */
   daysLeft: z.number().nullable(),
-  series: z.array(
-    z.object({
-      at: time,
-      requests: count,
-      errors: count,
-      charged: credits,
-      inputTokens: count,
-      outputTokens: count,
-      latencyMsAvg: count.nullable(),
-    }),
-  ),
-  products: z.array(z.object({ product: z.string(), requests: count, charged: credits })),
+  series: z.array(overviewStep),
+  products: z.array(overviewProduct),
   statuses: z.object({ ok: count, failed: count }),
   /** For operators only: of the calls whose cost is known. */
   margin: z
@@ -295,7 +296,7 @@ export const overview = z.object({
       requests: count,
       charged: credits,
       cost: credits,
-      products: z.array(z.object({ product: z.string(), requests: count, charged: credits, cost: credits })),
+      products: z.array(overviewProduct.extend({ cost: credits })),
     })
     .exactOptional(),
 })

@@ -2,9 +2,18 @@
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
+import { asView } from '../kernel/view.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { USAGE_DAYS } from '../ledger/usage-sums.ts'
-import type { ClientSum, Overview, RouteFigures } from '../ledger/views.ts'
+import {
+  type ClientSum,
+  clientSum,
+  type Overview,
+  overviewProduct,
+  overviewStep,
+  type RouteFigures,
+  routeFigures,
+} from '../ledger/views.ts'
 import { amountOf, shareOf } from '../meter/limits.ts'
 import type { FillView, Found, HomeFigures, KeyFigures, VendorError } from './views.ts'
 
@@ -189,24 +198,8 @@ const HOUR_MS = 3_600_000
 /** Of the calls that began since. */
 export async function readRouteFigures(database: Queryable, product: string, sinceMs: number): Promise<RouteFigures[]> {
   const hour = new Date(Math.floor(sinceMs / HOUR_MS) * HOUR_MS)
-  const rows = await database.query<RouteRow>(FIGURES, [product, hour, idAtTime(sinceMs), ACCOUNTS_MAX, CALLS_MAX])
-  return rows.map(({ route, answered, failed, first_byte_ms: firstByteMs, charged, cost }) => ({
-    route,
-    answered: Number(answered),
-    failed: Number(failed),
-    firstByteMsP50: firstByteMs === null ? null : Math.round(firstByteMs),
-    chargedAvg: charged === null ? null : formatCredits(charged),
-    costAvg: cost === null ? null : formatCredits(cost),
-  }))
-}
-
-interface RouteRow {
-  route: number
-  answered: bigint
-  failed: bigint
-  first_byte_ms: number | null
-  charged: bigint | null
-  cost: bigint | null
+  const rows = await database.query(FIGURES, [product, hour, idAtTime(sinceMs), ACCOUNTS_MAX, CALLS_MAX])
+  return rows.map((row) => asView(routeFigures, row))
 }
 
 // The hourly sums give the accounts, and the primary key of usage, which begins with the account, finds their calls. So the cost grows with the calls
@@ -229,7 +222,7 @@ const FIGURES = statement(
      from calls, jsonb_array_elements(attempt_log -> 'attempts') attempt where attempt ->> 'fault' is not null group by 1
    )
    select coalesce(s.route, m.route)::int as route, coalesce(s.answered, 0)::bigint as answered, coalesce(m.failed, 0)::bigint as failed,
-     s.first_byte_ms, s.charged, s.cost
+     round(s.first_byte_ms)::int as first_byte_ms_p50, s.charged as charged_avg, s.cost as cost_avg
    from served s full join missed m on m.route = s.route where coalesce(s.route, m.route) > 0 order by 1`,
 )
 
@@ -243,36 +236,25 @@ const HOURLY_DAYS_MAX = 2
 
 export async function readOverview(database: Database, account: string, days: number): Promise<Overview | undefined> {
   const unit = days <= HOURLY_DAYS_MAX ? 'hour' : 'day'
-  const steps = unit === 'hour' ? days * 24 : days
-  const [balances, series, products, [spent]] = await Promise.all([
+  const count = unit === 'hour' ? days * 24 : days
+  const [balances, steps, products, [spent]] = await Promise.all([
     database.query<{ posted: bigint; held: bigint }>(BALANCES, [account]),
-    database.query<SeriesRow>(SERIES, [account, unit, steps]),
-    database.query<ProductRow>(PRODUCTS, [account, unit, steps]),
+    database.query(SERIES, [account, unit, count]),
+    database.query(PRODUCTS, [account, unit, count]),
     database.query<{ week: bigint }>(WEEK, [account]),
   ])
   const [row] = balances
   if (!row) return undefined
-  const requests = series.reduce((sum, entry) => sum + Number(entry.requests), 0)
-  const errors = series.reduce((sum, entry) => sum + Number(entry.errors), 0)
+  const series = steps.map((step) => asView(overviewStep, step))
+  const requests = series.reduce((sum, step) => sum + step.requests, 0)
+  const errors = series.reduce((sum, step) => sum + step.errors, 0)
   return {
     balance: formatCredits(row.posted),
     held: formatCredits(row.held),
     available: formatCredits(row.posted - row.held),
     daysLeft: daysLeft(row.posted - row.held, spent?.week ?? 0n),
-    series: series.map((entry) => ({
-      at: entry.at.toISOString(),
-      requests: Number(entry.requests),
-      errors: Number(entry.errors),
-      charged: formatCredits(entry.charged),
-      inputTokens: Number(entry.input_tokens),
-      outputTokens: Number(entry.output_tokens),
-      latencyMsAvg: entry.requests === 0n ? null : Math.round(Number(entry.duration_ms) / Number(entry.requests)),
-    })),
-    products: products.map((entry) => ({
-      product: entry.product,
-      requests: Number(entry.requests),
-      charged: formatCredits(entry.charged),
-    })),
+    series,
+    products: products.map((row) => asView(overviewProduct, row)),
     statuses: { ok: requests - errors, failed: errors },
   }
 }
@@ -303,16 +285,6 @@ export async function readMargin(
   return { ...shown(total), products: rows.map((row) => ({ product: row.product, ...shown(row) })) }
 }
 
-interface SeriesRow {
-  at: Date
-  requests: bigint
-  errors: bigint
-  charged: bigint
-  input_tokens: bigint
-  output_tokens: bigint
-  duration_ms: bigint
-}
-
 interface ProductRow {
   product: string
   requests: bigint
@@ -334,7 +306,7 @@ const SERIES = statement(
    )
    select span.at, coalesce(requests, 0)::bigint as requests, coalesce(errors, 0)::bigint as errors,
      coalesce(charged, 0)::bigint as charged, coalesce(input_tokens, 0)::bigint as input_tokens,
-     coalesce(output_tokens, 0)::bigint as output_tokens, coalesce(duration_ms, 0)::bigint as duration_ms
+     coalesce(output_tokens, 0)::bigint as output_tokens, round(duration_ms / nullif(requests, 0))::int as latency_ms_avg
    from span left join summed on summed.at = span.at order by span.at`,
 )
 const PRODUCTS = statement(
@@ -357,14 +329,6 @@ const MARGIN = statement(
 
 // Spending of agents by session or program name, highest first.
 
-interface ClientRow {
-  client: string
-  requests: bigint
-  charged: bigint
-  first_at: Date
-  last_at: Date
-}
-
 const CLIENTS = statement(
   'statement_clients',
   `select client, count(*) as requests, sum(charged)::bigint as charged, min(at) as first_at, max(at) as last_at from usage
@@ -383,7 +347,7 @@ export async function readCharges(
   account: string,
   clients: readonly string[],
 ): Promise<ReadonlyMap<string, Credits>> {
-  const rows = await database.query<Pick<ClientRow, 'client' | 'charged'>>(CHARGES, [account, clients])
+  const rows = await database.query<{ client: string; charged: bigint }>(CHARGES, [account, clients])
   return new Map(rows.map(({ client, charged }) => [client, charged]))
 }
 
@@ -407,14 +371,8 @@ export async function readClients(
 ): Promise<ClientSum[]> {
   const from = fromMs === undefined ? '' : idAtTime(fromMs)
   const to = toMs === undefined ? LAST : idAtTime(toMs)
-  const rows = await database.query<ClientRow>(CLIENTS, [account, from, to])
-  return rows.map((row) => ({
-    client: row.client,
-    requests: Number(row.requests),
-    charged: formatCredits(row.charged),
-    firstAt: row.first_at.toISOString(),
-    lastAt: row.last_at.toISOString(),
-  }))
+  const rows = await database.query(CLIENTS, [account, from, to])
+  return rows.map((row) => asView(clientSum, row))
 }
 
 // Recent errors of a vendor: failed attempts grouped by cause, each with the newest calls.

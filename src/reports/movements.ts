@@ -2,8 +2,8 @@
 // with the movement and never change.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
-import type { Page, Paging } from '../kernel/view.ts'
-import { GIVEN, type LedgerView, type Movement } from '../ledger/views.ts'
+import { asPage, asView, type Page, type Paging } from '../kernel/view.ts'
+import { GIVEN, type LedgerView, ledgerView, type Movement } from '../ledger/views.ts'
 
 export interface LedgerFilter extends Paging {
   readonly account: string
@@ -17,14 +17,8 @@ export interface LedgerFilter extends Paging {
 
 interface TransferRow {
   id: string
-  at: Date
   kind: Movement
   amount: bigint
-  loss: bigint
-  note: string | null
-  actor: string | null
-  product: string | null
-  balance: bigint | null
 }
 
 const GIVES: readonly string[] = ['grant', 'correction', 'purchase', 'plan', 'code'] satisfies Movement[]
@@ -53,29 +47,16 @@ export async function readMovements(database: Queryable, filter: LedgerFilter): 
   const read = filter.zero || NEVER_MOVES.has(kind) ? ZERO : isGiven(kind) ? FEW : MOVED
   const values = [account, cursor ?? null, moment(fromMs), moment(toMs), kind ?? null, limit + 1]
   const rows = await database.query<TransferRow>(read, values)
-  const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
-  return { items: rows.slice(0, limit).map(ledgerView), next }
+  return asPage(rows, limit, viewOf)
 }
 
-function ledgerView(row: TransferRow): LedgerView {
-  const ofCall = !isGiven(row.kind)
-  return {
-    id: row.id,
-    at: row.at.toISOString(),
-    kind: row.kind,
-    amount: formatCredits(row.amount),
-    moved: formatCredits(movedBy(row)),
-    loss: formatCredits(row.loss),
-    balanceAfter: row.balance === null ? null : formatCredits(row.balance),
-    requestId: ofCall ? `req_${row.id}` : null,
-    product: row.product,
-    note: row.note,
-    actor: row.actor,
-  }
+function viewOf(row: TransferRow): LedgerView {
+  const requestId = isGiven(row.kind) ? null : `req_${row.id}`
+  return { ...asView(ledgerView, row), moved: formatCredits(movedBy(row)), requestId }
 }
 
 const READ = (AT: string, WHERE: string, ORDER: string) =>
-  `select t.id, ${AT} as at, t.kind, t.amount, t.loss, t.note, t.actor, case when t.amount <> 0 then t.balance end as balance, u.product
+  `select t.id, ${AT} as at, t.kind, t.amount, t.loss, t.note, t.actor, case when t.amount <> 0 then t.balance end as balance_after, u.product
    from transfer t left join usage u on u.account_id = $1 and u.id = t.id
    where t.account_id = $1 and ($3::timestamptz is null or ${AT} >= $3) and ($4::timestamptz is null or ${AT} < $4)
      and ($5::text is null or t.kind = $5) and ${WHERE}

@@ -2,9 +2,16 @@
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
-import type { Page, Paging } from '../kernel/view.ts'
+import { asPage, asView, type Page, type Paging } from '../kernel/view.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
-import type { AccountStatus, AccountView, BalanceView, LedgerView, LotSource, LotView } from '../ledger/views.ts'
+import {
+  type AccountView,
+  accountView,
+  type BalanceView,
+  type LedgerView,
+  type LotView,
+  lotView,
+} from '../ledger/views.ts'
 import { type ListedCall, readCall, readCalls, type UsageFilter } from './calls.ts'
 import { HELD } from './figures.ts'
 import { type LedgerFilter, readMovements } from './movements.ts'
@@ -27,22 +34,17 @@ export function createStatements(database: Queryable): Statements {
   return {
     async account(id) {
       const [row] = await database.query<AccountRow>(ACCOUNT, [id])
-      return row && accountView(row)
+      return row && viewOf(row)
     },
     balance: (id) => readBalance(database, id),
     async accounts({ q, only, cursor, limit }) {
       const rows = await database.query<AccountRow>(ACCOUNTS, [cursor ?? LAST, q ?? '', only ?? null, limit + 1])
-      return pageOf(rows, limit, accountView)
+      return asPage(rows, limit, viewOf)
     },
     usage: (filter) => readCalls(database, filter),
     usageOf: (requestId) => readCall(database, requestId),
     ledger: (filter) => readMovements(database, filter),
   }
-}
-
-function pageOf<R extends { id: string }, V>(rows: R[], limit: number, view: (row: R) => V): Page<V> {
-  const items = rows.slice(0, limit).map(view)
-  return { items, next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null }
 }
 
 interface AccountRow {
@@ -51,17 +53,11 @@ interface AccountRow {
   posted: bigint
   held: bigint
   limits: Limits
-  created_at: Date
-  status: AccountStatus
-  status_reason: string | null
-  status_at: Date | null
 }
 
 /** What an account sees of itself, in the API and the console. */
 type Facts = 'id' | 'name' | 'balance' | 'held' | 'available' | 'limits'
-export function accountFacts(
-  row: Pick<AccountRow, 'id' | 'name' | 'posted' | 'held' | 'limits'>,
-): Pick<AccountView, Facts> {
+export function accountFacts(row: AccountRow): Pick<AccountView, Facts> {
   return {
     id: row.id,
     name: row.name,
@@ -72,15 +68,7 @@ export function accountFacts(
   }
 }
 
-function accountView(row: AccountRow): AccountView {
-  return {
-    ...accountFacts(row),
-    createdAt: row.created_at.toISOString(),
-    status: row.status,
-    statusReason: row.status_reason,
-    statusAt: row.status_at?.toISOString() ?? null,
-  }
-}
+const viewOf = (row: AccountRow): AccountView => ({ ...asView(accountView, row), ...accountFacts(row) })
 
 const ACCOUNT = statement(
   'statement_account',
@@ -112,19 +100,14 @@ export async function readBalance(on: Queryable, account: string): Promise<Balan
     held: formatCredits(of.held),
     available: formatCredits(balance - of.held),
     plain: formatCredits(balance - inLots),
-    lots: lots.map(lotView),
+    lots: lots.map(lotOf),
   }
 }
 
-function lotView({ id, source, amount, remaining, lot_held: held, ended, priority, products, ...at }: LotRow): LotView {
-  return {
-    ...{ id, source, priority, products },
-    amount: formatCredits(amount),
-    remaining: formatCredits(ended ? held : remaining),
-    held: formatCredits(held),
-    endsAt: at.ends_at?.toISOString() ?? null,
-    createdAt: at.created_at.toISOString(),
-  }
+function lotOf(row: LotRow): LotView {
+  const { ended, remaining, lot_held: held } = row
+  const left = formatCredits(ended ? held : remaining)
+  return { ...asView(lotView, row), remaining: left, held: formatCredits(held) }
 }
 
 interface BalanceRow {
@@ -133,15 +116,9 @@ interface BalanceRow {
 }
 interface LotRow {
   readonly id: string
-  readonly source: LotSource
-  readonly amount: bigint
   readonly remaining: bigint
   readonly lot_held: bigint
   readonly ended: boolean
-  readonly ends_at: Date | null
-  readonly products: string[] | null
-  readonly priority: number
-  readonly created_at: Date
 }
 
 /** Balance and lots, in the order in which lots are spent. One statement, because a lot could end between two. */

@@ -5,6 +5,7 @@ import { DAY_MS, formatDay } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
+import { asView } from '../kernel/view.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import { LABEL_DAYS, TOKENS, USAGE_DAYS } from '../ledger/usage-sums.ts'
 import {
@@ -19,17 +20,18 @@ import {
   Values,
   whereOf,
 } from './calls.ts'
-import type {
-  Grouping,
-  LabelSort,
-  LabelSum,
-  LabelSums,
-  LatencyPoint,
-  StatementLabel,
-  Step,
-  SumRow,
-  UsageLatency,
-  UsageSums,
+import {
+  type Grouping,
+  type LabelSort,
+  type LabelSum,
+  type LabelSums,
+  type LatencyPoint,
+  labelSum,
+  type StatementLabel,
+  type Step,
+  type SumRow,
+  type UsageLatency,
+  type UsageSums,
 } from './views.ts'
 
 export interface SumsFilter extends CallFilter {
@@ -350,16 +352,8 @@ const WITHIN_MS = 60_000
 
 interface LabelValueRow {
   account_id: string
-  value: string
-  calls: bigint
-  errors: bigint
-  charged: bigint
-  cost: bigint | null
-  input: bigint
-  output: bigint
   first: string
   last: string
-  products: string[]
   clients: string[] | null
   all_values: bigint
   all_calls: bigint
@@ -397,13 +391,13 @@ async function daysOf(on: Queryable, filter: SumsFilter): Promise<{ from: number
 
 const VALUES_OF_CALLS = (NAME: string, WHERE: string) =>
   `select u.account_id, u.labels ->> ${NAME}::text as value, count(*) as calls, count(*) filter (where u.status >= 400) as errors,
-     sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input, sum(t.output)::bigint as output,
+     sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input_tokens, sum(t.output)::bigint as output_tokens,
      min(u.id) as first, max(u.id) as last, (array_agg(distinct u.product))[1:${NAMED_MAX}] as products,
      (array_agg(distinct u.client) filter (where u.client <> ''))[1:${NAMED_MAX}] as clients
    from usage u ${TOKENS} where ${WHERE} and u.labels ? ${NAME}::text group by 1, 2`
 const VALUES_OF_DAYS = (NAME: string, WHERE: string) =>
   `select u.account_id, u.value, sum(u.calls)::bigint as calls, sum(u.errors)::bigint as errors, sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost,
-     sum(u.input_tokens)::bigint as input, sum(u.output_tokens)::bigint as output, min(u.first_id) as first, max(u.last_id) as last,
+     sum(u.input_tokens)::bigint as input_tokens, sum(u.output_tokens)::bigint as output_tokens, min(u.first_id) as first, max(u.last_id) as last,
      (array_agg(distinct u.product))[1:${NAMED_MAX}] as products,
      string_to_array(string_agg(array_to_string(u.clients, ${LIST_SEPARATOR}), ${LIST_SEPARATOR}) filter (where u.clients <> '{}'), ${LIST_SEPARATOR}) as clients
    from ${LABEL_DAYS} u where u.name = ${NAME} and ${WHERE} group by 1, 2`
@@ -453,10 +447,8 @@ function shown(row: LabelValueRow, names: ReadonlyMap<string, string> | undefine
   const at = (id: string) => new Date(timeOfId(id)).toISOString()
   return {
     ...(names && { account: row.account_id, accountName: names.get(row.account_id) ?? row.account_id }),
-    ...{ value: row.value, calls: Number(row.calls), errors: Number(row.errors) },
-    ...{ inputTokens: Number(row.input), outputTokens: Number(row.output) },
-    ...{ charged: formatCredits(row.charged), cost: row.cost === null ? null : formatCredits(row.cost) },
-    ...{ firstAt: at(row.first), lastAt: at(row.last), products: row.products },
+    ...asView(labelSum, row),
+    ...{ firstAt: at(row.first), lastAt: at(row.last) },
     clients: [...new Set(row.clients)].sort().slice(0, NAMED_MAX),
   }
 }

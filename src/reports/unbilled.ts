@@ -2,11 +2,12 @@
 // time to time, so a killed process loses its last seconds.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
-import { type Credits, formatCredits } from '../kernel/credits.ts'
+import type { Credits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
+import { asView } from '../kernel/view.ts'
 import type { World } from '../kernel/world.ts'
 import { inputTokensOf, outputTokensOf, type Usage } from '../meter/usage.ts'
-import type { UnbilledKind, UnbilledRow } from './views.ts'
+import { type UnbilledKind, type UnbilledRow, unbilledRow } from './views.ts'
 
 export interface Unbilled {
   count(one: UnbilledCall): void
@@ -97,28 +98,14 @@ interface UnbilledFilter {
   readonly product?: string | undefined
 }
 
-interface StoredUnbilledRow
-  extends Omit<UnbilledRow, 'calls' | 'inputTokens' | 'outputTokens' | 'cost' | 'credential'> {
-  credential: string
-  calls: bigint
-  input: bigint
-  output: bigint
-  cost: bigint | null
-}
-
 /** The newest first. */
 export async function readUnbilled(
   database: Queryable,
   { from, to, vendor, product }: UnbilledFilter,
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): Promise<UnbilledRow[]> {
-  const rows = await database.query<StoredUnbilledRow>(READ, [from, to, vendor ?? null, product ?? null, offset, limit])
-  return rows.map(({ credential, calls, input, output, cost, ...row }) => ({
-    ...row,
-    credential: credential || null,
-    ...{ calls: Number(calls), inputTokens: Number(input), outputTokens: Number(output) },
-    cost: cost === null ? null : formatCredits(cost),
-  }))
+  const rows = await database.query(READ, [from, to, vendor ?? null, product ?? null, offset, limit])
+  return rows.map((row) => asView(unbilledRow, row))
 }
 
 const MERGE = `on conflict (day, kind, vendor, product, model, credential) do update set calls = u.calls + excluded.calls,
@@ -143,7 +130,8 @@ const RENAME = statement(
 )
 const READ = statement(
   'unbilled_read',
-  `select day::text as day, kind, vendor, product, model, credential, calls, input_tokens as input, output_tokens as output, cost from unbilled_day
-   where day >= $1::date and day <= $2::date and ($3::text is null or vendor = $3) and ($4::text is null or product = $4)
-   order by day desc, vendor, product, kind, model, credential offset $5 limit $6`,
+  `select day::text as day, kind, vendor, product, model, nullif(credential, '') as credential, calls, input_tokens, output_tokens, cost
+   from unbilled_day u
+   where u.day >= $1::date and u.day <= $2::date and ($3::text is null or vendor = $3) and ($4::text is null or product = $4)
+   order by u.day desc, vendor, product, kind, model, u.credential offset $5 limit $6`,
 )

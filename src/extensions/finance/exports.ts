@@ -10,7 +10,7 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Secrets } from '../../kernel/secret.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
-import type { Page, Paging } from '../../kernel/view.ts'
+import { asView, type Page, type Paging } from '../../kernel/view.ts'
 import { idAtTime, newId, type World } from '../../kernel/world.ts'
 import type { Billing } from '../../reports/billing.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
@@ -27,7 +27,14 @@ import {
   webhookReceiver,
 } from './receivers.ts'
 import { type Cursor, countAfter, readAfter, readWithin, type UsageRow } from './usage-rows.ts'
-import { type ExportCustomer, type ExportKind, type ExportTest, type ExportView, SETTINGS } from './views.ts'
+import {
+  type ExportCustomer,
+  type ExportKind,
+  type ExportTest,
+  type ExportView,
+  exportView,
+  SETTINGS,
+} from './views.ts'
 
 export interface Exports {
   list(): Promise<ExportView[]>
@@ -426,28 +433,18 @@ async function refuseTaken(database: Database, name: string, but: string): Promi
 
 interface SeenRow extends Omit<ExportRow, 'version'> {
   readonly open: boolean
-  readonly sent: bigint
-  readonly skipped: bigint
-  readonly status: number | null
-  readonly error: string | null
   readonly step_at: Date
-  readonly sent_at: Date | null
-  readonly paused_at: Date | null
-  readonly created_at: Date
 }
 
 function shown(row: SeenRow, waiting: number, credentials: Pick<Credentials, 'source'>): ExportView {
-  const { id, name, kind, settings, open, failures, status, error, backfill } = row
+  const { settings, open, failures, backfill } = row
   const named = credentialOf(settings)
   return {
-    ...{ id, name, kind, waiting, failures, status, error },
+    ...asView(exportView, row),
+    waiting,
     settings: settings as ExportView['settings'], // checked when it was written
     state: open ? (failures > 0 ? 'retrying' : 'running') : 'paused',
-    ...{ sent: Number(row.sent), skipped: Number(row.skipped) },
     nextAttemptAt: open && failures > 0 ? row.step_at.toISOString() : null,
-    sentAt: row.sent_at?.toISOString() ?? null,
-    pausedAt: row.paused_at?.toISOString() ?? null,
-    createdAt: row.created_at.toISOString(),
     backfill: backfill && {
       from: new Date(backfill.from).toISOString(),
       to: new Date(backfill.to).toISOString(),

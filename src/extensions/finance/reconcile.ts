@@ -8,7 +8,7 @@ import { DAY_MS, formatDay, parseDay } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { IS_TEST } from '../../kernel/test-account.ts'
-import type { Page, Paging } from '../../kernel/view.ts'
+import { asView, type Page, type Paging } from '../../kernel/view.ts'
 import { idAtTime, newId, timeOfId, type World } from '../../kernel/world.ts'
 import { BYOK } from '../../ledger/operation.ts'
 import { TOKENS } from '../../ledger/usage-sums.ts'
@@ -23,6 +23,7 @@ import {
   REPORT_SOURCES,
   type ReportInput,
   type ReportView,
+  reportView,
   type Verdict,
 } from './views.ts'
 
@@ -84,7 +85,7 @@ export function createVendorReports(options: ReportOptions): VendorReports {
     const vendor = catalog.current.document.vendors[report.vendor]
     const only = vendor && !vendor.credentials ? (credentialsOf(vendor)[0]?.name ?? null) : null
     const recorded: Recorded[] = []
-    for (let day = parseDay(report.from_day) ?? 0; day <= (parseDay(report.to_day) ?? -1); day++) {
+    for (let day = parseDay(report.from) ?? 0; day <= (parseDay(report.to) ?? -1); day++) {
       const rows = await database.query<OurRow>(OURS, [
         idAtTime(day * DAY_MS),
         idAtTime((day + 1) * DAY_MS),
@@ -206,25 +207,9 @@ export function createVendorReports(options: ReportOptions): VendorReports {
   }
 }
 
-interface ReportRow {
-  readonly id: string
-  readonly vendor: string
-  readonly source: ReportView['source']
-  readonly from_day: string
-  readonly to_day: string
-  readonly currency: string
-  readonly credits_per_unit: string
-  readonly created_at: Date
-  readonly lines: bigint
-}
+type ReportRow = Pick<ReportView, 'id' | 'vendor' | 'from' | 'to' | 'currency'> & { readonly credits_per_unit: string }
 
-function view({ id, vendor, source, currency, lines, ...row }: ReportRow): ReportView {
-  return {
-    ...{ id, vendor, source, currency, lines: Number(lines), from: row.from_day, to: row.to_day },
-    creditsPerUnit: row.credits_per_unit,
-    createdAt: row.created_at.toISOString(),
-  }
-}
+const view = (row: object): ReportView => asView(reportView, row)
 
 interface LineRow {
   readonly day: string
@@ -398,7 +383,7 @@ const CALLS = statement(
    from usage u ${TOKENS} where u.id > $1 and u.id < $2 and ${BILLED} and ($4::text is null or u.credential = $4) order by u.id limit $5`,
   COUNT_MS,
 )
-const SEEN = `r.id, r.vendor, r.source, r.from_day::text as from_day, r.to_day::text as to_day, r.currency, r.credits_per_unit::text as credits_per_unit, r.created_at,
+const SEEN = `r.id, r.vendor, r.source, r.from_day::text as "from", r.to_day::text as "to", r.currency, r.credits_per_unit::text as credits_per_unit, r.created_at,
   (select count(*) from vendor_report_line l where l.report_id = r.id) as lines`
 const LIST = statement('vendor_report_list', `select ${SEEN} from vendor_report r order by r.id desc limit $1`)
 const FIND = statement('vendor_report_find', `select ${SEEN} from vendor_report r where r.id = $1`)

@@ -7,11 +7,11 @@ import type { Attempts } from '../../identity/attempts.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
-import type { Page, Paging } from '../../kernel/view.ts'
+import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { lockBuyer } from './payment-rows.ts'
-import type { CodeBatchView, NewCodeBatch, RedeemedView } from './views.ts'
+import { type CodeBatchView, codeBatchView, type NewCodeBatch, type RedeemedView } from './views.ts'
 
 export interface Codes {
   create(input: CodeBatchInput, by: By): Promise<NewCodeBatch>
@@ -38,15 +38,10 @@ interface BatchRow {
   readonly id: string
   readonly name: string
   readonly credits: bigint
-  readonly codes: number
-  readonly uses_max: number
-  readonly used: number
   readonly ends_at: Date | null
   readonly lot_days: number | null
   readonly products: string[] | null
   readonly priority: number | null
-  readonly created_at: Date
-  readonly created_by: string
 }
 
 const DAY_MS = 86_400_000
@@ -122,8 +117,7 @@ export function createCodes(options: {
 
     async list({ cursor = '~', limit }) {
       const rows = await database.query<BatchRow>(LIST, [cursor, limit + 1])
-      const next = rows.length > limit ? (rows[limit - 1]?.id ?? null) : null
-      return { items: rows.slice(0, limit).map(batchView), next }
+      return asPage(rows, limit, batchView)
     },
 
     areOffered: async () => (await database.query(OFFERED)).length > 0,
@@ -201,11 +195,4 @@ function hashOf(code: string): Buffer {
 const notValid = () => invalid('code: this code is not valid.', 'code')
 const batchUnknown = () => new Fault('not_found', { message: 'There is no batch of codes with this id.' })
 
-function batchView(row: BatchRow): CodeBatchView {
-  return {
-    ...{ id: row.id, name: row.name, credits: formatCredits(row.credits), codes: row.codes },
-    ...{ usesMax: row.uses_max, used: row.used, endsAt: row.ends_at?.toISOString() ?? null },
-    ...{ creditDays: row.lot_days, products: row.products, createdAt: row.created_at.toISOString() },
-    createdBy: row.created_by,
-  }
-}
+const batchView = (row: BatchRow): CodeBatchView => ({ ...asView(codeBatchView, row), creditDays: row.lot_days })

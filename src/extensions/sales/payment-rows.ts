@@ -3,9 +3,9 @@
 import { accountClosed, accountMoving, accountUnknown } from '../../admission/accounts.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { formatCredits, formatMoney } from '../../kernel/credits.ts'
-import type { Page, Paging } from '../../kernel/view.ts'
+import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import type { ChargeTerms, PaymentFacts, ProviderName } from './provider.ts'
-import type { PAYMENT_STATES, PaymentView } from './views.ts'
+import { type PAYMENT_STATES, type PaymentView, paymentView } from './views.ts'
 
 export type PaymentKind = PaymentView['kind']
 type PaymentState = (typeof PAYMENT_STATES)[number]
@@ -139,8 +139,7 @@ export async function listPayments(on: Database, filter: PaymentFilter): Promise
   const { cursor, limit, account, state } = filter
   const values = [cursor ?? '~', limit + 1, account ?? null, state ?? null]
   const rows = await on.query<PaymentRow & { account_name: string | null }>(LIST, values)
-  const items = rows.slice(0, limit).map((row) => paymentViewOf(row, row.account_name))
-  return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+  return asPage(rows, limit, (row) => paymentViewOf(row, row.account_name))
 }
 
 export async function showPayment(on: Queryable, row: PaymentRow): Promise<PaymentView> {
@@ -151,21 +150,11 @@ export async function showPayment(on: Queryable, row: PaymentRow): Promise<Payme
 function paymentViewOf(row: PaymentRow, accountName: string | null): PaymentView {
   const money = (minor: bigint) => formatMoney(minor, row.currency)
   return {
-    ...{
-      id: row.id,
-      account: row.account_id || null,
-      accountName,
-      provider: row.provider,
-      providerId: row.provider_id,
-    },
-    ...{ kind: row.kind, offer: row.offer_id, currency: row.currency, state: row.state, reason: row.reason },
+    ...asView(paymentView, row),
+    ...{ account: row.account_id || null, accountName, offer: row.offer_id },
     ...{ amount: money(row.amount_minor), tax: money(row.tax_minor), refunded: money(row.refunded_minor) },
-    ...{
-      credits: formatCredits(row.credits),
-      creditsReversed: formatCredits(row.taken + row.claimed),
-      creditsLost: formatCredits(row.lost - row.claimed),
-    },
-    ...{ dispute: row.dispute, createdAt: row.created_at.toISOString(), paidAt: row.paid_at?.toISOString() ?? null },
+    creditsReversed: formatCredits(row.taken + row.claimed),
+    creditsLost: formatCredits(row.lost - row.claimed),
     receiptUrl: row.detail.receiptUrl ?? null,
   }
 }

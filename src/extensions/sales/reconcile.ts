@@ -1,10 +1,10 @@
 // Reconciliation: every night our payments are compared with the provider's list. A missed change is applied as if its event had arrived now. Every difference is stored.
 import { type Database, statement } from '../../database/database.ts'
 import type { Log } from '../../kernel/log.ts'
-import type { Page, Paging } from '../../kernel/view.ts'
+import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import type { Payments } from './payments.ts'
-import type { Difference, ReconciliationView } from './views.ts'
+import { type Difference, type ReconciliationView, reconciliationView } from './views.ts'
 
 export interface Reconciliations {
   /** Runs now; by default from three days before the last run. */
@@ -16,14 +16,9 @@ export interface Reconciliations {
 
 interface ReconciliationRow {
   id: string
-  provider: 'stripe' | 'webhook'
   from_at: Date
   until_at: Date
-  started_at: Date
-  ended_at: Date | null
-  checked: number
   differences: Difference[]
-  failure: string | null
 }
 
 const DAY_MS = 86_400_000
@@ -156,16 +151,14 @@ export function createReconciliations(options: {
     },
     async list({ cursor, limit }) {
       const rows = await database.query<ReconciliationRow>(LIST, [cursor ?? '~', limit + 1])
-      const items = rows.slice(0, limit).map(viewOf)
-      return { items, next: rows.length > limit ? (items.at(-1)?.id ?? null) : null }
+      return asPage(rows, limit, viewOf)
     },
   }
 }
 
 function viewOf(row: ReconciliationRow): ReconciliationView {
   return {
-    ...{ id: row.id, provider: row.provider, checked: row.checked, differences: row.differences, failure: row.failure },
-    ...{ from: row.from_at.toISOString(), until: row.until_at.toISOString(), startedAt: row.started_at.toISOString() },
-    endedAt: row.ended_at?.toISOString() ?? null,
+    ...asView(reconciliationView, row),
+    ...{ from: row.from_at.toISOString(), until: row.until_at.toISOString() },
   }
 }

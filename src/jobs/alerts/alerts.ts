@@ -7,7 +7,7 @@ import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Secrets } from '../../kernel/secret.ts'
 import { every } from '../../kernel/timers.ts'
-import type { Paging } from '../../kernel/view.ts'
+import { asPage, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
 import type { Deliveries } from '../deliveries.ts'
@@ -130,11 +130,8 @@ export function createAlerts(options: AlertsOptions): Alerts {
     ])
     const shown = rows.slice(0, limit)
     const told = await deliveries.about(shown.map(({ id }) => id))
-    return {
-      items: shown.map((row) => view(row, told.get(row.id) ?? [])),
-      next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
-      unread: Number(unread?.count ?? 0n),
-    }
+    const page = asPage(rows, limit, (row) => view(row, told.get(row.id) ?? []))
+    return { ...page, unread: Number(unread?.count ?? 0n) }
   }
 
   return {

@@ -10,7 +10,7 @@ import { type BrandingView, DEFAULT_NAME } from '../../../identity/branding/view
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../../../kernel/calendar.ts'
 import { formatMoney } from '../../../kernel/credits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
-import type { Page, Paging } from '../../../kernel/view.ts'
+import { asPage, asView, type Page, type Paging } from '../../../kernel/view.ts'
 import { newId, type World } from '../../../kernel/world.ts'
 import { isCountry, isVatId, plainVatId, rateOf, taxIn, taxOf, taxOn } from './vat.ts'
 import {
@@ -22,6 +22,7 @@ import {
   type InvoiceView,
   type Issuer,
   invoiceSettings,
+  invoiceView,
 } from './views.ts'
 
 export interface Invoices {
@@ -154,18 +155,12 @@ const WITHOUT_FILE = statement(
 )
 
 interface ListRow {
-  account_id: string
   id: string
-  number: string
-  kind: InvoiceView['kind']
+  account_id: string
   payment_id: string | null
-  month: string | null
-  corrects: string | null
   currency: string
   gross_minor: bigint
   tax_minor: bigint
-  customer: string
-  issued_at: Date
 }
 
 const SETTINGS = defineSetting({
@@ -398,8 +393,7 @@ export function createInvoices(options: {
     async list({ cursor, limit, account, kind, fromMs, toMs, q }) {
       const filter = [account ?? null, kind ?? null, fromMs ?? null, toMs ?? null, q || null]
       const rows = await database.query<ListRow>(LIST, [cursor ?? '~', limit + 1, ...filter])
-      const shown = rows.slice(0, limit)
-      return { items: shown.map(viewOf), next: rows.length > limit ? (shown.at(-1)?.id ?? null) : null }
+      return asPage(rows, limit, viewOf)
     },
   }
 }
@@ -466,11 +460,9 @@ function isIban(iban: string): boolean {
 
 function viewOf(row: ListRow): InvoiceView {
   return {
-    ...{ id: row.id, account: row.account_id, number: row.number, kind: row.kind, customer: row.customer },
-    ...{ issuedAt: row.issued_at.toISOString(), currency: row.currency, payment: row.payment_id },
+    ...asView(invoiceView, row),
+    ...{ account: row.account_id, payment: row.payment_id },
     gross: formatMoney(row.gross_minor, row.currency),
     tax: formatMoney(row.tax_minor, row.currency),
-    corrects: row.corrects,
-    month: row.month,
   }
 }
