@@ -1,13 +1,14 @@
 // The commands by hand of extensions, which stand in the help below the core's own.
 import type { Command } from './cli/command.ts'
 import { SIGN_IN_COMMANDS } from './extensions/agents/cli.ts'
+import { AGENT_SETUP_COMMAND } from './extensions/agents/setup/cli.ts'
 import { TOOL_SERVER_COMMANDS } from './extensions/agents/tools/cli.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
 import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
 
 export const ADDED: Readonly<Record<'calls' | 'accounts' | 'catalog', readonly Command[]>> = {
-  calls: SIGN_IN_COMMANDS,
+  calls: [AGENT_SETUP_COMMAND, ...SIGN_IN_COMMANDS],
   accounts: [MOVE_COMMAND],
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
 }

@@ -44,6 +44,7 @@ export type {
   VersionView as CatalogVersion,
 } from '../../src/catalog/views.ts'
 export type { AuditView as AuditRow } from '../../src/database/audit.ts'
+export type { AgentSetup } from '../../src/extensions/agents/setup/programs.ts'
 export type {
   AgentSettings,
   BudgetProposal,
@@ -51,6 +52,7 @@ export type {
   DeviceView as Device,
   ForeignTool,
   Program,
+  RunView as Run,
   ToolConnectionView as ToolSignIn,
   ToolServerView as ToolServer,
 } from '../../src/extensions/agents/views.ts'
@@ -172,7 +174,6 @@ export {
   unitRow,
 } from '../../src/meter/kind.ts'
 export type { LimitName, LimitsInput, LimitsView as Limits } from '../../src/meter/limits.ts'
-export type { AgentSetup } from '../../src/operator/agent-setup.ts'
 export type {
   ByokKeyStored,
   ByokKeyView as ByokKey,
@@ -183,7 +184,6 @@ export type {
   VendorCredentialView as VendorCredential,
   VendorView as Vendor,
 } from '../../src/operator/views.ts'
-export type { RunView as Run } from '../../src/reports/runs.ts'
 export type {
   BillingView as Billing,
   CreditWorth,

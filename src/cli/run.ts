@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util'
 import { ADDED } from '../commands.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { World } from '../kernel/world.ts'
-import { AGENT_SETUP_COMMAND } from './agent-setup.ts'
 import { ALERT_COMMANDS } from './alerts.ts'
 import { type Api, createApi } from './api.ts'
 import { APPLY_COMMAND } from './apply.ts'
@@ -24,7 +23,7 @@ const derived = (...nouns: readonly string[]) =>
 
 /** The groups in `tollgate --help`. */
 export const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
-  ['Call endpoints', [CALL_COMMAND, ...derived('batches'), AGENT_SETUP_COMMAND, ...ADDED.calls]],
+  ['Call endpoints', [CALL_COMMAND, ...derived('batches'), ...ADDED.calls]],
   [
     'Accounts, keys and people',
     [

@@ -7,7 +7,7 @@ import { type Attributes, chargeOf, costOf, decidingOf, type VendorCost } from '
 import { UNIT_NAMES, type Unit, USE_UNITS, unitRow } from '../meter/kind.ts'
 import { INPUT_UNITS, inputTokensOf, OUTPUT_UNITS, outputTokensOf, type Usage } from '../meter/usage.ts'
 import type { PriceAttributes } from '../protocols/protocol.ts'
-import { readRunCharge } from '../reports/runs.ts'
+import { readRunCharge } from '../reports/figures.ts'
 import type { Answered, Held, PathDeps } from './call.ts'
 
 /** The most uses of one vendor tool in one answer; a larger report is treated as wrong. */

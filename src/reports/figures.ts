@@ -1,5 +1,5 @@
 // Usage of limits, figures of keys, low balances, the search, routes, and overviews of accounts.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Database, type Queryable, SHORT_MS, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
 import { asView } from '../kernel/view.ts'
@@ -360,6 +360,22 @@ export async function readKnownCalls(
   const ids = requestIds.map((id) => id.replace(/^req_/, ''))
   const rows = await database.query<{ id: string }>(KNOWN, [account, ids])
   return new Set(rows.map(({ id }) => `req_${id}`))
+}
+
+const RUN_CHARGE = statement(
+  'run_charge',
+  `with of as (
+     select charged from usage where account_id = $1 and labels ->> 'session' = $2
+     union all select charged from journal where account_id = $1 and labels ->> 'session' = $2
+   )
+   select coalesce(sum(charged), 0)::bigint as charged from of`,
+  SHORT_MS,
+)
+
+/** Of a run of an agent so far. Settlements that are not posted yet count. */
+export async function readRunCharge(database: Queryable, account: string, run: string): Promise<bigint> {
+  const [row] = await database.query<{ charged: bigint }>(RUN_CHARGE, [account, run])
+  return row?.charged ?? 0n
 }
 
 /** Sorts after all ids, which contain the time. */

@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { agentSetups, modelsFor, offeredModels } from '../../src/operator/agent-setup.ts'
+import { agentSetups, modelsFor, offeredModels } from '../../src/extensions/agents/setup/programs.ts'
 import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 

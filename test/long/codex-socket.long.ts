@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { agentSetups, modelsFor, offeredModels } from '../../src/operator/agent-setup.ts'
+import { agentSetups, modelsFor, offeredModels } from '../../src/extensions/agents/setup/programs.ts'
 import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
 

@@ -1,7 +1,7 @@
 // The only moment a key's value is on screen. It lives in this dialog's properties and nowhere else: closing the dialog,
 // or leaving the page, takes it out of the document.
 import { useEffect } from 'react'
-import { api } from '../api.ts'
+import { ApiError, api } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { Code, CopyButton } from '../ui/code.tsx'
 import { Notice } from '../ui/dialog.tsx'
@@ -65,6 +65,8 @@ function ToolSetup() {
 /** What coding agents need, program by program. The key itself stays out of it: it belongs into the environment. */
 function AgentSetups() {
   const setups = useQuery('agent-setups', api.agentSetups)
+  // A gateway without the extension for agents has none.
+  if (setups.error instanceof ApiError && setups.error.status === 404) return null
   return (
     <details className="fold">
       <summary>Use it with a coding agent</summary>

@@ -1,7 +1,7 @@
 // What a person types on the machine where an agent runs: sign in, and set the agent up, so that no key is copied or stored.
 import { hostname } from 'node:os'
-import { PROGRAMS, setUpAgent } from '../../cli/agent-setup.ts'
 import { CliError, type Command, type Invocation, takes, text, told } from '../../cli/command.ts'
+import { PROGRAMS, setUpAgent } from './setup/cli.ts'
 import { freshToken, isSignedIn, ownModels, signIn, signOut } from './sign-in.ts'
 
 const GATEWAY = takes('address', 'The gateway; by default the one of the latest sign-in.')

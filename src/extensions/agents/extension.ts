@@ -1,4 +1,5 @@
 // What programs that act for people use: OAuth, the endpoints as tools (MCP), and tools of other servers.
+
 import type { Teams } from '../../admission/teams.ts'
 import type { Api } from '../../api/api.ts'
 import { mountFetch } from '../../api/fetch-route.ts'
@@ -14,7 +15,7 @@ import { consentResources } from './oauth/consent.ts'
 import { createOauth, type OauthDeps, pruneTokens } from './oauth/open.ts'
 import { proposalResources, pruneProposals } from './proposals.ts'
 import { runResources } from './runs.ts'
-import { mountSettings, type SettingsDeps, settingsResources } from './settings.ts'
+import { mountSettings, type SettingsDeps, settingsResources, setupResource } from './settings.ts'
 import { openToolConnections } from './tools/connections.ts'
 import { openToolServers } from './tools/lists.ts'
 import { toolServerSection } from './tools/section.ts'
@@ -58,7 +59,7 @@ export const agents = defineExtension({
     ),
     ...toolConnectionResources(all),
   ],
-  personal: consentResources,
+  personal: (all) => [...consentResources(all), setupResource(all)],
   endpoints({ mount, challenge, ...core }, { app, api, ...place }: AgentPlace) {
     mount(app)
     mountSettings(api, core)

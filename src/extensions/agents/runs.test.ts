@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
-import type { RunView } from '../../reports/runs.ts'
+import type { RunView } from './views.ts'
 
 const g = testGateway()
 const chat = (words = 'Hello') => ({ model: 'alpha-5.4', messages: [{ role: 'user', content: words }] })

@@ -13,8 +13,8 @@ import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
 import { page } from '../../kernel/view.ts'
-import { offeredModels } from '../../operator/agent-setup.ts'
 import { amount, type Resource, resource, text } from '../../operator/resource.ts'
+import { agentSetup, agentSetups, modelsFor, offeredModels } from './setup/programs.ts'
 import {
   type AgentSettings,
   agentSettings,
@@ -237,3 +237,14 @@ const PROGRAMS = statement(
    where k.account_id = $1 and k.client is not null and (k.revoked_at is null or k.revoked_at > now())
    order by p.email, k.last_used_at desc nulls last, k.id limit 1000`,
 )
+
+/** The set-ups of all programs, for a key that the person has just made. */
+export const setupResource = ({ catalog }: { readonly catalog: Pick<CatalogStore, 'current'> }): Resource =>
+  resource('GET /agent-setup', 'self', {
+    query: z.strictObject({ url: z.url({ protocol: /^https?$/ }).max(200) }),
+    answer: page(agentSetup),
+    run({ query }) {
+      const models = modelsFor(offeredModels(catalog.current.document.models))
+      return { items: agentSetups({ url: new URL(query.url).origin, ...models }), next: null }
+    },
+  })

@@ -6,7 +6,7 @@ import { type Api, createApi } from '../../cli/api.ts'
 import { CliError, type Invocation } from '../../cli/command.ts'
 import { sleep } from '../../kernel/timers.ts'
 import type { World } from '../../kernel/world.ts'
-import { modelsFor } from '../../operator/agent-setup.ts'
+import { modelsFor } from './setup/programs.ts'
 import { type OwnSettings, SETTINGS_PATH } from './views.ts'
 
 interface SignIn {

@@ -1,7 +1,7 @@
 // What the answers of the console's API about programs look like.
 import * as z from 'zod'
 import { count, credits, time } from '../../kernel/view.ts'
-import type { OfferedModel } from '../../operator/agent-setup.ts'
+import type { OfferedModel } from './setup/programs.ts'
 
 /** A program that asks to act for the person. */
 export const consentView = z.object({
@@ -136,3 +136,44 @@ export const toolServerView = z.object({
   tools: z.array(foreignTool),
 })
 export type ToolServerView = z.infer<typeof toolServerView>
+
+const figures = {
+  calls: z.number(),
+  failed: z.number(),
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  charged: z.string(),
+  firstAt: z.string(),
+  lastAt: z.string(),
+}
+const part = z.object({
+  /** Null: the agent with which the run began. */
+  agent: z.string().nullable(),
+  /** Null: started by the agent with which the run began, or not known. */
+  parent: z.string().nullable(),
+  ...figures,
+})
+const runCall = z.object({
+  requestId: z.string(),
+  agent: z.string().nullable(),
+  at: z.string(),
+  /** A model's answer, or a tool that the agent called. */
+  kind: z.enum(['call', 'tool']),
+  product: z.string(),
+  endpoint: z.string(),
+  status: z.number(),
+  charged: z.string(),
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  durationMs: z.number(),
+})
+export const runView = z.object({
+  run: z.string(),
+  ...figures,
+  models: z.array(z.string()),
+  parts: z.array(part),
+  /** The oldest first, 500 of them; `next` continues. */
+  items: z.array(runCall),
+  next: z.string().nullable(),
+})
+export type RunView = z.output<typeof runView>

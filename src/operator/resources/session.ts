@@ -15,7 +15,6 @@ import { formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import type { Billing } from '../../reports/billing.ts'
-import { agentSetup, agentSetups, modelsFor, offeredModels } from '../agent-setup.ts'
 import { NO_SESSION, password, type Resource, resource, sessionOf, text, WithHeaders } from '../resource.ts'
 import { type PublicCatalog, publicCatalog } from '../views.ts'
 import { signing } from './login.ts'
@@ -120,15 +119,6 @@ export function sessionResources(deps: SessionDeps): Resource[] {
       },
     }),
     resource('GET /catalog/public', 'self', { answer: publicCatalog, run: () => readPublicCatalog() }),
-    resource('GET /agent-setup', 'self', {
-      query: z.strictObject({ url: z.url({ protocol: /^https?$/ }).max(200) }),
-      answer: page(agentSetup),
-      run({ query }) {
-        const models = modelsFor(offeredModels(catalog.current.document.models))
-        const about = { url: new URL(query.url).origin, ...models }
-        return { items: agentSetups(about), next: null }
-      },
-    }),
   ]
 }
 

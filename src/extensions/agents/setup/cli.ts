@@ -1,17 +1,10 @@
 // Configuration of coding agents for this gateway, as text to copy or as project files.
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { checkDocument } from '../catalog/document.ts'
-import { readDefaultCatalog } from '../compose.ts'
-import {
-  type AgentSetup,
-  agentSetups,
-  CODEX_HOME,
-  modelsFor,
-  type OfferedModel,
-  offeredModels,
-} from '../operator/agent-setup.ts'
-import { CliError, type Command, type Invocation, type Told, takes, text, told } from './command.ts'
+import { checkDocument } from '../../../catalog/document.ts'
+import { CliError, type Command, type Invocation, type Told, takes, text, told } from '../../../cli/command.ts'
+import { readDefaultCatalog } from '../../../compose.ts'
+import { type AgentSetup, agentSetups, CODEX_HOME, modelsFor, type OfferedModel, offeredModels } from './programs.ts'
 
 export const PROGRAMS: readonly string[] = agentSetups({ url: '', model: () => '', limits: () => ({}) }).map(
   ({ name }) => name,

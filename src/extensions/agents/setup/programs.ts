@@ -1,9 +1,10 @@
 // The configuration of coding agents for this gateway: text models and tools. The key stays in the environment, so the files
 // contain no secret and can be committed.
+
 import * as z from 'zod'
-import type { CatalogDocument } from '../catalog/document.ts'
-import { formatCredits } from '../kernel/credits.ts'
-import type { ClientFormatName } from '../meter/kind.ts'
+import type { CatalogDocument } from '../../../catalog/document.ts'
+import { formatCredits } from '../../../kernel/credits.ts'
+import type { ClientFormatName } from '../../../meter/kind.ts'
 
 export const agentSetup = z.object({
   name: z.string(),
