@@ -106,26 +106,23 @@ export function isOver(hour: string, nowMs: number): boolean {
 
 // Signed URLs: anyone who has one can open it until it expires, and only the gateway can make one.
 
-export interface AssetSigner {
-  /** The absolute URL of an asset, valid until the asset expires. */
-  urlOf(name: string): string
-  /** Whether this gateway signed the URL. It does not check the expiry. */
-  verify(name: string, expires: string | undefined, signature: string | undefined): boolean
-}
+export type AssetSigner = ReturnType<typeof createAssetSigner>
 
-export function createAssetSigner(options: { key: Buffer; publicUrl: () => string }): AssetSigner {
+export function createAssetSigner(options: { key: Buffer; publicUrl: () => string }) {
   function sign(name: string, expires: string): string {
     return createHmac('sha256', options.key).update(`asset\n${name}\n${expires}`).digest('base64url')
   }
 
   return {
-    urlOf(name) {
+    /** The absolute URL of an asset, valid until the asset expires. */
+    urlOf(name: string): string {
       const facts = readAssetName(name)
       if (!facts) throw new Error('not the name of an asset')
       const expires = String(Math.floor(facts.expiresMs / 1000))
       return `${options.publicUrl()}/assets/${name}?exp=${expires}&sig=${sign(name, expires)}`
     },
-    verify(name, expires, signature) {
+    /** Whether this gateway signed the URL. It does not check the expiry. */
+    verify(name: string, expires: string | undefined, signature: string | undefined): boolean {
       if (expires === undefined || signature === undefined) return false
       const given = Buffer.from(signature)
       const right = Buffer.from(sign(name, expires))

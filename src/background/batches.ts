@@ -44,14 +44,7 @@ export interface BatchDeps extends BackgroundCallDeps {
   readonly timing: Pick<JobTiming, 'leaseMs'>
 }
 
-export interface Batches {
-  readonly table: Pick<BatchTable, 'find' | 'list'>
-  /** Creates a batch for the key `by`, which owns it and must be allowed to read the input file. */
-  create(batch: Omit<NewBatch, 'id' | 'account_id' | 'key_id'>, by: Principal): Promise<BatchRow>
-  /** Undefined: there is no such batch. Throws `conflict` when it has ended. `by`: an actor other than the caller, for the audit log. */
-  cancel(account: string, id: string, by?: By): Promise<BatchRow | undefined>
-  readonly queries: BatchQueries
-}
+export type Batches = ReturnType<typeof startBatches>
 
 /** Limits of one process and of one batch. They are low, so that batches do not slow down interactive calls. */
 const BATCHES_AT_ONCE = 4
@@ -65,7 +58,7 @@ const NO_ROOM_MS = 500
 const WAIT_MS_MAX = 30_000
 const VENDOR_TRIES_MAX = 5
 
-export function startBatches(deps: BatchDeps): Batches {
+export function startBatches(deps: BatchDeps) {
   const { path, files, work } = deps
   const { world, database } = path
   const table = createBatchTable(database, path.sealer, deps.timing)
@@ -86,7 +79,8 @@ export function startBatches(deps: BatchDeps): Batches {
   return {
     table,
     queries: createBatchQueries({ ...deps, database, table }),
-    async create(order, by) {
+    /** Creates a batch for the key `by`, which owns it and must be allowed to read the input file. */
+    async create(order: Omit<NewBatch, 'id' | 'account_id' | 'key_id'>, by: Principal): Promise<BatchRow> {
       const batch = { ...order, account_id: by.accountId, key_id: by.keyId }
       const input = await files.find(batch.account_id, batch.input_file_id)
       if (!input || !maySee(by, input))
@@ -103,7 +97,8 @@ export function startBatches(deps: BatchDeps): Batches {
       steps.wake()
       return made
     },
-    async cancel(account, id, by) {
+    /** Undefined: there is no such batch. Throws `conflict` when it has ended. `by`: an actor other than the caller, for the audit log. */
+    async cancel(account: string, id: string, by?: By): Promise<BatchRow | undefined> {
       const cancelled = by ? await cancelFor(by, account, id) : await table.cancel(account, id)
       if (cancelled) {
         steps.wake()
@@ -290,16 +285,6 @@ async function readAll(pieces: AsyncIterable<Buffer> | undefined): Promise<Buffe
 // Batches as the console, the command line and the operator API show them: the cost, the result of each line, and a check of an input file.
 // Lines are read from the database while a batch runs, and from its files when it has ended.
 
-interface BatchQueries {
-  list(account: string, page: Paging & { status?: string | undefined }): Promise<Page<BatchView>>
-  /** Undefined: there is no such batch. */
-  find(account: string, id: string): Promise<BatchDetail | undefined>
-  /** The answered lines if `ok`, else the failed ones. */
-  lines(account: string, id: string, page: Paging & { ok: boolean }): Promise<Page<BatchLineView> | undefined>
-  /** The errors that a batch of this file would have. */
-  check(account: string, file: string, endpoint: string): Promise<FileCheck | undefined>
-}
-
 /** A page ends after reading so many bytes of the file, but has at least one line. */
 const PAGE_BYTES = 8_000_000
 const MESSAGE_CHARS_MAX = 500
@@ -308,7 +293,7 @@ const CURSOR = /^\d{1,9}(?:-\d{1,15})?$/
 
 function createBatchQueries(
   deps: Pick<BackgroundCallDeps, 'catalog' | 'read'> & { database: Database; files: Files; table: BatchTable },
-): BatchQueries {
+) {
   const { database, files, table } = deps
   /** Accounts with a check in flight. Reading a file of 100 MB takes a while, so each account may run one at a time. */
   const checking = new Set<string>()
@@ -321,17 +306,26 @@ function createBatchQueries(
   }
 
   return {
-    async list(account, { cursor, limit, status }) {
+    async list(
+      account: string,
+      { cursor, limit, status }: Paging & { status?: string | undefined },
+    ): Promise<Page<BatchView>> {
       const { rows, more } = await table.list(account, { after: cursor, limit, status })
       return { items: await viewed(account, rows), next: more ? (rows.at(-1)?.id ?? null) : null }
     },
-    async find(account, id) {
+    /** Undefined: there is no such batch. */
+    async find(account: string, id: string): Promise<BatchDetail | undefined> {
       const row = await table.find(account, id)
       if (!row) return undefined
       const [view] = await viewed(account, [row])
       return { ...view!, errors: [...(row.errors ?? [])] } // One row gives one view.
     },
-    async lines(account, id, { ok, cursor, limit }) {
+    /** The answered lines if `ok`, else the failed ones. */
+    async lines(
+      account: string,
+      id: string,
+      { ok, cursor, limit }: Paging & { ok: boolean },
+    ): Promise<Page<BatchLineView> | undefined> {
       const batch = await table.find(account, id)
       if (!batch) return undefined
       // An invalid cursor starts at the first line.
@@ -347,7 +341,8 @@ function createBatchQueries(
       const known = (call: string | null) => (call !== null && calls.has(call) ? call : null)
       return { items: lines.map((line) => ({ ...line, call: known(line.call) })), next }
     },
-    async check(account, id, endpoint) {
+    /** The errors that a batch of this file would have. */
+    async check(account: string, id: string, endpoint: string): Promise<FileCheck | undefined> {
       const file = await files.find(account, id)
       if (!file) return undefined
       if (checking.has(account))

@@ -33,18 +33,7 @@ export interface Upload {
   abort(): Promise<void>
 }
 
-export interface Files {
-  /** Throws rate_limited when this account uploads too many files at once. `isOurs`: result files are exempt, since their input bounds them. */
-  upload(owner: Pick<FileRow, 'account_id' | 'key_id'>, isOurs?: boolean): Promise<Upload>
-  find(account: string, id: string): Promise<FileRow | undefined>
-  /** The names of those files that exist. */
-  names(account: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>>
-  list(account: string, page: FilePage): Promise<{ rows: FileRow[]; more: boolean }>
-  /** False: there is no such file. Throws `conflict` while a batch reads it. */
-  remove(account: string, id: string): Promise<boolean>
-  /** The bytes from `start` to `end`, both included; by default the whole file. Undefined when the bytes are gone from the store. */
-  read(file: Pick<FileRow, 'asset'>, start?: number, end?: number): Promise<Readable | undefined>
-}
+export type Files = ReturnType<typeof createFiles>
 
 interface FilePage {
   readonly after?: string | undefined
@@ -99,7 +88,7 @@ const PRUNE = statement(
    ) select count(*)::int as count from gone`,
 )
 
-export function createFiles(deps: { database: Database; store: AssetStore; world: World }): Files {
+export function createFiles(deps: { database: Database; store: AssetStore; world: World }) {
   const { database, store, world } = deps
   const writing = new Map<string, number>()
 
@@ -131,7 +120,11 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
   }
 
   return {
-    async upload({ account_id: account, key_id }, isOurs = false) {
+    /** Throws rate_limited when this account uploads too many files at once. `isOurs`: result files are exempt, since their input bounds them. */
+    async upload(
+      { account_id: account, key_id }: Pick<FileRow, 'account_id' | 'key_id'>,
+      isOurs: boolean = false,
+    ): Promise<Upload> {
       const leave = isOurs ? () => {} : enter(account)
       let writer: AssetWriter
       try {
@@ -172,24 +165,31 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
         },
       }
     },
-    find: async (account, id) => (await database.query<FileRow>(FIND, [account, id]))[0],
-    async names(account, ids) {
+    find: async (account: string, id: string): Promise<FileRow | undefined> =>
+      (await database.query<FileRow>(FIND, [account, id]))[0],
+    /** The names of those files that exist. */
+    async names(account: string, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
       const rows = await database.query<Pick<FileRow, 'id' | 'filename'>>(NAMES, [account, ids])
       return new Map(rows.map(({ id, filename }) => [id, filename]))
     },
-    async list(account, { after, limit, order, purpose, key }) {
+    async list(
+      account: string,
+      { after, limit, order, purpose, key }: FilePage,
+    ): Promise<{ rows: FileRow[]; more: boolean }> {
       const values = [account, after ?? null, purpose ?? null, limit + 1, key ?? null]
       const rows = await database.query<FileRow>(LIST[order], values)
       return { rows: rows.slice(0, limit), more: rows.length > limit }
     },
-    async remove(account, id) {
+    /** False: there is no such file. Throws `conflict` while a batch reads it. */
+    async remove(account: string, id: string): Promise<boolean> {
       const [gone] = await database.query<{ asset: string }>(REMOVE, [account, id])
       if (gone) await store.remove(gone.asset)
       else if (await this.find(account, id))
         throw new Fault('conflict', { message: 'This file is the input of a batch that has not ended.' })
       return gone !== undefined
     },
-    async read({ asset }, start = 0, end) {
+    /** The bytes from `start` to `end`, both included; by default the whole file. Undefined when the bytes are gone from the store. */
+    async read({ asset }: Pick<FileRow, 'asset'>, start: number = 0, end?: number): Promise<Readable | undefined> {
       const opened = await store.open(asset)
       if (!opened) return undefined
       const last = Math.min(end ?? opened.bytes - 1, opened.bytes - 1)

@@ -59,19 +59,16 @@ export async function listBackfills(folder = FOLDER): Promise<Backfill[]> {
   )
 }
 
-export interface Backfills {
-  /** Runs some batches. Returns whether anything is left. */
-  tick(): Promise<boolean>
-  progress(): Promise<Progress[]>
-}
+export type Backfills = ReturnType<typeof createBackfills>
 
 export function createBackfills(
   database: Database,
   { log, folder }: { readonly log?: Log; readonly folder?: string } = {},
-): Backfills {
+) {
   let open: Backfill[] | undefined
   return {
-    async tick() {
+    /** Runs some batches. Returns whether anything is left. */
+    async tick(): Promise<boolean> {
       open ??= await listBackfills(folder)
       for (const one of open) {
         for (let left = BATCHES; left > 0; left--) {
@@ -86,7 +83,7 @@ export function createBackfills(
       }
       return open.length > 0
     },
-    async progress() {
+    async progress(): Promise<Progress[]> {
       const known = await database.query<{ name: string; rows: bigint; done: boolean }>(STATE)
       return Promise.all(
         (await listBackfills(folder)).map(async ({ name, table }) => {

@@ -44,13 +44,9 @@ const NOTED_MS = 60_000
 
 export const noteBackup = (database: Queryable, at: string) => putSetting(database, 'backup-at', at)
 
-export interface StoreWatch {
-  read(): Promise<StoreHealth | undefined>
-  /** As it was a few seconds ago. Reading it has it read anew. */
-  latest(): StoreHealth | undefined
-}
+export type StoreWatch = ReturnType<typeof createStoreWatch>
 
-export function createStoreWatch(database: Queryable, world: World): StoreWatch {
+export function createStoreWatch(database: Queryable, world: World) {
   let health: StoreHealth | undefined
   let readMs = Number.NEGATIVE_INFINITY
   let noted = { standbys: 0, atMs: Number.NEGATIVE_INFINITY }
@@ -79,7 +75,8 @@ export function createStoreWatch(database: Queryable, world: World): StoreWatch 
   }
   return {
     read,
-    latest() {
+    /** As it was a few seconds ago. Reading it has it read anew. */
+    latest(): StoreHealth | undefined {
       void read()
       return health
     },

@@ -5,15 +5,7 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { Fault } from '../kernel/fault.ts'
 import { networkOf } from '../upstream/address.ts'
 
-export interface Attempts {
-  /**
-   * Counts an attempt before it is made, so that concurrent attempts all count. It counts by network address, and by e-mail address or, for a
-   * known browser, by that browser. Throws rate_limited while the caller must wait.
-   */
-  begin(by: { ip: string; email?: string; browser?: string | undefined }): Promise<Attempt>
-  /** Counts an action against several limits; throws rate_limited if one is reached. In a transaction it counts if that commits. */
-  brake(brakes: readonly Brake[], on?: Queryable): Promise<void>
-}
+export type Attempts = ReturnType<typeof createAttempts>
 
 interface Brake {
   /** What is counted; a mailbox or a domain only as a digest. */
@@ -83,7 +75,7 @@ export const PRUNE_ATTEMPTS = statement(
    ) select count(*)::int as count from gone`,
 )
 
-export function createAttempts(database: Database): Attempts {
+export function createAttempts(database: Database) {
   /** Returns a function that undoes the count. */
   async function count({ subject, max, perSeconds }: Count, on: Queryable): Promise<() => Promise<unknown>> {
     const [row] = await (perSeconds === undefined
@@ -99,7 +91,19 @@ export function createAttempts(database: Database): Attempts {
   }
 
   return {
-    async begin({ ip, email, browser }) {
+    /**
+     * Counts an attempt before it is made, so that concurrent attempts all count. It counts by network address, and by e-mail address or, for a
+     * known browser, by that browser. Throws rate_limited while the caller must wait.
+     */
+    async begin({
+      ip,
+      email,
+      browser,
+    }: {
+      ip: string
+      email?: string
+      browser?: string | undefined
+    }): Promise<Attempt> {
       const subject = browser === undefined ? email && nameOf(email) : `browser:${browser}`
       const address = await count({ subject: `address:${networkOf(ip)}`, max: PER_ADDRESS, perSeconds: 60 }, database)
       const name = subject && (await count({ subject, max: FREE_TRIES }, database))
@@ -115,7 +119,8 @@ export function createAttempts(database: Database): Attempts {
       }
     },
 
-    async brake(brakes, on = database) {
+    /** Counts an action against several limits; throws rate_limited if one is reached. In a transaction it counts if that commits. */
+    async brake(brakes: readonly Brake[], on: Queryable = database): Promise<void> {
       const counted: Array<() => Promise<unknown>> = []
       try {
         for (const one of brakes) counted.push(await count(one, on))

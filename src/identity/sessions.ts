@@ -50,26 +50,7 @@ export interface Session {
   readonly lacksFactor: boolean
 }
 
-export interface Sessions {
-  /**
-   * Returns the value of the cookie. If the person has a second factor that was not part of the login, the session has no rights until it is
-   * given (`awaiting`). Throws if people of this e-mail domain may only use single sign-on.
-   */
-  start(on: Queryable, person: string, visit: SessionUse, how?: LoginMethod): Promise<string>
-  find(token: string): Promise<Session | undefined>
-  /** The session that waits for its second factor, and the accepted factors. */
-  awaiting(token: string): Promise<Awaiting | undefined>
-  /** The second factor was given. Returns the value of a new cookie, because somebody else may know the old one (session fixation). */
-  complete(on: Queryable, session: string): Promise<string>
-  /** Locks the person, and throws if the session has ended. What ends a person's ways in locks them too, so a new way in is made before or not at all. */
-  hold(on: Queryable, session: string): Promise<void>
-  /** The person has just confirmed their identity. */
-  prove(on: Queryable, session: string, how: { strong: boolean }): Promise<void>
-  list(person: string, current: string): Promise<SessionView[]>
-  /** Returns false if the person has no such session. */
-  end(person: string, id: string): Promise<boolean>
-  endAll(on: Queryable, person: string, except?: string): Promise<void>
-}
+export type Sessions = ReturnType<typeof createSessions>
 
 export type Proof = 'passkey' | 'totp' | 'recovery' | 'password' | 'sso'
 
@@ -162,7 +143,7 @@ interface SessionDeps {
   readonly proofs: readonly Proof[]
 }
 
-export function createSessions({ database, world, proofs }: SessionDeps): Sessions {
+export function createSessions({ database, world, proofs }: SessionDeps) {
   // A lost phone is replaced by a recovery code.
   const factorProofs = ({ factors }: Pick<FoundRow, 'factors'>): Proof[] =>
     factors.length > 0 ? [...factors.filter((kind) => kind === 'totp' || proofs.includes(kind)), 'recovery'] : []
@@ -170,7 +151,16 @@ export function createSessions({ database, world, proofs }: SessionDeps): Sessio
     row.factors.length > 0 ? factorProofs(row) : row.has_password ? ['password'] : proofs.filter((one) => one === 'sso')
   const newToken = () => world.bytes(TOKEN_BYTES).toString('base64url')
   return {
-    async start(on, person, { ip, userAgent }, { method, strong = false, provider, sid } = { method: 'password' }) {
+    /**
+     * Returns the value of the cookie. If the person has a second factor that was not part of the login, the session has no rights until it is
+     * given (`awaiting`). Throws if people of this e-mail domain may only use single sign-on.
+     */
+    async start(
+      on: Queryable,
+      person: string,
+      { ip, userAgent }: SessionUse,
+      { method, strong = false, provider, sid }: LoginMethod = { method: 'password' },
+    ): Promise<string> {
       const token = newToken()
       const values = [`ses_${newId(world)}`, digestOf(token), person, ip, userAgent, method, strong]
       const [row] = await on.query(INSERT, [...values, provider ?? null, sid ?? null])
@@ -180,7 +170,7 @@ export function createSessions({ database, world, proofs }: SessionDeps): Sessio
         })
       return token
     },
-    async find(token) {
+    async find(token: string): Promise<Session | undefined> {
       if (token.length !== TOKEN_CHARS) return undefined
       const [row] = await database.query<FoundRow>(FIND, [digestOf(token)])
       if (!row) return undefined
@@ -199,29 +189,33 @@ export function createSessions({ database, world, proofs }: SessionDeps): Sessio
         lacksFactor: factorRequired && !row.strong,
       }
     },
-    async awaiting(token) {
+    /** The session that waits for its second factor, and the accepted factors. */
+    async awaiting(token: string): Promise<Awaiting | undefined> {
       if (token.length !== TOKEN_CHARS) return undefined
       const [row] = await database.query<Pick<FoundRow, 'id' | 'person_id' | 'email' | 'factors'>>(AWAITING, [
         digestOf(token),
       ])
       return row && { session: row.id, person: { id: row.person_id, email: row.email }, proofs: factorProofs(row) }
     },
-    async complete(on, session) {
+    /** The second factor was given. Returns the value of a new cookie, because somebody else may know the old one (session fixation). */
+    async complete(on: Queryable, session: string): Promise<string> {
       const token = newToken()
       const [row] = await on.query(COMPLETE, [session, digestOf(token)])
       if (!row) throw new Fault('key_missing', { message: 'This login has ended. Sign in again.' })
       return token
     },
-    async hold(on, session) {
+    /** Locks the person, and throws if the session has ended. What ends a person's ways in locks them too, so a new way in is made before or not at all. */
+    async hold(on: Queryable, session: string): Promise<void> {
       // A second statement, which sees what was waited for.
       for (const text of HOLD)
         if (!(await on.query(text, [session]))[0])
           throw new Fault('key_unknown', { message: 'Your session has ended. Sign in again.' })
     },
-    async prove(on, session, { strong }) {
+    /** The person has just confirmed their identity. */
+    async prove(on: Queryable, session: string, { strong }: { strong: boolean }): Promise<void> {
       await on.query(PROVE, [session, strong])
     },
-    async list(person, current) {
+    async list(person: string, current: string): Promise<SessionView[]> {
       const rows = await database.query<{
         id: string
         created_at: Date
@@ -242,11 +236,12 @@ export function createSessions({ database, world, proofs }: SessionDeps): Sessio
         current: row.id === current,
       }))
     },
-    async end(person, id) {
+    /** Returns false if the person has no such session. */
+    async end(person: string, id: string): Promise<boolean> {
       const [row] = await database.query(END, [person, id])
       return row !== undefined
     },
-    async endAll(on, person, except) {
+    async endAll(on: Queryable, person: string, except?: string): Promise<void> {
       await on.query(END_ALL, [person, except ?? null])
     },
   }
@@ -291,22 +286,19 @@ function digestOf(token: string): Buffer {
 // A known browser is one in which a person has logged in before. Only its own failed attempts make it wait, so guessing from elsewhere does
 // not delay the person. The mark is not a credential: a thief still has to guess the password, as slowly as anybody.
 
-export interface Browsers {
-  mark(email: string): string
-  /** The id by which the browser's attempts are counted; undefined unless the mark has our signature for this person. */
-  recognise(mark: string | undefined, email: string): string | undefined
-}
+export type Browsers = ReturnType<typeof createBrowsers>
 
 const ID_BYTES = 16
 
-export function createBrowsers({ key, world }: { key: Buffer; world: World }): Browsers {
+export function createBrowsers({ key, world }: { key: Buffer; world: World }) {
   const signatureOf = (id: string, email: string) => sign(key, `${id} ${email}`)
   return {
-    mark(email) {
+    mark(email: string): string {
       const id = world.bytes(ID_BYTES).toString('base64url')
       return `${id}.${signatureOf(id, email).toString('base64url')}`
     },
-    recognise(mark, email) {
+    /** The id by which the browser's attempts are counted; undefined unless the mark has our signature for this person. */
+    recognise(mark: string | undefined, email: string): string | undefined {
       const [id = '', signature = ''] = (mark ?? '').split('.', 2)
       return sameBytes(Buffer.from(signature, 'base64url'), signatureOf(id, email)) ? id : undefined
     },

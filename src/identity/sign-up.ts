@@ -38,27 +38,7 @@ import {
   signUpSettings,
 } from './views.ts'
 
-export interface SignUp {
-  settings(): Promise<SignUpSettings>
-  change(settings: SignUpSettings, by: By): Promise<SignUpSettings>
-  /** For visitors without a session. */
-  view(): Promise<SignUpView>
-  /** Sends a mail with a link; if the address already has a login, a mail that says so. `challenge` is for the operator's hook. */
-  request(email: string, visit: SessionUse, challenge?: string): Promise<void>
-  /** Sends a mail with a link to choose a new password, if a person has this address. */
-  requestPassword(email: string, visit: SessionUse): Promise<void>
-  /** Returns the link, which is also sent if there is a mail server. Only operators may, so it proves the mailbox. */
-  invite(email: string, by: By): Promise<string>
-  pending(): Promise<SignUpInvite[]>
-  withdraw(invite: string, by: By): Promise<void>
-  look(token: string): Promise<SignUpLink>
-  /** Makes the person and their account, once. Returns the value of the session cookie. */
-  finish(token: string, input: FinishInput, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
-  previews(): MailPreview[]
-  previewHtml(name: string): string
-  /** Waits until all requested mails are stored. */
-  idle(): Promise<void>
-}
+export type SignUp = ReturnType<typeof createSignUp>
 
 interface FinishInput {
   readonly password: string
@@ -151,7 +131,7 @@ const WITHDRAW = statement(
   `delete from invite where kind = 'sign-up' and encode(digest, 'hex') = $1 returning email`,
 )
 
-export function createSignUp(deps: SignUpDeps): SignUp {
+export function createSignUp(deps: SignUpDeps) {
   const { database, world, audit, sessions, branding, log, publicUrl } = deps
   const writing = new Set<Promise<void>>()
 
@@ -213,18 +193,20 @@ export function createSignUp(deps: SignUpDeps): SignUp {
   return {
     settings,
 
-    async change(next, by) {
+    async change(next: SignUpSettings, by: By): Promise<SignUpSettings> {
       const checked = checkSettings(next, deps.mails !== undefined)
       if (checked.challengeUrl !== null) await deps.challenge.check(checked.challengeUrl)
       return SETTINGS.change({ database, audit }, by, () => checked)
     },
 
-    async view() {
+    /** For visitors without a session. */
+    async view(): Promise<SignUpView> {
       const { mode, domains, terms } = await settings()
       return { mode, domains: mode === 'domain' ? domains : [], terms, passwordByMail: deps.mails !== undefined }
     },
 
-    async request(email, visit, challenge) {
+    /** Sends a mail with a link; if the address already has a login, a mail that says so. `challenge` is for the operator's hook. */
+    async request(email: string, visit: SessionUse, challenge?: string): Promise<void> {
       const now = await settings()
       const box = requireMailbox(email)
       requireOpen(now, box)
@@ -240,7 +222,8 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       })
     },
 
-    async requestPassword(email, visit) {
+    /** Sends a mail with a link to choose a new password, if a person has this address. */
+    async requestPassword(email: string, visit: SessionUse): Promise<void> {
       const box = requireMailbox(email)
       await brakeNetwork(visit, await settings())
       await brakeMailbox(box)
@@ -250,7 +233,8 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       })
     },
 
-    async invite(email, by) {
+    /** Returns the link, which is also sent if there is a mail server. Only operators may, so it proves the mailbox. */
+    async invite(email: string, by: By): Promise<string> {
       requireMailbox(email)
       const { mode } = await settings()
       if (mode === 'off') throw new Fault('conflict', { message: 'Sign-up is off. Set it to "invitation" first.' })
@@ -259,14 +243,14 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       return sendLink(email, 'invitation', { by: by.actor, hours: INVITE_HOURS }, by)
     },
 
-    async pending() {
+    async pending(): Promise<SignUpInvite[]> {
       const rows = await database.query<{ id: string; email: string; created_at: Date; expires_at: Date }>(PENDING)
       return rows.map(({ id, email, created_at: made, expires_at: ends }) => ({
         ...{ id, email, createdAt: made.toISOString(), expiresAt: ends.toISOString() },
       }))
     },
 
-    async withdraw(invite, by) {
+    async withdraw(invite: string, by: By): Promise<void> {
       await database.transaction(async (tx) => {
         const [gone] = await tx.query<{ email: string }>(WITHDRAW, [invite])
         if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been used.' })
@@ -277,13 +261,19 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       })
     },
 
-    async look(token) {
+    async look(token: string): Promise<SignUpLink> {
       const [invite] = await database.query<{ email: string }>(LOOK, [digestOfToken(token)])
       if (!invite) throw linkUnknown()
       return { email: invite.email, terms: (await settings()).terms }
     },
 
-    async finish(token, { password, name, terms }, visit, by) {
+    /** Makes the person and their account, once. Returns the value of the session cookie. */
+    async finish(
+      token: string,
+      { password, name, terms }: FinishInput,
+      visit: SessionUse,
+      by: By,
+    ): Promise<{ session: string; email: string }> {
       const digest = digestOfToken(token)
       const [invite] = await database.query<{ email: string; made_by: string }>(LOOK, [digest])
       if (!invite) throw linkUnknown()
@@ -313,16 +303,17 @@ export function createSignUp(deps: SignUpDeps): SignUp {
       })
     },
 
-    previews: () =>
+    previews: (): MailPreview[] =>
       Object.entries(PERSON_MAILS).map(([name, { about }]) => {
         const { subject, text } = mail(name as PersonMailName, exampleUrl(publicUrl())) // A key of the table.
         return { name, about, subject, text }
       }),
-    previewHtml(name) {
+    previewHtml(name: string): string {
       if (!Object.hasOwn(PERSON_MAILS, name)) throw new Fault('not_found', { message: 'There is no such mail.' })
       return mail(name as PersonMailName, exampleUrl(publicUrl())).html // Checked above.
     },
-    idle: async () => void (await Promise.all(writing)),
+    /** Waits until all requested mails are stored. */
+    idle: async (): Promise<void> => void (await Promise.all(writing)),
   }
 
   /** A mailbox gets starting credits once, even if its person was deleted meanwhile. */

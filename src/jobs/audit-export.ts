@@ -13,13 +13,7 @@ import type { AuditExportInput, AuditExportView } from './views.ts'
 import { signedHeaders, webhookSecret } from './webhook.ts'
 import { createWorkTable, type Ending, type Work, type WorkRow } from './work.ts'
 
-export interface AuditExport {
-  get(): Promise<AuditExportView>
-  /** Throws request_invalid for an address that may not be used. */
-  set(input: AuditExportInput, by: By): Promise<AuditExportView>
-  /** False: there was none. */
-  remove(by: By): Promise<boolean>
-}
+export type AuditExport = ReturnType<typeof createAuditExport>
 
 interface Options {
   readonly database: Database
@@ -95,7 +89,7 @@ const SET = statement(
 const REMOVE = statement('audit_export_remove', `delete from audit_export returning ${COLUMNS}`)
 const PLACE = 'audit_export|audit|sealed|1'
 
-export function createAuditExport(options: Options): AuditExport {
+export function createAuditExport(options: Options) {
   const { database, audit, secrets, world, log, timing } = options
   const key = secrets.key('audit-export')
   const lookMs = timing.fetchEveryMs * LOOKS_APART
@@ -213,7 +207,8 @@ export function createAuditExport(options: Options): AuditExport {
 
   return {
     get: view,
-    async set(input, by) {
+    /** Throws request_invalid for an address that may not be used. */
+    async set(input: AuditExportInput, by: By): Promise<AuditExportView> {
       const target = await targetFrom(input)
       await database.transaction(async (tx) => {
         const [row] = await tx.query<AuditExportRow>(LOCK)
@@ -230,7 +225,8 @@ export function createAuditExport(options: Options): AuditExport {
       wake()
       return view()
     },
-    async remove(by) {
+    /** False: there was none. */
+    async remove(by: By): Promise<boolean> {
       return database.transaction(async (tx) => {
         const [row] = await tx.query<AuditExportRow>(REMOVE)
         if (!row) return false

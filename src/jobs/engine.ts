@@ -250,11 +250,7 @@ function refusal(job: Pick<JobRow, 'status'>): Fault {
 
 // Status changes for listeners. One query a second serves all listeners of a process, so it does not matter which process works on a job.
 
-interface JobEvents {
-  /** Calls `onChange` with each new status. The returned function ends the subscription. */
-  listen(job: JobRow, onChange: (job: JobRow) => void): () => void
-  stop(): void
-}
+type JobEvents = ReturnType<typeof createJobEvents>
 
 interface Listener {
   readonly id: string
@@ -262,7 +258,7 @@ interface Listener {
   readonly onChange: (job: JobRow) => void
 }
 
-function createJobEvents(options: { jobs: Jobs; world: World; log: Log; everyMs: number }): JobEvents {
+function createJobEvents(options: { jobs: Jobs; world: World; log: Log; everyMs: number }) {
   const { jobs, world, log, everyMs } = options
   const listeners = new Set<Listener>()
   let cancel: (() => void) | undefined
@@ -300,13 +296,14 @@ function createJobEvents(options: { jobs: Jobs; world: World; log: Log; everyMs:
   }
 
   return {
-    listen(job, onChange) {
+    /** Calls `onChange` with each new status. The returned function ends the subscription. */
+    listen(job: JobRow, onChange: (job: JobRow) => void): () => void {
       const listener: Listener = { id: job.id, seen: job.status, onChange }
       listeners.add(listener)
       schedule()
       return () => listeners.delete(listener)
     },
-    stop() {
+    stop(): void {
       listeners.clear()
       cancel?.()
     },

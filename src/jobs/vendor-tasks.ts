@@ -64,21 +64,7 @@ type Submission =
   /** `begin` returned false, so nothing was sent. */
   | { readonly outcome: 'stopped' }
 
-export interface VendorTasks {
-  /** `begin` is called when the vendor has a free slot, before anything is sent. False stops the submission. */
-  submit(
-    order: VideoOrder,
-    place: TaskPlace,
-    mark: Pick<TaskMark, 'token' | 'seed'>,
-    begin: () => Promise<boolean>,
-  ): Promise<Submission>
-  /** Undefined: there is no such task. Rejects when the vendor gives no usable answer, which says nothing about the task. */
-  look(taskId: string, place: TaskPlace): Promise<Task | undefined>
-  /** The task that carries the mark, if the vendor has one. */
-  search(mark: TaskMark, place: TaskPlace): Promise<Task | undefined>
-  /** True: the task is cancelled. False: the vendor does not allow it. */
-  cancel(taskId: string, place: TaskPlace): Promise<boolean>
-}
+export type VendorTasks = ReturnType<typeof createVendorTasks>
 
 interface VendorTasksDeps {
   readonly upstream: Upstream
@@ -102,7 +88,7 @@ interface Reply {
   readonly refused: Refusal | undefined
 }
 
-export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
+export function createVendorTasks(deps: VendorTasksDeps) {
   const looks = new Map<string, Batch<string, Task | undefined>>()
   /** Vendors that cannot show several tasks in one request. */
   const oneByOne = new Set<string>()
@@ -193,7 +179,13 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
   }
 
   return {
-    async submit(order, place, mark, begin) {
+    /** `begin` is called when the vendor has a free slot, before anything is sent. False stops the submission. */
+    async submit(
+      order: VideoOrder,
+      place: TaskPlace,
+      mark: Pick<TaskMark, 'token' | 'seed'>,
+      begin: () => Promise<boolean>,
+    ): Promise<Submission> {
       let reply: Reply
       try {
         reply = await ask(createCall(order, place.target, mark), place, begin)
@@ -231,7 +223,8 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       return { outcome: 'unknown', why: { status } }
     },
 
-    look(taskId, place) {
+    /** Undefined: there is no such task. Rejects when the vendor gives no usable answer, which says nothing about the task. */
+    look(taskId: string, place: TaskPlace): Promise<Task | undefined> {
       const name = `${place.vendorName} ${place.target.baseUrl} ${place.target.secret ?? ''}`
       let batch = looks.get(name)
       if (!batch) {
@@ -249,7 +242,8 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       return batch.run(taskId)
     },
 
-    async search(mark, place) {
+    /** The task that carries the mark, if the vendor has one. */
+    async search(mark: TaskMark, place: TaskPlace): Promise<Task | undefined> {
       for (let page = 1; page <= SEARCH_PAGES_MAX; page++) {
         const reply = await ask(listCall(place.target, page), place)
         // A vendor without a list cannot be searched.
@@ -260,7 +254,8 @@ export function createVendorTasks(deps: VendorTasksDeps): VendorTasks {
       return undefined
     },
 
-    async cancel(taskId, place) {
+    /** True: the task is cancelled. False: the vendor does not allow it. */
+    async cancel(taskId: string, place: TaskPlace): Promise<boolean> {
       // The same request deletes a finished task and its result, so only a queued task is cancelled.
       const task = await lookAtOne(taskId, place)
       if (task?.status === 'cancelled') return true

@@ -28,12 +28,6 @@ type FromWorker =
   | { readonly type: 'told'; readonly id: number; readonly figures: Figures }
   | { readonly type: 'last-figures'; readonly figures: Figures }
 
-interface Workers {
-  /** Resolves with the address when all workers listen. */
-  start(): Promise<string>
-  stop(): Promise<void>
-}
-
 interface WorkersOptions {
   readonly count: number
   readonly shared: Shared
@@ -54,7 +48,7 @@ const TELL_MS = 2_000
 /** Workers are numbered from 1. */
 const PARENT = 0
 
-export function createWorkers({ count, shared, log, world, figures, leaveMs }: WorkersOptions): Workers {
+export function createWorkers({ count, shared, log, world, figures, leaveMs }: WorkersOptions) {
   /** All workers that have not exited. */
   const present = new Set<Worker>()
   /** Of these, the workers that were not told to stop. */
@@ -186,7 +180,8 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
   }
 
   return {
-    async start() {
+    /** Resolves with the address when all workers listen. */
+    async start(): Promise<string> {
       // Metrics have values that JSON cannot express.
       cluster.setupPrimary({ serialization: 'advanced' })
       try {
@@ -198,7 +193,7 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
         throw error
       }
     },
-    async stop() {
+    async stop(): Promise<void> {
       stopping = true
       process.off('SIGHUP', onHangup)
       for (const cancel of replacements) cancel()
@@ -209,24 +204,11 @@ export function createWorkers({ count, shared, log, world, figures, leaveMs }: W
 
 // The worker's side: what it gets from its parent, when it must stop, and how it answers a scrape for the whole group.
 
-interface Parent {
-  readonly shared: Promise<Shared>
-  /** Resolves when the parent says so or has exited. The parent handles signals to the process group. */
-  readonly stopping: Promise<void>
-  readonly isStopping: boolean
-  /** The metrics of all processes in Prometheus' format. */
-  readGroup(): Promise<string>
-  /** From now on the parent gets an answer when it asks for our metrics. */
-  answerWith(read: () => Promise<Figures>): void
-  /** Sends the final metrics and closes the channel. */
-  leave(figures: Figures): Promise<void>
-}
-
 /** Longer than the parent waits for its workers. */
 const PATIENCE_MS = 5_000
 
 /** Call it before the first await, or a message may arrive before there is a listener. */
-export function joinParent(world: World): Parent {
+export function joinParent(world: World) {
   let read: (() => Promise<Figures>) | undefined
   let isStopping = false
   let asked = 0
@@ -259,11 +241,13 @@ export function joinParent(world: World): Parent {
 
   return {
     shared: shared.promise,
+    /** Resolves when the parent says so or has exited. The parent handles signals to the process group. */
     stopping: stopping.promise,
     get isStopping() {
       return isStopping
     },
-    readGroup() {
+    /** The metrics of all processes in Prometheus' format. */
+    readGroup(): Promise<string> {
       const id = asked++
       return new Promise<string>((resolve, reject) => {
         const cancel = world.after(PATIENCE_MS, () => {
@@ -278,10 +262,12 @@ export function joinParent(world: World): Parent {
         void send({ type: 'scrape', id })
       })
     },
-    answerWith(source) {
+    /** From now on the parent gets an answer when it asks for our metrics. */
+    answerWith(source: () => Promise<Figures>): void {
       read = source
     },
-    async leave(figures) {
+    /** Sends the final metrics and closes the channel. */
+    async leave(figures: Figures): Promise<void> {
       await send({ type: 'last-figures', figures })
       if (process.connected) process.disconnect?.()
     },

@@ -9,13 +9,7 @@ import { invalid } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import { type BillingView, type CreditWorth, creditWorth } from './views.ts'
 
-export interface Billing {
-  get(): Promise<BillingView>
-  /** Absent: unchanged; null: removed. */
-  change(patch: BillingPatch, by: By): Promise<BillingView>
-  /** The worth of a credit at a moment; null: never set. */
-  worthAt(ms: number): Promise<CreditWorth | null>
-}
+export type Billing = ReturnType<typeof createBilling>
 
 interface BillingPatch {
   readonly worth?: CreditWorth | null | undefined
@@ -37,10 +31,11 @@ const BILLING = defineSetting({
 /** Stored changes; older ones are dropped. */
 const CHANGES_MAX = 1_000
 
-export function createBilling({ database, audit, world }: { database: Database; audit: Audit; world: World }): Billing {
+export function createBilling({ database, audit, world }: { database: Database; audit: Audit; world: World }) {
   return {
-    get: async () => viewOf(await BILLING.read(database)),
-    async change({ worth, contact }, by) {
+    get: async (): Promise<BillingView> => viewOf(await BILLING.read(database)),
+    /** Absent: unchanged; null: removed. */
+    async change({ worth, contact }: BillingPatch, by: By): Promise<BillingView> {
       if (worth) check(worth)
       const at = new Date(world.nowMs()).toISOString()
       const after = await BILLING.change({ database, audit }, by, (was) => ({
@@ -49,7 +44,8 @@ export function createBilling({ database, audit, world }: { database: Database; 
       }))
       return viewOf(after)
     },
-    async worthAt(ms) {
+    /** The worth of a credit at a moment; null: never set. */
+    async worthAt(ms: number): Promise<CreditWorth | null> {
       const { history: all } = await BILLING.read(database)
       const then = all.findLast(({ at }) => Date.parse(at) <= ms)
       // For the time before the first setting, the first one is used.

@@ -12,13 +12,6 @@ import { LABEL_DAYS, monthRange, USAGE_DAYS } from '../ledger/usage-sums.ts'
 import { LABEL_VALUES_MAX, tooManyValues } from './sums.ts'
 import { type HomeFigures, MARGIN_GROUPINGS, type MarginGrouping, type MarginPage, type MarginRow } from './views.ts'
 
-interface Margins {
-  count(resolution: Pick<Resolution, 'account' | 'product' | 'route' | 'cost'>, paid: Credits): void
-  /** Writes the counts to the database. */
-  flush(): Promise<void>
-  prune(): Promise<void>
-}
-
 interface Counted {
   readonly hourMs: number
   readonly product: string
@@ -35,7 +28,7 @@ const KEPT_DAYS = 32
 const COUNTED_MAX = 5_000
 const LOSING_MAX = 10
 
-export function createMargins(database: Database, world: World): Margins {
+export function createMargins(database: Database, world: World) {
   const counted = new Map<string, Counted>()
 
   /** The last one that was counted in: consecutive calls often have the same. */
@@ -62,13 +55,17 @@ export function createMargins(database: Database, world: World): Margins {
   }
 
   return {
-    count({ account, product, route, cost }, paid) {
+    count(
+      { account, product, route, cost }: Pick<Resolution, 'account' | 'product' | 'route' | 'cost'>,
+      paid: Credits,
+    ): void {
       if (isTestAccount(account)) return
       const known = cost !== undefined
       const row = rowOf(Math.floor(world.nowMs() / HOUR_MS) * HOUR_MS, product, route)
       add(row, { calls: 1, charged: paid, costed: known ? paid : 0n, cost: cost ?? 0n })
     },
-    async flush() {
+    /** Writes the counts to the database. */
+    async flush(): Promise<void> {
       if (counted.size === 0) return
       const rows = [...counted.values()]
       counted.clear()
@@ -81,7 +78,7 @@ export function createMargins(database: Database, world: World): Margins {
         throw error
       }
     },
-    async prune() {
+    async prune(): Promise<void> {
       await database.query(PRUNE, [KEPT_DAYS])
     },
   }

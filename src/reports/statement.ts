@@ -16,34 +16,32 @@ import { type ListedCall, readCall, readCalls, type UsageFilter } from './calls.
 import { HELD } from './figures.ts'
 import { type LedgerFilter, readMovements } from './movements.ts'
 
-export interface Statements {
-  account(id: string): Promise<AccountView | undefined>
-  /** With its lots. */
-  balance(id: string): Promise<BalanceView | undefined>
-  /** `only`: the accounts that the actor may see; absent: all. */
-  accounts(filter: Paging & { q?: string | undefined; only?: readonly string[] }): Promise<Page<AccountView>>
-  usage(filter: UsageFilter): Promise<Page<ListedCall>>
-  /** By `req_<id>`. */
-  usageOf(requestId: string): ReturnType<typeof readCall>
-  ledger(filter: LedgerFilter): Promise<Page<LedgerView>>
-}
+export type Statements = ReturnType<typeof createStatements>
 
 /** Sorts after every id. */
 const LAST = '~'
-export function createStatements(database: Queryable): Statements {
+export function createStatements(database: Queryable) {
   return {
-    async account(id) {
+    async account(id: string): Promise<AccountView | undefined> {
       const [row] = await database.query<AccountRow>(ACCOUNT, [id])
       return row && viewOf(row)
     },
-    balance: (id) => readBalance(database, id),
-    async accounts({ q, only, cursor, limit }) {
+    /** With its lots. */
+    balance: (id: string): Promise<BalanceView | undefined> => readBalance(database, id),
+    /** `only`: the accounts that the actor may see; absent: all. */
+    async accounts({
+      q,
+      only,
+      cursor,
+      limit,
+    }: Paging & { q?: string | undefined; only?: readonly string[] }): Promise<Page<AccountView>> {
       const rows = await database.query<AccountRow>(ACCOUNTS, [cursor ?? LAST, q ?? '', only ?? null, limit + 1])
       return asPage(rows, limit, viewOf)
     },
-    usage: (filter) => readCalls(database, filter),
-    usageOf: (requestId) => readCall(database, requestId),
-    ledger: (filter) => readMovements(database, filter),
+    usage: (filter: UsageFilter): Promise<Page<ListedCall>> => readCalls(database, filter),
+    /** By `req_<id>`. */
+    usageOf: (requestId: string): ReturnType<typeof readCall> => readCall(database, requestId),
+    ledger: (filter: LedgerFilter): Promise<Page<LedgerView>> => readMovements(database, filter),
   }
 }
 

@@ -9,11 +9,7 @@ import type { World } from '../kernel/world.ts'
 import { inputTokensOf, outputTokensOf, type Usage } from '../meter/usage.ts'
 import { type UnbilledKind, type UnbilledRow, unbilledRow } from './views.ts'
 
-export interface Unbilled {
-  count(one: UnbilledCall): void
-  /** Writes the counts to the database. */
-  flush(): Promise<void>
-}
+export type Unbilled = ReturnType<typeof createUnbilled>
 
 interface UnbilledCall {
   readonly kind: UnbilledKind
@@ -45,7 +41,7 @@ interface Counted {
 /** Names come from the catalog, so there are few. The limit bounds memory while the database is down. */
 const COUNTED_MAX = 5_000
 
-export function createUnbilled(database: Database, world: World): Unbilled {
+export function createUnbilled(database: Database, world: World) {
   const counted = new Map<string, Counted>()
 
   function add(one: Counted): void {
@@ -63,12 +59,13 @@ export function createUnbilled(database: Database, world: World): Unbilled {
   }
 
   return {
-    count({ account, usage, credential = '', ...one }) {
+    count({ account, usage, credential = '', ...one }: UnbilledCall): void {
       if (isTestAccount(account)) return
       const tokens = { inputTokens: inputTokensOf(usage), outputTokens: outputTokensOf(usage) }
       add({ ...one, ...tokens, credential, day: formatDay(dayOfMs(world.nowMs())), calls: 1 })
     },
-    async flush() {
+    /** Writes the counts to the database. */
+    async flush(): Promise<void> {
       if (counted.size === 0) return
       const rows = [...counted.values()]
       counted.clear()

@@ -513,25 +513,19 @@ function registerVerification(registry: Registry, read: MetricSources['verified'
 /** The metrics of one process with their values. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[]
 
-interface GroupMetrics {
-  /** Stores the latest metrics of one process. */
-  hear(member: number, figures: Figures): void
-  /** The process has exited: its counters and histograms stay, its gauges go. */
-  leave(member: number): void
-  /** The Prometheus text. Processes not in `answered` contribute only counters and histograms; `silent` is the number that did not answer. */
-  text(answered: ReadonlySet<number>, silent: number): Promise<string>
-}
-
-export function createGroupMetrics(): GroupMetrics {
+export function createGroupMetrics() {
   const latest = new Map<number, Figures>()
   let past: Figures = []
   return {
-    hear: (member, figures) => void latest.set(member, figures),
-    leave(member) {
+    /** Stores the latest metrics of one process. */
+    hear: (member: number, figures: Figures): void => void latest.set(member, figures),
+    /** The process has exited: its counters and histograms stay, its gauges go. */
+    leave(member: number): void {
       past = sum([past, countsOf(latest.get(member) ?? [])]).getMetricsAsArray() as unknown as Figures
       latest.delete(member)
     },
-    text(answered, silent) {
+    /** The Prometheus text. Processes not in `answered` contribute only counters and histograms; `silent` is the number that did not answer. */
+    text(answered: ReadonlySet<number>, silent: number): Promise<string> {
       const parts = [...latest].map(([member, figures]) => (answered.has(member) ? figures : countsOf(figures)))
       return sum([...parts, past, [processesFigure({ silent })]]).metrics()
     },

@@ -496,18 +496,14 @@ interface Watched {
   stuck(): void
 }
 
-export interface StreamWatch {
-  add(stream: Watched): () => void
-  readonly open: number
-  stop(): void
-}
+export type StreamWatch = ReturnType<typeof createStreamWatch>
 
 const LOOK_EVERY_MS = 2_000
 const LATE_MS = 1_000
 const QUIET_LOOKS = 6
 const STUCK_MS = 30_000
 
-export function createStreamWatch(world: World): StreamWatch {
+export function createStreamWatch(world: World) {
   const streams = new SlotSet<Watched>()
   let cancel: (() => void) | undefined
 
@@ -530,7 +526,7 @@ export function createStreamWatch(world: World): StreamWatch {
   }
 
   return {
-    add(stream) {
+    add(stream: Watched): () => void {
       const place = streams.add(stream)
       if (!cancel) {
         lookedMs = world.elapsedMs()
@@ -543,7 +539,7 @@ export function createStreamWatch(world: World): StreamWatch {
     get open() {
       return streams.size
     },
-    stop() {
+    stop(): void {
       cancel?.()
     },
   }

@@ -5,15 +5,7 @@
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 
-export interface Overload {
-  /** Undefined while there is room. Otherwise a promise that resolves when there is room, or rejects with `unavailable`. */
-  admit(): undefined | Promise<void>
-  readonly lagMs: number
-  readonly shed: number
-  /** Whether there is capacity for background work. It becomes false long before calls are rejected. */
-  readonly spare: boolean
-  stop(): void
-}
+export type Overload = ReturnType<typeof createOverload>
 
 interface OverloadOptions {
   readonly world: World
@@ -40,7 +32,7 @@ const RETRY_AFTER_SECONDS = 1
 /** Background work stops at this fraction (one in so many) of the limits for calls. */
 const SPARE_PART = 4
 
-export function createOverload(options: OverloadOptions): Overload {
+export function createOverload(options: OverloadOptions) {
   const { world, lagMsMax = 250, waitingMax = 256, runningMax = 20_000 } = options
   const line: InLine[] = []
   let lagMs = 0
@@ -99,7 +91,8 @@ export function createOverload(options: OverloadOptions): Overload {
   }
 
   return {
-    admit() {
+    /** Undefined while there is room. Otherwise a promise that resolves when there is room, or rejects with `unavailable`. */
+    admit(): undefined | Promise<void> {
       called = true
       if (!cancel) look()
       const why = trouble()
@@ -113,6 +106,7 @@ export function createOverload(options: OverloadOptions): Overload {
         watchLine()
       })
     },
+    /** Whether there is capacity for background work. It becomes false long before calls are rejected. */
     get spare() {
       const share = (value: number, most: number) => value <= most / SPARE_PART
       return line.length === 0 && share(lagMs, lagMsMax) && share(options.waiting(), waitingMax)
@@ -123,7 +117,7 @@ export function createOverload(options: OverloadOptions): Overload {
     get shed() {
       return shed
     },
-    stop() {
+    stop(): void {
       cancel?.()
       cancelLine?.()
       const fault = refusal('the process stops')

@@ -22,11 +22,7 @@ interface Reported {
   readonly processes: { readonly answering: number; readonly silent: number }
 }
 
-export interface Reports {
-  read(): Promise<Reported>
-  /** Writes an empty report at shutdown, so that others do not wait for this process while its heartbeat still counts as alive. */
-  leave(): Promise<unknown>
-}
+export type Reports = ReturnType<typeof createReports>
 
 interface Report {
   readonly calls: readonly ReportedCall[]
@@ -53,7 +49,7 @@ const WAIT_MS = 2_500
 const LOOK_MS = 250
 const ALIVE_SECONDS = 15
 
-export function createReports({ database, changes, world, processId, own }: ReportsOptions): Reports {
+export function createReports({ database, changes, world, processId, own }: ReportsOptions) {
   function mine(): Report {
     const { calls, running, vendors } = own()
     return { calls: calls.slice(0, CALLS_MAX).map(reportedCallOf), running, vendors }
@@ -78,7 +74,7 @@ export function createReports({ database, changes, world, processId, own }: Repo
   }
 
   return {
-    async read() {
+    async read(): Promise<Reported> {
       await changes.bump(database, 'reports')
       const rows = await others()
       const parts = [mine(), ...rows.flatMap(({ report }) => (report ? [report] : []))]
@@ -89,7 +85,8 @@ export function createReports({ database, changes, world, processId, own }: Repo
         processes: { answering: parts.length, silent: rows.length + 1 - parts.length },
       }
     },
-    leave: () => write({ calls: [], running: 0, vendors: [] }, ALIVE_SECONDS),
+    /** Writes an empty report at shutdown, so that others do not wait for this process while its heartbeat still counts as alive. */
+    leave: (): Promise<unknown> => write({ calls: [], running: 0, vendors: [] }, ALIVE_SECONDS),
   }
 }
 

@@ -8,12 +8,7 @@ import { sign } from '../../kernel/secret.ts'
 import type { ReadTxt } from './txt.ts'
 import type { DomainView } from './views.ts'
 
-export interface Domains {
-  list(account: string): Promise<DomainView[]>
-  /** Looks for the record. Without it nothing is stored, and the answer says which record is missing. */
-  prove(account: string, domain: string, by: By): Promise<DomainView>
-  remove(account: string, domain: string, by: By): Promise<void>
-}
+export type Domains = ReturnType<typeof createDomains>
 
 const LIST = statement(
   'domain_list',
@@ -38,7 +33,7 @@ interface DomainRow {
   readonly proved_at: Date | null
 }
 
-export function createDomains(deps: { database: Database; audit: Audit; key: Buffer; readTxt: ReadTxt }): Domains {
+export function createDomains(deps: { database: Database; audit: Audit; key: Buffer; readTxt: ReadTxt }) {
   const { database, audit, key, readTxt } = deps
   const viewOf = (account: string, { domain, proved_at: at }: DomainRow): DomainView => ({
     domain,
@@ -47,8 +42,10 @@ export function createDomains(deps: { database: Database; audit: Audit; key: Buf
     provedAt: at?.toISOString() ?? null,
   })
   return {
-    list: async (account) => (await database.query<DomainRow>(LIST, [account])).map((row) => viewOf(account, row)),
-    async prove(account, given, by) {
+    list: async (account: string): Promise<DomainView[]> =>
+      (await database.query<DomainRow>(LIST, [account])).map((row) => viewOf(account, row)),
+    /** Looks for the record. Without it nothing is stored, and the answer says which record is missing. */
+    async prove(account: string, given: string, by: By): Promise<DomainView> {
       const domain = readDomain(given)
       if (domain === undefined || isShared(domain))
         throw invalid('domain: must be a mail domain of your own, such as example.com.', 'domain')
@@ -66,7 +63,7 @@ export function createDomains(deps: { database: Database; audit: Audit; key: Buf
         return viewOf(account, row)
       })
     },
-    async remove(account, domain, by) {
+    async remove(account: string, domain: string, by: By): Promise<void> {
       await database.transaction(async (tx) => {
         if (!(await tx.query(REMOVE, [account, domain]))[0])
           throw new Fault('not_found', { message: 'This account has not proved such a domain.' })

@@ -39,20 +39,7 @@ export interface Claims {
   readonly sid: string | undefined
 }
 
-export interface Oidc {
-  /** Returns the provider's address for the browser. Throws upstream_failed if the provider does not answer. */
-  begin(
-    client: OidcClient,
-    redirectUri: string,
-    options: { again: boolean },
-  ): Promise<Journey & { readonly url: string }>
-  /** Returns who has signed in. Throws access_denied unless everything matches the started login. */
-  finish(client: OidcClient, parameters: string, journey: Journey): Promise<Claims>
-  /** Throws access_denied if the token is not the provider's. */
-  readLogout(client: OidcClient, token: string): Promise<LogoutClaims>
-  /** Returns what is wrong with the provider, as a sentence; undefined: nothing. */
-  problem(client: OidcClient): Promise<string | undefined>
-}
+export type Oidc = ReturnType<typeof createOidc>
 
 const ANSWER_BYTES_MAX = 1_000_000
 const TIMEOUT_SECONDS = 15
@@ -66,7 +53,7 @@ const CLOCK_TOLERANCE_SECONDS = 30
 const AGAIN_SECONDS = 60
 const GROUPS_MAX = 5_000
 
-export function createOidc({ world, guard }: { world: World; guard: Pick<GuardedFetch, 'request'> }): Oidc {
+export function createOidc({ world, guard }: { world: World; guard: Pick<GuardedFetch, 'request'> }) {
   const configurations = new Map<string, { version: string; atMs: number; made: Promise<Configuration> }>()
   const keys = new Map<string, { uri: string; atMs: number; keys: readonly Jwk[] }>()
   // Loaded at first use, because most gateways never need it.
@@ -148,7 +135,12 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
   }
 
   return {
-    async begin(provider, redirectUri, { again }) {
+    /** Returns the provider's address for the browser. Throws upstream_failed if the provider does not answer. */
+    async begin(
+      provider: OidcClient,
+      redirectUri: string,
+      { again }: { again: boolean },
+    ): Promise<Journey & { readonly url: string }> {
       const client = await library()
       const configuration = await configurationOf(provider)
       const [state, nonce, verifier] = [client.randomState(), client.randomNonce(), client.randomPKCECodeVerifier()]
@@ -163,7 +155,12 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
       return { state, nonce, verifier, redirectUri, again, url: url.href }
     },
 
-    async finish(provider, parameters, { state, nonce, verifier, redirectUri, again }) {
+    /** Returns who has signed in. Throws access_denied unless everything matches the started login. */
+    async finish(
+      provider: OidcClient,
+      parameters: string,
+      { state, nonce, verifier, redirectUri, again }: Journey,
+    ): Promise<Claims> {
       const client = await library()
       const configuration = await configurationOf(provider)
       try {
@@ -184,7 +181,8 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
       }
     },
 
-    async readLogout(provider, token) {
+    /** Throws access_denied if the token is not the provider's. */
+    async readLogout(provider: OidcClient, token: string): Promise<LogoutClaims> {
       const configuration = await configurationOf(provider)
       return checkLogoutToken(token, {
         issuer: configuration.serverMetadata().issuer,
@@ -194,7 +192,8 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
       })
     },
 
-    async problem(provider) {
+    /** Returns what is wrong with the provider, as a sentence; undefined: nothing. */
+    async problem(provider: OidcClient): Promise<string | undefined> {
       try {
         const metadata = (await discover(provider)).serverMetadata()
         if (!metadata.authorization_endpoint || !metadata.token_endpoint || !metadata.jwks_uri)

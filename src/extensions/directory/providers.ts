@@ -18,16 +18,7 @@ interface ProviderInput extends Omit<StoredProvider, 'id' | 'updatedAt'> {
   readonly secret?: string | undefined
 }
 
-export interface Providers {
-  list(): Promise<StoredProvider[]>
-  /** Throws not_found. */
-  get(id: string): Promise<StoredProvider>
-  /** Adds or replaces it. Throws request_invalid or conflict. */
-  put(id: string, input: ProviderInput, mayGive: MayGive, by: By): Promise<StoredProvider>
-  remove(id: string, mayGive: MayGive, by: By): Promise<void>
-  clientOf(provider: StoredProvider): OidcClient
-  hasSecret(id: string): boolean
-}
+export type Providers = ReturnType<typeof createProviders>
 
 interface ProviderDeps {
   readonly database: Database
@@ -89,7 +80,7 @@ interface ProviderRow {
   groups: LoginProvider['groups']
 }
 
-export function createProviders({ database, audit, credentials, guard }: ProviderDeps): Providers {
+export function createProviders({ database, audit, credentials, guard }: ProviderDeps) {
   async function read(on: Queryable, id: string | null): Promise<StoredProvider[]> {
     return (await on.query<ProviderRow>(LIST, [id])).map((row) => ({
       ...{ id: row.id, name: row.name, issuer: row.issuer, clientId: row.client_id, scopes: row.scopes },
@@ -115,6 +106,7 @@ export function createProviders({ database, audit, credentials, guard }: Provide
     }
   }
 
+  /** Throws not_found. */
   async function get(id: string): Promise<StoredProvider> {
     const [provider] = await read(database, id)
     if (!provider) throw new Fault('not_found', { message: 'There is no login provider with this id.' })
@@ -122,10 +114,11 @@ export function createProviders({ database, audit, credentials, guard }: Provide
   }
 
   return {
-    list: () => read(database, null),
+    list: (): Promise<StoredProvider[]> => read(database, null),
     get,
 
-    async put(id, input, mayGive, by) {
+    /** Adds or replaces it. Throws request_invalid or conflict. */
+    async put(id: string, input: ProviderInput, mayGive: MayGive, by: By): Promise<StoredProvider> {
       checkIssuer(input.issuer)
       requireCovered(mayGive, REACH)
       await guard.check(input.issuer, { signal: AbortSignal.timeout(CHECK_MS) })
@@ -142,7 +135,7 @@ export function createProviders({ database, audit, credentials, guard }: Provide
       return get(id)
     },
 
-    async remove(id, mayGive, by) {
+    async remove(id: string, mayGive: MayGive, by: By): Promise<void> {
       await database.transaction(async (tx) => {
         const [before] = await read(tx, id)
         if (!before) throw new Fault('not_found', { message: 'There is no login provider with this id.' })
@@ -153,7 +146,7 @@ export function createProviders({ database, audit, credentials, guard }: Provide
       await credentials.remove(credentialOf(id), by)
     },
 
-    clientOf(provider) {
+    clientOf(provider: StoredProvider): OidcClient {
       const { id, issuer, clientId, scopes, groupsClaim, updatedAt } = provider
       return {
         id,
@@ -165,7 +158,7 @@ export function createProviders({ database, audit, credentials, guard }: Provide
         version: updatedAt,
       }
     },
-    hasSecret: (id) => credentials.get(credentialOf(id)) !== undefined,
+    hasSecret: (id: string): boolean => credentials.get(credentialOf(id)) !== undefined,
   }
 }
 

@@ -33,19 +33,7 @@ export interface ScimScope {
 /** Computes the new resource from the current one. */
 export type Next = (was: Json) => Json
 
-export interface Scim {
-  users(scope: ScimScope): Promise<Json[]>
-  user(scope: ScimScope, id: string): Promise<Json>
-  createUser(scope: ScimScope, given: Json): Promise<Json>
-  replaceUser(scope: ScimScope, id: string, next: Next): Promise<Json>
-  deleteUser(scope: ScimScope, id: string): Promise<void>
-  groups(scope: ScimScope): Promise<Json[]>
-  group(scope: ScimScope, id: string): Promise<Json>
-  createGroup(scope: ScimScope, given: Json): Promise<Json>
-  /** Concurrent changes of members are both kept, because only the difference is stored. */
-  replaceGroup(scope: ScimScope, id: string, next: Next): Promise<Json>
-  deleteGroup(scope: ScimScope, id: string): Promise<void>
-}
+export type Scim = ReturnType<typeof createScim>
 
 interface ScimDeps extends LeavingDeps {
   readonly database: Database
@@ -186,7 +174,7 @@ interface GroupRow {
   members: Array<{ value: string }> | null
 }
 
-export function createScim(deps: ScimDeps): Scim {
+export function createScim(deps: ScimDeps) {
   const { database, world, audit, members, sessions } = deps
 
   async function find(scope: ScimScope, id: string): Promise<UserRow> {
@@ -419,10 +407,11 @@ export function createScim(deps: ScimDeps): Scim {
   }
 
   return {
-    users: async (scope) => (await database.query<UserRow>(LIST, [nameOf(scope)])).map(userView),
-    user: async (scope, id) => userView(await find(scope, id)),
+    users: async (scope: ScimScope): Promise<Json[]> =>
+      (await database.query<UserRow>(LIST, [nameOf(scope)])).map(userView),
+    user: async (scope: ScimScope, id: string): Promise<Json> => userView(await find(scope, id)),
 
-    async createUser(scope, body) {
+    async createUser(scope: ScimScope, body: Json): Promise<Json> {
       const given = readUser(body)
       const [taken] = await database.query(TAKEN, [nameOf(scope), given.userName, ''])
       if (taken) throw new ScimError(409, 'Another user has this userName.', 'uniqueness')
@@ -441,12 +430,12 @@ export function createScim(deps: ScimDeps): Scim {
       }
     },
 
-    async replaceUser(scope, id, next) {
+    async replaceUser(scope: ScimScope, id: string, next: Next): Promise<Json> {
       const row = await find(scope, id)
       return store(scope, row, readUser(next(userView(row))), false)
     },
 
-    async deleteUser(scope, id) {
+    async deleteUser(scope: ScimScope, id: string): Promise<void> {
       const row = await find(scope, id)
       await place(scope, row, false, async (tx) => {
         // A person whom this directory created and who belongs nowhere else is deleted.
@@ -460,23 +449,26 @@ export function createScim(deps: ScimDeps): Scim {
       })
     },
 
-    groups: async (scope) => (await database.query<GroupRow>(GROUPS, [nameOf(scope)])).map(groupView),
-    group: async (scope, id) => groupView(await groupOf(scope, id)),
-    async createGroup(scope, body) {
+    groups: async (scope: ScimScope): Promise<Json[]> =>
+      (await database.query<GroupRow>(GROUPS, [nameOf(scope)])).map(groupView),
+    group: async (scope: ScimScope, id: string): Promise<Json> => groupView(await groupOf(scope, id)),
+    async createGroup(scope: ScimScope, body: Json): Promise<Json> {
       const given = readGroup(body)
       await checkRoom(scope, undefined, given)
       const id = `grp_${newId(world)}`
       await storeGroup(scope, id, undefined, given)
       return groupView(await groupOf(scope, id))
     },
-    async replaceGroup(scope, id, next) {
+    /** Concurrent changes of members are both kept, because only the difference is stored. */
+    async replaceGroup(scope: ScimScope, id: string, next: Next): Promise<Json> {
       const row = await groupOf(scope, id)
       const given = readGroup(next(groupView(row)))
       await checkRoom(scope, givenIn(row), given)
       await storeGroup(scope, id, givenIn(row), given)
       return groupView(await groupOf(scope, id))
     },
-    deleteGroup: async (scope, id) => storeGroup(scope, id, givenIn(await groupOf(scope, id))),
+    deleteGroup: async (scope: ScimScope, id: string): Promise<void> =>
+      storeGroup(scope, id, givenIn(await groupOf(scope, id))),
   }
 }
 

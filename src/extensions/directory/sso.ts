@@ -18,17 +18,7 @@ import { newId } from '../../kernel/world.ts'
 import { type Claims, type Journey, LOGOUT_MINUTES_MAX, type Oidc } from './oidc.ts'
 import type { Providers, StoredProvider } from './providers.ts'
 
-export interface Sso {
-  /** Returns the provider's address and the value of the flow cookie. With a session: to connect a login, or to confirm the person's identity. */
-  begin(provider: string, purpose: Purpose, session?: Session): Promise<{ url: string; token: string }>
-  finish(input: Return, session: Session | undefined, visit: SessionUse, by: By): Promise<Finished>
-  /** Connects the pending login to the person with its e-mail address, who proves it by password and, if they have one, second factor. */
-  connect(input: Connect, visit: SessionUse, by: By): Promise<SignedIn>
-  identities(person: string): Promise<SecurityView['identities']>
-  disconnect(session: Session, identity: string, by: By): Promise<void>
-  /** Ends the sessions that a logout token names. */
-  logOut(provider: string, token: string): Promise<void>
-}
+export type Sso = ReturnType<typeof createSso>
 
 type Purpose = 'login' | 'connect' | 'proof'
 
@@ -150,7 +140,7 @@ const CONNECT_MINUTES = 10
 export const ssoRedirectUri = (base: string, provider: string) => `${base}/console/sso/${provider}`
 export const ssoLogoutUri = (base: string, provider: string) => `${base}/sso/${provider}/logout`
 
-export function createSso(deps: SsoDeps): Sso {
+export function createSso(deps: SsoDeps) {
   const { database, world, audit, attempts, sessions, flows, oidc, providers } = deps
 
   async function enabled(id: string): Promise<StoredProvider> {
@@ -302,7 +292,8 @@ export function createSso(deps: SsoDeps): Sso {
   }
 
   return {
-    async begin(id, purpose, session) {
+    /** Returns the provider's address and the value of the flow cookie. With a session: to connect a login, or to confirm the person's identity. */
+    async begin(id: string, purpose: Purpose, session?: Session): Promise<{ url: string; token: string }> {
       const provider = await enabled(id)
       const redirectUri = ssoRedirectUri(deps.publicUrl(), id)
       const again = purpose === 'proof'
@@ -312,7 +303,7 @@ export function createSso(deps: SsoDeps): Sso {
       return { url, token: await flows.begin('sso', begun, about) }
     },
 
-    async finish(input, session, visit, by) {
+    async finish(input: Return, session: Session | undefined, visit: SessionUse, by: By): Promise<Finished> {
       // Every rejected login is written to the audit log, so attempts are limited per network.
       const attempt = await attempts.begin({ ip: visit.ip })
       const done = await finish(input, session, visit, by).catch(async (error: unknown) => {
@@ -324,7 +315,8 @@ export function createSso(deps: SsoDeps): Sso {
       return done
     },
 
-    async connect({ token, password, code }, visit, by) {
+    /** Connects the pending login to the person with its e-mail address, who proves it by password and, if they have one, second factor. */
+    async connect({ token, password, code }: Connect, visit: SessionUse, by: By): Promise<SignedIn> {
       // Only reads the flow, so that a mistyped password does not end it.
       const waiting = await flows.look<Waiting>('link-identity', token)
       const email = waiting?.data.claims.email
@@ -347,7 +339,7 @@ export function createSso(deps: SsoDeps): Sso {
       return signIn(provider, { id, email }, claims, { visit, by, strong: isProtected })
     },
 
-    async identities(person) {
+    async identities(person: string): Promise<SecurityView['identities']> {
       const rows = await database.query<{
         id: string
         provider_id: string | null
@@ -362,7 +354,7 @@ export function createSso(deps: SsoDeps): Sso {
       }))
     },
 
-    async disconnect(session, identity, by) {
+    async disconnect(session: Session, identity: string, by: By): Promise<void> {
       const person = session.person.id
       await database.transaction(async (tx) => {
         const [gone] = await tx.query<{ provider: string | null; issuer: string; subject: string }>(REMOVE, [
@@ -382,7 +374,8 @@ export function createSso(deps: SsoDeps): Sso {
       })
     },
 
-    async logOut(id, token) {
+    /** Ends the sessions that a logout token names. */
+    async logOut(id: string, token: string): Promise<void> {
       const provider = await providers.get(id)
       const told = await oidc.readLogout(providers.clientOf(provider), token)
       await database.transaction(async (tx) => {

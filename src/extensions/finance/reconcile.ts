@@ -27,20 +27,7 @@ import {
   type Verdict,
 } from './views.ts'
 
-export interface VendorReports {
-  list(): Promise<ReportView[]>
-  read(id: string): Promise<ReportView>
-  create(input: ReportInput, by: By): Promise<ReportView>
-  remove(id: string, by: By): Promise<ReportView>
-  /** Each day, model and credential, with the figures of both sides. */
-  compare(id: string, filter: { verdict?: Verdict | undefined; tolerancePercent: number }): Promise<ComparedLine[]>
-  /** The recorded calls behind a line. */
-  calls(
-    id: string,
-    of: { day: string; model: string; credential?: string | undefined },
-    paging: Paging,
-  ): Promise<Page<ComparedCall>>
-}
+export type VendorReports = ReturnType<typeof createVendorReports>
 
 export interface ReportOptions {
   readonly database: Database
@@ -60,7 +47,7 @@ const COUNT_MS = 300_000
 /** In millionths of a credit. Tolerance for the rounding of vendors. */
 const ROUNDING = 10n
 
-export function createVendorReports(options: ReportOptions): VendorReports {
+export function createVendorReports(options: ReportOptions) {
   const { database, audit, catalog, world } = options
 
   async function find(id: string): Promise<ReportRow> {
@@ -102,6 +89,7 @@ export function createVendorReports(options: ReportOptions): VendorReports {
     return recorded
   }
 
+  /** Each day, model and credential, with the figures of both sides. */
   async function compare(
     id: string,
     { verdict, tolerancePercent }: { verdict?: Verdict | undefined; tolerancePercent: number },
@@ -144,11 +132,11 @@ export function createVendorReports(options: ReportOptions): VendorReports {
   }
 
   return {
-    async list() {
+    async list(): Promise<ReportView[]> {
       return (await database.query<ReportRow>(LIST, [REPORTS_MAX])).map(view)
     },
-    read: async (id) => view(await find(id)),
-    async create(input, by) {
+    read: async (id: string): Promise<ReportView> => view(await find(id)),
+    async create(input: ReportInput, by: By): Promise<ReportView> {
       const { vendor, source, from, to, currency = 'USD' } = input
       const [first, last] = [parseDay(from), parseDay(to)]
       if (first === undefined) throw invalid('from: must be a day such as 2026-11-15.', 'from')
@@ -164,7 +152,7 @@ export function createVendorReports(options: ReportOptions): VendorReports {
       })
       return view(await find(id))
     },
-    async remove(id, by) {
+    async remove(id: string, by: By): Promise<ReportView> {
       const gone = view(await find(id))
       await database.transaction(async (tx) => {
         await tx.query(REMOVE, [id])
@@ -177,7 +165,12 @@ export function createVendorReports(options: ReportOptions): VendorReports {
       return gone
     },
     compare,
-    async calls(id, { day, model, credential }, { cursor, limit }) {
+    /** The recorded calls behind a line. */
+    async calls(
+      id: string,
+      { day, model, credential }: { day: string; model: string; credential?: string | undefined },
+      { cursor, limit }: Paging,
+    ): Promise<Page<ComparedCall>> {
       const report = await find(id)
       const at = parseDay(day)
       if (at === undefined) throw invalid('day: must be a day such as 2026-11-15.', 'day')

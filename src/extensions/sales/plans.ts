@@ -25,32 +25,7 @@ import { lockBuyer, type PaymentRow } from './payment-rows.ts'
 import type { Buyer, Payments } from './payments.ts'
 import type { AccountPlanView, ChosenPlanView, PlanOffer } from './views.ts'
 
-export interface Plans {
-  view(account: string): Promise<AccountPlanView>
-  /** All plans of the catalog, with the number of accounts that have each. */
-  list(): Promise<PlanOffer[]>
-  /**
-   * Starts or changes a plan: to a more expensive one now, to a cheaper one at the end of the period; null: it ends then. The saved card is charged; without one, or
-   * with `checkout`, the answer has the checkout address, and the plan starts when it is paid.
-   */
-  choose(account: string, choice: PlanChoice, who: Chooser): Promise<ChosenPlanView>
-  /** Starts the next period, and charges for it, of every plan whose period has ended. */
-  renew(): Promise<void>
-  /**
-   * A month was paid. Call it in the transaction that records the payment, with the account locked, before the credits are granted. Returns the month that was paid, or the reason why the
-   * payment belongs to no month.
-   */
-  paid(
-    tx: Queryable,
-    payment: Pick<PaymentRow, 'account_id' | 'offer_id'>,
-    by: By,
-  ): Promise<{ from: string; to: string } | string>
-  /**
-   * A month was refunded or is disputed. If it is the current month, the plan ends now. A refund of an older month changes nothing; after a dispute of an older month
-   * the plan ends with its period, so that the card is not charged again. Call it in the transaction that records the refund, with the account locked.
-   */
-  takenBack(tx: Queryable, account: string, month: { readonly to: string; readonly isDisputed: boolean }): Promise<void>
-}
+export type Plans = ReturnType<typeof createPlans>
 
 interface PlanChoice {
   readonly plan: string | null
@@ -137,7 +112,7 @@ const OWNERS = statement(
   `select a.name, p.id, p.email from account a join membership m on m.account_id = a.id and m.role = 'owner' join person p on p.id = m.person_id where a.id = $1`,
 )
 
-export function createPlans(options: PlansOptions): Plans {
+export function createPlans(options: PlansOptions) {
   const { database, world, ledger, audit, catalog, accounts, payments, log } = options
 
   const salesNow = () => catalog.current.document.sales
@@ -353,12 +328,21 @@ export function createPlans(options: PlansOptions): Plans {
 
   return {
     view,
-    async list() {
+    /** All plans of the catalog, with the number of accounts that have each. */
+    async list(): Promise<PlanOffer[]> {
       const counts = await database.query<{ id: string; accounts: number }>(COUNT)
       const byId = new Map(counts.map(({ id, accounts }) => [id, accounts]))
       return offersOf(salesNow()).map((offer) => ({ ...offer, accounts: byId.get(offer.id) ?? 0 }))
     },
-    async choose(account, { plan: id, checkout = false }, { by, buyer, returnUrl }) {
+    /**
+     * Starts or changes a plan: to a more expensive one now, to a cheaper one at the end of the period; null: it ends then. The saved card is charged; without one, or
+     * with `checkout`, the answer has the checkout address, and the plan starts when it is paid.
+     */
+    async choose(
+      account: string,
+      { plan: id, checkout = false }: PlanChoice,
+      { by, buyer, returnUrl }: Chooser,
+    ): Promise<ChosenPlanView> {
       if (isTestAccount(account)) throw new Fault('conflict', { message: 'A test account has no plan.' })
       const plan = planOf(id)
       if (id !== null && !plan) throw invalid(`plan: there is no plan "${id}".`, 'plan')
@@ -377,7 +361,8 @@ export function createPlans(options: PlansOptions): Plans {
       if (state === 'quarantined') throw new Fault('conflict', { message: `The payment is held back: ${reason}` })
       return { ...(await view(account)), checkout: null }
     },
-    async renew() {
+    /** Starts the next period, and charges for it, of every plan whose period has ended. */
+    async renew(): Promise<void> {
       for (const { account } of await database.query<{ account: string }>(OVER, [new Date(world.nowMs())])) {
         try {
           await ledger.posted(account)
@@ -391,7 +376,15 @@ export function createPlans(options: PlansOptions): Plans {
       await payments.finish('plan', collect)
       options.mails?.wake()
     },
-    async paid(tx, { account_id: account, offer_id: id }, by) {
+    /**
+     * A month was paid. Call it in the transaction that records the payment, with the account locked, before the credits are granted. Returns the month that was paid, or the reason why the
+     * payment belongs to no month.
+     */
+    async paid(
+      tx: Queryable,
+      { account_id: account, offer_id: id }: Pick<PaymentRow, 'account_id' | 'offer_id'>,
+      by: By,
+    ): Promise<{ from: string; to: string } | string> {
       const [row] = await tx.query<PlanStateRow>(LOCK, [account])
       const now = new Date(world.nowMs())
       const has = row?.plan_id != null ? row : undefined
@@ -412,7 +405,15 @@ export function createPlans(options: PlansOptions): Plans {
       const from = isSame && isOver ? monthsAfter(next.anchor, next.period - 1) : now
       return { from: from.toISOString(), to: next.period_end.toISOString() }
     },
-    async takenBack(tx, account, { to, isDisputed }) {
+    /**
+     * A month was refunded or is disputed. If it is the current month, the plan ends now. A refund of an older month changes nothing; after a dispute of an older month
+     * the plan ends with its period, so that the card is not charged again. Call it in the transaction that records the refund, with the account locked.
+     */
+    async takenBack(
+      tx: Queryable,
+      account: string,
+      { to, isDisputed }: { readonly to: string; readonly isDisputed: boolean },
+    ): Promise<void> {
       const [row] = await tx.query<PlanStateRow>(LOCK, [account])
       if (row?.plan_id == null) return
       if (row.period_end.toISOString() === to) await finish(tx, account, row, 'its payment was refunded or disputed')

@@ -137,12 +137,7 @@ export interface ChargedCall {
   readonly cost_basis: CostBasis | null
 }
 
-export interface RateCheck {
-  /** Returns the problem as a sentence, or undefined. */
-  check(call: ChargedCall): string | undefined | Promise<string | undefined>
-  /** For calls that were not charged and for open holds: checks that the version and the product exist. */
-  knows(version: number, product: string): string | undefined | Promise<string | undefined>
-}
+export type RateCheck = ReturnType<typeof createRateCheck>
 
 /** The price for such a call, and its route's cost: free, as in the catalog, or unknown. */
 interface Rates {
@@ -154,7 +149,7 @@ type RatesOrProblem = Rates | string
 /** The columns, besides the product, that select the price. */
 type Kind = Pick<ChargedCall, 'endpoint' | 'route' | 'credential'>
 
-export function createRateCheck(catalogs: { at(version: number): Promise<Catalog> }): RateCheck {
+export function createRateCheck(catalogs: { at(version: number): Promise<Catalog> }) {
   /** Cached by version, product and kind of call: millions of calls share a few prices. */
   const known = new Map<string, RatesOrProblem>()
 
@@ -186,7 +181,8 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
   }
 
   return {
-    check(call) {
+    /** Returns the problem as a sentence, or undefined. */
+    check(call: ChargedCall): string | undefined | Promise<string | undefined> {
       const { product, catalog_version, lines, charge, held, estimated } = call
       let sum: Credits
       try {
@@ -201,7 +197,8 @@ export function createRateCheck(catalogs: { at(version: number): Promise<Catalog
       const rates = priceOf(catalog_version, product, call)
       return rates instanceof Promise ? rates.then((found) => compare(call, found)) : compare(call, rates)
     },
-    knows(version, product) {
+    /** For calls that were not charged and for open holds: checks that the version and the product exist. */
+    knows(version: number, product: string): string | undefined | Promise<string | undefined> {
       const rates = priceOf(version, product)
       return rates instanceof Promise ? rates.then(wrongOf) : wrongOf(rates)
     },

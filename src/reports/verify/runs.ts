@@ -10,15 +10,7 @@ import { newId, type World } from '../../kernel/world.ts'
 import type { VerificationRun, VerificationState } from '../../ledger/views.ts'
 import { type Progress, verifyLedger } from './verify.ts'
 
-export interface Verifier {
-  state(): Promise<VerificationState>
-  /** Starts a run in this process. Returns the running one, if there is one. */
-  start(options: { readonly whole: boolean }): Promise<VerificationRun>
-  /** Starts the nightly run if it is due. Every process calls it regularly. */
-  tick(): Promise<void>
-  /** Ends this process's run; another process may start a new one. */
-  stop(): Promise<void>
-}
+export type Verifier = ReturnType<typeof createVerifier>
 
 interface VerifierOptions {
   readonly database: Database
@@ -85,7 +77,7 @@ interface RunRow {
 
 class Stopped extends Error {}
 
-export function createVerifier(options: VerifierOptions): Verifier {
+export function createVerifier(options: VerifierOptions) {
   const { database, world, log, nightlyAt } = options
   const startedMs = world.nowMs()
   let stopping = false
@@ -160,7 +152,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
   }
 
   return {
-    async state() {
+    async state(): Promise<VerificationState> {
       const { running, last } = await recent()
       const nextMs = nightlyAt === 'off' ? undefined : nightBefore(world.nowMs(), nightlyAt) + DAY_MS
       return {
@@ -169,17 +161,20 @@ export function createVerifier(options: VerifierOptions): Verifier {
         nextAt: nextMs === undefined ? null : new Date(nextMs).toISOString(),
       }
     },
-    async start({ whole }) {
+    /** Starts a run in this process. Returns the running one, if there is one. */
+    async start({ whole }: { readonly whole: boolean }): Promise<VerificationRun> {
       const row = await begin(whole, () => true)
       if (!row) throw new Fault('unavailable', { internal: { why: 'no run was begun' } })
       return viewOf(row)
     },
-    async tick() {
+    /** Starts the nightly run if it is due. Every process calls it regularly. */
+    async tick(): Promise<void> {
       if (nightlyAt === 'off' || going) return
       const { running, rows } = await recent()
       if (!running && isDue(rows)) await begin(false, isDue)
     },
-    async stop() {
+    /** Ends this process's run; another process may start a new one. */
+    async stop(): Promise<void> {
       stopping = true
       await going
     },

@@ -347,22 +347,19 @@ interface AdapterDeps {
 }
 
 /** The last good metadata document of each program that identifies itself by one. */
-interface ClientDocuments {
-  keep(url: string, document: ClientDocument): Promise<void>
-  find(url: string): Promise<ClientDocument | undefined>
-}
+type ClientDocuments = ReturnType<typeof createClientDocuments>
 
 interface ClientDocument {
   readonly text: string
   readonly contentType: string
 }
 
-function createClientDocuments(database: Database): ClientDocuments {
+function createClientDocuments(database: Database) {
   return {
-    async keep(url, document) {
+    async keep(url: string, document: ClientDocument): Promise<void> {
       await database.query(KEEP_DOCUMENT, [tokenDigest(url), JSON.stringify(document), DOCUMENT_SECONDS])
     },
-    async find(url) {
+    async find(url: string): Promise<ClientDocument | undefined> {
       const [row] = await database.query<{ payload: ClientDocument }>(FIND, ['ClientDocument', tokenDigest(url)])
       return row?.payload
     },

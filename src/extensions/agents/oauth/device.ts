@@ -11,11 +11,7 @@ import type { DeviceView } from '../views.ts'
 import { apiOf, type Consent, nameOf, resourceOf, SCOPE } from './connections.ts'
 import type { Authority } from './open.ts'
 
-export interface DeviceSignIns {
-  look(who: Asker, code: string): Promise<DeviceView>
-  allow(who: Asker, code: string, consent: Consent): Promise<void>
-  refuse(who: Asker, code: string): Promise<void>
-}
+export type DeviceSignIns = ReturnType<typeof createDeviceSignIns>
 
 /** Whose guesses of codes are counted. */
 interface Asker {
@@ -65,10 +61,7 @@ export interface DeviceDeps {
   readonly secrets: Secrets
 }
 
-export function createDeviceSignIns(
-  { issuer, load }: Authority,
-  { database, attempts, keys, secrets }: DeviceDeps,
-): DeviceSignIns {
+export function createDeviceSignIns({ issuer, load }: Authority, { database, attempts, keys, secrets }: DeviceDeps) {
   const digest = createUserCodes(secrets.key('oauth'))
 
   async function find(who: Asker, code: string) {
@@ -109,11 +102,11 @@ export function createDeviceSignIns(
   }
 
   return {
-    async look(who, code) {
+    async look(who: Asker, code: string): Promise<DeviceView> {
       const { client, row, scopes } = await find(who, code)
       return { client: nameOf(client), askedFrom: row.origin, askedAt: row.at.toISOString(), scopes }
     },
-    async allow(who, code, consent) {
+    async allow(who: Asker, code: string, consent: Consent): Promise<void> {
       const found = await find(who, code)
       await claim(code)
       try {
@@ -125,7 +118,7 @@ export function createDeviceSignIns(
         throw error
       }
     },
-    async refuse(who, code) {
+    async refuse(who: Asker, code: string): Promise<void> {
       await find(who, code)
       await claim(code)
       await finish(code, { error: 'access_denied', errorDescription: 'The person did not agree.' })
