@@ -40,7 +40,7 @@ export function asView<T extends z.ZodObject>({ shape }: T, row: object): z.outp
     const value = columns.get(name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
     return value === undefined
       ? []
-      : [[name, isCredits(type) && value !== null ? formatCredits(value as bigint) : plain(value)]]
+      : [[name, typeof value === 'bigint' && isCredits(type) ? formatCredits(value) : plain(value)]]
   })
   return Object.fromEntries(members) as z.output<T> // The tests parse every answer with its view, so they find a column that is missing.
 }

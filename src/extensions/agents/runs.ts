@@ -46,7 +46,7 @@ interface ItemRow {
   output: bigint
 }
 
-export async function readRun(
+async function readRun(
   database: Queryable,
   { account, run, cursor = '' }: { account: string; run: string; cursor?: string | undefined },
 ): Promise<RunView | undefined> {
