@@ -142,8 +142,10 @@ export interface Cell {
   /** What the answer has beside its text: the traces of those tools. */
   readonly traces?: readonly object[]
 }
+/** The member alone, which has this value in an ordinary report of its format. */
+type Alone = number
 type Meaning =
-  | readonly [usage: object, due: Due, asks?: object, traces?: readonly object[]]
+  | readonly [usage: object | Alone, due: Due, asks?: object, traces?: readonly object[]]
   | 'part of another'
   | 'no quantity'
   | 'sold by another unit'
@@ -183,71 +185,41 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
       { ...chat({}, 900, 9), total_tokens: 5909, completion_tokens_details: { reasoning_tokens: 5000 } },
       { input: 900, output: 5009 },
     ],
-    'completion_tokens_details.audio_tokens': [
-      chat({ completion_tokens_details: { audio_tokens: 50 } }),
-      { input: 900, output: 20, outputAudio: 50 },
-    ],
+    'completion_tokens_details.audio_tokens': [50, { input: 900, output: 20, outputAudio: 50 }],
     'completion_tokens_details.accepted_prediction_tokens': 'part of another',
     'completion_tokens_details.rejected_prediction_tokens': [
       chat({ completion_tokens_details: { rejected_prediction_tokens: 30, accepted_prediction_tokens: 20 } }),
       PLAIN,
     ],
     'completion_tokens_details.text_tokens': 'part of another',
-    'prompt_tokens_details.audio_tokens': [
-      chat({ prompt_tokens_details: { audio_tokens: 400 } }),
-      { input: 500, inputAudio: 400, output: 70 },
-    ],
-    'prompt_tokens_details.cache_write_tokens': [
-      chat({ prompt_tokens_details: { cache_write_tokens: 300 } }),
-      { input: 600, cacheWrite: 300, output: 70 },
-    ],
-    'prompt_tokens_details.cached_tokens': [
-      chat({ prompt_tokens_details: { cached_tokens: 300 } }),
-      { input: 600, cachedInput: 300, output: 70 },
-    ],
-    'prompt_tokens_details.image_tokens': [
-      chat({ prompt_tokens_details: { image_tokens: 400 } }),
-      { input: 500, inputImage: 400, output: 70 },
-    ],
+    'prompt_tokens_details.audio_tokens': [400, { input: 500, inputAudio: 400, output: 70 }],
+    'prompt_tokens_details.cache_write_tokens': [300, { input: 600, cacheWrite: 300, output: 70 }],
+    'prompt_tokens_details.cached_tokens': [300, { input: 600, cachedInput: 300, output: 70 }],
+    'prompt_tokens_details.image_tokens': [400, { input: 500, inputImage: 400, output: 70 }],
     // What of them was in the cache, no report says: the cache comes first.
     'prompt_tokens_details.image_tokens beside cached_tokens': [
       chat({ prompt_tokens_details: { image_tokens: 400, cached_tokens: 600 } }),
       { inputImage: 300, cachedInput: 600, output: 70 },
     ],
     // Of vendors whose models draw.
-    'completion_tokens_details.image_tokens unpublished': [
-      chat({ completion_tokens_details: { image_tokens: 50 } }),
-      { input: 900, output: 20, outputImage: 50 },
-    ],
+    'completion_tokens_details.image_tokens unpublished': [50, { input: 900, output: 20, outputImage: 50 }],
     'completion_tokens beside web_search_options': [chat({}), { ...PLAIN, webSearch: 1 }, { web_search_options: {} }],
     'prompt_tokens_details.text_tokens': 'part of another',
   },
   'openai-responses': {
     input_tokens: [responses({}), PLAIN],
     output_tokens: [responses({ output_tokens: 71, total_tokens: 971 }), { input: 900, output: 71 }],
-    total_tokens: [responses({ total_tokens: 5970 }), { input: 900, output: 5070 }],
-    'input_tokens_details.cache_write_tokens': [
-      responses({ input_tokens_details: { cache_write_tokens: 300 } }),
-      { input: 600, cacheWrite: 300, output: 70 },
-    ],
-    'input_tokens_details.cached_tokens': [
-      responses({ input_tokens_details: { cached_tokens: 300 } }),
-      { input: 600, cachedInput: 300, output: 70 },
-    ],
+    total_tokens: [5970, { input: 900, output: 5070 }],
+    'input_tokens_details.cache_write_tokens': [300, { input: 600, cacheWrite: 300, output: 70 }],
+    'input_tokens_details.cached_tokens': [300, { input: 600, cachedInput: 300, output: 70 }],
     'input_tokens_details.cache_write_tokens_details.ttl_30m_tokens': 'part of another',
     'input_tokens_details.cache_write_tokens_details.ttl_12h_tokens': [
       responses({ input_tokens_details: { cache_write_tokens_details: { ttl_12h_tokens: 200, ttl_30m_tokens: 100 } } }),
       { input: 600, cacheWrite: 100, cacheWriteHour: 200, output: 70 },
     ],
-    'output_tokens_details.reasoning_tokens': [responses({ output_tokens_details: { reasoning_tokens: 60 } }), PLAIN],
-    'input_tokens_details.image_tokens unpublished': [
-      responses({ input_tokens_details: { image_tokens: 400 } }),
-      { input: 500, inputImage: 400, output: 70 },
-    ],
-    'output_tokens_details.image_tokens unpublished': [
-      responses({ output_tokens_details: { image_tokens: 50 } }),
-      { input: 900, output: 20, outputImage: 50 },
-    ],
+    'output_tokens_details.reasoning_tokens': [60, PLAIN],
+    'input_tokens_details.image_tokens unpublished': [400, { input: 500, inputImage: 400, output: 70 }],
+    'output_tokens_details.image_tokens unpublished': [50, { input: 900, output: 20, outputImage: 50 }],
     'output_tokens beside web_search_call': [
       responses({}),
       { ...PLAIN, webSearch: 2 },
@@ -275,20 +247,17 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
   },
   'anthropic-messages': {
     input_tokens: [messages({}), PLAIN],
-    output_tokens: [messages({ output_tokens: 71 }), { input: 900, output: 71 }],
-    cache_creation_input_tokens: [messages({ cache_creation_input_tokens: 300 }), { ...PLAIN, cacheWrite: 300 }],
-    cache_read_input_tokens: [messages({ cache_read_input_tokens: 300 }), { ...PLAIN, cachedInput: 300 }],
+    output_tokens: [71, { input: 900, output: 71 }],
+    cache_creation_input_tokens: [300, { ...PLAIN, cacheWrite: 300 }],
+    cache_read_input_tokens: [300, { ...PLAIN, cachedInput: 300 }],
     // Without their sum.
     'cache_creation.ephemeral_1h_input_tokens': [
       messages({ cache_creation: { ephemeral_1h_input_tokens: 200, ephemeral_5m_input_tokens: 100 } }),
       { ...PLAIN, cacheWrite: 100, cacheWriteHour: 200 },
     ],
-    'cache_creation.ephemeral_5m_input_tokens': [
-      messages({ cache_creation: { ephemeral_5m_input_tokens: 100 } }),
-      { ...PLAIN, cacheWrite: 100 },
-    ],
+    'cache_creation.ephemeral_5m_input_tokens': [100, { ...PLAIN, cacheWrite: 100 }],
     iterations: [messages({ iterations: [compaction, turn] }), { input: 5900, cachedInput: 40, output: 370 }],
-    'output_tokens_details.thinking_tokens': [messages({ output_tokens_details: { thinking_tokens: 60 } }), PLAIN],
+    'output_tokens_details.thinking_tokens': [60, PLAIN],
     'server_tool_use.web_search_requests': [
       messages({ server_tool_use: { web_search_requests: 3 } }),
       { ...PLAIN, webSearch: 3 },
@@ -303,12 +272,12 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
   },
   gemini: {
     promptTokenCount: [google({}), PLAIN],
-    candidatesTokenCount: [google({ candidatesTokenCount: 71 }), { input: 900, output: 71 }],
+    candidatesTokenCount: [71, { input: 900, output: 71 }],
     responseTokenCount: [{ promptTokenCount: 900, responseTokenCount: 70 }, PLAIN],
-    thoughtsTokenCount: [google({ thoughtsTokenCount: 500 }), { input: 900, output: 570 }],
-    totalTokenCount: [google({ totalTokenCount: 5970 }), { input: 900, output: 5070 }],
-    toolUsePromptTokenCount: [google({ toolUsePromptTokenCount: 200 }), { input: 1100, output: 70 }],
-    cachedContentTokenCount: [google({ cachedContentTokenCount: 300 }), { input: 600, cachedInput: 300, output: 70 }],
+    thoughtsTokenCount: [500, { input: 900, output: 570 }],
+    totalTokenCount: [5970, { input: 900, output: 5070 }],
+    toolUsePromptTokenCount: [200, { input: 1100, output: 70 }],
+    cachedContentTokenCount: [300, { input: 600, cachedInput: 300, output: 70 }],
     'promptTokensDetails.tokenCount': [
       google({ promptTokensDetails: sound(400) }),
       { input: 500, inputAudio: 400, output: 70 },
@@ -367,8 +336,8 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
     ],
   },
   'openai-images': {
-    input_tokens: [image({ input_tokens: 41 }), { image: 1, input: 41, outputImage: 90 }],
-    output_tokens: [image({ output_tokens: 91 }), { image: 1, input: 40, outputImage: 91 }],
+    input_tokens: [41, { image: 1, input: 41, outputImage: 90 }],
+    output_tokens: [91, { image: 1, input: 40, outputImage: 91 }],
     total_tokens: 'part of another',
     'input_tokens_details.text_tokens': 'part of another',
     'input_tokens_details.image_tokens': [
@@ -450,10 +419,21 @@ export function cellsOf(formats: readonly ProtocolName[]): FormatCell[] {
   return formats.flatMap((format) =>
     Object.entries(MEANINGS[format]).flatMap(([member, meaning]) => {
       if (typeof meaning === 'string') return []
-      const [usage, due, asks, traces] = meaning
+      const [reported, due, asks, traces] = meaning
+      const usage = typeof reported === 'number' ? alone(format, member, reported) : reported
       return [{ format, member, usage, due, ...(asks ? { asks } : {}), ...(traces ? { traces } : {}) }]
     }),
   )
+}
+
+const ORDINARY: Partial<Record<ProtocolName, (more: object) => object>> = {
+  ...{ 'openai-chat': chat, 'openai-responses': responses, 'anthropic-messages': messages, gemini: google },
+  'openai-images': image,
+}
+function alone(format: ProtocolName, member: string, value: Alone): object {
+  const [path = ''] = member.split(' ')
+  const more = path.split('.').reduceRight<object | Alone>((inner, name) => ({ [name]: inner }), value)
+  return ORDINARY[format]!(more as object) // A path has one name at least.
 }
 
 export const isText = (format: ProtocolName): format is ClientFormatName =>

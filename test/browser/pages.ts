@@ -64,425 +64,279 @@ async function editCatalogue(page: Page, edits: Readonly<Record<string, string>>
   await press(page, 'Check and preview')
 }
 
+const see = (name: string, path: string, act?: PageToSee['act']): PageToSee => ({ name, path, ...(act && { act }) })
+
 export function pagesOf(account: string): readonly PageToSee[] {
   const base = `/a/${account}`
   return [
-    { name: 'overview', path: base, act: (page) => page.getByText('Spend', { exact: true }).first().waitFor() },
-    { name: 'keys', path: `${base}/keys` },
-    { name: 'invoices', path: `${base}/invoices` },
-    {
-      name: 'key-form',
-      path: `${base}/keys?new=1`,
-      async act(page) {
-        await page.getByLabel('Name').fill('website')
-        await page.getByText('Restrictions and limits').click()
-        await page.getByLabel('All models and data endpoints').uncheck()
-        await page.getByLabel('All endpoints').uncheck()
-        await page.getByLabel('Search endpoints').fill('site')
-      },
-    },
-    { name: 'content-logging', path: `${base}/content-logging` },
-    {
-      name: 'content-logging-confirm',
-      path: `${base}/content-logging`,
-      async act(page) {
-        await press(page, 'Turn on logging')
-        await page.getByRole('dialog').waitFor()
-      },
-    },
-    {
-      name: 'key-once',
-      path: `${base}/keys?new=1`,
-      async act(page) {
-        await page.getByLabel('Name').fill('website')
-        await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
-        await page.getByText('Your new key').waitFor()
-      },
-    },
-    { name: 'models', path: `${base}/models` },
-    { name: 'model', path: `${base}/models/alpha-5.4` },
-    { name: 'endpoint', path: `${base}/models/siteanalytics%2Fwebsites%2Fvisits%2Ftrend` },
-    {
-      name: 'chat',
-      path: `${base}/playground/chat`,
-      async act(page) {
-        await page.getByLabel('Message', { exact: true }).fill('Explain what a hold is, in two sentences.')
-        await press(page, 'Send')
-        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-      },
-    },
-    {
-      name: 'chat-tools',
-      path: `${base}/playground/chat`,
-      async act(page) {
-        // Open already when this tab has tools from an earlier look.
-        const example = page.getByRole('button', { name: 'Insert an example' })
-        if (!(await example.isVisible())) await page.getByText('Tools', { exact: true }).click()
-        await example.click()
-        await page.getByLabel('Message', { exact: true }).fill('How is the weather in Oslo?')
-        await press(page, 'Send')
-        await page.getByLabel('Result of get_weather').waitFor()
-      },
-    },
-    {
-      name: 'compare',
-      path: `${base}/playground/compare`,
-      async act(page) {
-        await page.getByLabel('Question').fill('Explain what a hold is, in two sentences.')
-        await press(page, 'Ask all 2')
-        await page.getByText(/, cheapest/).waitFor()
-      },
-    },
-    {
-      name: 'chat-model',
-      path: `${base}/playground/chat`,
-      async act(page) {
-        await press(page, /^Model/)
-        await page.getByLabel('Search models').fill('alpha')
-      },
-    },
-    {
-      name: 'embedding',
-      path: `${base}/playground/embedding`,
-      async act(page) {
-        await page
-          .getByLabel('Texts')
-          .fill('The toll gate opens at dawn\nToll gates open at dawn\nA recipe for onion soup')
-        await press(page, /^Embed$/)
-        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-      },
-    },
-    {
-      name: 'rerank',
-      path: `${base}/playground/rerank`,
-      async act(page) {
-        await page.getByLabel('Query').fill('When does the gate open?')
-        await page.getByLabel('Documents').fill('The toll gate opens at dawn\nA recipe for onion soup')
-        await press(page, /^Rerank$/)
-        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-      },
-    },
-    {
-      name: 'ocr',
-      path: `${base}/playground/ocr`,
-      async act(page) {
-        await page.getByLabel('Address').fill('https://example.com/contract.pdf')
-        await page.getByLabel('Pages').fill('0-1')
-        await press(page, /^Read$/)
-        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-      },
-    },
-    {
-      name: 'moderation',
-      path: `${base}/playground/moderation`,
-      async act(page) {
-        await page.getByLabel('Texts').fill('A kind word\nAn example of hate')
-        await press(page, /^Moderate$/)
-        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-      },
-    },
-    {
-      name: 'transcription',
-      path: `${base}/playground/transcription`,
-      async act(page) {
-        await page
-          .getByLabel('Recording')
-          .setInputFiles({ name: 'a.wav', mimeType: 'audio/wav', buffer: wavFile(Buffer.alloc(48_000)) })
-        await press(page, /^Transcribe$/)
-        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-      },
-    },
-    {
-      name: 'speech',
-      path: `${base}/playground/speech`,
-      async act(page) {
-        await page.getByLabel('Text', { exact: true }).fill('The gate is open.')
-        await press(page, /^Speak$/)
-        await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
-      },
-    },
-    {
-      name: 'image',
-      path: `${base}/playground/image`,
-      async act(page) {
-        await page.getByLabel('Prompt').fill('A lighthouse at dusk, watercolour, warm window light')
-        await press(page, 'Generate image')
-        await page.locator('.picture img').waitFor()
-        await page.locator('.picture img').evaluate((image) => (image as unknown as { decode(): unknown }).decode())
-      },
-    },
-    {
-      name: 'video',
-      path: `${base}/playground/video`,
-      async act(page) {
-        await page.getByLabel('Prompt').fill('A paper boat drifts down a stream in spring')
-        await press(page, 'Generate video')
-        await videoLoaded(page)
-      },
-    },
-    {
-      name: 'social',
-      path: `${base}/playground/social?endpoint=social%2Fusers`,
-      async act(page) {
-        await page.getByLabel('username').first().fill('jack')
-        await press(page, 'Run')
-        await page.getByRole('tab', { name: 'JSON' }).waitFor()
-      },
-    },
-    {
-      name: 'analytics',
-      path: `${base}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fvisits%2Ftrend`,
-      async act(page) {
+    see('overview', base, (page) => page.getByText('Spend', { exact: true }).first().waitFor()),
+    see('keys', `${base}/keys`),
+    see('invoices', `${base}/invoices`),
+    see('key-form', `${base}/keys?new=1`, async (page) => {
+      await page.getByLabel('Name').fill('website')
+      await page.getByText('Restrictions and limits').click()
+      await page.getByLabel('All models and data endpoints').uncheck()
+      await page.getByLabel('All endpoints').uncheck()
+      await page.getByLabel('Search endpoints').fill('site')
+    }),
+    see('content-logging', `${base}/content-logging`),
+    see('content-logging-confirm', `${base}/content-logging`, async (page) => {
+      await press(page, 'Turn on logging')
+      await page.getByRole('dialog').waitFor()
+    }),
+    see('key-once', `${base}/keys?new=1`, async (page) => {
+      await page.getByLabel('Name').fill('website')
+      await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click()
+      await page.getByText('Your new key').waitFor()
+    }),
+    see('models', `${base}/models`),
+    see('model', `${base}/models/alpha-5.4`),
+    see('endpoint', `${base}/models/siteanalytics%2Fwebsites%2Fvisits%2Ftrend`),
+    see('chat', `${base}/playground/chat`, async (page) => {
+      await page.getByLabel('Message', { exact: true }).fill('Explain what a hold is, in two sentences.')
+      await press(page, 'Send')
+      await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+    }),
+    see('chat-tools', `${base}/playground/chat`, async (page) => {
+      // Open already when this tab has tools from an earlier look.
+      const example = page.getByRole('button', { name: 'Insert an example' })
+      if (!(await example.isVisible())) await page.getByText('Tools', { exact: true }).click()
+      await example.click()
+      await page.getByLabel('Message', { exact: true }).fill('How is the weather in Oslo?')
+      await press(page, 'Send')
+      await page.getByLabel('Result of get_weather').waitFor()
+    }),
+    see('compare', `${base}/playground/compare`, async (page) => {
+      await page.getByLabel('Question').fill('Explain what a hold is, in two sentences.')
+      await press(page, 'Ask all 2')
+      await page.getByText(/, cheapest/).waitFor()
+    }),
+    see('chat-model', `${base}/playground/chat`, async (page) => {
+      await press(page, /^Model/)
+      await page.getByLabel('Search models').fill('alpha')
+    }),
+    see('embedding', `${base}/playground/embedding`, async (page) => {
+      await page
+        .getByLabel('Texts')
+        .fill('The toll gate opens at dawn\nToll gates open at dawn\nA recipe for onion soup')
+      await press(page, /^Embed$/)
+      await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+    }),
+    see('rerank', `${base}/playground/rerank`, async (page) => {
+      await page.getByLabel('Query').fill('When does the gate open?')
+      await page.getByLabel('Documents').fill('The toll gate opens at dawn\nA recipe for onion soup')
+      await press(page, /^Rerank$/)
+      await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+    }),
+    see('ocr', `${base}/playground/ocr`, async (page) => {
+      await page.getByLabel('Address').fill('https://example.com/contract.pdf')
+      await page.getByLabel('Pages').fill('0-1')
+      await press(page, /^Read$/)
+      await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+    }),
+    see('moderation', `${base}/playground/moderation`, async (page) => {
+      await page.getByLabel('Texts').fill('A kind word\nAn example of hate')
+      await press(page, /^Moderate$/)
+      await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+    }),
+    see('transcription', `${base}/playground/transcription`, async (page) => {
+      await page
+        .getByLabel('Recording')
+        .setInputFiles({ name: 'a.wav', mimeType: 'audio/wav', buffer: wavFile(Buffer.alloc(48_000)) })
+      await press(page, /^Transcribe$/)
+      await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+    }),
+    see('speech', `${base}/playground/speech`, async (page) => {
+      await page.getByLabel('Text', { exact: true }).fill('The gate is open.')
+      await press(page, /^Speak$/)
+      await page.getByRole('link', { name: 'Cost breakdown' }).waitFor()
+    }),
+    see('image', `${base}/playground/image`, async (page) => {
+      await page.getByLabel('Prompt').fill('A lighthouse at dusk, watercolour, warm window light')
+      await press(page, 'Generate image')
+      await page.locator('.picture img').waitFor()
+      await page.locator('.picture img').evaluate((image) => (image as unknown as { decode(): unknown }).decode())
+    }),
+    see('video', `${base}/playground/video`, async (page) => {
+      await page.getByLabel('Prompt').fill('A paper boat drifts down a stream in spring')
+      await press(page, 'Generate video')
+      await videoLoaded(page)
+    }),
+    see('social', `${base}/playground/social?endpoint=social%2Fusers`, async (page) => {
+      await page.getByLabel('username').first().fill('jack')
+      await press(page, 'Run')
+      await page.getByRole('tab', { name: 'JSON' }).waitFor()
+    }),
+    see(
+      'analytics',
+      `${base}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fvisits%2Ftrend`,
+      async (page) => {
         await page.getByRole('textbox', { name: 'keys' }).fill('example.com')
         await press(page, 'Run')
         await page.getByRole('tab', { name: 'Chart' }).waitFor()
       },
-    },
-    {
-      name: 'analytics-table',
-      path: `${base}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fgeography`,
-      async act(page) {
+    ),
+    see(
+      'analytics-table',
+      `${base}/playground/analytics?endpoint=siteanalytics%2Fwebsites%2Fgeography`,
+      async (page) => {
         await page.getByRole('textbox', { name: 'keys' }).fill('example.com')
         await press(page, 'Run')
         await page.getByRole('tab', { name: /Table/ }).click()
       },
-    },
-    { name: 'usage', path: `${base}/usage` },
-    { name: 'usage-filters', path: `${base}/usage?minMs=1&sort=duration&period=7d` },
-    { name: 'usage-chart', path: `${base}/usage?view=chart&sum=calls&period=24h` },
-    { name: 'usage-latency', path: `${base}/usage?view=latency&by=vendor&period=24h` },
-    { name: 'usage-labels', path: `${base}/usage?view=labels&label=user` },
-    {
-      name: 'call',
-      path: `${base}/usage`,
-      async act(page) {
-        await page
-          .getByRole('link', { name: /alpha-5\.4/ })
-          .first()
-          .click()
-        await page.getByText('How the charge was calculated').waitFor()
-      },
-    },
-    { name: 'jobs', path: `${base}/jobs` },
-    {
-      name: 'job',
-      path: `${base}/jobs`,
-      async act(page) {
-        await page
-          .getByRole('link', { name: /paper boat/ })
-          .first()
-          .click()
-        await videoLoaded(page)
-      },
-    },
-    {
-      name: 'batches',
-      path: `${base}/batches`,
-      act: (page) => page.getByRole('link', { name: 'questions.jsonl' }).waitFor(),
-    },
-    {
-      name: 'batch',
-      path: `${base}/batches`,
-      async act(page) {
-        await page.getByRole('link', { name: 'questions.jsonl' }).click()
-        await page.getByRole('table', { name: 'Failed lines' }).waitFor()
-      },
-    },
-    {
-      name: 'batch-problems',
-      path: `${base}/batches`,
-      async act(page) {
-        const text = '{"custom_id":"a","method":"GET","url":"/v1/chat/completions","body":{}}\nno JSON'
-        await press(page, 'New batch')
-        await page
-          .locator('input[type=file]')
-          .setInputFiles({ name: 'lines.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(text) })
-        await press(page, 'Upload and check')
-        await page.getByRole('table', { name: 'Problems' }).waitFor()
-      },
-    },
-    { name: 'billing', path: `${base}/billing` },
-    { name: 'statement', path: `${base}/statement` },
-    { name: 'movements', path: `${base}/statement/movements` },
-    { name: 'buy', path: `${base}/buy` },
-    { name: 'alerts', path: `${base}/alerts` },
-    { name: 'deliveries', path: `${base}/deliveries` },
-    {
-      name: 'alert-rules',
-      path: `${base}/alerts/rules`,
-      act: (page) => page.getByRole('heading', { name: 'Receivers' }).waitFor(),
-    },
-    { name: 'budgets', path: `${base}/budgets` },
-    { name: 'teams', path: `${base}/teams` },
-    { name: 'agents', path: `${base}/agents` },
-    { name: 'members', path: `${base}/members` },
-    { name: 'tokens', path: `${base}/tokens` },
-    { name: 'profile', path: '/profile' },
-    {
-      name: 'profile-totp',
-      path: '/profile',
-      async act(page) {
-        await press(page, 'Add an authenticator app')
-        await page.getByLabel('Code', { exact: true }).waitFor()
-      },
-    },
-    { name: 'operator-home', path: '/operator/home' },
-    { name: 'operator-operators', path: '/operator/operators' },
-    { name: 'operator-tokens', path: '/operator/tokens' },
-    {
-      name: 'operator-login',
-      path: '/operator/login',
-      act: (page) => page.getByText('Required second factor').waitFor(),
-    },
-    {
-      name: 'operator-login-form',
-      path: '/operator/login?open=new',
-      act: (page) => page.getByRole('dialog').getByLabel('Issuer').fill('https://login.example.com'),
-    },
-    { name: 'operator-calls', path: '/operator/calls' },
-    { name: 'operator-accounts', path: '/operator/accounts' },
-    { name: 'operator-account', path: `/operator/accounts/${account}` },
-    { name: 'operator-account-statement', path: `/operator/accounts/${account}/statement` },
-    {
-      name: 'operator-account-close',
-      path: `/operator/accounts/${account}`,
-      act: (page) => press(page, 'Close account'),
-    },
-    { name: 'operator-margin', path: `/operator/finance?from=${new Date().toISOString().slice(0, 7)}` },
-    { name: 'operator-payments', path: '/operator/payments' },
-    { name: 'operator-payment-settings', path: '/operator/payments/settings' },
-    { name: 'operator-plans', path: '/operator/plans' },
-    { name: 'sign-ins', path: `${base}/sign-ins` },
-    { name: 'operator-products', path: '/operator/products' },
-    {
-      name: 'operator-product-new',
-      path: '/operator/products/new',
-      async act(page) {
-        await page.getByLabel('OpenAPI document', { exact: true }).last().fill(SMALL_OPENAPI)
-        await press(page, 'Import')
-        await page.getByRole('row', { name: /upload/ }).waitFor()
-        await page.getByLabel('Price per call (credits)').fill('0.5')
-      },
-    },
-    {
-      name: 'operator-product-operation',
-      path: '/operator/products/new',
-      async act(page) {
-        await page.getByText('Preset', { exact: true }).click()
-        await press(page, /^Take \d+ operation/)
-        await press(page, 'Edit')
-        await page.getByLabel('Per row returned').fill('0.1')
-        await page.getByLabel('What is counted as rows').fill('size(answer.web.results)')
-        await page.getByText(/has no upper bound/).waitFor()
-      },
-    },
-    { name: 'operator-guardrails', path: '/operator/guardrails' },
-    {
-      name: 'operator-guardrail-redaction',
-      path: '/operator/guardrails/new',
-      async act(page) {
-        await page.getByLabel('Name', { exact: true }).fill('no-personal-data')
-        await page.getByLabel('Email addresses').check()
-        await press(page, 'Add a pattern')
-        await page.getByLabel('Word 1').fill('ticket')
-        await page.getByLabel('Pattern 1', { exact: true }).fill('TCK-(')
-        await page.getByText('is no pattern').waitFor()
-        await page.getByText('Found: Email addresses: 1.').waitFor()
-      },
-    },
-    {
-      name: 'operator-guardrail-hook',
-      path: '/operator/guardrails/new',
-      async act(page) {
-        await page.getByRole('radio', { name: /^HTTP hook/ }).check()
-        await press(page, 'Show the secret')
-        await page.getByText('whsec_').waitFor()
-      },
-    },
-    {
-      name: 'operator-guardrail-moderation',
-      path: '/operator/guardrails/new',
-      async act(page) {
-        await page.getByLabel('Name', { exact: true }).fill('be-kind')
-        await page.getByRole('radio', { name: /^Moderation model/ }).check()
-        await page.getByLabel('Model', { exact: true }).selectOption('alpha-moderation-1')
-        await press(page, 'Preview the change')
-        await page.getByText('Guardrail be-kind is added').waitFor()
-      },
-    },
-    { name: 'operator-tools', path: '/operator/tools?open=new' },
-    { name: 'operator-exports', path: '/operator/finance/exports?open=new' },
-    { name: 'operator-vendor-reports', path: '/operator/finance/vendor-reports?open=new' },
-    { name: 'operator-invoices', path: '/operator/finance/invoices' },
-    { name: 'operator-statements', path: `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}` },
-    { name: 'operator-catalogue', path: '/operator/catalogue' },
-    { name: 'operator-price', path: '/operator/catalogue', act: (page) => press(page, 'Price') },
-    {
-      name: 'operator-diff',
-      path: '/operator/catalogue/document',
-      async act(page) {
-        await editCatalogue(page, { '"Alpha 5.4"': '"Alpha 5.4 (new)"', '"250"': '"240"' })
-        await page.getByText('What will change').waitFor()
-        await page.getByText('Show the JSON').click()
-      },
-    },
-    {
-      name: 'operator-problems',
-      path: '/operator/catalogue/document',
-      async act(page) {
-        await editCatalogue(page, { '"vendor": "alpha"': '"vendor": "nobody"' })
-        await page.getByText('Nothing was applied').waitFor()
-      },
-    },
-    { name: 'operator-versions', path: '/operator/catalogue/versions' },
-    { name: 'operator-list-prices', path: '/operator/catalogue/list-prices' },
-    {
-      name: 'operator-connect',
-      path: '/operator/vendors/new',
-      act: async (page) => {
-        await page.getByRole('combobox', { name: 'Vendor' }).selectOption('azure')
-        await page.getByLabel('Login').selectOption('entra')
-        await page.getByLabel('Tenant').waitFor()
-      },
-    },
-    { name: 'operator-vendors', path: '/operator/vendors' },
-    {
-      name: 'operator-vendor-remove',
-      path: '/operator/vendors/gamma',
-      async act(page) {
-        await press(page, 'Remove')
-        await page.getByRole('dialog').waitFor()
-      },
-    },
-    {
-      name: 'operator-vendor',
-      path: '/operator/vendors/alpha',
-      async act(page) {
-        await press(page, /^Test$/)
-        await page.getByText('It works.').waitFor()
-      },
-    },
-    { name: 'operator-live', path: '/operator/live' },
-    { name: 'operator-alerts', path: '/operator/alerts' },
-    { name: 'operator-deliveries', path: '/operator/deliveries', act: (page) => page.getByLabel('Kind').waitFor() },
-    {
-      name: 'operator-ledger',
-      path: '/operator/ledger',
-      async act(page) {
-        await press(page, 'Check now')
-        await page.getByText('in order').waitFor()
-      },
-    },
-    { name: 'operator-audit', path: '/operator/audit' },
-    { name: 'operator-system', path: '/operator/system' },
-    { name: 'operator-sign-up', path: '/operator/sign-up' },
-    { name: 'operator-branding', path: '/operator/branding' },
-    {
-      name: 'operator-mails',
-      path: '/operator/mails',
-      act: (page) => page.frameLocator('iframe').getByText('Confirm').first().waitFor(),
-    },
-    { name: 'lost', path: '/nowhere' },
+    ),
+    see('usage', `${base}/usage`),
+    see('usage-filters', `${base}/usage?minMs=1&sort=duration&period=7d`),
+    see('usage-chart', `${base}/usage?view=chart&sum=calls&period=24h`),
+    see('usage-latency', `${base}/usage?view=latency&by=vendor&period=24h`),
+    see('usage-labels', `${base}/usage?view=labels&label=user`),
+    see('call', `${base}/usage`, async (page) => {
+      await page
+        .getByRole('link', { name: /alpha-5\.4/ })
+        .first()
+        .click()
+      await page.getByText('How the charge was calculated').waitFor()
+    }),
+    see('jobs', `${base}/jobs`),
+    see('job', `${base}/jobs`, async (page) => {
+      await page
+        .getByRole('link', { name: /paper boat/ })
+        .first()
+        .click()
+      await videoLoaded(page)
+    }),
+    see('batches', `${base}/batches`, (page) => page.getByRole('link', { name: 'questions.jsonl' }).waitFor()),
+    see('batch', `${base}/batches`, async (page) => {
+      await page.getByRole('link', { name: 'questions.jsonl' }).click()
+      await page.getByRole('table', { name: 'Failed lines' }).waitFor()
+    }),
+    see('batch-problems', `${base}/batches`, async (page) => {
+      const text = '{"custom_id":"a","method":"GET","url":"/v1/chat/completions","body":{}}\nno JSON'
+      await press(page, 'New batch')
+      await page
+        .locator('input[type=file]')
+        .setInputFiles({ name: 'lines.jsonl', mimeType: 'application/jsonl', buffer: Buffer.from(text) })
+      await press(page, 'Upload and check')
+      await page.getByRole('table', { name: 'Problems' }).waitFor()
+    }),
+    see('billing', `${base}/billing`),
+    see('statement', `${base}/statement`),
+    see('movements', `${base}/statement/movements`),
+    see('buy', `${base}/buy`),
+    see('alerts', `${base}/alerts`),
+    see('deliveries', `${base}/deliveries`),
+    see('alert-rules', `${base}/alerts/rules`, (page) => page.getByRole('heading', { name: 'Receivers' }).waitFor()),
+    see('budgets', `${base}/budgets`),
+    see('teams', `${base}/teams`),
+    see('agents', `${base}/agents`),
+    see('members', `${base}/members`),
+    see('tokens', `${base}/tokens`),
+    see('profile', '/profile'),
+    see('profile-totp', '/profile', async (page) => {
+      await press(page, 'Add an authenticator app')
+      await page.getByLabel('Code', { exact: true }).waitFor()
+    }),
+    see('operator-home', '/operator/home'),
+    see('operator-operators', '/operator/operators'),
+    see('operator-tokens', '/operator/tokens'),
+    see('operator-login', '/operator/login', (page) => page.getByText('Required second factor').waitFor()),
+    see('operator-login-form', '/operator/login?open=new', (page) =>
+      page.getByRole('dialog').getByLabel('Issuer').fill('https://login.example.com'),
+    ),
+    see('operator-calls', '/operator/calls'),
+    see('operator-accounts', '/operator/accounts'),
+    see('operator-account', `/operator/accounts/${account}`),
+    see('operator-account-statement', `/operator/accounts/${account}/statement`),
+    see('operator-account-close', `/operator/accounts/${account}`, (page) => press(page, 'Close account')),
+    see('operator-margin', `/operator/finance?from=${new Date().toISOString().slice(0, 7)}`),
+    see('operator-payments', '/operator/payments'),
+    see('operator-payment-settings', '/operator/payments/settings'),
+    see('operator-plans', '/operator/plans'),
+    see('sign-ins', `${base}/sign-ins`),
+    see('operator-products', '/operator/products'),
+    see('operator-product-new', '/operator/products/new', async (page) => {
+      await page.getByLabel('OpenAPI document', { exact: true }).last().fill(SMALL_OPENAPI)
+      await press(page, 'Import')
+      await page.getByRole('row', { name: /upload/ }).waitFor()
+      await page.getByLabel('Price per call (credits)').fill('0.5')
+    }),
+    see('operator-product-operation', '/operator/products/new', async (page) => {
+      await page.getByText('Preset', { exact: true }).click()
+      await press(page, /^Take \d+ operation/)
+      await press(page, 'Edit')
+      await page.getByLabel('Per row returned').fill('0.1')
+      await page.getByLabel('What is counted as rows').fill('size(answer.web.results)')
+      await page.getByText(/has no upper bound/).waitFor()
+    }),
+    see('operator-guardrails', '/operator/guardrails'),
+    see('operator-guardrail-redaction', '/operator/guardrails/new', async (page) => {
+      await page.getByLabel('Name', { exact: true }).fill('no-personal-data')
+      await page.getByLabel('Email addresses').check()
+      await press(page, 'Add a pattern')
+      await page.getByLabel('Word 1').fill('ticket')
+      await page.getByLabel('Pattern 1', { exact: true }).fill('TCK-(')
+      await page.getByText('is no pattern').waitFor()
+      await page.getByText('Found: Email addresses: 1.').waitFor()
+    }),
+    see('operator-guardrail-hook', '/operator/guardrails/new', async (page) => {
+      await page.getByRole('radio', { name: /^HTTP hook/ }).check()
+      await press(page, 'Show the secret')
+      await page.getByText('whsec_').waitFor()
+    }),
+    see('operator-guardrail-moderation', '/operator/guardrails/new', async (page) => {
+      await page.getByLabel('Name', { exact: true }).fill('be-kind')
+      await page.getByRole('radio', { name: /^Moderation model/ }).check()
+      await page.getByLabel('Model', { exact: true }).selectOption('alpha-moderation-1')
+      await press(page, 'Preview the change')
+      await page.getByText('Guardrail be-kind is added').waitFor()
+    }),
+    see('operator-tools', '/operator/tools?open=new'),
+    see('operator-exports', '/operator/finance/exports?open=new'),
+    see('operator-vendor-reports', '/operator/finance/vendor-reports?open=new'),
+    see('operator-invoices', '/operator/finance/invoices'),
+    see('operator-statements', `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}`),
+    see('operator-catalogue', '/operator/catalogue'),
+    see('operator-price', '/operator/catalogue', (page) => press(page, 'Price')),
+    see('operator-diff', '/operator/catalogue/document', async (page) => {
+      await editCatalogue(page, { '"Alpha 5.4"': '"Alpha 5.4 (new)"', '"250"': '"240"' })
+      await page.getByText('What will change').waitFor()
+      await page.getByText('Show the JSON').click()
+    }),
+    see('operator-problems', '/operator/catalogue/document', async (page) => {
+      await editCatalogue(page, { '"vendor": "alpha"': '"vendor": "nobody"' })
+      await page.getByText('Nothing was applied').waitFor()
+    }),
+    see('operator-versions', '/operator/catalogue/versions'),
+    see('operator-list-prices', '/operator/catalogue/list-prices'),
+    see('operator-connect', '/operator/vendors/new', async (page) => {
+      await page.getByRole('combobox', { name: 'Vendor' }).selectOption('azure')
+      await page.getByLabel('Login').selectOption('entra')
+      await page.getByLabel('Tenant').waitFor()
+    }),
+    see('operator-vendors', '/operator/vendors'),
+    see('operator-vendor-remove', '/operator/vendors/gamma', async (page) => {
+      await press(page, 'Remove')
+      await page.getByRole('dialog').waitFor()
+    }),
+    see('operator-vendor', '/operator/vendors/alpha', async (page) => {
+      await press(page, /^Test$/)
+      await page.getByText('It works.').waitFor()
+    }),
+    see('operator-live', '/operator/live'),
+    see('operator-alerts', '/operator/alerts'),
+    see('operator-deliveries', '/operator/deliveries', (page) => page.getByLabel('Kind').waitFor()),
+    see('operator-ledger', '/operator/ledger', async (page) => {
+      await press(page, 'Check now')
+      await page.getByText('in order').waitFor()
+    }),
+    see('operator-audit', '/operator/audit'),
+    see('operator-system', '/operator/system'),
+    see('operator-sign-up', '/operator/sign-up'),
+    see('operator-branding', '/operator/branding'),
+    see('operator-mails', '/operator/mails', (page) =>
+      page.frameLocator('iframe').getByText('Confirm').first().waitFor(),
+    ),
+    see('lost', '/nowhere'),
   ]
 }
 
