@@ -1,11 +1,11 @@
 // F79: whichever way a call takes, a charge above its hold is seen by the one assertion of the ledger: logged, counted, alerted, and told on the call's page.
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { silentLog } from '../src/kernel/log.ts'
-import { testGateway } from './gateway.ts'
+import { type Call, testGateway, textOf } from './gateway.ts'
 import { connect } from './mcp/client.ts'
-import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
+import { scriptedVendor } from './scripted-vendor.ts'
 import { openSocket } from './socket-client.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
@@ -16,65 +16,53 @@ const WHO = { actor: 'test', ip: null, requestId: null }
 const OWN_KEY = 'sk-own-0000000000bbbb'
 const warned: string[] = []
 /** Says it wrote 3,000 tokens, whatever it was told. */
-let vendor: ScriptedVendor
+const vendor = started(() => scriptedVendor('one'))
 /** Its answer says that it cost 99. */
 const shop = started(() =>
   listen((_, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"cost":99}')),
 )
 
 const log = { ...silentLog, warn: (_: object, message: string) => void warned.push(message) }
-const g = testGateway({ log, env: { HOUSE_KEY: 'sk-house' } }, async () => {
-  vendor = await scriptedVendor('one')
-  vendor.script = { outputTokens: 3_000 }
-  const document: any = structuredClone(g.gateway.catalog.current.input)
-  document.vendors.any = { baseUrl: vendor.url }
-  document.vendors.dead = { baseUrl: 'http://127.0.0.1:9' }
-  document.vendors.keyed = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { call: '0.01' } }
-  document.vendors.shop = { baseUrl: shop.url }
-  const model = (at: string, more: object = {}) => ({
-    ...{ name: at, type: 'text', family: 'any', clientFormats: ['openai-chat', 'openai-responses'] },
-    limits: { contextTokens: 100_000, outputTokensMax: 4_000 },
-    pricing: { unit: 'credits', tiers: [{ input: '100', output: '1000' }] },
-    routes: [{ vendor: at, protocol: 'openai-chat', model: 'm' }],
-    ...more,
-  })
-  document.models[MODEL] = model('any', { batchFactor: '0.5' })
-  document.models.dead = model('dead')
-  document.models.keyed = model('keyed')
-  document.models.kept = model('any', { cache: { ttlSeconds: 60 } })
-  document.products = {
-    sold: {
-      title: 'Sold',
-      operations: {
-        buy: {
-          ...{ title: 'Buy', route: 'GET /buy', vendorPath: 'buy', params: {} },
-          counts: { metered: { expression: 'min(answer.cost, 5)' } },
+const g = testGateway(() => ({
+  ...{ log, env: { HOUSE_KEY: 'sk-house' } },
+  catalog(document) {
+    vendor.script = { outputTokens: 3_000 }
+    document.vendors.any = { baseUrl: vendor.url }
+    document.vendors.dead = { baseUrl: 'http://127.0.0.1:9' }
+    document.vendors.keyed = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { call: '0.01' } }
+    document.vendors.shop = { baseUrl: shop.url }
+    const model = (at: string, more: object = {}) => ({
+      ...{ name: at, type: 'text', family: 'any', clientFormats: ['openai-chat', 'openai-responses'] },
+      limits: { contextTokens: 100_000, outputTokensMax: 4_000 },
+      pricing: { unit: 'credits', tiers: [{ input: '100', output: '1000' }] },
+      routes: [{ vendor: at, protocol: 'openai-chat', model: 'm' }],
+      ...more,
+    })
+    document.models[MODEL] = model('any', { batchFactor: '0.5' })
+    document.models.dead = model('dead')
+    document.models.keyed = model('keyed')
+    document.models.kept = model('any', { cache: { ttlSeconds: 60 } })
+    document.products = {
+      sold: {
+        title: 'Sold',
+        operations: {
+          buy: {
+            ...{ title: 'Buy', route: 'GET /buy', vendorPath: 'buy', params: {} },
+            counts: { metered: { expression: 'min(answer.cost, 5)' } },
+          },
         },
       },
-    },
-  }
-  document.endpoints['sold/buy'] = {
-    routes: [{ vendor: 'shop', protocol: 'http-api' }],
-    pricing: { unit: 'credits', tiers: [{ call: '0', metered: '1' }] },
-  }
-  await g.gateway.catalog.apply(document, WHO, '')
-})
-after(() => vendor.close())
+    }
+    document.endpoints['sold/buy'] = {
+      routes: [{ vendor: 'shop', protocol: 'http-api' }],
+      pricing: { unit: 'credits', tiers: [{ call: '0', metered: '1' }] },
+    }
+  },
+}))
 
-interface Row {
-  charged: bigint
-  held: bigint
-  attempt_log: { aboveHold?: string } | null
-}
 interface Account {
   readonly id: string
   readonly key: string
-}
-
-async function rowsOf({ id }: Account): Promise<Row[]> {
-  await g.settled()
-  const text = 'select charged, held, attempt_log from usage where account_id = $1 order by id'
-  return g.sql<Row>(text, [id])
 }
 
 async function counted(): Promise<number> {
@@ -86,9 +74,7 @@ async function counted(): Promise<number> {
 
 const clientOf = ({ key }: Account) => new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
 async function chat({ key }: Account, model: string, more: object = {}): Promise<string> {
-  const answer = await g.call('/v1/chat/completions', key, { model, messages: MESSAGES, max_tokens: 10, ...more })
-  const text = await answer.text()
-  assert.equal(answer.status, 200, text)
+  const text = await textOf(g.call('/v1/chat/completions', key, { model, messages: MESSAGES, max_tokens: 10, ...more }))
   return text
 }
 
@@ -142,9 +128,9 @@ for (const [name, call] of Object.entries(WAYS))
     g.mayExceedHold(account.id)
     warned.length = 0
     await call(account)
-    const rows = await rowsOf(account)
+    const rows = await g.calls(account.id)
     assert.equal(rows.length, 1)
-    const [{ charged, held, attempt_log: told }] = rows as [Row]
+    const [{ charged, held, log: told }] = rows as [Call]
     assert.ok(charged > held, `${charged} of ${held}`)
     assert.match(told?.aboveHold ?? '', /^the vendor reports \d+ output tokens for at most \d+\.$/)
     seen += 1
@@ -181,7 +167,7 @@ for (const [name, call] of Object.entries(BOUNDED))
   test(`a charge cannot be above its hold: ${name}`, async () => {
     const account = await g.account()
     await call(account)
-    const { charged, held, attempt_log: told } = (await rowsOf(account)).at(-1)!
+    const { charged, held, log: told } = (await g.calls(account.id)).at(-1)!
     assert.ok(charged > 0n && charged === held, `${charged} of ${held}`)
     assert.equal(told?.aboveHold, undefined)
   })

@@ -1,11 +1,12 @@
 // Alerts: each crossing fires once, whichever process looks, and reaches the bell, signed webhooks, Slack and a real mail server.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { createServer } from 'node:http'
+import type { RequestListener } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import type { AlertSettings, AlertView, Receiver } from '../src/jobs/alerts/views.ts'
 import type { Page } from '../src/kernel/view.ts'
-import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, textOf } from './gateway.ts'
 import { addMember, startMailServer } from './mail-server.ts'
 import { listen, started } from './started.ts'
 import { atLeast, until } from './until.ts'
@@ -21,8 +22,7 @@ let refusals = 0
 
 const hooks = started(() =>
   listen(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += piece
+    const body = await text(request)
     if (refusals > 0) {
       refusals -= 1
       response.writeHead(500).end()
@@ -44,9 +44,7 @@ const g = started(() =>
 )
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })
-  const text = await answer.text()
-  assert.equal(answer.status, 200, `${method} ${path}: ${text}`)
+  const text = await textOf(g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method }))
   return JSON.parse(text).data
 }
 
@@ -282,7 +280,7 @@ test('slow receivers of one account have three deliveries at a time, and all are
   let open = 0
   let most = 0
   let told = 0
-  const slow = createServer((request, response) => {
+  const answerSlowly: RequestListener = (request, response) => {
     request.resume()
     open += 1
     most = Math.max(most, open)
@@ -291,11 +289,11 @@ test('slow receivers of one account have three deliveries at a time, and all are
       told += 1
       response.end()
     }, 1_500)
-  })
-  await new Promise<void>((resolve) => slow.listen(hooks.port, '127.0.0.2', resolve))
+  }
+  const slow = await listen(answerSlowly, hooks.port, '127.0.0.2')
   try {
     const { id } = await g.account()
-    const to = `http://127.0.0.2:${hooks.port}/slow`
+    const to = `${slow.url}/slow`
     await ask('PUT', `/accounts/${id}/alert-settings`, {
       receivers: Array.from({ length: 5 }, (): Receiver => ({ kind: 'webhook', to })),
     })
@@ -306,7 +304,7 @@ test('slow receivers of one account have three deliveries at a time, and all are
     await until(() => told, atLeast(5))
     assert.equal(most, 3)
   } finally {
-    await new Promise((resolve) => slow.close(resolve))
+    await slow.close()
   }
 })
 
@@ -320,13 +318,9 @@ test('what cannot be a receiver is refused', async () => {
     { kind: 'pigeon', to: 'ada@example.com' },
   ]
   for (const receiver of wrong) {
-    const answer = await g.call(
-      `/admin/v1/accounts/${id}/alert-settings`,
-      OPERATOR_TOKEN,
-      { receivers: [receiver] },
-      { method: 'PUT' },
+    await textOf(
+      g.call(`/admin/v1/accounts/${id}/alert-settings`, OPERATOR_TOKEN, { receivers: [receiver] }, { method: 'PUT' }),
+      400,
     )
-    assert.equal(answer.status, 400, JSON.stringify(receiver))
-    await answer.text()
   }
 })

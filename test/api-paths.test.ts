@@ -4,7 +4,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
-import { testGateway } from './gateway.ts'
+import { jsonOf, testGateway } from './gateway.ts'
 
 const g = testGateway({ plain: true })
 
@@ -159,9 +159,7 @@ test('addresses of vendors that are not offered say what to use, in the shape of
     ['POST', '/gemini/upload/v1beta/files', /inlineData/],
   ]
   for (const [method, path, words] of cases) {
-    const response = await fetch(g.url + path, { method, headers: { authorization: `Bearer ${key}` } })
-    assert.equal(response.status, 404, path)
-    const body = (await response.json()) as any
+    const body = await jsonOf<any>(fetch(g.url + path, { method, headers: { authorization: `Bearer ${key}` } }), 404)
     assert.match(body.error.message, words, path)
   }
   const plain = (await (await fetch(`${g.url}/v1/nothing_of_the_sort`)).json()) as any

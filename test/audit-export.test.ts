@@ -1,7 +1,9 @@
 // The audit log at a receiver outside: each row at least once, in order, with the chain by which the receiver verifies it.
+
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import type { AuditExportView } from '../src/jobs/views.ts'
 import { freshDatabase } from './database.ts'
@@ -39,8 +41,7 @@ const host = () => receiver.host
 
 const receiver = started(() =>
   listen(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += piece
+    const body = await text(request)
     const one = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body }
     got.push(one)
     if (script) script(one, response, got.length)

@@ -1,7 +1,7 @@
 // What clients that nobody here wrote send and expect: Codex, Claude Code, the newest Anthropic SDK.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
-import { startGateway, testGateway } from './gateway.ts'
+import { jsonOf, startGateway, testGateway, textOf } from './gateway.ts'
 import { openAllDoors } from './sdk/families.ts'
 import { listen } from './started.ts'
 
@@ -91,9 +91,7 @@ test('a request that cannot do without web search is refused before any vendor h
     ['/beta/v1/messages', { ...WEB_SEARCH, tool_choice: { type: 'tool', name: 'web_search' } }],
     ['/beta/v1/messages', { ...WEB_SEARCH, tool_choice: { type: 'any' } }],
   ] as const) {
-    const answer = await g.call(path, key, body)
-    assert.equal(answer.status, 400)
-    assert.match(await answer.text(), /web_search.* has no price here/)
+    assert.match(await textOf(g.call(path, key, body), 400), /web_search.* has no price here/)
   }
   assert.equal(g.sandbox.seen.requests, 0)
 })
@@ -126,9 +124,10 @@ test('a thread goes on in the sandbox with nothing but the tool’s result, once
 })
 
 test('where no vendor keeps threads, the error says so in the code that makes the SDK send the conversation whole', async () => {
-  const answer = await g.call('/beta/v1/messages', key, { ...create, model: 'gamma-v4-pro' }, THREADS)
-  assert.equal(answer.status, 400)
-  const { error } = (await answer.json()) as any
+  const { error } = await jsonOf<any>(
+    g.call('/beta/v1/messages', key, { ...create, model: 'gamma-v4-pro' }, THREADS),
+    400,
+  )
   assert.equal(error.type, 'invalid_request_error')
   assert.equal(error.details.error_code, 'thread_unsupported_request')
 })
@@ -151,9 +150,7 @@ test('the code in `details` of a vendor’s refusal reaches the caller, and noth
     },
   })
   try {
-    const answer = await own.call('/beta/v1/messages', (await own.account()).key, create, THREADS)
-    assert.equal(answer.status, 400)
-    const { error } = (await answer.json()) as any
+    const { error } = await jsonOf<any>(own.call('/beta/v1/messages', (await own.account()).key, create, THREADS), 400)
     assert.deepEqual(error, {
       type: 'invalid_request_error',
       message: 'No threads.',

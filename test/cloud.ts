@@ -1,8 +1,9 @@
 // The clouds' token endpoints and a vendor behind them, on one port. Each refuses what the real one would: every signature and assertion is checked, AWS
 // signatures by an implementation of their own, from the request as it came.
 import { createHash, createHmac, generateKeyPairSync, verify } from 'node:crypto'
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { listen } from './started.ts'
 
 export interface Asked {
   readonly method: string
@@ -45,7 +46,7 @@ export async function startCloud(): Promise<Cloud> {
     ...{ url: '', host: '', given: new Map<string, number>(), down: false, lifeSeconds: 3600, calls: [] as Asked[] },
     answer: (_asked: Asked): Answer => [500, {}],
     serviceAccount: '',
-    close: () => server.close(),
+    close: () => void server.close(),
   }
 
   function give(kind: string): string {
@@ -145,22 +146,13 @@ export async function startCloud(): Promise<Cloud> {
     return cloud.answer(asked)
   }
 
-  const server = createServer(async (req, res) => {
-    const parts: Buffer[] = []
-    for await (const part of req) parts.push(part as Buffer) // of a request without an encoding
+  const server = await listen(async (req, res) => {
     const { method = '', url: path = '', headers } = req
-    const [status, body, type = 'application/json'] = answerTo({
-      method,
-      path,
-      headers,
-      body: Buffer.concat(parts).toString(),
-    })
+    const [status, body, type = 'application/json'] = answerTo({ method, path, headers, body: await text(req) })
     res.writeHead(status, { 'content-type': type })
     res.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  cloud.host = `127.0.0.1:${(server.address() as AddressInfo).port}` // It listens on a port.
-  cloud.url = `http://${cloud.host}`
+  Object.assign(cloud, { host: server.host, url: server.url })
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const account = { type: 'service_account', client_email: EMAIL, private_key: key, private_key_id: 'k1' }
   cloud.serviceAccount = JSON.stringify({ ...account, token_uri: `${cloud.url}/token` })

@@ -14,13 +14,7 @@ const g = testGateway({}, async () => {
 const client = () => new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
 const MODELS = ['alpha-5.4', 'beta-sonnet-4-6', 'gamma-v4-pro', 'epsilon-k3']
 
-const chargesOf = async () => {
-  await g.settled()
-  return g.sql<{ charged: bigint; outcome: string; endpoint: string }>(
-    'select charged, outcome, endpoint from usage where account_id = $1 order by id',
-    [account],
-  )
-}
+const chargesOf = () => g.calls(account)
 
 for (const model of MODELS)
   test(`${model}: a prompt is completed, whole and as a stream, at the price of a chat`, async () => {

@@ -2,8 +2,8 @@
 // when something is wrong with it.
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
-import { createServer, type RequestListener, type Server } from 'node:http'
-import { type AddressInfo, createServer as createSocketServer } from 'node:net'
+import type { RequestListener } from 'node:http'
+import { createServer as createSocketServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -14,22 +14,19 @@ import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { VendorTest } from '../src/routing/views.ts'
 import { examplesIn } from './clients/examples.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { freePort, type Listening, listen } from './started.ts'
 
 const KEY = 'sk-live-0123456789abcdefghij'
 const gateway = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } })
-const servers: { close(): unknown }[] = []
-after(() => {
-  for (const server of servers) server.close()
-})
+const closers: Listening['close'][] = []
+after(() => Promise.all(closers.map((close) => close())))
 
-async function listen(server: Server | ReturnType<typeof createSocketServer>): Promise<string> {
-  servers.push(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+async function serve(answering: Parameters<typeof listen>[0]): Promise<string> {
+  const { host, close } = await listen(answering)
+  closers.push(close)
+  return host
 }
-
-const serve = (answer: RequestListener) => listen(createServer(answer))
 
 const json = (res: Parameters<RequestListener>[1], status: number, body: unknown) =>
   res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -135,10 +132,8 @@ test('what is wrong with a vendor is said in words: key, model, path, format, re
   const web = await serve((_req, res) =>
     res.writeHead(200, { 'content-type': 'text/html' }).end('<html>Welcome</html>'),
   )
-  const mute = await listen(createSocketServer((socket) => socket.destroy()))
-  const closed = createServer()
-  const nobody = await listen(closed)
-  await new Promise((resolve) => closed.close(resolve))
+  const mute = await serve(createSocketServer((socket) => socket.destroy()))
+  const nobody = `127.0.0.1:${await freePort()}`
   const credential = { value: KEY }
   const cases: [body: object, message: RegExp, suggested?: string][] = [
     [
@@ -350,13 +345,17 @@ test('a vendor that costs more than its models are sold for is connected only by
   }
   // The operator API has the same rule.
   const body = { preset: 'anthropic', baseUrl: `${gateway.sandbox.url}/anthropic`, credential: { value: KEY } }
-  const posted = await fetch(`${gateway.url}/admin/v1/connect`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  assert.equal(posted.status, 400)
-  assert.match(await posted.text(), /sold below cost\. Give \\"markup\\" or prices/)
+  assert.match(
+    await textOf(
+      fetch(`${gateway.url}/admin/v1/connect`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      }),
+      400,
+    ),
+    /sold below cost\. Give \\"markup\\" or prices/,
+  )
   assert.deepEqual(served(), before)
   const agreed = await tollgate(command, environment, async () => 'y')
   assert.equal(agreed.code, 0, agreed.out)

@@ -1,7 +1,7 @@
 // The contract of the chat, models and account endpoints, to the letter, over the whole gateway.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startGateway, type TestGateway, testGateway } from './gateway.ts'
+import { jsonOf, startGateway, type TestGateway, testGateway } from './gateway.ts'
 
 let key: string
 let account: string
@@ -107,9 +107,7 @@ test('a model at a door that it does not have names the doors that it has', asyn
     ],
     ['/beta/v1/messages', { model: 'gamma-v4-pro', max_tokens: 5, messages: hello }, /chat-completions/],
   ] as const) {
-    const answer = await g.call(path, key, body)
-    assert.equal(answer.status, 400)
-    const fault = (await answer.json()) as { code: number; message: string }
+    const fault = await jsonOf<{ code: number; message: string }>(g.call(path, key, body), 400)
     assert.equal(fault.code, 10000)
     assert.match(fault.message, words)
   }
@@ -147,9 +145,10 @@ test('an SDK’s mark or an alias path adds the error member that the SDK reads;
 test('402 names the credits needed and the credits left, and nothing was called', async () => {
   const { key: poor } = await g.account({ credits: 5n })
   const seen = g.sandbox.seen.requests
-  const answer = await g.call(CHAT, poor, { model: 'beta-opus-5', messages: hello })
-  assert.equal(answer.status, 402)
-  const fault = (await answer.json()) as { code: number; message: string }
+  const fault = await jsonOf<{ code: number; message: string }>(
+    g.call(CHAT, poor, { model: 'beta-opus-5', messages: hello }),
+    402,
+  )
   assert.equal(fault.code, 40000)
   assert.match(fault.message, /needs [\d.]+ credits, 0\.000005 are available/)
   assert.equal(g.sandbox.seen.requests, seen)

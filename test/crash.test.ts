@@ -7,7 +7,14 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { Database } from '../src/database/database.ts'
 import { checkBooks, noHolds } from './chaos/books.ts'
-import { type GatewayProcess, makeDataDirectory, openStore, startProcess, storeOf } from './chaos/gateway-process.ts'
+import {
+  type GatewayProcess,
+  keyOf,
+  makeDataDirectory,
+  openStore,
+  startProcess,
+  storeOf,
+} from './chaos/gateway-process.ts'
 import { countBy, type Kind, startTraffic, type Told } from './chaos/traffic.ts'
 import { FULL, runs } from './runs.ts'
 import { atLeast, until } from './until.ts'
@@ -17,7 +24,6 @@ const RESTART_MS_MAX = runs(180_000, 5_000)
 
 /** Of those that ask the same, one has its answer from a vendor, and others wait for it or have it from what was kept. */
 const TEXTS: readonly Kind[] = ['chat', 'stream', 'leave', 'kept', 'kept', 'kept']
-const KEY = /tg_live_\w{38}/
 
 let data: { path: string; remove(): Promise<void> }
 let gateway: GatewayProcess
@@ -29,8 +35,7 @@ const env = () => ({ TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '100', TO
 before(async () => {
   data = await makeDataDirectory()
   gateway = await startProcess({ env: env() })
-  await until(() => gateway.output, KEY)
-  key = KEY.exec(gateway.output)![0]
+  key = await keyOf(gateway)
   // The holds of killed gateways lie for a while: there must be enough for all of them.
   const { items: accounts } = await operator('GET', '/accounts')
   const account = `/accounts/${accounts[0]!.id}`

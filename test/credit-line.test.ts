@@ -67,10 +67,7 @@ async function chat(process: TestGateway, key: string, body: object = BODY) {
 
 async function rowsOf(account: string) {
   for (const one of processes) await one.settled()
-  return g.sql<{ held: bigint; charged: bigint; loss: bigint; status: number }>(
-    'select held, charged, loss, status from usage where account_id = $1 order by id',
-    [account],
-  )
+  return g.calls(account)
 }
 
 const inTurn = () => {

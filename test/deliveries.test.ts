@@ -1,7 +1,9 @@
 // Deliveries: what is sent to receivers outside is seen, tried again, given up and repeated, and a process that is killed loses none.
+
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
 import type { AlertView, Receiver } from '../src/jobs/alerts/views.ts'
@@ -38,8 +40,7 @@ const host = () => receiver.host
 
 before(async () => {
   receiver = await listen(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += piece
+    const body = await text(request)
     const path = (request.url ?? '').split('?')[0] ?? ''
     got.push({ path, headers: request.headers, body })
     const script = scripts.get(path)

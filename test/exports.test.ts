@@ -1,8 +1,8 @@
 // Usage out of the gateway: every call reaches every receiver with the same content, whatever fails on the way.
 import assert from 'node:assert/strict'
 import { createHmac, hash } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { buffer } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import type { ExportView } from '../src/extensions/finance/views.ts'
@@ -12,6 +12,7 @@ import { idAtTime } from '../src/kernel/world.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { runs } from './runs.ts'
+import { type Listening, listen } from './started.ts'
 import { above, until } from './until.ts'
 
 interface Got {
@@ -23,31 +24,26 @@ interface Got {
 type Answer = (got: Got, response: ServerResponse) => void
 
 /** A receiver whose answers a test scripts. */
-interface Scripted {
-  readonly url: string
-  readonly server: Server
+interface Scripted extends Listening {
   answer: Answer
   readonly got: Got[]
 }
 
-const servers: Server[] = []
+const servers: Listening[] = []
 /** Made before the gateway, which is told their ports: they are not public. */
 const waiting: Scripted[] = []
 async function scripted(answer: Answer, port = 0): Promise<Scripted> {
   const ready = port === 0 ? waiting.shift() : undefined
   if (ready) return Object.assign(ready, { answer })
   const made: { answer: Answer; got: Got[] } = { answer, got: [] }
-  const server = createServer(async (request, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of request) pieces.push(piece)
+  const server = await listen(async (request, response) => {
     const { method = '', url = '', headers } = request
-    const got = { method, url, headers, body: Buffer.concat(pieces) }
+    const got = { method, url, headers, body: await buffer(request) }
     made.got.push(got)
     made.answer(got, response)
-  })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  }, port)
   servers.push(server)
-  return Object.assign(made, { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  return Object.assign(made, server)
 }
 const accept: Answer = (_, response) => void response.writeHead(200).end('{}')
 
@@ -65,15 +61,12 @@ before(async () => {
   const made: Scripted[] = []
   for (let count = 0; count < 14; count++) made.push(await scripted(accept))
   waiting.push(...made)
-  env.TOLLGATE_OUTBOUND_ALLOW = made.map(({ url }) => new URL(url).host).join()
+  env.TOLLGATE_OUTBOUND_ALLOW = made.map(({ host }) => host).join()
   g = await startGateway({ database: fresh, env })
 })
 after(async () => {
   await g.close()
-  for (const server of servers) {
-    server.closeAllConnections()
-    server.close()
-  }
+  for (const { close } of servers) await close()
 })
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
@@ -129,7 +122,7 @@ test('every call arrives with the same content, whatever fails, repeats or dies'
     response.writeHead(202).end()
   }
   let receiver = await scripted(hostile)
-  const { port } = receiver.server.address() as AddressInfo
+  const { port } = receiver
   const batch = runs(100, 1_000)
   const { id } = await create('hostile', 'webhook', { url: `${receiver.url}/usage`, batch })
 
@@ -164,8 +157,7 @@ test('every call arrives with the same content, whatever fails, repeats or dies'
 
   await until(() => contents.size, above(made / 4), 900_000)
   // The receiver dies, and comes back at the same place.
-  receiver.server.closeAllConnections()
-  await new Promise((resolve) => receiver.server.close(resolve))
+  await receiver.close()
   await until(async () => (await seen(id)).state, 'retrying', 60_000)
   receiver = await scripted(hostile, port)
   await until(() => contents.size, above(made / 2), 900_000)
@@ -387,7 +379,7 @@ test('a test asks the receiver whether it would take usage, and leaves nothing i
     response.writeHead(200, type).end('{}')
   })
   const gone = await scripted(accept)
-  await new Promise((resolve) => gone.server.close(resolve))
+  await gone.close()
   const { url } = receiver
   const stripe = { url, credential: 'STRIPE_KEY', value: 'calls' }
   const tried: [kind: string, settings: object, says: RegExp | null][] = [

@@ -6,7 +6,7 @@ import { afterEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { FORMATS, requestTo } from './formats.ts'
-import { testGateway } from './gateway.ts'
+import { type Call, testGateway, textOf } from './gateway.ts'
 import { listen, started } from './started.ts'
 
 const PRICE = { input: '100', output: '200', webSearch: '1', fileSearch: '2', codeRun: '3' }
@@ -78,22 +78,13 @@ function call(key: string, door: ClientFormatName, asked: object, { model = `ric
   return g.call(path, key, body)
 }
 
-interface Row {
-  charged: bigint
-  held: bigint
-  loss: bigint
-  lines: [unit: string, quantity: number, rate: string][]
+async function paid(account: string): Promise<Call> {
+  const call = await g.lastCall(account)
+  assert.equal(call.loss, 0n, 'the account covers it')
+  return call
 }
 
-async function paid(account: string): Promise<Row> {
-  await g.settled()
-  const text = 'select charged, held, loss, lines from usage where account_id = $1 order by id desc limit 1'
-  const [row] = await g.sql<Row>(text, [account])
-  assert.ok(row && row.loss === 0n, 'the account covers it')
-  return row
-}
-
-const quantity = ({ lines }: Row, sought: string) => lines.find(([unit]) => unit === sought)?.[1] ?? 0
+const quantity = ({ lines }: Call, sought: string) => lines.find(([unit]) => unit === sought)?.[1] ?? 0
 
 test('web search is counted by the vendor’s report in every format, whole and streamed', async () => {
   const { id, key } = await g.account({ credits: 10_000_000_000n })
@@ -121,9 +112,7 @@ test('web search is counted by the vendor’s report in every format, whole and 
 test('the bound of the request is held for, or ten uses, of which the vendor is told', async () => {
   const { id, key } = await g.account({ credits: 10_000_000_000n })
   const heldFor = async (door: ClientFormatName, extra: object) => {
-    const answer = await call(key, door, { ...bodyOf(door, 'Hello'), ...extra })
-    assert.equal(answer.status, 200, await answer.clone().text())
-    await answer.text()
+    await textOf(call(key, door, { ...bodyOf(door, 'Hello'), ...extra }))
     return Number((await paid(id)).held) / 1e6
   }
   const sent = () => JSON.parse(g.sandbox.seen.calls.at(-1)?.body ?? '{}')
@@ -160,9 +149,7 @@ test('a request that offers Anthropic’s code execution is charged one run, who
   const door = 'anthropic-messages'
   for (const stream of [false, true]) {
     const body = { ...bodyOf(door, 'Hello [[searches=2]]'), tools: [CODE, ...SEARCH[door].tools] }
-    const answer = await call(key, door, body, { stream })
-    assert.equal(answer.status, 200, await answer.clone().text())
-    await answer.text()
+    await textOf(call(key, door, body, { stream }))
     const row = await paid(id)
     assert.deepEqual([quantity(row, 'codeRun'), quantity(row, 'webSearch')], [1, 2])
     assert.ok(row.held > 13_000_000n, String(row.held))
@@ -187,9 +174,7 @@ test('pictures that a text model makes are charged by the picture where they hav
       [99, 99, { max_tool_calls: 3 }],
     ] as const) {
       const body = { ...bodyOf('openai-responses', `Draw [[pictures=${made}]]`), tools, ...bound }
-      const answer = await call(key, 'openai-responses', body, { model: 'drawing', stream })
-      assert.equal(answer.status, 200, await answer.clone().text())
-      await answer.text()
+      await textOf(call(key, 'openai-responses', body, { model: 'drawing', stream }))
       const row = await paid(id)
       assert.equal(quantity(row, 'image'), charged, `${stream} ${made}`)
       if (charged > 0) assert.equal(row.lines.find(([unit]) => unit === 'image')?.[2], '4000000000000')
@@ -221,9 +206,7 @@ test('a tier costs the multiple that its price says, in the hold, in the lines a
   // Long enough that what vendors put in front of a prompt does not matter.
   const prompt = 'The gate is open. '.repeat(20)
   const rate = async (door: ClientFormatName, extra: object) => {
-    const answer = await call(key, door, { ...bodyOf(door, prompt), ...extra })
-    assert.equal(answer.status, 200, `${door}: ${await answer.clone().text()}`)
-    await answer.text()
+    await textOf(call(key, door, { ...bodyOf(door, prompt), ...extra }))
     const { lines } = await paid(id)
     return lines.find(([unit]) => unit === 'output')?.[2]
   }
@@ -284,9 +267,7 @@ test('what is cached for an hour costs twice the input, and is held for as that'
     messages: [{ role: 'user', content: [{ type: 'text', text: long, cache_control: { type: 'ephemeral', ...ttl } }] }],
   })
   const rowOf = async (ttl: object, prefix: string) => {
-    const answer = await call(key, 'anthropic-messages', { system: prefix, ...body(ttl) })
-    assert.equal(answer.status, 200, await answer.clone().text())
-    await answer.text()
+    await textOf(call(key, 'anthropic-messages', { system: prefix, ...body(ttl) }))
     return paid(id)
   }
   const hour = await rowOf({ ttl: '1h' }, 'one')

@@ -31,21 +31,9 @@ const HELLO = [{ role: 'user' as const, content: 'Say hello in three languages.'
 const chat = (body: object, init?: RequestInit, with_ = key) =>
   g.call('/v1/chat/completions', with_, { messages: HELLO, max_tokens: 50, ...body }, init)
 
-interface UsageRow {
-  product: string
-  outcome: string
-  charged: bigint
-  attempts: { product?: string; fault: string | null }[] | null
-}
-async function lastUsage(of = account): Promise<UsageRow> {
-  await g.settled()
-  const [row] = await g.sql<UsageRow>(
-    `select product, outcome, charged, attempt_log -> 'attempts' as attempts from usage
-             where account_id = $1 order by id desc limit 1`,
-    [of],
-  )
-  assert.ok(row)
-  return row
+async function lastUsage(of = account) {
+  const { log, ...call } = await g.lastCall(of)
+  return { ...call, attempts: (log?.attempts ?? null) as { product?: string; fault: string | null }[] | null }
 }
 
 test('the next model answers when one fails, and the call is charged as that one’s, whole and streamed', async () => {

@@ -1,5 +1,6 @@
 // A whole gateway for a test file: its own database, the simulated vendors, a free port.
 
+import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -54,6 +55,9 @@ export interface TestGateway {
   mayExceedHold(account: string): void
   /** Waits until no hold is left, and checks the ledger's sums. */
   settled(): Promise<void>
+  /** The calls of an account as the ledger has them, in their order, when all are settled. */
+  calls(account: string): Promise<Call[]>
+  lastCall(account: string): Promise<Call>
   /** What the verification of the ledger finds, and of the audit if it is asked for that too. */
   problems(withAudit?: boolean): Promise<readonly string[]>
   call(path: string, key: string | undefined, body?: unknown, init?: RequestInit): Promise<Response>
@@ -62,6 +66,24 @@ export interface TestGateway {
   /** Of the operator API; `data` is the fault where it refuses. */
   operator<T>(method: string, path: string, body?: unknown): Promise<{ status: number; data: T }>
   close(): Promise<void>
+}
+
+/** A row of its usage. */
+export interface Call {
+  readonly id: string
+  readonly product: string
+  readonly endpoint: string
+  readonly outcome: string
+  readonly status: number
+  readonly charged: bigint
+  readonly held: bigint
+  readonly loss: bigint
+  readonly cost: bigint | null
+  readonly estimated: boolean
+  readonly vendor: string | null
+  readonly lines: [unit: string, quantity: number, rate: string][]
+  readonly labels: any
+  readonly log: any
 }
 
 type Values = Parameters<Gateway['database']['query']>[1]
@@ -237,6 +259,13 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
           `accounts do not equal their entries: ${JSON.stringify(wrong, (_, v) => (typeof v === 'bigint' ? String(v) : v))}`,
         )
     },
+    async calls(account) {
+      await made.settled()
+      return made.sql<Call>('select *, attempt_log as log from usage where account_id = $1 order by id', [account])
+    },
+    async lastCall(account) {
+      return (await made.calls(account)).at(-1) ?? assert.fail('it made no call')
+    },
     async problems(withAudit = false) {
       const more = withAudit ? { audit: createAudit({ database, world: realWorld }) } : {}
       return (await verifyLedger(database, storedCatalogs(database), more)).problems
@@ -284,3 +313,14 @@ function aboveHold(database: Pick<Gateway['database'], 'query'>, except: readonl
     [except],
   )
 }
+
+/** What an answer says, which must have this status. */
+export async function textOf(answering: Response | Promise<Response>, status = 200): Promise<string> {
+  const answer = await answering
+  const text = await answer.text()
+  assert.equal(answer.status, status, `${answer.url} answers ${text}`)
+  return text
+}
+
+export const jsonOf = async <T>(answering: Response | Promise<Response>, status = 200): Promise<T> =>
+  JSON.parse(await textOf(answering, status))

@@ -1,11 +1,13 @@
 // Google's format as its clients have it: streams that Google's own SDKs can read, addresses and spellings that they use.
+
 import assert from 'node:assert/strict'
+import { json } from 'node:stream/consumers'
 import { before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
 import { CLIENT_FORMATS } from '../src/meter/kind.ts'
-import { testGateway } from './gateway.ts'
+import { testGateway, textOf } from './gateway.ts'
 import { listen, started } from './started.ts'
 import { fixture, recordingsOf } from './text-replay.ts'
 
@@ -40,9 +42,7 @@ const script = { answer: Buffer.alloc(0), type: 'text/event-stream', pauses: fal
 
 const vendor = started(() =>
   listen(async (incoming, response) => {
-    const parts: Buffer[] = []
-    for await (const part of incoming) parts.push(part as Buffer)
-    script.asked = JSON.parse(Buffer.concat(parts).toString()) as Json
+    script.asked = (await json(incoming)) as Json
     script.path = incoming.url ?? ''
     const { answer, type, pauses } = script
     response.writeHead(200, { 'content-type': type })
@@ -81,9 +81,7 @@ for (const back of CLIENT_FORMATS)
   test(`a stream from ${back} has events and nothing else, also while the vendor says nothing`, async () => {
     for (const name of recordingsOf(back, 'sse').filter((file) => !file.startsWith('error'))) {
       Object.assign(script, { answer: fixture(back, name), pauses: name === 'text.sse' })
-      const answer = await g.call(at(`from-${back}`, 'streamGenerateContent?alt=sse'), key, HELLO)
-      const text = await answer.text()
-      assert.equal(answer.status, 200, text)
+      const text = await textOf(g.call(at(`from-${back}`, 'streamGenerateContent?alt=sse'), key, HELLO))
       for (const block of text.split('\n\n').slice(0, -1)) assert.match(block, /^data: \{.*\}$/, name)
       assert.ok(text.endsWith('}\n\n'), name)
     }

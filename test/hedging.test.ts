@@ -4,7 +4,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { after, beforeEach, test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
 import type { MarginPage, UnbilledRow } from '../src/reports/views.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 import { not, until } from './until.ts'
 
@@ -92,21 +92,6 @@ const BODY = { messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 
 const ask = (key: string, model: string, init?: RequestInit, more: object = {}) =>
   g.call('/v1/chat/completions', key, { model, ...BODY, ...more }, init)
 
-interface Row {
-  charged: bigint
-  vendor: string
-  log: {
-    attempts: { vendor: string; phase: string | null; stopped: string | null; deadlineMs?: number; cost?: string }[]
-    decided?: string[]
-  } | null
-}
-async function lastUsage(account: string): Promise<Row[]> {
-  await g.settled()
-  return g.sql<Row>('select charged, vendor, attempt_log as log from usage where account_id = $1 order by id', [
-    account,
-  ])
-}
-
 /** What one answer of 10 and 5 tokens costs. */
 const ONE = 15_000_000n
 
@@ -114,12 +99,10 @@ test('a stream without a token in time goes to the next vendor before anything w
   const { id, key } = await g.account()
   for (const script of [{ tokenAfter: new Promise(() => {}) }, { headersAfter: new Promise(() => {}) }]) {
     north.script = script
-    const answer = await ask(key, 'bounded')
-    assert.equal(answer.status, 200)
-    assert.match(await answer.text(), /from south/)
+    assert.match(await textOf(ask(key, 'bounded')), /from south/)
   }
   await until(() => north.aborted, north.sent.length)
-  const rows = await lastUsage(id)
+  const rows = await g.calls(id)
   assert.deepEqual(
     rows.map(({ charged, vendor, log }) => [charged, vendor, log?.attempts[0]?.phase, log?.attempts[0]?.deadlineMs]),
     [
@@ -139,7 +122,7 @@ test('a vendor in time is the only one that is called', async () => {
   assert.match(await (await ask(key, 'patient')).text(), /from north/)
   assert.equal(south.sent.length, 0)
   assert.deepEqual(
-    (await lastUsage(id)).map(({ charged, log }) => [charged, log]),
+    (await g.calls(id)).map(({ charged, log }) => [charged, log]),
     [[ONE, null]],
   )
 })
@@ -162,12 +145,12 @@ for (const faster of ['south', 'north'] as const)
     await until(() => slower.aborted, 1)
     gate.resolve()
     assert.deepEqual([north.sent.length, south.sent.length], [1, 1])
-    const [row, ...others] = await lastUsage(id)
+    const [row, ...others] = await g.calls(id)
     assert.equal(others.length, 0)
     assert.deepEqual([row?.charged, row?.vendor], [ONE, faster])
-    const lost = row?.log?.attempts.filter(({ stopped }) => stopped === 'hedge_lost')
+    const lost = row?.log?.attempts.filter(({ stopped }: any) => stopped === 'hedge_lost')
     assert.deepEqual(
-      lost?.map(({ vendor }) => vendor),
+      lost?.map(({ vendor }: any) => vendor),
       [faster === 'south' ? 'north' : 'south'],
     )
     assert.ok(Number(lost?.[0]?.cost) > 0, 'the operator sees what it cost')
@@ -192,7 +175,7 @@ test('when the first fails after the second was called, the second answers; when
   again.resolve()
   assert.equal((await failing).status, 502)
   assert.deepEqual(
-    (await lastUsage(id)).map(({ charged }) => charged),
+    (await g.calls(id)).map(({ charged }) => charged),
     [ONE, 0n],
   )
 })
@@ -208,7 +191,7 @@ test('a caller who leaves ends both where vendors bill no further, and nothing s
   await assert.rejects(asked)
   await until(() => north.aborted === 1 && south.aborted === 1)
   assert.deepEqual(
-    (await lastUsage(id)).map(({ charged }) => charged),
+    (await g.calls(id)).map(({ charged }) => charged),
     [0n],
   )
 })
@@ -220,7 +203,7 @@ test('a stream that is converted to another format is hedged too, and comes whol
   const text = await answer.text()
   assert.match(text, /message_start[\s\S]*from south[\s\S]*message_stop/)
   assert.deepEqual(
-    (await lastUsage(id)).map(({ charged }) => charged),
+    (await g.calls(id)).map(({ charged }) => charged),
     [ONE],
   )
 })
@@ -255,7 +238,7 @@ for (const model of ['drained-bounded', 'drained-hedged'])
     assert.deepEqual([north.aborted, south.aborted], [0, 0])
     gate.resolve()
     assert.deepEqual(
-      (await lastUsage(id)).map(({ charged, vendor }) => [charged, vendor]),
+      (await g.calls(id)).map(({ charged, vendor }) => [charged, vendor]),
       [[ONE, 'north-drained']],
     )
     if (model === 'drained-hedged') await until(() => south.aborted, 1)
@@ -288,7 +271,7 @@ for (const model of ['brief-bounded', 'brief-hedged', 'brief'])
     for (const end of drains) end()
     await until(() => called.every(({ aborted }) => aborted === 1))
     assert.deepEqual(
-      (await lastUsage(id)).map(({ charged }) => charged),
+      (await g.calls(id)).map(({ charged }) => charged),
       [0n],
     )
     assert.equal(south.sent.length, called.length - 1, 'nobody else is asked')
@@ -321,7 +304,7 @@ test('a vendor that is drained is read for one time only, also if its first toke
   await until(() => relayed(), not(before))
   for (const end of drains) end()
   await until(() => north.aborted, 1)
-  const [row] = await lastUsage(id)
+  const [row] = await g.calls(id)
   assert.ok(row && row.charged > 0n)
   assert.deepEqual([drainsBegun, drains.size], [1, 0])
 })
@@ -332,7 +315,7 @@ test('a vendor that is drained is broken off too when it gives no token in time 
   for (const model of ['drained-soon', 'drained-hedged'])
     assert.match(await (await ask(key, model)).text(), /from south/)
   await until(() => north.aborted, north.sent.length)
-  const rows = await lastUsage(id)
+  const rows = await g.calls(id)
   assert.deepEqual(
     rows.map(({ charged, log }) => [charged, log?.attempts[0]?.phase, log?.attempts[0]?.stopped]),
     [
@@ -353,7 +336,7 @@ test('a stream that breaks after it said what it used is charged once; its repet
   assert.match(await again.text(), /"error"/)
   assert.equal(north.sent.length, 1)
   assert.deepEqual(
-    (await lastUsage(id)).map(({ charged }) => charged),
+    (await g.calls(id)).map(({ charged }) => charged),
     [ONE],
   )
 })
@@ -363,7 +346,7 @@ test('what broken-off calls cost is listed by the day, vendor and model, and mar
   north.script = { tokenAfter: new Promise(() => {}) }
   const { id, key } = await g.account()
   for (const model of ['bounded', 'hedged']) assert.match(await (await ask(key, model)).text(), /from south/)
-  const rows = await lastUsage(id)
+  const rows = await g.calls(id)
   const costs = rows.map(({ log }) => Number(log?.attempts[0]?.cost))
   const now = await unbilled()
   for (const [at, kind] of (['first_token_timeout', 'hedge_lost'] as const).entries()) {
@@ -404,7 +387,7 @@ test('what a moderation model takes for a check is listed too, whether the call 
   const [earlier, later] = [before('guardrail', 'alpha'), now('guardrail', 'alpha')]
   assert.deepEqual([later[0] - earlier[0], later[1] - earlier[1]], [2, 0.5])
   assert.deepEqual(
-    (await lastUsage(id)).map(({ charged }) => charged),
+    (await g.calls(id)).map(({ charged }) => charged),
     [ONE, 0n],
   )
 })

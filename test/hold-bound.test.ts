@@ -1,5 +1,7 @@
 // F76, F77, F79: no call costs more than was held for it, and what was held is what the vendor was told.
+
 import assert from 'node:assert/strict'
+import { json } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import type { CatalogInput } from '../src/catalog/document.ts'
@@ -57,9 +59,7 @@ const WRITERS: Record<ClientFormatName, (report: Report, usage: Body) => Body> =
 /** A vendor of all four formats, which reports what it likes. Callers who stream get its whole answer in pieces. */
 const vendor = started(() =>
   listen(async (request, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of request) pieces.push(piece as Buffer)
-    told = JSON.parse(Buffer.concat(pieces).toString()) as Body
+    told = (await json(request)) as Body
     const path = request.url ?? ''
     const format = formatOf(path)
     const reported = typeof report === 'function' ? report() : report
@@ -133,27 +133,11 @@ function bodyOf(format: ClientFormatName, prompt: string, most?: number): Body {
   return { ...FORMATS[format].body(prompt, most), ...(format === 'openai-responses' ? { store: false } : {}) }
 }
 
-interface Row {
-  charged: bigint
-  held: bigint
-  loss: bigint
-  attempt_log: { aboveHold?: string } | null
-}
-
 async function send(key: string, format: ClientFormatName, model: string, asked: Body, stream = false) {
   const { path, body } = requestTo(format, model, asked, stream)
   const answer = await g.call(path, key, body)
   const text = await answer.text()
   return { status: answer.status, text }
-}
-
-async function rowOf(account: string): Promise<Row> {
-  await g.settled()
-  const [row] = await g.sql<Row>(
-    'select charged, held, loss, attempt_log from usage where account_id = $1 order by id desc limit 1',
-    [account],
-  )
-  return row!
 }
 
 const DENSE = '1 2 3 4 5 6 7 8 9 0 '
@@ -174,7 +158,7 @@ test('a prompt of one token a byte is held for in every format, and the key’s 
     const quote = await g.call(`/v1/quote?endpoint=${endpoint[format]}`, key, { model, ...body })
     const quoted = (await quote.json()) as { data?: { costAtMost: string; hold: string } }
     assert.equal((await send(key, format, model, body)).status, 200)
-    const { charged, held } = await rowOf(id)
+    const { charged, held } = await g.lastCall(id)
     assert.ok(charged >= 8_000_000n && charged <= held, `${format}: ${charged} of ${held}`)
     if (quoted.data) assert.equal(Math.round(Number(quoted.data.hold) * 1e6), Number(held), 'a quote is the hold')
     await g.operator('PATCH', `/keys/${keyId}`, { limits: { spendTotal: '15' } })
@@ -190,7 +174,7 @@ test('where the bound does not fit, the text of a model with a tokenizer is coun
   const { id, key } = await g.account({ credits: 3_000_000n })
   assert.equal((await send(key, 'openai-chat', 'at-openai-chat', body)).status, 402)
   assert.equal((await send(key, 'openai-chat', 'counted-openai-chat', body)).status, 200)
-  const { charged, held } = await rowOf(id)
+  const { charged, held } = await g.lastCall(id)
   assert.ok(charged <= held && held < 2_600_000n, `${charged} of ${held}`)
   const dense = await g.account({ credits: 3_000_000n })
   assert.equal(
@@ -218,7 +202,7 @@ test('the vendor is told no more output than is held, in every format and conver
         const { status, text } = await send(key, format, `at-${protocol}`, bodyOf(format, 'Write.', most))
         assert.equal(status, 200, `${format} → ${protocol}: ${text}`)
         assert.equal(capOf(told), cap, `${format} → ${protocol}: ${most}`)
-        const { charged, held, loss } = await rowOf(id)
+        const { charged, held, loss } = await g.lastCall(id)
         assert.ok(charged <= held && loss === 0n, `${charged} of ${held}`)
       }
   const { id, key } = await g.account()
@@ -227,7 +211,7 @@ test('the vendor is told no more output than is held, in every format and conver
     (await send(key, 'openai-chat', 'at-openai-chat', { ...bodyOf('openai-chat', 'Hi', 1e15), n: 3 })).status,
     200,
   )
-  const { charged, held } = await rowOf(id)
+  const { charged, held } = await g.lastCall(id)
   assert.ok(charged <= held && told.max_tokens === 4_000, `${charged} of ${held}`)
 })
 
@@ -260,7 +244,7 @@ test('a write to a cache is held for at its own rate, however the request spells
         : JSON.stringify({ model: 'at-anthropic-messages', ...body })
     const answer = await g.call(FORMATS[format].path(''), key, named)
     assert.equal(answer.status, 200, await answer.text())
-    const { charged, held } = await rowOf(id)
+    const { charged, held } = await g.lastCall(id)
     assert.ok(charged <= held, `${JSON.stringify(body).slice(-80)}: ${charged} of ${held}`)
   }
 })
@@ -269,7 +253,7 @@ test('a price that falls with the size of the prompt is held for at its dearest'
   const { id, key } = await g.account()
   report = { input: 900, output: 10 }
   assert.equal((await send(key, 'openai-chat', 'falling', bodyOf('openai-chat', 'word '.repeat(800), 10))).status, 200)
-  const { charged, held } = await rowOf(id)
+  const { charged, held } = await g.lastCall(id)
   assert.equal(charged, 910_000n)
   assert.ok(charged <= held, `${charged} of ${held}`)
 })
@@ -294,7 +278,7 @@ test('the price follows the tier, speed and region that the answer reports, with
           const body = { ...bodyOf(format, 'Hi', 10), ...(asked ? { [field]: asked } : {}) }
           const { status, text } = await send(key, format, `tiered-${protocol}`, body, stream)
           assert.equal(status, 200, `${format} → ${protocol}: ${text}`)
-          const { charged, held } = await rowOf(id)
+          const { charged, held } = await g.lastCall(id)
           const words = `${format} → ${protocol} ${stream}: asked ${asked}, got ${tier}: ${text}`
           assert.equal(charged, (plain * tenths) / 10n, words)
           assert.ok(charged <= held, words)
@@ -308,7 +292,7 @@ test('the price follows the tier, speed and region that the answer reports, with
     report = { input: 10, output: 10, ...answered }
     const body = { ...bodyOf('anthropic-messages', 'Hi', 10), ...asked }
     assert.equal((await send(key, 'anthropic-messages', 'tiered-anthropic-messages', body)).status, 200)
-    const { charged, held } = await rowOf(id)
+    const { charged, held } = await g.lastCall(id)
     assert.deepEqual([charged, charged <= held], [(plain * tenths) / 10n, true])
   }
 })
@@ -330,9 +314,9 @@ test('options of tools that a vendor bills differently have a price or are rejec
   }
   report = { input: 10, output: 10 }
   assert.equal((await ask({ type: 'image_generation', quality: 'low' })).status, 200)
-  const plain = await rowOf(id)
+  const plain = await g.lastCall(id)
   assert.equal((await ask({ type: 'image_generation', quality: 'high' })).status, 200)
-  const { held } = await rowOf(id)
+  const { held } = await g.lastCall(id)
   assert.ok(held > 3n * 10n * 1_000_000n && held > plain.held, `${held} of ${plain.held}`)
 })
 
@@ -342,7 +326,7 @@ test('several turns of a search at Google are charged as reported', async () => 
   report = { input: 900_000, output: 10 }
   const body = { ...bodyOf('gemini', 'Hi', 10), tools: [{ googleSearch: {} }] }
   assert.equal((await send(key, 'gemini', 'searching-gemini', body)).status, 200)
-  assert.equal((await rowOf(id)).charged, 90_010_000n)
+  assert.equal((await g.lastCall(id)).charged, 90_010_000n)
 })
 
 const SEARCHES = {
@@ -380,7 +364,7 @@ test('a vendor that searches as often as it was told, and reads a full context a
       const { data } = (await quoted.json()) as { data: { hold: string } }
       const { status, text } = await send(key, format, `searching-${format}`, body)
       assert.deepEqual([status, cap], [200, most], `${format} ${credits} ${asked} ${text}`)
-      const { charged, held, loss } = await rowOf(id)
+      const { charged, held, loss } = await g.lastCall(id)
       assert.ok(charged <= held && loss === 0n, `${format} ${credits}: ${charged} of ${held}`)
       assert.equal(Math.round(Number(data.hold) * 1e6), Number(held), 'a quote is the hold')
     }
@@ -408,7 +392,7 @@ test('a charge above its hold is charged, and its reason is in the call, the met
   g.mayExceedHold(id)
   report = { input: 10, output: 3_000 }
   assert.equal((await send(key, 'openai-chat', 'at-openai-chat', bodyOf('openai-chat', 'Hi', 10))).status, 200)
-  const { charged, held, attempt_log: log } = await rowOf(id)
+  const { charged, held, log } = await g.lastCall(id)
   assert.equal(charged, 3_001_000n)
   assert.ok(charged > held)
   assert.equal(log?.aboveHold, 'the vendor reports 3000 output tokens for at most 10.')

@@ -1,40 +1,44 @@
 // A vendor that an account calls by its own key, and that turns on the gateway: redirects inside, endless and compressed bytes, a trickle.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
-import { after, test } from 'node:test'
+import { createServer, type Socket } from 'node:net'
+import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
-const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port
-
 let reached = 0
-const canary = createServer((_request, response) => {
-  reached += 1
-  response.end('{}')
-})
+const canary = started(() =>
+  listen((_request, response) => {
+    reached += 1
+    response.end('{}')
+  }),
+)
 /** Writes what it likes once it has been asked. */
 let behave: (socket: Socket) => void = (socket) => socket.end()
 const open = new Set<Socket>()
-const vendor = createTcpServer((socket) => {
-  open.add(socket)
-  socket.on('error', () => undefined)
-  socket.once('close', () => open.delete(socket))
-  socket.once('data', () => behave(socket))
-})
+const vendor = started(
+  () =>
+    listen(
+      createServer((socket) => {
+        open.add(socket)
+        socket.on('error', () => undefined)
+        socket.once('close', () => open.delete(socket))
+        socket.once('data', () => behave(socket))
+      }),
+    ),
+  ({ close }) => {
+    for (const socket of open) socket.destroy()
+    return close()
+  },
+)
 let account = { id: '', key: '' }
 
 const g = testGateway(
   { env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KEY: 'sk-house-00000000aaaa' } },
   async () => {
-    for (const server of [canary, vendor]) {
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-    }
     const document = structuredClone(g.gateway.catalog.current.input)
-    const baseUrl = `http://127.0.0.1:${portOf(vendor)}`
+    const { url: baseUrl } = vendor
     const timeouts = { firstByteMs: 2_000, firstTokenMs: 3_000, idleMs: 2_000, totalMs: 10_000 }
     document.vendors.hostile = { baseUrl, credential: 'HOUSE_KEY', timeouts, byokFee: { call: '0.01' } }
     const alpha = document.models['alpha-5.4']
@@ -47,12 +51,6 @@ const g = testGateway(
     await g.gateway.byokKeys.store(account.id, own, by)
   },
 )
-after(() => {
-  for (const socket of open) socket.destroy()
-  vendor.close()
-  canary.close()
-})
-
 const head = (status: string, headers: string) => `HTTP/1.1 ${status}\r\n${headers}\r\n\r\n`
 const JSON_TYPE = 'content-type: application/json'
 /** Writes for as long as somebody reads. */
@@ -64,7 +62,7 @@ const bomb = gzipSync(Buffer.alloc(200_000_000, ' '), { level: 9 })
 
 const WAYS: Record<string, (socket: Socket) => void> = {
   'a redirect inside': (socket) =>
-    socket.end(head('307 Temporary Redirect', `location: http://127.0.0.1:${portOf(canary)}/\r\ncontent-length: 0`)),
+    socket.end(head('307 Temporary Redirect', `location: http://127.0.0.1:${canary.port}/\r\ncontent-length: 0`)),
   'headers without end': (socket) => {
     socket.write('HTTP/1.1 200 OK\r\n')
     pour(socket, `x-a: ${'b'.repeat(8_000)}\r\n`)

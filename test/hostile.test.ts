@@ -1,7 +1,5 @@
 // Requests that mean harm: right status and code, never a 500, never a hold, and no secret in an answer, a log line or a row.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, before, test } from 'node:test'
 import fc from 'fast-check'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
@@ -12,7 +10,7 @@ import { CHAT_PATH, chatBody, MODEL, startFaultGateway, startVendor, usage, whol
 import { count, each } from './faults/raw-client.ts'
 import { OPERATOR_TOKEN, SECRET } from './gateway.ts'
 import { runs } from './runs.ts'
-import { started } from './started.ts'
+import { listen, started } from './started.ts'
 
 const VENDOR_KEY = 'sk-canary-vendor-4711'
 const PROMPT = 'canary-prompt-0815'
@@ -237,12 +235,11 @@ test('U+0000, lone surrogates and database words are ordinary text', async () =>
 
 test('no field of a body makes the gateway call another address or send another key', async () => {
   let visits = 0
-  const canary = createServer((_request, response) => {
+  const canary = await listen((_request, response) => {
     visits += 1
     response.end('{}')
   })
-  await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(canary.address() as AddressInfo).port}`
+  const { url } = canary
   try {
     const values: Record<string, unknown> = {
       api_base: url,
@@ -274,7 +271,7 @@ test('no field of a body makes the gateway call another address or send another 
       assert.equal(sent.headers['x-api-base'], undefined)
     }
   } finally {
-    await new Promise((resolve) => canary.close(resolve))
+    await canary.close()
   }
   assert.equal(visits, 0)
 })

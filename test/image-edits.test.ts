@@ -53,13 +53,9 @@ test('the openai SDK edits one picture, several, and one with a mask; each is pa
       ['mask', 'image/png'],
     ],
   )
-  await g.settled()
+  const rows = await g.calls(account)
   const after = await g.balance(account)
   assert.ok(after.posted < before.posted && after.held === 0n)
-  const rows = await g.sql<{ endpoint: string; outcome: string }>(
-    `select endpoint, outcome from usage where account_id = $1`,
-    [account],
-  )
   assert.deepEqual(
     rows.map(({ endpoint, outcome }) => `${endpoint} ${outcome}`),
     Array(3).fill('images/edits settled'),

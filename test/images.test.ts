@@ -8,7 +8,7 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateImage } from 'ai'
 import OpenAI from 'openai'
 import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
-import { testGateway } from './gateway.ts'
+import { jsonOf, testGateway } from './gateway.ts'
 
 let key: string
 let account: string
@@ -168,9 +168,10 @@ test('a dead reference, a vendor that fails and one that breaks mid-stream cost 
 
 test('a key without credit is told what is missing, and draws nothing', async () => {
   const { key: poor } = await g.account({ credits: 0n })
-  const answer = await g.call(PATH, poor, { model: 'alpha-image-2', prompt: 'x' })
-  assert.equal(answer.status, 402)
-  const body = (await answer.json()) as { code: number; message: string }
+  const body = await jsonOf<{ code: number; message: string }>(
+    g.call(PATH, poor, { model: 'alpha-image-2', prompt: 'x' }),
+    402,
+  )
   assert.equal(body.code, 40000)
   assert.match(body.message, /needs .* credits, 0 are available/)
 })

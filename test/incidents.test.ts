@@ -1,7 +1,9 @@
 // What an operator sees in each incident of docs/reliability.md: readiness, metrics, an alert, and the way back.
+
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { parse } from 'yaml'
 import { type Database, openDatabase, PATIENT } from '../src/database/database.ts'
@@ -20,8 +22,7 @@ const received: Array<{ type: string; data: { subject: string; title: string; me
 let exported = 500
 const hooks = started(() =>
   listen(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += piece
+    const body = await text(request)
     if (request.url === '/') received.push(JSON.parse(body))
     else response.statusCode = exported
     response.end('ok')

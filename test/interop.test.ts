@@ -2,13 +2,12 @@
 // recorded in fixtures/llama.cpp, byte for byte, and answered again here by a socket; the gateway does not know the difference.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
 import type { VendorTest } from '../src/routing/views.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
-import { started } from './started.ts'
+import { listen, started } from './started.ts'
 
 const FOLDER = join(import.meta.dirname, 'fixtures', 'llama.cpp')
 const MODEL = 'tiny-random'
@@ -31,23 +30,15 @@ const NAMES: Readonly<Record<string, string>> = {
   },
 }
 
-let url = ''
 const server = started(() =>
-  createServer((req, res) => {
-    const parts: Buffer[] = []
-    req.on('data', (part: Buffer) => parts.push(part))
-    req.on('end', async () => {
-      const asked = parts.length > 0 ? (JSON.parse(Buffer.concat(parts).toString()) as { stream?: boolean }) : {}
-      const name = NAMES[req.url ?? ''] ?? 'not-found'
-      const { status, contentType, body } = await recorded(asked.stream ? `${name}-stream` : name)
-      res.writeHead(status, { 'content-type': contentType }).end(body)
-    })
+  listen(async (req, res) => {
+    const sent = await text(req)
+    const asked = sent ? (JSON.parse(sent) as { stream?: boolean }) : {}
+    const name = NAMES[req.url ?? ''] ?? 'not-found'
+    const { status, contentType, body } = await recorded(asked.stream ? `${name}-stream` : name)
+    res.writeHead(status, { 'content-type': contentType }).end(body)
   }),
 )
-before(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-})
 
 const gateway = testGateway({ isShared: true })
 
@@ -78,7 +69,7 @@ const DOORS = [
 
 for (const [format, path] of BACKS)
   test(`${format}: the vendor’s test passes, and every door is answered and charged, whole and streamed`, async () => {
-    const place = { preset: 'llama.cpp', vendor: `llama-${format}`, baseUrl: url + path, formats: [format] }
+    const place = { preset: 'llama.cpp', vendor: `llama-${format}`, baseUrl: server.url + path, formats: [format] }
     const tested = await operator<VendorTest>('/connect/test', place)
     assert.equal(tested.ok, true, tested.message)
     assert.deepEqual(tested.models, [MODEL])
@@ -104,7 +95,7 @@ for (const [format, path] of BACKS)
   })
 
 test('a wrong address of such a server is put right', async () => {
-  const place = { preset: 'llama.cpp', baseUrl: `${url}/nothing`, formats: ['openai-chat'] }
+  const place = { preset: 'llama.cpp', baseUrl: `${server.url}/nothing`, formats: ['openai-chat'] }
   const { ok, addressSuggested } = await operator<VendorTest>('/connect/test', place)
-  assert.deepEqual([ok, addressSuggested], [false, `${url}/v1`])
+  assert.deepEqual([ok, addressSuggested], [false, `${server.url}/v1`])
 })

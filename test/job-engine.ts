@@ -1,7 +1,7 @@
 // The job engine without the web in front of it: for tests and for measurements of the engine alone.
+
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { admit } from '../src/admission/admit.ts'
 import type { Principal } from '../src/admission/api-key.ts'
@@ -29,6 +29,7 @@ import { createUpstream } from '../src/upstream/exchange.ts'
 import { createGuardedFetch } from '../src/upstream/guard.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { FAST } from './job-pace.ts'
+import { listen } from './started.ts'
 import { until } from './until.ts'
 
 export interface TestEngine {
@@ -222,21 +223,14 @@ export async function startTestEngine(
 export async function startReceiver(answer: (count: number) => number = () => 204) {
   const got: Array<{ headers: Record<string, string>; body: string }> = []
   const waiting: Array<() => void> = []
-  const server = createServer((request, response) => {
-    const pieces: Buffer[] = []
-    request.on('data', (piece: Buffer) => pieces.push(piece))
-    request.on('end', () => {
-      got.push({ headers: request.headers as Record<string, string>, body: Buffer.concat(pieces).toString('utf8') })
-      response.writeHead(answer(got.length)).end()
-      for (const wake of waiting.splice(0)) wake()
-    })
+  const { url, host, close } = await listen(async (request, response) => {
+    const body = await text(request)
+    got.push({ headers: request.headers as Record<string, string>, body })
+    response.writeHead(answer(got.length)).end()
+    for (const wake of waiting.splice(0)) wake()
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
   return {
-    url: `http://127.0.0.1:${port}/hook`,
-    host: `127.0.0.1:${port}`,
-    got,
+    ...{ url: `${url}/hook`, host, got, close },
     /** The first message about a job, when it comes. */
     async about(jobId: string) {
       for (;;) {
@@ -248,6 +242,5 @@ export async function startReceiver(answer: (count: number) => number = () => 20
     async until(count: number) {
       while (got.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
     },
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
   }
 }

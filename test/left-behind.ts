@@ -1,7 +1,6 @@
 // What calls leave in memory when they are over and nobody holds them: bytes that young collections carried into the old generation, where only a full one
 // finds them. A program of its own, because the test runner follows every promise and keeps some.
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Caller } from '../src/api/server/caller.ts'
@@ -10,6 +9,7 @@ import { SlotSet } from '../src/kernel/slot-set.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { freshDatabase } from './database.ts'
+import { listen } from './started.ts'
 
 const WARM_UP = 3_000
 const CALLS = 4_000
@@ -52,19 +52,17 @@ const set = new Set<object>()
 const fresh = await freshDatabase()
 const database = openDatabase({ connection: fresh.connection, connectionsMax: 2 })
 const statement = { name: 'left', text: 'select $1::text as one, $2::bigint as two', withinMs: 3_000 }
-const vendor = createServer((_, response) => response.end('{"one":1}')).listen(0, '127.0.0.1')
-await new Promise((resolve) => vendor.once('listening', resolve))
+const vendor = await listen((_, response) => response.end('{"one":1}'))
 const upstream = createUpstream({ world })
 const { signal } = new AbortController()
 signal.addEventListener('abort', () => {})
-const call = { method: 'GET', url: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}/`, headers: {} } as const
-const front = createServer(async (_, response) => {
+const call = { method: 'GET', url: `${vendor.url}/`, headers: {} } as const
+const front = await listen(async (_, response) => {
   const caller = new Caller(response, 'req_left')
   await (await upstream.send(call, { deadlines, signal: caller.signal })).read(1_000)
   response.end()
-}).listen(0, '127.0.0.1')
-await new Promise((resolve) => front.once('listening', resolve))
-const relayed = { ...call, url: `http://127.0.0.1:${(front.address() as AddressInfo).port}/` }
+})
+const relayed = { ...call, url: `${front.url}/` }
 const deadlines = { connectMs: 1_000, firstByteMs: 1_000, idleMs: 1_000, totalMs: 5_000 }
 
 const left = {
@@ -86,10 +84,7 @@ const left = {
   relayed: await leftBy(async () => (await upstream.send(relayed, { deadlines, signal })).read(1_000)),
 }
 await upstream.close()
-for (const server of [front, vendor]) {
-  server.closeAllConnections()
-  server.close()
-}
+await Promise.all([front.close(), vendor.close()])
 await database.close()
 await fresh.drop()
 console.log(JSON.stringify(left))

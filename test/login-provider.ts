@@ -1,8 +1,9 @@
 // Login providers for tests, on real sockets: `oidc-provider`, a certified implementation, and one that follows a script and does wrong things.
 import { createSign, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import Provider from 'oidc-provider'
+import { listen } from './started.ts'
 
 export const CLIENT_ID = 'tollgate'
 export const CLIENT_SECRET = 'a-secret-that-only-the-provider-and-the-gateway-know'
@@ -27,25 +28,12 @@ export interface TestProvider {
   close(): Promise<void>
 }
 
-const listen = async (server: Server) => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-const shut = (server: Server) =>
-  new Promise<void>((resolve) => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
-
 export async function startProvider(): Promise<TestProvider> {
   let answer = async (_request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.writeHead(503).end()
   }
   let provider: Provider | undefined
-  const server = createServer((request, response) => void answer(request, response))
-  const hostAndPort = await listen(server)
-  const issuer = `http://${hostAndPort}`
+  const { url: issuer, host: hostAndPort, close } = await listen((request, response) => void answer(request, response))
   const people = new Map<string, Account>()
 
   const made: TestProvider = {
@@ -68,7 +56,7 @@ export async function startProvider(): Promise<TestProvider> {
       }
       await client.backchannelLogout(subject, sid)
     },
-    close: () => shut(server),
+    close,
   }
   return made
 }
@@ -78,9 +66,7 @@ const FORM = `<!doctype html><title>Example Corp</title><main><h1>Example Corp</
 
 async function subjectOf(request: IncomingMessage): Promise<string | undefined> {
   if (request.method !== 'POST') return undefined
-  let body = ''
-  for await (const chunk of request) body += String(chunk)
-  return new URLSearchParams(body).get('subject') ?? undefined
+  return new URLSearchParams(await text(request)).get('subject') ?? undefined
 }
 
 async function signIn(provider: Provider, subject: string, request: IncomingMessage, response: ServerResponse) {
@@ -137,18 +123,15 @@ export interface ScriptedProvider {
 export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const others = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const server = createServer((request, response) => void answer(request, response))
-  const hostAndPort = await listen(server)
-  const issuer = `http://${hostAndPort}`
+  const { url: issuer, host: hostAndPort, close } = await listen((request, response) => void answer(request, response))
   const made: ScriptedProvider = {
     ...{ issuer, hostAndPort, claims: {}, metadata: {}, forged: false, exchanged: [] },
     sign: (claims, header = {}) =>
       jwt(made.forged ? others.privateKey : keys.privateKey, { alg: 'RS256', kid: 'one', ...header }, claims),
-    close: () => shut(server),
+    close,
   }
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let body = ''
-    for await (const chunk of request) body += String(chunk)
+    const body = await text(request)
     const send = (value: unknown) => response.setHeader('content-type', 'application/json').end(JSON.stringify(value))
     if (request.url === '/.well-known/openid-configuration')
       send({

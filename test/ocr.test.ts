@@ -1,5 +1,7 @@
 // Documents by the page: what a vendor is told, what is held, and what a call costs.
+
 import assert from 'node:assert/strict'
+import { json } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import type { CatalogInput } from '../src/catalog/document.ts'
@@ -15,9 +17,7 @@ let gate = Promise.resolve()
 let told: { pages?: number[]; model: string; provider?: unknown }
 const vendor = started(() =>
   listen(async (request, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of request) pieces.push(piece as Buffer)
-    told = JSON.parse(Buffer.concat(pieces).toString()) as typeof told
+    told = (await json(request)) as typeof told
     await gate
     const asked = told.pages ?? [0, 1, 2]
     if (asked.some((index) => index >= pagesEnd)) {
@@ -63,14 +63,6 @@ async function read(body: object, key: string) {
   return { status: response.status, body: (await response.json()) as any }
 }
 
-async function row(account: string) {
-  await g.settled()
-  const text =
-    'select charged, held, loss, estimated, endpoint from usage where account_id = $1 order by id desc limit 1'
-  const [found] = await g.sql<{ charged: bigint; held: bigint; loss: bigint; endpoint: string }>(text, [account])
-  return found!
-}
-
 test('the vendor is told every page that is held for, and read pages are paid', async () => {
   const { id, key } = await g.account({ credits: 10_000n * CREDIT })
   const cases: Array<[body: object, pages: number]> = [
@@ -95,11 +87,11 @@ test('the vendor is told every page that is held for, and read pages are paid', 
       [told.model, told.pages?.length, told.provider, got.model, got.pages.length],
       ['their-ocr', pages, undefined, 'reader', pages],
     )
-    const { charged, held, endpoint } = await row(id)
+    const { charged, held, endpoint } = await g.lastCall(id)
     assert.deepEqual([charged, held, endpoint], [BigInt(pages) * CREDIT, BigInt(pages) * CREDIT, 'ocr'])
   }
   await read({ document: HERE, pages: [0], document_annotation_format: { type: 'json_object' } }, key)
-  assert.equal((await row(id)).charged, 2n * CREDIT)
+  assert.equal((await g.lastCall(id)).charged, 2n * CREDIT)
 })
 
 test('a document of unknown length is read whole also by a vendor that rejects pages beyond the end', async () => {
@@ -109,7 +101,7 @@ test('a document of unknown length is read whole also by a vendor that rejects p
     const { status, body: got } = await read({ ...body, model: 'long-reader' }, key)
     assert.equal(status, 200, JSON.stringify(got))
     assert.ok(!('pages' in told))
-    const { charged, held } = await row(id)
+    const { charged, held } = await g.lastCall(id)
     assert.deepEqual([charged, held], [3n * CREDIT, 1_000n * CREDIT])
   }
   const before = await g.balance(id)
@@ -126,7 +118,7 @@ test('a call costs the pages that its vendor reports, never above its hold; with
   const cost = async (said: object) => {
     answer = { pages, model: 'their-ocr', ...said }
     assert.equal((await read({ document: HERE, pages: '0-4' }, key)).status, 200)
-    const { charged, loss } = await row(id)
+    const { charged, loss } = await g.lastCall(id)
     return [charged / CREDIT, loss]
   }
   assert.deepEqual(await cost({ usage_info: { pages_processed: 3 } }), [3n, 0n])
@@ -167,7 +159,7 @@ test('a caller who leaves pays for the pages that the vendor reads all the same'
   assert.equal(await left, 'left')
   resolve()
   await until(async () => (await g.balance(id)).held === 0n)
-  assert.equal((await row(id)).charged, 3n * CREDIT)
+  assert.equal((await g.lastCall(id)).charged, 3n * CREDIT)
 })
 
 test('what is wrong with a request is said by the field, and nothing is held', async () => {

@@ -38,10 +38,7 @@ test('the openai SDK orders a video with a first frame, waits for it and downloa
   const { data } = (await job.json()) as { data: { inputParams: Record<string, unknown> } }
   assert.deepEqual([data.inputParams.resolution, data.inputParams.ratio], ['720p', '16:9'])
   assert.match(String(data.inputParams.first_frame), /^data:image\/png;base64,/)
-  const [row, ...others] = await g.sql<{ endpoint: string; outcome: string; charged: bigint }>(
-    `select endpoint, outcome, charged from usage where account_id = $1`,
-    [account],
-  )
+  const [row, ...others] = await g.calls(account)
   assert.deepEqual([row?.endpoint, row?.outcome, others.length], ['video/create', 'settled', 0])
   const quote = await g.call('/v1/quote?endpoint=video/create', key, { model: MODEL, prompt: 'x', size: '1280x720' })
   const { data: quoted } = (await quote.json()) as { data: { costAtMost: string } }

@@ -1,12 +1,10 @@
 // Nothing is spent that nobody has, for products too: whatever a vendor counts, or does not, a call is charged at most what was held for it, over all processes.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
-import { started } from './started.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 const CREDIT = 1_000_000n
@@ -20,14 +18,13 @@ let asked = 0
 let gate = Promise.resolve()
 
 const server = started(() =>
-  createServer(async (_, res) => {
+  listen(async (_, res) => {
     asked += 1
     await gate
     res.writeHead(200, { 'content-type': 'application/json' }).end(says)
   }),
 )
 before(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const database = await freshDatabase()
   processes = []
   for (let at = 0; at < 4; at++)
@@ -36,7 +33,6 @@ before(async () => {
 })
 after(async () => {
   for (const one of processes) await one.close()
-  server.closeAllConnections()
 })
 
 const limit = { kind: 'integer', min: 1, max: 50, example: '10' }
@@ -51,7 +47,7 @@ type Name = keyof typeof OPERATIONS
 
 // A document before its check, as tests change it.
 function withProduct(document: any): void {
-  document.vendors.sold = { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  document.vendors.sold = { baseUrl: server.url }
   const operations = Object.entries(OPERATIONS).map(([name, { most: _, tier: __, ...one }]) => [
     name,
     { title: name, route: `GET /${name}`, vendorPath: name, params: { limit }, ...one },
@@ -64,16 +60,9 @@ function withProduct(document: any): void {
     }
 }
 
-interface Row {
-  readonly charged: bigint
-  readonly held: bigint
-  readonly loss: bigint
-  readonly estimated: boolean
-}
-
-async function rowsOf(account: string): Promise<Row[]> {
+async function rowsOf(account: string) {
   for (const one of processes) await one.settled()
-  return g.sql<Row>('select charged, held, loss, estimated from usage where account_id = $1', [account])
+  return g.calls(account)
 }
 
 const ITEMS = (count: number) => JSON.stringify({ items: Array.from({ length: count }, () => 1) })

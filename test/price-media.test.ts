@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { testGateway } from './gateway.ts'
+import { jsonOf, testGateway, textOf } from './gateway.ts'
 import { listen, started } from './started.ts'
 
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -27,27 +27,24 @@ async function paint(request: IncomingMessage, response: ServerResponse) {
   if (drawn !== 'never') response.end(event('image_generation.completed'))
 }
 
-const g = testGateway({}, async () => {
-  const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
-  document.vendors.painter = { baseUrl: vendor.url }
-  const image = document.models['alpha-image-2']
-  const text = document.models['alpha-5.4']
-  assert.ok(image && text)
-  const tier = (quality: string, price: string) => ({ when: { quality }, image: price })
-  document.models.painting = {
-    ...image,
-    routes: [{ vendor: 'painter', protocol: 'openai-images' }],
-    pricing: { unit: 'credits', tiers: [tier('low', '1'), tier('high', '16'), { image: '4' }] },
-  }
-  document.models.deaf = text
-  await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
-})
+const g = testGateway(() => ({
+  catalog(document: CatalogInput) {
+    document.vendors.painter = { baseUrl: vendor.url }
+    const image = document.models['alpha-image-2']
+    const text = document.models['alpha-5.4']
+    assert.ok(image && text)
+    const tier = (quality: string, price: string) => ({ when: { quality }, image: price })
+    document.models.painting = {
+      ...image,
+      routes: [{ vendor: 'painter', protocol: 'openai-images' }],
+      pricing: { unit: 'credits', tiers: [tier('low', '1'), tier('high', '16'), { image: '4' }] },
+    }
+    document.models.deaf = text
+  },
+}))
 
 async function rowOf(account: string) {
-  await g.settled()
-  const statement = 'select charged, held from usage where account_id = $1 order by id desc limit 1'
-  const [row] = await g.sql<{ charged: bigint; held: bigint }>(statement, [account])
-  assert.ok(row)
+  const row = await g.lastCall(account)
   return { charged: Number(row.charged) / 1e6, held: Number(row.held) / 1e6 }
 }
 
@@ -61,14 +58,9 @@ test('a picture of quality auto is held for as the dearest and charged as what w
       ['low', 'high', 1],
     ] as const) {
       drawn = made
-      const answer = await g.call('/v1/images/generations', key, {
-        model: 'painting',
-        prompt: 'A gate',
-        quality: asked,
-        stream,
-      })
-      assert.equal(answer.status, 200, await answer.clone().text())
-      await answer.text()
+      await textOf(
+        g.call('/v1/images/generations', key, { model: 'painting', prompt: 'A gate', quality: asked, stream }),
+      )
       const { charged, held } = await rowOf(id)
       assert.deepEqual([charged, held], [due, asked === 'auto' ? 16 : 1], `${asked} ${made} ${stream}`)
     }
@@ -99,29 +91,31 @@ test('whoever hangs up on a picture that was begun pays for it', async () => {
 test('sound and pictures in chat are refused by their names where the model has no rate for them', async () => {
   const { id, key } = await g.account()
   const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
-  const heard = await g.call('/v1/chat/completions', key, {
-    model: 'deaf',
-    messages: [{ role: 'user', content: [audio] }],
-  })
-  assert.equal(heard.status, 400)
-  assert.match(await heard.text(), /inputAudio/)
+  assert.match(
+    await textOf(
+      g.call('/v1/chat/completions', key, { model: 'deaf', messages: [{ role: 'user', content: [audio] }] }),
+      400,
+    ),
+    /inputAudio/,
+  )
   const spoken = { modalities: ['text', 'audio'], audio: { voice: 'alloy', format: 'wav' } }
-  const said = await g.call('/v1/chat/completions', key, {
-    model: 'deaf',
-    messages: [{ role: 'user', content: 'Hi' }],
-    ...spoken,
-  })
-  assert.equal(said.status, 400)
-  assert.match(await said.text(), /outputAudio/)
+  assert.match(
+    await textOf(
+      g.call('/v1/chat/completions', key, { model: 'deaf', messages: [{ role: 'user', content: 'Hi' }], ...spoken }),
+      400,
+    ),
+    /outputAudio/,
+  )
   for (const stream of [false, true]) {
-    const drawing = await g.call('/v1/chat/completions', key, {
-      model: 'deaf',
-      messages: [{ role: 'user', content: 'Draw a gate' }],
-      modalities: ['text', 'image'],
-      stream,
-    })
-    assert.equal(drawing.status, 400)
-    const { error } = (await drawing.json()) as { error: { message: string; param: string } }
+    const { error } = await jsonOf<{ error: { message: string; param: string } }>(
+      g.call('/v1/chat/completions', key, {
+        model: 'deaf',
+        messages: [{ role: 'user', content: 'Draw a gate' }],
+        modalities: ['text', 'image'],
+        stream,
+      }),
+      400,
+    )
     assert.equal(error.param, 'modalities')
     assert.match(error.message, /a picture has no price here \("outputImage"/)
   }

@@ -10,7 +10,7 @@ import type { Unit } from '../src/meter/kind.ts'
 import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/meter/kind.ts'
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
-import { testGateway } from './gateway.ts'
+import { testGateway, textOf } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { cellsOf, isByCatalog, isText, price, tiersOf } from './published-usage.ts'
 import { form, wav } from './sound.ts'
@@ -147,25 +147,27 @@ const modelOf = (index: number) => `table-${CELLS[index]!.format}-${unitsOf(inde
 const KINDS_BATCHED: readonly KindName[] = ['embedding', 'rerank', 'moderation', 'ocr']
 const SITE = 'siteanalytics/websites/similar-sites'
 
-const g = testGateway({ mayExceedHolds: true, env: { HOUSE_KEY: 'sk-house' } }, async () => {
-  const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
-  document.vendors.table = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
-  const cache = { ttlSeconds: 600 }
-  for (const [index, { format, due }] of CELLS.entries()) {
-    const routes = [{ vendor: 'table', protocol: format, model: 'm' }]
-    const pricing = { unit: 'credits' as const, tiers: tiersOf(unitsOf(index)) }
-    const type = kindOf(format)
-    if (format === 'social-v2') document.models.socialapi = { ...document.models.socialapi!, routes, pricing, cache }
-    else if (type === 'data' && due.row) document.endpoints[SITE] = { routes, pricing, cache }
-    else if (type !== 'data')
-      document.models[modelOf(index)] = {
-        ...{ name: modelOf(index), type, family: 'table', routes, pricing },
-        ...(KINDS_BATCHED.includes(type) ? { batchFactor: '0.5' } : {}),
-        ...(type === 'video' ? { traits: document.models['videogen-2.0']!.traits } : {}),
-      }
-  }
-  await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
-})
+const g = testGateway(() => ({
+  mayExceedHolds: true,
+  env: { HOUSE_KEY: 'sk-house' },
+  catalog(document: CatalogInput) {
+    document.vendors.table = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
+    const cache = { ttlSeconds: 600 }
+    for (const [index, { format, due }] of CELLS.entries()) {
+      const routes = [{ vendor: 'table', protocol: format, model: 'm' }]
+      const pricing = { unit: 'credits' as const, tiers: tiersOf(unitsOf(index)) }
+      const type = kindOf(format)
+      if (format === 'social-v2') document.models.socialapi = { ...document.models.socialapi!, routes, pricing, cache }
+      else if (type === 'data' && due.row) document.endpoints[SITE] = { routes, pricing, cache }
+      else if (type !== 'data')
+        document.models[modelOf(index)] = {
+          ...{ name: modelOf(index), type, family: 'table', routes, pricing },
+          ...(KINDS_BATCHED.includes(type) ? { batchFactor: '0.5' } : {}),
+          ...(type === 'video' ? { traits: document.models['videogen-2.0']!.traits } : {}),
+        }
+    }
+  },
+}))
 
 // ---- The ways of each format.
 
@@ -216,16 +218,16 @@ async function bodyOf(index: number, asked: Asked): Promise<{ type: string; byte
 }
 
 async function ask(key: string, index: number, asked: Asked = {}): Promise<void> {
-  const { format, member } = CELLS[index]!
+  const { format } = CELLS[index]!
   const isGet = kindOf(format) === 'data'
   const { type, bytes } = await bodyOf(index, asked)
-  const answer = await fetch(g.url + ADDRESSES[format]!(index), {
-    method: isGet ? 'GET' : 'POST',
-    headers: { authorization: `Bearer ${key}`, ...(isGet ? {} : { 'content-type': type }), ...asked.headers },
-    ...(isGet ? {} : { body: bytes }),
-  })
-  const text = await answer.text()
-  assert.equal(answer.status, 200, `${format} ${member}: ${text}`)
+  const text = await textOf(
+    fetch(g.url + ADDRESSES[format]!(index), {
+      method: isGet ? 'GET' : 'POST',
+      headers: { authorization: `Bearer ${key}`, ...(isGet ? {} : { 'content-type': type }), ...asked.headers },
+      ...(isGet ? {} : { body: bytes }),
+    }),
+  )
   if (format === 'video-task') await finished(key, (JSON.parse(text) as { data: { jobId: string } }).data.jobId)
 }
 
@@ -319,13 +321,6 @@ const RUNS: Record<Exclude<Way, 'background'>, (key: string, index: number) => P
 const TIMES: Partial<Record<Way, number>> = { cut: 3, cached: 2 }
 const PARTS: Partial<Record<Way, number>> = { batch: 0.5, 'own key': 0.5 }
 
-interface Row {
-  charged: bigint
-  estimated: boolean
-  loss: bigint
-  lines: [unit: string, quantity: number, rate: string][]
-}
-
 for (const way of WAYS)
   for (const format of FORMATS) {
     const why = absence(format, way)
@@ -337,9 +332,7 @@ for (const way of WAYS)
         const own = { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: vendor.url }
         if (way === 'own key') await g.gateway.byokKeys.store(id, own, { actor: 'test', ip: null, requestId: null })
         await RUNS[way](key, index)
-        await g.settled()
-        const text = 'select charged, estimated, loss, lines from usage where account_id = $1 order by id'
-        const rows = await g.sql<Row>(text, [id])
+        const rows = await g.calls(id)
         assert.equal(rows.length, TIMES[way] ?? 1, member)
         for (const { charged, loss, lines } of rows) {
           assert.deepEqual([charged, loss], [price(due, PARTS[way]), 0n], member)

@@ -1,14 +1,16 @@
 // Every member of the usage objects that vendors publish, held against the charge: a scripted vendor reports it, and what is charged is price times
 // quantity, whichever way the call took.
+
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName, PROTOCOLS, type ProtocolName, UNIT_NAMES } from '../src/meter/kind.ts'
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
 import { chatChunk, event, FORMATS, formatOf, requestTo } from './formats.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { type Call, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import {
   cellsOf,
@@ -114,9 +116,7 @@ const STREAMED: Record<ClientFormatName, (usage: object, traces?: Traces) => rea
 
 const vendor = started(() =>
   listen(async (request, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of request) pieces.push(piece as Buffer)
-    const body = Buffer.concat(pieces).toString()
+    const body = await text(request)
     const format = formatOf(request.url)
     const [, number, cut] = /cell (\d+)(?: cut (\d))?/.exec(body) ?? []
     const { usage, traces } = CELLS[Number(number)]!
@@ -144,24 +144,25 @@ let goesOn = true
 const TEXT_UNITS = UNIT_NAMES.filter((unit) => !['second', 'character', 'call', 'row'].includes(unit))
 
 const nameOf = (format: ClientFormatName, more = '') => `table-${format}${more}`
-const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KEY: 'sk-house' } }, async () => {
-  const document = structuredClone(g.gateway.catalog.current.input) as CatalogInput
-  document.vendors.table = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
-  const tiers = tiersOf(TEXT_UNITS)
-  for (const format of CLIENT_FORMATS)
-    document.models[nameOf(format)] = {
-      name: nameOf(format),
-      type: 'text',
-      family: 'table',
-      clientFormats: [...CLIENT_FORMATS],
-      limits: { contextTokens: 1_000_000, outputTokensMax: 60_000 },
-      routes: [{ vendor: 'table', protocol: format, model: 'm' }],
-      pricing: { unit: 'credits', tiers },
-      batchFactor: '0.5',
-      cache: { ttlSeconds: 600 },
-    }
-  await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
-})
+const g = testGateway(() => ({
+  env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KEY: 'sk-house' },
+  catalog(document: CatalogInput) {
+    document.vendors.table = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { share: '0.5' } }
+    const tiers = tiersOf(TEXT_UNITS)
+    for (const format of CLIENT_FORMATS)
+      document.models[nameOf(format)] = {
+        name: nameOf(format),
+        type: 'text',
+        family: 'table',
+        clientFormats: [...CLIENT_FORMATS],
+        limits: { contextTokens: 1_000_000, outputTokensMax: 60_000 },
+        routes: [{ vendor: 'table', protocol: format, model: 'm' }],
+        pricing: { unit: 'credits', tiers },
+        batchFactor: '0.5',
+        cache: { ttlSeconds: 600 },
+      }
+  },
+}))
 
 function bodyOf(door: ClientFormatName, prompt: string) {
   return { ...FORMATS[door].body(prompt, 50_000), ...(door === 'openai-responses' ? { store: false } : {}) }
@@ -194,22 +195,6 @@ function ask(key: string, index: number, asking: Asking = {}) {
   })
 }
 
-interface Row {
-  id: string
-  charged: bigint
-  estimated: boolean
-  loss: bigint
-  status: number
-  lines: [unit: string, quantity: number, rate: string][]
-}
-
-/** Of the account's calls, in their order. */
-async function rowsOf(account: string): Promise<Row[]> {
-  await g.settled()
-  const text = 'select id, charged, estimated, loss, status, lines from usage where account_id = $1 order by id'
-  return g.sql<Row>(text, [account])
-}
-
 const CREDITS = 1_000_000_000_000n
 const indexes = [...CELLS.keys()]
 /** What another format can carry. */
@@ -224,7 +209,7 @@ async function checkWay(
 ) {
   const account = await g.account({ credits: CREDITS })
   const order = await run(account)
-  const rows = await rowsOf(account.id)
+  const rows = await g.calls(account.id)
   if (Array.isArray(order)) rows.sort((one, other) => order.indexOf(one.id) - order.indexOf(other.id))
   const expected = cells.map(
     (index) => `${CELLS[index]?.format} ${CELLS[index]?.member}: ${price(CELLS[index]!.due, part)}`,
@@ -340,7 +325,7 @@ test('a call by an own key costs its share of exactly that', () =>
   ))
 
 /** Calls every cell, leaves when so much has come, and lets the vendor say the rest, or break off. What each call cost. */
-async function leaving(cells: readonly number[], cut: number, ends: boolean): Promise<Row[]> {
+async function leaving(cells: readonly number[], cut: number, ends: boolean): Promise<Call[]> {
   const left = Promise.withResolvers<void>()
   callersLeft = left.promise
   goesOn = ends
@@ -356,7 +341,7 @@ async function leaving(cells: readonly number[], cut: number, ends: boolean): Pr
   )
   await callersGone(g)
   left.resolve()
-  const rows = await Promise.all(accounts.map(async (account) => (await rowsOf(account))[0]))
+  const rows = await Promise.all(accounts.map(async (account) => (await g.calls(account))[0]))
   return rows.map((row, at) => {
     assert.ok(row, `${CELLS[cells[at] ?? -1]?.member}: no row`)
     return row

@@ -1,14 +1,13 @@
 // Active probes: two gateways on one database ask vendors for what costs nothing, and calls go where it is answered.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { after, before, beforeEach, test } from 'node:test'
 import type { Page } from '../src/kernel/view.ts'
 import type { VendorView } from '../src/operator/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 const NAMES = ['north', 'south', 'locked', 'odd', 'strange', 'signed', 'quiet'] as const
@@ -24,11 +23,10 @@ let other: TestGateway
 /** What the token endpoint of `signed` does. */
 const brief = (response: ServerResponse) => void response.end(JSON.stringify({ access_token: TOKEN, expires_in: 1 }))
 let giveToken = brief
-const tokens = createServer((_, response) => giveToken(response))
+const tokens = started(() => listen((_, response) => giveToken(response)))
 
 before(async () => {
-  await once(tokens.listen(0, '127.0.0.1'), 'listening')
-  const tokenUrl = `http://127.0.0.1:${(tokens.address() as AddressInfo).port}/token` // It listens on a port.
+  const tokenUrl = `${tokens.url}/token`
   const started = await Promise.all(NAMES.map(async (name) => [name, await scriptedVendor(name)] as const))
   vendors = Object.fromEntries(started) as typeof vendors // One of each name.
   database = await freshDatabase()
@@ -70,7 +68,6 @@ after(async () => {
   await other.close()
   await database.drop()
   for (const vendor of Object.values(vendors)) vendor.close()
-  tokens.close().closeAllConnections()
 })
 beforeEach(() => {
   for (const vendor of Object.values(vendors)) vendor.script = {}
@@ -153,13 +150,9 @@ test('while probes fail, calls through all processes take the next route, and th
     assert.equal(await ask(g, key, 'both'), 'from north')
     assert.equal(breakerAt(g, 'north'), 'closed')
   }
-  await one.settled()
-  const logs = await one.sql<{ log: { attempts: { vendor: string; skipped?: boolean; cause: string }[] } }>(
-    'select attempt_log as log from usage where account_id = $1 and attempt_log is not null order by id',
-    [id],
-  )
+  const logs = (await one.calls(id)).flatMap(({ log }) => log ?? [])
   assert.equal(logs.length, 2)
-  for (const { log } of logs) {
+  for (const log of logs) {
     assert.deepEqual([log.attempts[0]?.vendor, log.attempts[0]?.skipped], ['north', true])
     assert.match(log.attempts[0]?.cause ?? '', /^its last \d+ probes failed$/)
   }

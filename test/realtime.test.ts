@@ -41,14 +41,6 @@ const say = (text: string) => ({
 })
 const TEXT = { type: 'response.create', response: { output_modalities: ['text'] } }
 
-const usageOf = async (account: string) => {
-  await g.settled()
-  return g.sql<{ endpoint: string; outcome: string; charged: bigint; status: number; loss: bigint; labels: any }>(
-    'select endpoint, outcome, charged, status, loss, labels from usage where account_id = $1 order by id',
-    [account],
-  )
-}
-
 /** The price of alpha-realtime-1, in micro-credits. */
 function priceOf(usage: any): bigint {
   const { input_token_details: read, output_token_details: made } = usage
@@ -79,7 +71,7 @@ test('a session answers in text and sound, and each response is charged by what 
   assert.ok(socket.events.some(({ type }) => type === 'response.output_audio.delta'))
   assert.ok(!socket.events.some(({ type }) => type === 'rate_limits.updated'))
   socket.ws.close()
-  const rows = await usageOf(id)
+  const rows = await g.calls(id)
   assert.deepEqual(
     rows.map(({ endpoint, outcome, charged }) => [endpoint, outcome, charged]),
     prices.map((price) => ['realtime', 'settled', price]),
@@ -109,7 +101,7 @@ test('when the caller stops speaking, the gateway makes the response, after its 
   socket.ws.close()
   const vendor = g.sandbox.seen.calls.find(({ room }) => room === 'openai-realtime')
   assert.ok(vendor)
-  assert.equal((await usageOf(id)).length, 2)
+  assert.equal((await g.calls(id)).length, 2)
 })
 
 test('what is wrong is an error event or a close code with its reason, and nothing is charged', async () => {
@@ -154,7 +146,7 @@ test('what is wrong is an error event or a close code with its reason, and nothi
     assert.equal(code, 1008)
     assert.match(reason, words)
   }
-  const rows = await usageOf(id)
+  const rows = await g.calls(id)
   assert.equal(rows.length, 1, 'only the response that was cancelled')
 })
 
@@ -195,7 +187,7 @@ test('settings that are not offered are left out and named, and the others of th
   assert.equal(made.headers.get('x-tollgate-left-out'), left.join(', '))
   const other = await openSocket(g.url + at, { key: ((await made.json()) as any).value })
   assert.deepEqual((await other.next('session.created')).left_out, left)
-  assert.equal((await usageOf(id)).length, 0)
+  assert.equal((await g.calls(id)).length, 0)
 })
 
 const sound = (seconds: number, byte = 9) => ({
@@ -239,7 +231,7 @@ test('with a price by the second the input is transcribed, held before it is sen
   socket.send(sound(1, 0))
   await socket.next('input_audio_buffer.committed')
   socket.ws.close()
-  const rows = await usageOf(id)
+  const rows = await g.calls(id)
   const charged = rows.reduce((sum, row) => sum + row.charged, 0n)
   assert.equal(charged, 1_040_000n, '2.5 seconds, rounded up, and 101')
   assert.deepEqual(
@@ -266,7 +258,7 @@ test('where the credits for a transcript end, transcription ends with the reason
   assert.equal((await socket.next('response.done', 'error')).type, 'response.done')
   assert.ok(!socket.events.some(({ type }) => type === COMPLETED))
   socket.ws.close()
-  assert.equal((await usageOf(id)).length, 1)
+  assert.equal((await g.calls(id)).length, 1)
   assert.equal((await g.balance(id)).held, 0n)
 })
 
@@ -313,7 +305,7 @@ test('who stops speaking while a response runs gets the next one after it', asyn
   for (let turn = 0; turn < 2; turn++)
     assert.equal((await socket.next('response.done', 'error')).response?.status, 'completed')
   socket.ws.close()
-  assert.equal((await usageOf(id)).length, 2)
+  assert.equal((await g.calls(id)).length, 2)
 })
 
 test('sound that comes faster than it is spoken is held for before it is read', async () => {
@@ -327,7 +319,7 @@ test('sound that comes faster than it is spoken is held for before it is read', 
   await socket.next('input_audio_buffer.committed')
   assert.equal((await socket.next('error', 'response.done')).status, 402)
   socket.ws.close()
-  await usageOf(id)
+  await g.calls(id)
   assert.deepEqual(await g.balance(id), { posted: 1_000_000n, held: 0n })
 })
 
@@ -364,7 +356,7 @@ test('a response ends where the credits do, the session says why, and the next o
   assert.match(ends[0] ?? '', /ended where the credits/)
   assert.equal(ends.at(-1), '402')
   socket.ws.close()
-  const rows = await usageOf(id)
+  const rows = await g.calls(id)
   const charged = rows.reduce((sum, row) => sum + row.charged, 0n)
   assert.equal((await g.balance(id)).posted + charged, 2_000_000n)
   assert.ok(charged > 1_000_000n)
@@ -386,7 +378,7 @@ test('a vendor that ignores the cap is stopped, and sessions at once spend no mo
       socket.ws.close()
     }),
   )
-  const rows = await usageOf(id)
+  const rows = await g.calls(id)
   const sum = (name: 'charged' | 'loss') => rows.reduce((all, row) => all + row[name], 0n)
   assert.equal((await g.balance(id)).posted, 3_000_000n - sum('charged'))
   assert.ok(sum('charged') <= 3_000_000n)
@@ -402,7 +394,7 @@ test('a caller that leaves stops its vendor, and pays what that reports', async 
   socket.send({ type: 'response.create' })
   await socket.next('response.output_audio.delta')
   socket.ws.terminate()
-  const [row] = await usageOf(id)
+  const [row] = await g.calls(id)
   assert.equal(row?.status, 499)
   assert.ok(row.charged > 0n)
   await g.sandbox.seen.until(({ openCalls }) => openCalls === 0)
@@ -417,7 +409,7 @@ test('a vendor that dies ends the session with the reason, and what it did not r
   assert.ok((await socket.next('error')).status >= 500)
   assert.equal((await socket.closed()).code, 1011)
   assert.deepEqual(
-    (await usageOf(id)).map(({ charged }) => charged),
+    (await g.calls(id)).map(({ charged }) => charged),
     [0n],
   )
   assert.equal((await g.balance(id)).held, 0n)
@@ -469,7 +461,7 @@ test('the realtime client of the openai package speaks to the gateway unchanged'
   assert.equal(done.response.status, 'completed')
   assert.match(text, /simulated answer/)
   assert.deepEqual(errors, [])
-  assert.equal((await usageOf(id)).length, 1)
+  assert.equal((await g.calls(id)).length, 1)
 })
 
 /** In a page: one response with the SDK's files as they are, and what it said. */
@@ -522,7 +514,7 @@ test('the browser client of the openai package speaks to the gateway in a browse
   } finally {
     await browser.close()
   }
-  const rows = await usageOf(id)
+  const rows = await g.calls(id)
   assert.deepEqual(
     rows.map(({ endpoint, outcome }) => [endpoint, outcome]),
     [['realtime', 'settled']],
@@ -557,7 +549,7 @@ test('a client secret opens sessions of its model from its sites for a minute, a
     one.ws.close()
   }
   assert.deepEqual(
-    (await usageOf(id)).map(({ labels }) => labels),
+    (await g.calls(id)).map(({ labels }) => labels),
     [{ team: 'a' }, { team: 'a' }],
     'those of the request that made the secret',
   )

@@ -9,7 +9,7 @@ import type { Overview, UsageDetail, UsageView } from '../src/ledger/views.ts'
 import type { LiveCallView } from '../src/operator/views.ts'
 import { createRefusals } from '../src/telemetry/refusals.ts'
 import { freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway, textOf } from './gateway.ts'
 import { until } from './until.ts'
 
 const g = testGateway()
@@ -17,9 +17,7 @@ const CHAT = '/v1/chat-completions'
 const good = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'hello' }] }
 
 async function ask<T>(path: string): Promise<T> {
-  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN)
-  const text = await answer.text()
-  assert.equal(answer.status, 200, text)
+  const text = await textOf(g.call(`/admin/v1${path}`, OPERATOR_TOKEN))
   return JSON.parse(text).data
 }
 

@@ -174,11 +174,7 @@ test('a key may be switched on, for models that say nothing too, or off; the req
   const written = audit.items.filter(({ action }) => action === 'key.change')
   assert.equal(written[0]?.detail.responseCache, true)
   assert.equal((await g.operator('PATCH', `/keys/${next.id}`, { responseCache: 'yes' })).status, 400)
-  await g.settled()
-  const charges = await g.sql<{ charged: bigint }>(
-    `select charged from usage where account_id = $1 and product = 'chosen' order by id`,
-    [id],
-  )
+  const charges = (await g.calls(id)).filter(({ product }) => product === 'chosen')
   assert.deepEqual(
     charges.map(({ charged }) => charged),
     [50n, 50n, 50n, HIT, 50n, HIT],

@@ -18,14 +18,6 @@ const open = (key: string) => openSocket(g.url + at, { key })
 const create = (over: object = {}) => ({ type: 'response.create', model: 'alpha-5.4', input: 'Say hello.', ...over })
 const END = ['response.completed', 'response.incomplete', 'response.failed', 'error'] as const
 
-const usageOf = async (account: string) => {
-  await g.settled()
-  return g.sql<{ endpoint: string; outcome: string; charged: bigint; loss: bigint; status: number }>(
-    'select endpoint, outcome, charged, loss, status from usage where account_id = $1 order by id',
-    [account],
-  )
-}
-
 test('the openai SDK makes responses over one socket, each charged as over HTTP', async () => {
   const { id, key } = await g.account()
   const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
@@ -45,7 +37,7 @@ test('the openai SDK makes responses over one socket, each charged as over HTTP'
   }
   socket.close()
   assert.deepEqual(said, [])
-  const rows = await usageOf(id)
+  const rows = await g.calls(id)
   assert.deepEqual(
     rows.map(({ endpoint, outcome, charged }) => [endpoint, outcome, charged]),
     Array(3).fill(['responses', 'settled', price]),
@@ -80,7 +72,7 @@ test('a request that continues one of the socket need send only what is new, wha
   const { status, error } = await other.next('error')
   assert.deepEqual([status, error.code], [400, 'previous_response_not_found'])
   other.ws.close()
-  assert.ok((await usageOf(id)).length >= 4)
+  assert.ok((await g.calls(id)).length >= 4)
 })
 
 test('streams run beside each other, and each in the order sent', async () => {
@@ -131,7 +123,7 @@ test('what is wrong with a frame is an error event with its status, and nothing 
   const large = await open(key)
   large.send(create({ input: 'x'.repeat(17_000_000) }))
   assert.equal((await large.closed()).code, 1009)
-  assert.deepEqual((await usageOf(id)).filter(({ charged }) => charged > 0n).length, 1)
+  assert.deepEqual((await g.calls(id)).filter(({ charged }) => charged > 0n).length, 1)
 })
 
 test('a caller that sends wrong frames and reads nothing is held back, and its socket ends', async () => {
@@ -190,7 +182,7 @@ test('a client that leaves in mid-response is charged for what was delivered, an
   socket.send(create({ input: '[[slow=20]] Write an essay about toll gates.', store: false }))
   await socket.next('response.output_text.delta')
   socket.ws.terminate()
-  const [row, ...more] = await usageOf(id)
+  const [row, ...more] = await g.calls(id)
   assert.equal(row?.status, 499)
   assert.ok(row.charged > 0n)
   assert.deepEqual(more, [])
@@ -209,7 +201,7 @@ test('however many responses run at once on sockets, an account spends no more t
   assert.deepEqual(failed, [])
   for (const socket of sockets) socket.ws.close()
   await g.settled()
-  const rows = await usageOf(id)
+  const rows = await g.calls(id)
   const charged = rows.reduce((sum, row) => sum + row.charged, 0n)
   const { posted, held } = await g.balance(id)
   assert.equal(posted + charged, 3_000_000n)

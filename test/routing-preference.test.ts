@@ -179,12 +179,7 @@ test('of several models those that rules leave no vendor are passed over, and Op
 
 test('what rules leave is in the attempt log in words, without the names of vendors', async () => {
   assert.equal(await ask({ provider: { only: ['west', 'south'] } }), 'south')
-  await g.settled()
-  const [row] = await g.sql<{ decided: string[] }>(
-    `select attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`,
-    [account],
-  )
-  assert.deepEqual(row?.decided, ['"provider.only" rules out route 1 and leaves route 2, 3.'])
+  assert.deepEqual(await lastDecided(), ['"provider.only" rules out route 1 and leaves route 2, 3.'])
 })
 
 /** As if the vendor had answered and written like this for a while. */
@@ -243,12 +238,7 @@ test('vendors are ordered by their latency, throughput and bounds as they are me
   }
 })
 
-async function lastDecided(): Promise<string[]> {
-  await g.settled()
-  const text = `select attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`
-  const [row] = await g.sql<{ decided: string[] | null }>(text, [account])
-  return row?.decided ?? []
-}
+const lastDecided = async (): Promise<string[]> => (await g.lastCall(account)).log?.decided ?? []
 
 test('callers choose neither vendors nor models where the catalog or their key says so, and are told which', async () => {
   const fixed = await g.operator<{ key: string }>('POST', `/accounts/${account}/keys`, {

@@ -62,13 +62,9 @@ async function ask(body: object, headers: Record<string, string> = {}): Promise<
   return answer.status === 200 ? `${said.model} ${said.choices?.[0]?.message.content}` : String(answer.status)
 }
 
-async function last(): Promise<{ product: string; charged: bigint; decided: string[] | null } | undefined> {
-  await g.settled()
-  const [row] = await g.sql<{ product: string; charged: bigint; decided: string[] | null }>(
-    `select product, charged, attempt_log -> 'decided' as decided from usage where account_id = $1 order by id desc limit 1`,
-    [account],
-  )
-  return row
+async function last() {
+  const { product, charged, log } = await g.lastCall(account)
+  return { product, charged, decided: log?.decided ?? null }
 }
 
 test('a rule chooses vendors or the model by label, header and model; the caller’s own order comes before', async () => {

@@ -1,8 +1,9 @@
 // A vendor of the chat format that does what a test says: it answers, fails, or waits before its headers or its first token.
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
+import { listen } from './started.ts'
 
 export interface ScriptedVendor {
   readonly url: string
@@ -34,20 +35,15 @@ export interface Script {
 }
 
 export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     void answer(request, response).catch(() => response.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // It listens on a port.
   const vendor: ScriptedVendor = {
-    ...{ url: `http://127.0.0.1:${port}`, sent: [], aborted: 0, listed: 0, script: {} },
-    close: () => void server.close().closeAllConnections(),
+    ...{ url: server.url, sent: [], aborted: 0, listed: 0, script: {} },
+    close: () => void server.close(),
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer) // No encoding is set.
     if (request.method === 'GET') {
       vendor.listed += 1
       if (vendor.script.list) return vendor.script.list(response, request)
@@ -55,7 +51,7 @@ export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
       response.end(JSON.stringify({ object: 'list', data: [{ id: 'm' }] }))
       return
     }
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>
+    const body = (await json(request)) as Record<string, unknown>
     vendor.sent.push(body)
     const { status = 200, headersAfter, tokenAfter, outputTokens = 5, endless, breaks } = vendor.script
     response.on('close', () => {

@@ -1,7 +1,5 @@
 // What callers send and get where nobody waits for it, or where it may be asked for again, is not readable in the database, and goes with the response.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { pruneBackground } from '../src/background/responses.ts'
@@ -21,7 +19,7 @@ import {
   wholeAnswer,
 } from './faults/chat-vendor.ts'
 import { startGateway, testGateway } from './gateway.ts'
-import { started } from './started.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 const ASKED = 'heliotrope-question'
@@ -233,11 +231,11 @@ const rowOf = async (id: string) =>
 test('a response in the background that its vendor keeps is deleted there too; where the vendor refuses, it is logged and gone here', async () => {
   const deleted: string[] = []
   const lines: object[] = []
-  const keeper = createServer((request, answer) => {
+  const keeper = await listen((request, answer) => {
     if (request.method === 'DELETE') {
       deleted.push(request.url ?? '')
       const status = deleted.length === 1 ? 200 : 500
-      return answer.writeHead(status, { 'content-type': 'application/json' }).end('{"deleted":true}')
+      return void answer.writeHead(status, { 'content-type': 'application/json' }).end('{"deleted":true}')
     }
     request.resume().on('end', () => {
       const usage = { input_tokens: 3, output_tokens: 2, total_tokens: 5 }
@@ -246,11 +244,10 @@ test('a response in the background that its vendor keeps is deleted there too; w
       answer.writeHead(200, STREAM_HEADERS).end(`event: response.completed\ndata: ${data}\n\n`)
     })
   })
-  await new Promise<void>((resolve) => keeper.listen(0, '127.0.0.1', resolve))
   const own = await startGateway({
     log: { ...silentLog, warn: (fields, message) => lines.push({ ...fields, message }) },
     catalog(document) {
-      document.vendors.alpha = { baseUrl: `http://127.0.0.1:${(keeper.address() as AddressInfo).port}` }
+      document.vendors.alpha = { baseUrl: keeper.url }
     },
   })
   try {
@@ -273,7 +270,6 @@ test('a response in the background that its vendor keeps is deleted there too; w
     }
   } finally {
     await own.close()
-    keeper.closeAllConnections()
-    keeper.close()
+    await keeper.close()
   }
 })

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { after, beforeEach, test } from 'node:test'
 import { checkDocument } from '../src/catalog/document.ts'
 import type { UnbilledRow } from '../src/reports/views.ts'
-import { startGateway, testGateway } from './gateway.ts'
+import { startGateway, testGateway, textOf } from './gateway.ts'
 import { runs } from './runs.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
 import { atLeast, until } from './until.ts'
@@ -82,11 +82,7 @@ const ask = (key: string, shadow: string, more: object = {}, path = '/v1/chat/co
 /** What one answer of 10 and 5 tokens costs. */
 const ONE = 15_000_000n
 
-async function usage(account: string) {
-  await g.settled()
-  const text = 'select charged, vendor, cost, attempt_log as log from usage where account_id = $1 order by id'
-  return g.sql<{ charged: bigint; vendor: string; cost: bigint; log: any }>(text, [account])
-}
+const usage = (account: string) => g.calls(account)
 
 async function counted(name: string, labels: object): Promise<number> {
   const all: any[] = await g.gateway.figures()
@@ -283,9 +279,7 @@ test('what a test key asks, and what goes by a key of the account, is not copied
   const { key } = await g.account()
   const { id, key: owner } = await g.account()
   const made = await g.operator<{ key: string }>('POST', `/accounts/${id}/keys`, { name: 'test', test: true })
-  const tested = await ask(made.data.key, 'all')
-  assert.equal(tested.status, 200)
-  assert.doesNotMatch(await tested.text(), /from north/)
+  assert.doesNotMatch(await textOf(ask(made.data.key, 'all')), /from north/)
   const by = { actor: 'test', ip: null, requestId: null }
   const own = { vendor: 'north', value: 'sk-own-0000000000000000', fallback: true, origin: new URL(north.url).origin }
   await g.gateway.byokKeys.store(id, own, by)
@@ -303,9 +297,7 @@ test('a key that may not use the other model, and a caller who excludes its vend
 
 test('a copy has the placeholders of redaction, and is stored nowhere', async () => {
   const { key } = await g.account()
-  const answer = await ask(key, 'all', { input: 'Write to ada@example.com.' }, '/v1/responses')
-  assert.equal(answer.status, 200)
-  await answer.text()
+  await textOf(ask(key, 'all', { input: 'Write to ada@example.com.' }, '/v1/responses'))
   await until(() => south.sent.length, 1)
   const sent = JSON.stringify(south.sent[0])
   assert.match(sent, /\[EMAIL_/)

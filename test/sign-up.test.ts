@@ -1,51 +1,37 @@
 // Sign-up, confirmation by mail, forgotten passwords and one's own deletion, with a real mail server; and whoever tries to misuse them.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, beforeEach, test } from 'node:test'
+import { text } from 'node:stream/consumers'
+import { beforeEach, test } from 'node:test'
 import type { WhoView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { AccountView, VerificationRun } from '../src/ledger/views.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
-import { type MailServer, startMailServer } from './mail-server.ts'
+import { startGateway } from './gateway.ts'
+import { startMailServer } from './mail-server.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 const PASSWORD = 'seven tired otters juggle'
-let g: TestGateway
-let post: MailServer
 
 const asked: Array<{ body: Record<string, unknown>; signature: unknown }> = []
 let answer: readonly [status: number, body: string] = [200, '{"action":"allow"}']
 /** Whom the gateway asks before it sends a mail, if it is set so. */
-const hook = createServer((request, response) => {
-  const chunks: Buffer[] = []
-  request.on('data', (chunk: Buffer) => chunks.push(chunk))
-  request.on('end', () => {
-    asked.push({ body: JSON.parse(`${Buffer.concat(chunks)}`), signature: request.headers['webhook-signature'] })
+const hook = started(() =>
+  listen(async (request, response) => {
+    asked.push({ body: JSON.parse(await text(request)), signature: request.headers['webhook-signature'] })
     response.writeHead(answer[0]).end(answer[1])
-  })
-}).listen(0, '127.0.0.1')
-const hookHost = () => `127.0.0.1:${(hook.address() as AddressInfo).port}` // It listens.
-
-before(async () => {
-  if (!hook.listening) await once(hook, 'listening')
-  post = await startMailServer()
-  g = await startGateway({
+  }),
+)
+const post = started(startMailServer)
+const g = started(() =>
+  startGateway({
     env: {
       TOLLGATE_SMTP_URL: post.url,
       TOLLGATE_MAIL_FROM: 'Tollgate <hello@gateway.example>',
       TOLLGATE_TRUST_PROXY: '127.0.0.1',
-      TOLLGATE_OUTBOUND_ALLOW: hookHost(),
+      TOLLGATE_OUTBOUND_ALLOW: hook.host,
     },
-  })
-})
-after(async () => {
-  hook.closeAllConnections()
-  hook.close()
-  await g.close()
-  await post.close()
-})
+  }),
+)
 beforeEach(async () => {
   await g.sql('delete from login_attempt')
   await configure({ mode: 'open' })
@@ -321,7 +307,7 @@ test('what was counted for a day is still counted after the hours in which rows 
 })
 
 test('a challenge is asked before a mail is sent: yes, no, and no answer', async () => {
-  const challengeUrl = `http://${hookHost()}/challenge`
+  const challengeUrl = `http://${hook.host}/challenge`
   await configure({ mode: 'open', challengeUrl })
   const ask = (challenge?: string) =>
     browser('192.0.2.30')('POST', '/public/sign-up', { email: 'asked@example.com', ...(challenge && { challenge }) })
@@ -343,8 +329,7 @@ test('a challenge is asked before a mail is sent: yes, no, and no answer', async
     answer = odd
     assert.equal((await ask()).status, 503, `${odd}`)
   }
-  hook.closeAllConnections()
-  hook.close()
+  await hook.close()
   assert.equal((await ask()).status, 503, 'nobody gets in because the hook is down')
   await g.gateway.office.signUp.idle()
   assert.equal(post.to('asked@example.com').length, 1)

@@ -1,7 +1,7 @@
 // A scripted Similarweb: it answers in the shapes of its public documentation, checks what it is asked as strictly, and counts the data credits that it
 // bills. Domains that begin with `nodata.`, `busy.`, `partial.` or `empty.` get what their name says.
-import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { listen } from './started.ts'
 
 export const SIMILARWEB_KEY = 'sw-0123456789abcdef0123456789abcdef'
 
@@ -115,7 +115,7 @@ export async function startSimilarweb(): Promise<Similarweb> {
   const asked: Asked[] = []
   let credits = 0
   const planned: ((res: ServerResponse) => void)[] = []
-  const server = createServer((req, res) => {
+  const server = await listen((req, res) => {
     const url = new URL(req.url ?? '', 'http://similarweb.test')
     if (req.headers['api-key'] !== SIMILARWEB_KEY)
       return res.writeHead(401, { 'content-type': 'text/plain' }).end('invalid API key')
@@ -140,9 +140,8 @@ export async function startSimilarweb(): Promise<Similarweb> {
     const list = url.pathname.startsWith('/v4/') ? { keywords: given, keywords_count: 900 } : { data: given }
     say(res, 200, { meta: { request: query, status: 'Success', last_updated: '2026-10-31', ...meta }, ...list })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...server,
     asked,
     billed() {
       const sum = credits
@@ -150,6 +149,5 @@ export async function startSimilarweb(): Promise<Similarweb> {
       return sum
     },
     next: (answer) => void planned.push(answer),
-    close: () => server.close(),
   }
 }

@@ -13,7 +13,7 @@ import { bridgedAddress, bridgedAnswer } from '../src/protocols/data/bridge.ts'
 import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { commandLineOf } from './command-line.ts'
 import { casesOf } from './field-cases.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
 import { SIMILARWEB_KEY, startSimilarweb } from './similarweb-server.ts'
 import { started } from './started.ts'
 
@@ -88,9 +88,7 @@ test('every endpoint that it serves answers in the contract’s shape, at its pr
       const price = g.gateway.catalog.current.document.endpoints[spec.product]?.pricing.tiers[0]?.call ?? 0n
       const before = (await g.balance(id)).posted
       const given = 'from' in spec.params && spec.params.from?.required ? { from: '2026-08-01', to: '2026-10-31' } : {}
-      const response = await g.call(pathOf(spec, given, site), key)
-      const answer = await response.text()
-      assert.equal(response.status, 200, `${spec.product} ${site}: ${answer}`)
+      const answer = await textOf(g.call(pathOf(spec, given, site), key))
       assert.equal(checkValue(spec.answer ?? {}, JSON.parse(answer)), undefined, `${spec.product} ${answer}`)
       if (/^example/i.test(site)) assert.match(answer, /[1-9]/, `${spec.product} has figures: ${answer}`)
       await g.settled()
@@ -371,9 +369,7 @@ test('test keys get the simulated source in the native shape, and the vendor is 
   const made = await g.operator<{ key: string }>('POST', `/accounts/${id}/keys`, { name: 'try', test: true })
   assert.equal(made.status, 200, JSON.stringify(made.data))
   const asked = vendor.asked.length
-  const response = await g.call('/v1/siteanalytics/websites/visits?keys=example.com', made.data.key)
-  assert.equal(response.status, 200)
-  assert.match(await response.text(), /TotalVisits/)
+  assert.match(await textOf(g.call('/v1/siteanalytics/websites/visits?keys=example.com', made.data.key)), /TotalVisits/)
   assert.equal(vendor.asked.length, asked)
 })
 

@@ -1,9 +1,11 @@
 // Towards agents, in every text format: a simulated model calls a tool when it is asked to, once in a conversation unless asked otherwise, and never
 // unasked.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startSandbox } from '../sandbox/server.ts'
 import { realWorld } from '../src/kernel/world.ts'
+import { textOf } from './gateway.ts'
 import { started } from './started.ts'
 
 const sandbox = started(() => startSandbox({ world: realWorld }))
@@ -90,13 +92,17 @@ const FORMATS: Record<string, Format> = {
 for (const [name, format] of Object.entries(FORMATS))
   test(`${name}: a triggered tool is called once in a conversation unless asked otherwise, and no tool unasked`, async () => {
     async function ask(turns: any[], members = {}) {
-      const response = await fetch(sandbox.url + format.path, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: 'Bearer any', 'anthropic-version': '2023-06-01' },
-        body: JSON.stringify({ ...format.body(turns), ...members }),
-      })
-      const text = await response.text()
-      assert.equal(response.status, 200, text)
+      const text = await textOf(
+        fetch(sandbox.url + format.path, {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            authorization: 'Bearer any',
+            'anthropic-version': '2023-06-01',
+          },
+          body: JSON.stringify({ ...format.body(turns), ...members }),
+        }),
+      )
       return format.read(JSON.parse(text))
     }
     for (const unasked of ['What is a toll gate?', 'Summarise this file and fix the failing test.'])

@@ -17,7 +17,7 @@ import {
   wholeStream,
 } from './faults/chat-vendor.ts'
 import { FORMATS, requestTo } from './formats.ts'
-import { startGateway } from './gateway.ts'
+import { type Call, startGateway } from './gateway.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
 
@@ -102,24 +102,12 @@ async function takeOff(key: string, more: object = {}) {
   return { leader, others, leave: () => leaving.abort() }
 }
 
-interface Row {
-  status: number
-  outcome: string
-  charged: bigint
-  held: bigint
-  cost: bigint | null
-}
-
-async function rows(account: string): Promise<Row[]> {
-  await g.settled()
-  const text =
-    'select status, outcome, charged, held, cost from usage where account_id = $1 order by status, charged, outcome'
-  return g.sql<Row>(text, [account])
-}
+const byCharge = (one: Call, other: Call) => one.status - other.status || Number(one.charged - other.charged)
+const rows = async (account: string) => (await g.calls(account)).sort(byCharge)
 
 /** Without comments, of which one says the charge, and the second in which it was whole. */
 const plain = (stream: string) => stream.replace(/^:.*\n+/gm, '').replace(/"completed_at":\d+/, '')
-const sums = (all: readonly Row[]) => all.map(({ status, charged }) => [status, charged])
+const sums = (all: readonly Call[]) => all.map(({ status, charged }) => [status, charged])
 const hits = (count: number) => Array.from({ length: count }, () => [200, HIT])
 
 async function verified(): Promise<void> {

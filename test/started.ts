@@ -48,12 +48,20 @@ export interface Listening {
   close(): Promise<void>
 }
 
-/** A server, or a new one that answers so, at a port of its own. */
-export async function listen(answering: RequestListener | Server): Promise<Listening> {
-  const server = typeof answering === 'function' ? createServer(answering) : answering
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+/** A server, or a new one that answers so, at a port of its own, or at this one. */
+export async function listen(answering: RequestListener | Server, at = 0, name = '127.0.0.1'): Promise<Listening> {
+  // Whoever leaves in the middle of a request ends its handler.
+  const handle: RequestListener = async (request, response) => {
+    try {
+      await (answering as RequestListener)(request, response)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error
+    }
+  }
+  const server = typeof answering === 'function' ? createServer(handle) : answering
+  await new Promise<void>((resolve) => server.listen(at, name, resolve))
   const { port } = server.address() as AddressInfo // It listens on a port.
-  const host = `127.0.0.1:${port}`
+  const host = `${name}:${port}`
   return {
     ...{ url: `http://${host}`, host, port },
     async close() {
@@ -62,4 +70,11 @@ export async function listen(answering: RequestListener | Server): Promise<Liste
       await closed
     },
   }
+}
+
+/** One that nobody listens at now. */
+export async function freePort(): Promise<number> {
+  const { port, close } = await listen(() => {})
+  await close()
+  return port
 }

@@ -1,10 +1,12 @@
 // What a vendor streams arrives as it was sent: in order, whole, once. For every pair of formats, whatever the sizes of the events, the cuts
 // of the network, the bursts and pauses of the vendor and the pace of the reader. F66.
+
 import assert from 'node:assert/strict'
 import { createHash, randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ContentView } from '../src/admission/views.ts'
@@ -65,12 +67,10 @@ function cut(bytes: Buffer, lengths: readonly number[]): Buffer[] {
 
 const vendor = started(() =>
   listen(async (incoming) => {
-    const parts: Buffer[] = []
-    for await (const part of incoming) parts.push(part as Buffer)
     const path = (incoming.url ?? '').split('?')[0]!
     const spoken = { cuts: [1, 40_000, 700, 16_383, 16_384, 90_000], burst: 7 }
     if (path.endsWith('/speech')) return play(incoming, 'audio/mpeg', [SOUND], spoken)
-    const script = scripts.get(Number(/script:(\d+)/.exec(Buffer.concat(parts).toString())?.[1]))!
+    const script = scripts.get(Number(/script:(\d+)/.exec(await text(incoming))?.[1]))!
     const events = FORMATS[formatOf(path)].stream(script.texts, script.tool).map((event) => Buffer.from(event))
     return play(incoming, 'text/event-stream', events, script)
   }),

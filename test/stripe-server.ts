@@ -1,8 +1,10 @@
 // A scripted Stripe: an HTTP server with the shapes of the real API, for as much of it as the gateway uses, and a hosted checkout page that a browser can click. Events are signed by the
 // official library.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
 import Stripe from 'stripe'
+import { listen } from './started.ts'
 
 export const STRIPE_KEY = 'sk_test_0123456789abcdef'
 export const STRIPE_SECRET = 'whsec_0123456789abcdef0123456789abcdef'
@@ -81,8 +83,12 @@ export async function startStripe(): Promise<StripeServer> {
     return method
   }
 
+  const { url, close } = await listen((request, response) => {
+    const serve = request.url?.startsWith('/pay/') ? page : api
+    serve(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)))
+  })
   const server: StripeServer = {
-    url: '',
+    ...{ url, close },
     ...{ intents, sessions, asked: [], webhook: undefined, taxPercent: 19, declines: undefined, before: undefined },
     pay(id, change = {}) {
       const session = sessions.get(id)!
@@ -116,7 +122,6 @@ export async function startStripe(): Promise<StripeServer> {
       const secret = server.webhook?.secret ?? STRIPE_SECRET
       return { body, signature: Stripe.webhooks.generateTestHeaderString({ payload: body, secret }) }
     },
-    close: () => new Promise((resolve) => http.close(() => resolve()).closeAllConnections()),
   }
 
   const list = (data: readonly Obj[], { limit = '10', starting_after: after }: Obj) => {
@@ -244,8 +249,8 @@ export async function startStripe(): Promise<StripeServer> {
 
   async function api(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, search } = new URL(request.url ?? '/', server.url)
-    const text = await textOf(request)
-    const given = readForm(request.method === 'GET' ? search.slice(1) : text)
+    const sent = await text(request)
+    const given = readForm(request.method === 'GET' ? search.slice(1) : sent)
     const parts = pathname.split('/')
     const at = parts.findIndex((part) => /^[a-z]+_\w{10,}$/.test(part))
     const id = at < 0 ? '' : (parts[at] ?? '')
@@ -255,7 +260,7 @@ export async function startStripe(): Promise<StripeServer> {
     const known = key === undefined ? undefined : answered.get(key)
     let answer: { status: number; body: Obj } | undefined = known
     // As the real one: a key stands for one request.
-    if (known && known.asked !== text)
+    if (known && known.asked !== sent)
       answer = refusal(400, {
         ...{
           type: 'idempotency_error',
@@ -272,7 +277,7 @@ export async function startStripe(): Promise<StripeServer> {
         answer = error as { status: number; body: Obj } // a refusal, or a fault of this server that the test shows
         if (!answer.status) throw error
       }
-      if (key !== undefined) answered.set(key, { ...answer, asked: text })
+      if (key !== undefined) answered.set(key, { ...answer, asked: sent })
     }
     await server.before?.(name)
     response.writeHead(answer.status, { 'content-type': 'application/json', 'request-id': newId('req') })
@@ -303,23 +308,11 @@ export async function startStripe(): Promise<StripeServer> {
     response.writeHead(303, { location: session.asked.success_url }).end()
   }
 
-  const http: Server = createServer((request, response) => {
-    const serve = request.url?.startsWith('/pay/') ? page : api
-    serve(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)))
-  })
-  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
-  Object.assign(server, { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}` })
   return server
 }
 
 function refusal(status: number, error: Obj): { status: number; body: Obj } {
   return { status, body: { error } }
-}
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const pieces: Buffer[] = []
-  for await (const piece of request) pieces.push(piece as Buffer)
-  return Buffer.concat(pieces).toString()
 }
 
 /** `a[b][0]=c` as Stripe reads it. */

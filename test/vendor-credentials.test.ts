@@ -8,7 +8,7 @@ import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
 import type { VendorCredentialView, VendorView } from '../src/operator/views.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { jsonOf, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 import { above, until } from './until.ts'
 
@@ -225,9 +225,9 @@ test('the command line lists, adds and removes them; the last one stays', async 
 
 test('a stored response is read with the credential that made it', async () => {
   text.moods.set(B, { status: 429, retryAfter: 30 })
-  const made = await g.call('/v1/responses', caller.key, { model: 'alone', input: 'Hello', store: true })
-  assert.equal(made.status, 200, await made.clone().text())
-  const { id } = (await made.json()) as { id: string }
+  const { id } = await jsonOf<{ id: string }>(
+    g.call('/v1/responses', caller.key, { model: 'alone', input: 'Hello', store: true }),
+  )
   text.moods.set(B, WORKS)
   skippedMs += 31_000
   text.asked.length = 0

@@ -1,9 +1,8 @@
 // The test of a vendor, without a gateway around it: faults of certificates by a real TLS server, and what is asked of vendors whose
 // least call is not small.
 import assert from 'node:assert/strict'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import type { RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { startSandbox } from '../sandbox/server.ts'
@@ -13,15 +12,16 @@ import type { ProtocolName } from '../src/meter/kind.ts'
 import { testVendor } from '../src/routing/vendor-test.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
+import { listen } from './started.ts'
 
 const upstream = createUpstream({ world })
-const servers: { close(): unknown }[] = [upstream]
-after(() => Promise.all(servers.map((server) => server.close())))
+const closers: { close(): unknown }[] = [upstream]
+after(() => Promise.all(closers.map((one) => one.close())))
 
-async function listen(server: Server): Promise<string> {
-  servers.push(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `127.0.0.1:${(server.address() as AddressInfo).port}` // it listens on a port
+async function serve(server: Parameters<typeof listen>[0]): Promise<string> {
+  const listening = await listen(server)
+  closers.push(listening)
+  return listening.host
 }
 
 const answering =
@@ -56,7 +56,7 @@ test('a certificate that has expired, is not valid yet, is for somebody else or 
       ],
     ]
     for (const [certificate, said] of cases) {
-      const host = await listen(createSecureServer(certificate, answering(200, { data: [{ id: 'm' }] })))
+      const host = await serve(createSecureServer(certificate, answering(200, { data: [{ id: 'm' }] })))
       const { ok, message } = await tryOut('openai-chat', `https://${host}`)
       assert.match(message, said)
       assert.equal(ok, !message.startsWith('TLS'))
@@ -68,7 +68,7 @@ test('a certificate that has expired, is not valid yet, is for somebody else or 
 
 test('vendors of films, pictures and data are asked what costs nothing, and the test says what it did and what not', async () => {
   const sandbox = await startSandbox({ world, speed: 1000 })
-  servers.push(sandbox)
+  closers.push(sandbox)
   const visits = 'siteanalytics/websites/visits'
   const cases: [ProtocolName, vendor: string, steps: string[], said: RegExp, model?: string][] = [
     ['video-task', 'ark', ['check'], /shows its tasks, .* No film was ordered/],
@@ -76,8 +76,8 @@ test('vendors of films, pictures and data are asked what costs nothing, and the 
     ['site-analytics', 'analytics', ['check'], /without parameters, .* No row was bought/, visits],
     ['openai-images', 'openai', ['models', 'check'], /without a prompt, .* No picture was ordered/],
   ]
-  const strangers = await listen(createServer(answering(401, { error: { message: 'Who are you?' } })))
-  const lost = await listen(createServer(answering(404, {})))
+  const strangers = await serve(answering(401, { error: { message: 'Who are you?' } }))
+  const lost = await serve(answering(404, {}))
   for (const [protocol, vendor, steps, said, model] of cases) {
     const made = await tryOut(protocol, `${sandbox.url}/${vendor}`, model)
     assert.equal(made.ok, true, made.message)
@@ -116,13 +116,13 @@ test('the login of an account’s own key is opened as a stranger’s, so that n
 
 test('a token of a login that ended early is replaced once, and the test goes on with the next', async () => {
   const tokens = ['early', 'next']
-  const server = createServer((req, res) => {
+  const server: RequestListener = (req, res) => {
     const isNext = req.headers.authorization === 'Bearer next'
     answering(isNext ? 200 : 401, { data: [{ id: 'm' }] })(req, res)
-  })
+  }
   const target = {
     protocol: 'openai-chat',
-    baseUrl: `http://${await listen(server)}`,
+    baseUrl: `http://${await serve(server)}`,
     secret: '{}',
     headers: {},
     model: 'm',

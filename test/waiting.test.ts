@@ -1,10 +1,11 @@
 // Callers who wait for what others hold: a cached response that is still on its way, and room for large bodies.
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
-import { after, before, beforeEach, test } from 'node:test'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { beforeEach, test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 /** For how long somebody waits for room among large bodies, and for another's answer. */
@@ -16,26 +17,18 @@ const PATH = '/v1/siteanalytics/websites/ranks?keys='
 
 /** Requests that the vendor has not answered yet. */
 const open: ServerResponse[] = []
-const vendor = createServer(
-  (_request, response) => void open.push(response.setHeader('content-type', 'application/json')),
+const vendor = started(() =>
+  listen((_request, response) => void open.push(response.setHeader('content-type', 'application/json'))),
 )
-let g: TestGateway
+const g = testGateway(() => ({
+  env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '6000000' },
+  world: { ...realWorld, after: (ms, run) => realWorld.after(ms === PATIENCE_MS ? patienceMs : ms, run) },
+  catalog(document) {
+    document.vendors.analytics.baseUrl = vendor.url
+    document.endpoints['siteanalytics/websites/ranks'].cache = { ttlSeconds: 60 }
+  },
+}))
 let account: { id: string; key: string }
-before(async () => {
-  await new Promise<void>((resolve) => vendor.listen(0, '127.0.0.1', resolve))
-  g = await startGateway({
-    env: { TOLLGATE_BYTES_IN_FLIGHT_MAX: '6000000' },
-    world: { ...realWorld, after: (ms, run) => realWorld.after(ms === PATIENCE_MS ? patienceMs : ms, run) },
-    catalog(document) {
-      document.vendors.analytics.baseUrl = `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`
-      document.endpoints['siteanalytics/websites/ranks'].cache = { ttlSeconds: 60 }
-    },
-  })
-})
-after(async () => {
-  await g.close()
-  vendor.close()
-})
 beforeEach(async () => {
   account = await g.account()
 })

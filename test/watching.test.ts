@@ -6,7 +6,7 @@ import type { LivePage, VendorView } from '../src/operator/views.ts'
 import type { HomeFigures, UsageSums } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway, textOf } from './gateway.ts'
 import { started } from './started.ts'
 import { above, until } from './until.ts'
 
@@ -28,9 +28,7 @@ const one = started(() =>
 const other = started(() => startGateway({ database }))
 
 async function ask<T>(g: TestGateway, path: string): Promise<T> {
-  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN)
-  const text = await answer.text()
-  assert.equal(answer.status, 200, text)
+  const text = await textOf(g.call(`/admin/v1${path}`, OPERATOR_TOKEN))
   return JSON.parse(text).data
 }
 

@@ -1,7 +1,5 @@
 // Everything that waits: whoever has a thousand of it holds up nobody else, and where there is nothing to do the database is hardly asked.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import type { Queryable } from '../src/database/database.ts'
@@ -9,7 +7,7 @@ import { startJobs } from '../src/jobs/engine.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
 import { startGateway } from './gateway.ts'
 import { startReceiver, startTestEngine } from './job-engine.ts'
-import { started } from './started.ts'
+import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
 /** Longer than any test takes: who waits for a vendor that is silent waits for as long as it likes. */
@@ -52,19 +50,17 @@ test('a thousand deliveries of one account to a silent receiver do not hold up a
   // One that was given up makes room for the next.
   let waiting = 0
   let most = 0
-  const silent = createServer((_, response) => {
+  const silent = await listen((_, response) => {
     waiting += 1
     most = Math.max(most, waiting)
     response.once('close', () => (waiting -= 1))
   })
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  const address = silent.address() as AddressInfo // It listens on a port.
   const receiver = await startReceiver()
-  const sender = await startTestEngine({ allow: [`127.0.0.1:${address.port}`, receiver.host] })
+  const sender = await startTestEngine({ allow: [silent.host, receiver.host] })
   try {
     const { deliveries } = sender.engine
     const message = { kind: 'webhook', event: 'job.completed', subject: 'x', body: '{}' } as const
-    const mine = { ...message, account: await sender.account(), to: `http://127.0.0.1:${address.port}/` }
+    const mine = { ...message, account: await sender.account(), to: `${silent.url}/` }
     const many = Array.from({ length: 1_000 }, (_, place) => ({ ...mine, id: `msg_many_${place}` }))
     await deliveries.add(sender.database, many)
     deliveries.wake()
@@ -75,8 +71,7 @@ test('a thousand deliveries of one account to a silent receiver do not hold up a
     await receiver.until(1)
     assert.equal(most, 3)
   } finally {
-    silent.closeAllConnections()
-    silent.close()
+    await silent.close()
     await receiver.close()
     await sender.close()
   }

@@ -9,13 +9,12 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { checkBooks, noHolds } from './chaos/books.ts'
-import { type GatewayProcess, makeDataDirectory, openStore, startProcess } from './chaos/gateway-process.ts'
+import { type GatewayProcess, keyOf, makeDataDirectory, openStore, startProcess } from './chaos/gateway-process.ts'
 import { countBy, startTraffic } from './chaos/traffic.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
 import { above, atLeast, until } from './until.ts'
 
-const KEY = /tg_live_\w{38}/
 const WORKERS = 2
 /** Longer than a leaving process waits before it closes idle connections. */
 const LONG_STREAM = 'a story [[slow=100]] [[chunks=20]]'
@@ -38,8 +37,7 @@ const env = () => ({
 before(async () => {
   data = await makeDataDirectory()
   gateway = await startProcess({ env: env() })
-  await until(() => gateway.output, KEY)
-  key = KEY.exec(gateway.output)![0]
+  key = await keyOf(gateway)
   const store = await openStore(data.path)
   await store.query({ text: `select ledger_grant($1, id, 1000000000000, 'load', 'load') from account` }, [
     newId(realWorld),

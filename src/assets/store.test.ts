@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { after, test } from 'node:test'
+import { listen } from '../../test/started.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { createUpstream } from '../upstream/exchange.ts'
 import { openDiskStore } from './open.ts'
@@ -71,10 +71,8 @@ async function startS3(): Promise<Bucket> {
     refused: 0,
     broken: false,
   }
-  const server = http.createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const body = Buffer.concat(chunks)
+  const server = await listen(async (request, response) => {
+    const body = await buffer(request)
     if (!isSigned(request, body)) {
       bucket.refused++
       return response.writeHead(403).end('<Error><Code>SignatureDoesNotMatch</Code></Error>')
@@ -143,13 +141,8 @@ async function startS3(): Promise<Bucket> {
     const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')!
     return response.writeHead(206).end(object.subarray(Number(start), Number(end) + 1))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closers.push(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  bucket.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  closers.push(server.close)
+  bucket.url = server.url
   return bucket
 }
 

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync, verify } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import { temporary } from '../../test/started.ts'
+import { listen, temporary } from '../../test/started.ts'
 import { realWorld } from '../kernel/world.ts'
 import { openSecretReferences, referenceProblem } from './secret-reference.ts'
 
@@ -18,31 +18,18 @@ interface Asked {
 }
 type Answer = readonly [status: number, body: unknown]
 
-const servers: Server[] = []
+const closers: Array<() => Promise<void>> = []
 const folder = temporary('tollgate-secrets-')
-after(async () => {
-  for (const server of servers) server.close()
-})
+after(() => Promise.all(closers.map((close) => close())))
 
 async function serve(answer: (asked: Asked) => Answer): Promise<string> {
-  const server = createServer((request, response) => {
-    let body = ''
-    request.setEncoding('utf8').on('data', (text) => {
-      body += text
-    })
-    request.on('end', () => {
-      const [status, value] = answer({
-        method: request.method ?? '',
-        url: request.url ?? '',
-        headers: request.headers,
-        body,
-      })
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
-    })
+  const { url, close } = await listen(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    const [status, value] = answer({ method, url, headers, body: await text(request) })
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
   })
-  servers.push(server)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}` // It listens on a port.
+  closers.push(close)
+  return url
 }
 
 async function using<T>(

@@ -1,9 +1,11 @@
 // How many connections vendors see: as few as their calls need, and calls never wait for one another on one.
+
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { listen } from '../../test/started.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createUpstream } from './exchange.ts'
 
@@ -26,16 +28,13 @@ test('calls at the same time have a connection each, later ones use them again, 
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { url, close } = await listen(server)
   const upstream = createUpstream({ world: realWorld })
   t.after(async () => {
     waiting = []
     await upstream.close()
-    server.closeAllConnections()
-    server.close()
+    await close()
   })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const get = async (path: string) => {
     const signal = new AbortController().signal
     const reply = await upstream.send(

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import http from 'node:http'
-import net, { type AddressInfo } from 'node:net'
+import net from 'node:net'
+import { buffer, text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { METADATA_HOSTS } from '../../test/metadata-hosts.ts'
+import { listen } from '../../test/started.ts'
 import { pause } from '../../test/until.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
@@ -15,10 +17,10 @@ const PATIENT: Deadlines = { connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_
 const upstream = createUpstream({ world: realWorld })
 const never = new AbortController().signal
 
-const closers: Array<() => void> = []
+const closers: Array<() => unknown> = []
 after(async () => {
   await upstream.close()
-  for (const close of closers) close()
+  for (const close of closers) await close()
 })
 
 /** A vendor made of a raw socket, so that it can misbehave below HTTP. */
@@ -29,24 +31,18 @@ async function rawVendor(onSocket: (socket: net.Socket) => void): Promise<string
     socket.on('close', () => sockets.delete(socket)).on('error', () => socket.destroy())
     onSocket(socket)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { url, close } = await listen(server)
   closers.push(() => {
     for (const socket of sockets) socket.destroy()
-    server.close()
+    return close()
   })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return url
 }
 
-async function vendor(listener: http.RequestListener): Promise<string> {
-  const server = http.createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closers.push(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+async function vendor(listener: http.RequestListener | http.Server): Promise<string> {
+  const { url, close } = await listen(listener)
+  closers.push(close)
+  return url
 }
 
 function get(url: string, deadlines: Partial<Deadlines> = {}, signal: AbortSignal = never) {
@@ -71,16 +67,9 @@ async function took(promise: Promise<unknown>): Promise<number> {
 
 test('a call carries method, path, headers and body, and asks for no encoding', async () => {
   const url = await vendor(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
     response.setHeader('x-seen', ['a', 'b'])
     response.end(
-      JSON.stringify({
-        method: request.method,
-        url: request.url,
-        headers: request.headers,
-        body: String(Buffer.concat(chunks)),
-      }),
+      JSON.stringify({ method: request.method, url: request.url, headers: request.headers, body: await text(request) }),
     )
   })
   const reply = await upstream.send(
@@ -100,9 +89,7 @@ test('a call carries method, path, headers and body, and asks for no encoding', 
 
 test('a body of several pieces arrives whole, with its length announced', async () => {
   const url = await vendor(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const body = Buffer.concat(chunks)
+    const body = await buffer(request)
     response.end(`${request.headers['content-length']} ${body.length} ${body.subarray(0, 3)} ${body.subarray(-3)}`)
   })
   const reply = await upstream.send(
@@ -326,10 +313,7 @@ test('a thousand calls one after the other use one connection, or two', async ()
   let connections = 0
   const server = http.createServer((_request, response) => response.end('{"ok":true}'))
   server.on('connection', () => connections++)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closers.push(() => server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const url = `${await vendor(server)}/`
   for (let i = 0; i < 1_000; i++) assert.equal(String(await (await get(url)).read(100)), '{"ok":true}')
   // Two: a connection rests for one turn of the event loop after its answer, and the next call may come within it.
   assert.ok(connections <= 2, `${connections} connections`)

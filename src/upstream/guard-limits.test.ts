@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type http from 'node:http'
 import { test } from 'node:test'
+import { listen } from '../../test/started.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { createGuardedFetch, type GuardOptions, IMAGE_REFUSED } from './guard.ts'
@@ -33,15 +32,11 @@ async function serving(
   use: (url: string, guard: ReturnType<typeof createGuardedFetch>) => Promise<void>,
   options: Partial<GuardOptions> = {},
 ): Promise<void> {
-  const server = http.createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { host, close } = await listen(listener)
   try {
     await use(`http://${host}/`, createGuardedFetch({ world: realWorld, allow: [host], ...options }))
   } finally {
-    server.closeAllConnections()
-    server.close()
+    await close()
   }
 }
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
+import { listen, started } from '../../test/started.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { ADDRESS_REFUSED, createGuardedFetch, IMAGE_REFUSED } from './guard.ts'
@@ -80,8 +80,14 @@ const VECTORS: ReadonlyArray<readonly [url: string, address: string]> = [
 let canary: net.Server
 let canaryPort = 0
 let accepted = 0
-let redirector: http.Server
-let redirectorHost = ''
+const redirector = started(() =>
+  listen((request, response) => {
+    const to = new URL(request.url!, 'http://x').searchParams
+    response
+      .writeHead(Number(to.get('status')), { location: to.get('to')!.replace(/[^!-~]/g, encodeURIComponent) })
+      .end()
+  }),
+)
 
 before(async () => {
   canary = net.createServer((socket) => {
@@ -92,20 +98,9 @@ before(async () => {
   canary.listen(0, '::')
   await once(canary, 'listening')
   canaryPort = (canary.address() as AddressInfo).port
-  redirector = http.createServer((request, response) => {
-    const to = new URL(request.url!, 'http://x').searchParams
-    response
-      .writeHead(Number(to.get('status')), { location: to.get('to')!.replace(/[^!-~]/g, encodeURIComponent) })
-      .end()
-  })
-  redirector.listen(0, '127.0.0.1')
-  await once(redirector, 'listening')
-  redirectorHost = `127.0.0.1:${(redirector.address() as AddressInfo).port}`
 })
 after(() => {
   canary.close()
-  redirector.closeAllConnections()
-  redirector.close()
 })
 
 const PATIENT = { connectMs: 120_000, firstByteMs: 120_000, totalMs: 120_000 }
@@ -116,7 +111,7 @@ async function refusalOf(way: Way, url: string, address: string): Promise<Fault>
   const guard = createGuardedFetch({
     world: realWorld,
     ports: [canaryPort],
-    allow: [redirectorHost],
+    allow: [redirector.host],
     // Nobody answers a rebinding; what answers may take as long as a busy machine needs.
     imageLimits: way === 'rebinding' ? { connectMs: 500 } : PATIENT,
     async resolve() {
@@ -126,8 +121,8 @@ async function refusalOf(way: Way, url: string, address: string): Promise<Fault>
   })
   const from = {
     direct: url,
-    '302': `http://${redirectorHost}/?status=302&to=${encodeURIComponent(url)}`,
-    '307': `http://${redirectorHost}/?status=307&to=${encodeURIComponent(url)}`,
+    '302': `http://${redirector.host}/?status=302&to=${encodeURIComponent(url)}`,
+    '307': `http://${redirector.host}/?status=307&to=${encodeURIComponent(url)}`,
     'a DNS name': `http://pictures.example.com:${canaryPort}/`,
     rebinding: `http://pictures.example.com:${canaryPort}/`,
   }[way]

@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import { createRequire } from 'node:module'
-import net, { type AddressInfo } from 'node:net'
+import net from 'node:net'
 import { after, test } from 'node:test'
 import tls from 'node:tls'
 import { makeAuthority, makeCertificate } from '../../test/certificate.ts'
+import { listen } from '../../test/started.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createUpstream } from './exchange.ts'
 import { isReadInPieces, stopAccepting, whenLastIsWritten } from './internals.ts'
@@ -14,10 +15,10 @@ import { isReadInPieces, stopAccepting, whenLastIsWritten } from './internals.ts
 const DEADLINES = { connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 60_000 }
 const upstream = createUpstream({ world: realWorld })
 const { signal } = new AbortController()
-const closers: Array<() => void> = []
+const closers: Array<() => unknown> = []
 after(async () => {
   await upstream.close()
-  for (const close of closers) close()
+  for (const close of closers) await close()
 })
 
 /** Each connection is handed to the test when its request has come. */
@@ -29,10 +30,9 @@ async function vendor(onRequest: (socket: net.Socket, path: string) => void, sec
     socket.once('data', (head) => onRequest(socket, String(head).split(' ')[1] ?? ''))
   }
   const server = secure ? tls.createServer(trustedCertificate(), onSocket) : net.createServer(onSocket)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closers.push(() => server.close())
-  return `http${secure ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { host, close } = await listen(server)
+  closers.push(close)
+  return `http${secure ? 's' : ''}://${host}`
 }
 
 function trustedCertificate() {
@@ -55,14 +55,9 @@ test('what is tested here are the versions of the lockfile', () => {
 /** A server with one request under way, and the connection that it came by. */
 async function asked(head = '') {
   const server = http.createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const { port, close } = await listen(server)
   const client = net.connect(port, '127.0.0.1').on('error', () => {})
-  closers.push(
-    () => client.destroy(),
-    () => server.close(),
-  )
+  closers.push(() => client.destroy(), close)
   client.write(`POST / HTTP/1.1\r\nhost: x\r\n${head}\r\n`)
   const [request, response] = (await once(server, 'request')) as [http.IncomingMessage, http.ServerResponse]
   return { server, port, client, request, response }

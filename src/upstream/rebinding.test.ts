@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
+import { listen, started } from '../../test/started.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createGuardedFetch, type GuardedFetch } from './guard.ts'
 
@@ -14,10 +13,12 @@ const HERE = [127, 0, 0, 1]
 const A = 1
 const dns = createSocket('udp4')
 let reached = 0
-const canary = createServer((_request, response) => {
-  reached += 1
-  response.end('inside')
-})
+const canary = started(() =>
+  listen((_request, response) => {
+    reached += 1
+    response.end('inside')
+  }),
+)
 /** What the next questions for an address are answered with; the last one stays. */
 let answers = [PUBLIC]
 let asked = 0
@@ -41,9 +42,8 @@ function answerTo(question: Buffer): Buffer {
 before(async () => {
   dns.on('message', (question, { port, address }) => dns.send(answerTo(question), port, address))
   dns.bind(0, '127.0.0.1')
-  canary.listen(0, '127.0.0.1')
-  await Promise.all([once(dns, 'listening'), once(canary, 'listening')])
-  const { port } = canary.address() as AddressInfo // It listens on a port.
+  await once(dns, 'listening')
+  const { port } = canary
   const resolver = new Resolver({ timeout: 1_500, tries: 2 })
   resolver.setServers([`127.0.0.1:${dns.address().port}`])
   const resolve = (host: string) => resolver.resolve4(host)
@@ -55,11 +55,7 @@ before(async () => {
 beforeEach(() => {
   asked = 0
 })
-after(async () => {
-  dns.close()
-  canary.closeAllConnections()
-  await new Promise((resolve) => canary.close(resolve))
-})
+after(() => void dns.close())
 const send = () => guard.post(url, '{}', {}, { account: 'a', signal: AbortSignal.timeout(30_000) })
 
 test('a name that was public when it was stored and leads inside later is refused when it is used', async () => {
@@ -79,6 +75,5 @@ test('a name is asked for once for each call: the connection goes to the address
 })
 
 test('without the guard the name leads to the canary', async () => {
-  const { port } = canary.address() as AddressInfo // It listens on a port.
-  assert.equal(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'inside')
+  assert.equal(await (await fetch(canary.url)).text(), 'inside')
 })

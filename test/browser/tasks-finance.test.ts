@@ -1,9 +1,12 @@
 // What finance and account managers come for: statements of a month, margins, what a credit is worth; and to suspend and close an account.
+
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
+import { json } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { monthName } from '../../src/reports/statement-lines.ts'
+import { textOf } from '../gateway.ts'
 import { past } from '../past.ts'
 import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
@@ -24,9 +27,7 @@ const day = (number: number) => `${LAST}-${String(number).padStart(2, '0')}T10:0
 const books = { status: 422, got: [] as { id: string; type: string }[] }
 const receiver = started(() =>
   listen(async (request, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of request) pieces.push(piece)
-    if (books.status === 200) books.got.push(...(JSON.parse(Buffer.concat(pieces).toString()) as typeof books.got))
+    if (books.status === 200) books.got.push(...((await json(request)) as typeof books.got))
     response.writeHead(books.status).end('the books are closed')
   }),
 )
@@ -215,9 +216,10 @@ test('an account is suspended with a reason that its callers read, reopened, and
   await dialog.getByRole('button', { name: 'Suspend', exact: true }).click()
   await page.getByText('“Juniper Clinic” is suspended.').waitFor()
   await page.locator('.page-lead, header').getByText('Suspended', { exact: true }).first().waitFor()
-  const refused = await home.call('/v1/chat/completions', key, chat)
-  assert.equal(refused.status, 403)
-  assert.match(await refused.text(), /suspended: Invoice 18 is overdue\. .* Ask billing@gate\.example\./)
+  assert.match(
+    await textOf(home.call('/v1/chat/completions', key, chat), 403),
+    /suspended: Invoice 18 is overdue\. .* Ask billing@gate\.example\./,
+  )
   // Every page of the account says it.
   await operator.go(`/a/${id}`)
   await page.getByText('This account is suspended: Invoice 18 is overdue').waitFor()

@@ -1,5 +1,7 @@
 // What an operator does with vendors, and an owner with keys: each task by its clicks.
+
 import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { listen, started } from '../started.ts'
@@ -16,8 +18,7 @@ const told: string[] = []
 let hookUrl = ''
 const hooks = started(() =>
   listen(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += piece
+    const body = await text(request)
     told.push(body)
     response.end('ok')
   }),

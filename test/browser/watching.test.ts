@@ -1,5 +1,7 @@
 // What people are told without asking, and what they watch: alerts, live calls, vendors, the operator's home.
+
 import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
 import { listen, started } from '../started.ts'
 import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
@@ -14,8 +16,7 @@ let broken = false
 
 const hooks = started(() =>
   listen(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += piece
+    const body = await text(request)
     told.push(body)
     if (broken) response.writeHead(500).end('the disk is full')
     else response.end('ok')

@@ -4,7 +4,7 @@ import { afterEach, test } from 'node:test'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { freshDatabase } from '../database.ts'
 import { count, post } from '../faults/raw-client.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { startGateway, type TestGateway, textOf } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
 import { started } from '../started.ts'
 import { above, until } from '../until.ts'
@@ -93,9 +93,7 @@ test('a clock that jumps by an hour ends no stream, no hold, no key and no limit
 test('dates are those of UTC, wherever the machine stands', async () => {
   const { key } = await here.account()
   const asked = async () => {
-    const answer = await here.call('/v1/siteanalytics/websites/visits?keys=example.com', key)
-    assert.equal(answer.status, 200)
-    await answer.text()
+    await textOf(here.call('/v1/siteanalytics/websites/visits?keys=example.com', key))
     const url = here.sandbox.seen.calls.filter(({ room }) => room.includes('analytics')).at(-1)!.url
     return url.replace(/^.*\?/, '')
   }

@@ -11,7 +11,7 @@ import { newId, realWorld } from '../../src/kernel/world.ts'
 import { SECRET } from '../gateway.ts'
 import { not, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
-import { type GatewayProcess, startProcess } from './gateway-process.ts'
+import { type GatewayProcess, keyOf, startProcess } from './gateway-process.ts'
 import { today, writePart } from './report.ts'
 import { countBy, type Kind, percentile, startTraffic, type Told } from './traffic.ts'
 
@@ -24,7 +24,6 @@ export interface ClusterOptions {
 
 /** After Postgres is back, connections are made anew and calls that waited are answered. */
 const AFTERMATH_MS = 10_000
-const KEY = /tg_live_\w{38}/
 /** Text at all three doors, whole and streamed; data; callers who leave; a vendor that fails; now and then a picture. */
 export const MIX: readonly Kind[] = [
   ...Array.from({ length: 5 }, (): Kind[] => ['chat', 'stream', 'data', 'messages', 'leave', 'data', 'fail', 'stream']),
@@ -55,8 +54,7 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
   try {
     const first = await start()
     gateways.push(first)
-    await until(() => first.output, KEY)
-    const key = KEY.exec(first.output)![0]
+    const key = await keyOf(first)
     await database.query({ text: `select ledger_grant($1, id, 1000000000000000, 'load', 'load') from account` }, [
       newId(realWorld),
     ])

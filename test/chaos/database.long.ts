@@ -1,6 +1,6 @@
 // F24, F25, F26, F27: a database that is away, slow, cut off in the middle of a commit.
+
 import assert from 'node:assert/strict'
-import { createServer } from 'node:net'
 import { after, afterEach, before, test } from 'node:test'
 import { type Database, openDatabase } from '../../src/database/database.ts'
 import { newId, realWorld } from '../../src/kernel/world.ts'
@@ -9,6 +9,7 @@ import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { count, each, post } from '../faults/raw-client.ts'
 import { SECRET, startGateway, type TestGateway } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
+import { freePort } from '../started.ts'
 import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { makeDataDirectory, startProcess } from './gateway-process.ts'
@@ -262,13 +263,3 @@ test('a gateway that is given a database which does not exist says so and ends, 
   await door.close()
   await data.remove()
 })
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
-}

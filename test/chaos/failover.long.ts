@@ -10,12 +10,11 @@ import { SECRET } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
 import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
-import { type GatewayProcess, makeDataDirectory, startProcess } from './gateway-process.ts'
+import { type GatewayProcess, keyOf, makeDataDirectory, startProcess } from './gateway-process.ts'
 import { startPair } from './pair.ts'
 import { openScene, type Scene } from './scene.ts'
 import { countBy, startTraffic } from './traffic.ts'
 
-const KEY = /tg_live_\w{38}/
 /** 5 s on a machine of its own; the test suite runs two files at once. */
 const OUTAGE_MS_MAX = FULL ? 5_000 : 20_000
 
@@ -42,8 +41,7 @@ test('a primary that vanishes and a standby that is promoted lose no acknowledge
     })
   const first = await start()
   gateways.push(first)
-  await until(() => first.output, KEY)
-  const key = KEY.exec(first.output)![0]
+  const key = await keyOf(first)
   gateways.push(await start())
   // Who asks a server whether it takes writes leaves it again, on a busy machine a moment later: nobody stays.
   await until(() => pair.standby.door.connections, 0)

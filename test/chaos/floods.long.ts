@@ -8,11 +8,10 @@ import { count, each } from '../faults/raw-client.ts'
 import { FULL, runs } from '../runs.ts'
 import { above, atLeast, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
-import { type GatewayProcess, makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
+import { type GatewayProcess, keyOf, makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
 import { measureOverload } from './overload.ts'
 import { countBy, percentile, startTraffic } from './traffic.ts'
 
-const KEY = /tg_live_\w{38}/
 const CONNECTIONS = runs(2_000, 10_000)
 const LOGINS_PER_SECOND = 50
 const MB = 1_000_000
@@ -31,8 +30,7 @@ before(async () => {
       TOLLGATE_BYTES_IN_FLIGHT_MAX: String(BYTES_IN_FLIGHT_MAX),
     },
   })
-  await until(() => gateway.output, KEY)
-  key = KEY.exec(gateway.output)![0]
+  key = await keyOf(gateway)
   const database = await openStore(data.path)
   await database.query({ text: `select ledger_grant($1, id, 1000000000000, 'flood', 'flood') from account` }, [
     newId(realWorld),

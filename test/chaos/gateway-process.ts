@@ -1,10 +1,12 @@
 // A gateway as users run it, in a process of its own: started, killed, started again.
+
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Database, openDatabase } from '../../src/database/database.ts'
+import { until } from '../until.ts'
 
 const MAIN = resolve(import.meta.dirname, '..', '..', 'src', 'main.ts')
 
@@ -84,6 +86,12 @@ export function startProcess({ env, nodeArguments = [], main = MAIN }: ProcessOp
     void exited.then(() => clearTimeout(timer))
     void exited.then(({ code }) => fail(new Error(`the gateway ended with ${code}:\n${output.slice(-3_000)}`)))
   })
+}
+
+const KEY = /tg_live_\w{38}/
+/** The key that a first start prints. */
+export async function keyOf(first: Pick<GatewayProcess, 'output'>): Promise<string> {
+  return KEY.exec(await until(() => first.output, KEY))![0]
 }
 
 /** A data directory of its own, removed at the end. */

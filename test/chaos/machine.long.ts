@@ -9,7 +9,7 @@ import { count, each } from '../faults/raw-client.ts'
 import { runs } from '../runs.ts'
 import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
-import { makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
+import { keyOf, makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
 import { countBy, startTraffic } from './traffic.ts'
 
 const KEY = /tg_live_\w{38}/
@@ -37,8 +37,7 @@ test('a full disk refuses paid work and loses nothing; with room again, work goe
   const store = join(disk, 'data')
   const gateway = await startProcess({ env: { TOLLGATE_DATA: store, TOLLGATE_SANDBOX_SPEED: '100' } })
   try {
-    await until(() => gateway.output, KEY)
-    const key = KEY.exec(gateway.output)![0]
+    const key = await keyOf(gateway)
     // Calls whose settlement finds no room wait for it for minutes; these callers do not.
     const traffic = startTraffic({
       urls: () => [gateway.url],
@@ -131,8 +130,7 @@ test('a gateway with little memory refuses before it runs out', async (t) => {
     nodeArguments: ['--max-old-space-size=192'],
   })
   try {
-    await until(() => gateway.output, KEY)
-    const key = KEY.exec(gateway.output)![0]
+    const key = await keyOf(gateway)
     // Enough for all: calls without credit would be no load.
     const store = await openStore(data.path)
     await store.query({ text: `select ledger_grant($1, id, 1000000000000000, 'load', 'load') from account` }, [

@@ -7,11 +7,9 @@ import { SECRET } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
 import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
-import { type GatewayProcess, makeDataDirectory, startProcess } from './gateway-process.ts'
+import { type GatewayProcess, keyOf, makeDataDirectory, startProcess } from './gateway-process.ts'
 import { findPrograms, type Programs, startCluster } from './patroni.ts'
 import { countBy, startTraffic } from './traffic.ts'
-
-const KEY = /tg_live_\w{38}/
 
 const LOSSES: ReadonlyArray<readonly [how: string, lose: 'loseLeader' | 'freezeLeader']> = [
   ['loses its power', 'loseLeader'],
@@ -47,8 +45,7 @@ async function losing(t: TestContext, programs: Programs, lose: 'loseLeader' | '
     })
   const first = await start()
   gateways.push(first)
-  await until(() => first.output, KEY)
-  const key = KEY.exec(first.output)![0]
+  const key = await keyOf(first)
   gateways.push(await start())
   const traffic = startTraffic({
     urls: () => gateways.map(({ url }) => url),

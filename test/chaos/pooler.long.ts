@@ -1,9 +1,10 @@
 // Behind pgbouncer in transaction mode, where two statements in a row may run on two connections: everything works, from the
 // migrations of an empty database to the end of a video job. Runs where pgbouncer is installed.
+
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -11,16 +12,16 @@ import { openDatabase } from '../../src/database/database.ts'
 import { chooseUser } from '../../src/database/server/cluster.ts'
 import { Fault } from '../../src/kernel/fault.ts'
 import { emptyDatabase, type FreshDatabase, freshDatabase } from '../database.ts'
-import { SECRET } from '../gateway.ts'
+import { SECRET, textOf } from '../gateway.ts'
+import { freePort } from '../started.ts'
 import { atLeast, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
-import { type GatewayProcess, startProcess } from './gateway-process.ts'
+import { type GatewayProcess, keyOf, startProcess } from './gateway-process.ts'
 import { startProxy } from './proxy.ts'
 import { countBy, type Kind, startTraffic } from './traffic.ts'
 
 const KINDS: readonly Kind[] = ['chat', 'stream', 'data', 'messages', 'leave', 'responses', 'fail', 'image']
 const CALLS = 400
-const KEY = /tg_live_\w{38}/
 /** From this version on it keeps prepared statements in transaction mode. */
 const KEEPS_STATEMENTS = [1, 21] as const
 
@@ -34,16 +35,6 @@ function versionOf(program: string): string | undefined {
 
 const PROGRAM = ['pgbouncer', '/usr/sbin/pgbouncer'].find((name) => versionOf(name) !== undefined)
 const VERSION = PROGRAM === undefined ? undefined : versionOf(PROGRAM)!
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
-}
 
 /** Four connections for all clients, so that sessions are really shared. */
 async function startPooler(to: FreshDatabase, settings: string) {
@@ -121,16 +112,15 @@ async function everythingWorks(settings: string, prepare: '0' | '1'): Promise<st
       })
     const first = await start()
     gateways.push(first)
-    await until(() => first.output, KEY)
-    const key = KEY.exec(first.output)![0]
+    const key = await keyOf(first)
     const send = async (path: string, body?: object) => {
-      const answer = await fetch(first.url + path, {
-        method: body ? 'POST' : 'GET',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        ...(body ? { body: JSON.stringify(body) } : {}),
-      })
-      const text = await answer.text()
-      assert.equal(answer.status, 200, text)
+      const text = await textOf(
+        fetch(first.url + path, {
+          method: body ? 'POST' : 'GET',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          ...(body ? { body: JSON.stringify(body) } : {}),
+        }),
+      )
       return JSON.parse(text) as { data: { jobId: string; status: string } }
     }
     // Its steps and the queue behind them run here only, while the simulated vendor that knows it is the only one.

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { newId, realWorld } from '../../src/kernel/world.ts'
 import { atLeast, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
-import { makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
+import { keyOf, makeDataDirectory, openStore, startProcess } from './gateway-process.ts'
 import { today, writePart } from './report.ts'
 import { countBy, percentile, startTraffic } from './traffic.ts'
 
@@ -20,7 +20,6 @@ const { values } = parseArgs({
 const minutes = Number(values.minutes)
 const perSecond = values['per-second']
 const load = perSecond ? `${perSecond} calls a second` : `${values['at-once']} calls at once`
-const KEY = /tg_live_\w{38}/
 const SAMPLES = 10
 /** How far the last sample's p99 may lie above the third's. */
 const P99_GROWTH_MAX = 3
@@ -38,8 +37,7 @@ interface Sample {
 const data = await makeDataDirectory()
 const gateway = await startProcess({ env: { TOLLGATE_DATA: data.path, TOLLGATE_SANDBOX_SPEED: '100' } })
 try {
-  await until(() => gateway.output, KEY)
-  const key = KEY.exec(gateway.output)![0]
+  const key = await keyOf(gateway)
   const database = await openStore(data.path)
   await database.query({ text: `select ledger_grant($1, id, 1000000000000000, 'soak', 'soak') from account` }, [
     newId(realWorld),

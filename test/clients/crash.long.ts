@@ -1,11 +1,12 @@
 // A gateway that is killed in the middle of paid POSTs, with both clients waiting: each gets one result, and pays once.
+
 import assert from 'node:assert/strict'
-import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { Tollgate } from '../../clients/typescript/src/index.ts'
 import { makeDataDirectory, openStore, startProcess } from '../chaos/gateway-process.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
+import { freePort } from '../started.ts'
 import { until } from '../until.ts'
 
 const ROOT = resolve(import.meta.dirname, '..', '..')
@@ -27,14 +28,6 @@ print(len(answer.choices[0].message.content), len(tries))
 `
 
 /** The same before and after: clients know no other. */
-async function freePort(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const address = server.address()
-  await new Promise((done) => server.close(done))
-  return String(typeof address === 'object' ? address?.port : '')
-}
-
 async function askInPython(python: string, env: Record<string, string>): Promise<number> {
   const compiled = {
     PYTHONPATH: join(ROOT, 'clients', 'python', 'src'),
@@ -52,7 +45,7 @@ async function askInPython(python: string, env: Record<string, string>): Promise
 
 test('a gateway that is killed in the middle of a paid POST charges once, and the client gets its one result', async (t) => {
   const data = await makeDataDirectory()
-  const env = { TOLLGATE_DATA: data.path, PORT: await freePort() }
+  const env = { TOLLGATE_DATA: data.path, PORT: String(await freePort()) }
   let gateway = await startProcess({ env })
   try {
     await until(() => gateway.output, KEY)

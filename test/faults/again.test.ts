@@ -1,10 +1,10 @@
 // F36, F37, F46: trying again, asking again, and vendors that send us elsewhere.
+
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, afterEach, before, beforeEach, test } from 'node:test'
-import type { TestGateway } from '../gateway.ts'
+import { afterEach, beforeEach, test } from 'node:test'
+import { textOf } from '../gateway.ts'
 import { runs } from '../runs.ts'
+import { listen, started } from '../started.ts'
 import { above, until } from '../until.ts'
 import {
   CHAT_PATH,
@@ -20,26 +20,17 @@ import {
 } from './chat-vendor.ts'
 import { count, post } from './raw-client.ts'
 
-let first: ChatVendor
-let second: ChatVendor
-let g: TestGateway
-before(async () => {
-  first = await startVendor()
-  second = await startVendor()
-  const env = { FIRST_KEY: 'sk-canary-first-0001', SECOND_KEY: 'sk-canary-second-0002' }
-  g = await startFaultGateway({
+const first = started(startVendor)
+const second = started(startVendor)
+const g = started(() =>
+  startFaultGateway({
     vendors: {
       first: { baseUrl: first.url, credential: 'FIRST_KEY' },
       second: { baseUrl: second.url, credential: 'SECOND_KEY' },
     },
-    env,
-  })
-})
-after(async () => {
-  await g.close()
-  await first.close()
-  await second.close()
-})
+    env: { FIRST_KEY: 'sk-canary-first-0001', SECOND_KEY: 'sk-canary-second-0002' },
+  }),
+)
 beforeEach(() => {
   first.calls.length = 0
   second.calls.length = 0
@@ -93,9 +84,7 @@ test('a stream that broke after its first byte is never begun again', async () =
 test('what the caller did wrong is not tried elsewhere', async () => {
   first.answer = ({ response }) => response.writeHead(400).end('{"error":{"message":"temperature is too high"}}')
   const { id, key } = await g.account()
-  const reply = await g.call(CHAT_PATH, key, chatBody('hello'))
-  assert.equal(reply.status, 400)
-  assert.match(await reply.text(), /temperature is too high/)
+  assert.match(await textOf(g.call(CHAT_PATH, key, chatBody('hello')), 400), /temperature is too high/)
   assert.equal(second.calls.length, 0)
   assert.equal(await spent(id), 0n)
 })
@@ -204,12 +193,11 @@ test('an Idempotency-Key that is no key is refused at once, however long it is',
 
 test('redirects of vendors are not followed, and their cookies, hop headers and keys reach nobody', async () => {
   let visits = 0
-  const canary = createServer((_request, response) => {
+  const canary = await listen((_request, response) => {
     visits += 1
     response.end(wholeAnswer('stolen', usage(1, 1)))
   })
-  await new Promise<void>((resolve) => canary.listen(0, '127.0.0.1', resolve))
-  const location = `http://127.0.0.1:${(canary.address() as AddressInfo).port}/chat/completions`
+  const location = `${canary.url}/chat/completions`
   try {
     const leaky = {
       'set-cookie': 'session=vendor-cookie',
@@ -238,7 +226,7 @@ test('redirects of vendors are not followed, and their cookies, hop headers and 
     assert.doesNotMatch(await leaks(reply), /canary|cookie|vendor-/)
     assert.equal(first.calls.at(-1)!.request.headers.authorization, 'Bearer sk-canary-first-0001')
   } finally {
-    await new Promise((resolve) => canary.close(resolve))
+    await canary.close()
   }
   assert.equal(visits, 0)
 })

@@ -1,11 +1,12 @@
 // A vendor that does whatever a test tells it to, byte by byte, and a gateway with one model that is routed to it. Prices
 // are one micro-credit for a token of input and two for a token of output, so that charges can be read off.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { listen } from '../started.ts'
 
 export const MODEL = 'fault-1'
 
@@ -60,19 +61,13 @@ export async function startVendor(answer?: ChatVendor['answer']): Promise<ChatVe
     socket.on('error', () => {})
     socket.once('close', () => sockets.delete(socket))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { url, close } = await listen(server)
   const vendor: ChatVendor = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    calls: [],
+    ...{ url, calls: [], close },
     get openSockets() {
       return sockets.size
     },
     answer: answer ?? (({ response }) => response.writeHead(500).end()),
-    async close() {
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
-      await closed
-    },
   }
   return vendor
 }

@@ -8,7 +8,7 @@ import type { CatalogInput } from '../../src/catalog/document.ts'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { FORMATS, formatOf } from '../formats.ts'
-import { startGateway } from '../gateway.ts'
+import { type Call, startGateway, textOf } from '../gateway.ts'
 import { started } from '../started.ts'
 import { faultModel, MODEL, STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 import { each, post } from './raw-client.ts'
@@ -55,14 +55,6 @@ function answerOf(path: string): string {
   return JSON.stringify(FORMATS[format].answer(format === 'gemini' ? thought : FORMATS[format].usage(reported, 20)))
 }
 
-interface Row {
-  charged: bigint
-  held: bigint
-  loss: bigint
-  estimated: boolean
-  lines: Array<[unit: string, quantity: number]>
-}
-
 /** An account for which the vendor keeps what the requests go on from. */
 async function keepingAccount() {
   const account = await g.account()
@@ -71,15 +63,12 @@ async function keepingAccount() {
   return account
 }
 
-async function charge(door: ClientFormatName, body: object): Promise<Row> {
+async function charge(door: ClientFormatName, body: object): Promise<Call> {
   const { id, key } = await keepingAccount()
   // The content of several turns at a vendor may be more than the one context that is held for it.
   if (reported > CONTEXT) g.mayExceedHold(id)
-  const answer = await g.call(FORMATS[door].oldPath(MODEL), key, { model: MODEL, ...bodyOf(door), ...body })
-  assert.equal(answer.status, 200, await answer.clone().text())
-  await answer.text()
-  const [row] = await g.sql<Row>('select charged, held, loss, estimated, lines from usage where account_id = $1', [id])
-  return row!
+  await textOf(g.call(FORMATS[door].oldPath(MODEL), key, { model: MODEL, ...bodyOf(door), ...body }))
+  return g.lastCall(id)
 }
 
 const bodyOf = (door: ClientFormatName) => FORMATS[door].body('Go on.', 50)
@@ -294,12 +283,11 @@ test('whoever leaves a continued thread pays for the prompt that the vendor coun
   const call = post(g.url, { key, path: FORMATS['anthropic-messages'].oldPath(MODEL), body: JSON.stringify(body) })
   await call.until((text) => text.includes('hello there'))
   call.leave()
-  await g.settled()
+  const row = await g.lastCall(id)
   vendor.answer = usual
-  const [row] = await g.sql<Row>('select charged, estimated, lines from usage where account_id = $1', [id])
-  assert.ok(row!.estimated)
+  assert.ok(row.estimated)
   assert.deepEqual(
-    row!.lines.slice(0, 2).map(([unit, count]) => [unit, count]),
+    row.lines.slice(0, 2).map(([unit, count]) => [unit, count]),
     [
       ['input', 300_000],
       ['cachedInput', 100_000],

@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { type Call, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
 import { started } from '../started.ts'
 import { pause, until } from '../until.ts'
@@ -90,8 +90,9 @@ interface Asked {
   readonly slowly: boolean
 }
 
+type Paid = Pick<Call, 'status' | 'estimated' | 'charged'>
 /** The bytes that were read until the gateway cut the caller off or the answer ended, and what was posted. */
-async function read(g: TestGateway, { path, body, slowly }: Asked): Promise<{ bytes: number; row: Row }> {
+async function read(g: TestGateway, { path, body, slowly }: Asked): Promise<{ bytes: number; row: Paid }> {
   const { id, key } = await g.account()
   const sent = request(g.url + path, {
     method: body ? 'POST' : 'GET',
@@ -112,16 +113,10 @@ async function read(g: TestGateway, { path, body, slowly }: Asked): Promise<{ by
   if (slowly) await reading().catch(() => {})
   await until(() => g.gateway.monitor.running, 0)
   sent.destroy()
-  await g.settled()
-  const rows = await g.sql<Row>('select status, charged, estimated from usage where account_id = $1', [id])
-  assert.equal(rows.length, 1)
-  return { bytes, row: rows[0]! }
-}
-
-interface Row {
-  readonly status: number
-  readonly charged: bigint
-  readonly estimated: boolean
+  const [call, ...others] = await g.calls(id)
+  assert.ok(call && others.length === 0)
+  const { status, estimated, charged } = call
+  return { bytes, row: { status, estimated, charged } }
 }
 
 function streamEndlessly({ response }: VendorCall): Promise<boolean> {

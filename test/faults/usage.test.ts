@@ -1,9 +1,12 @@
 // F11: vendors that report nonsense. A charge is never negative, never more than the call can have used, and what is wrong
 // is said in the log.
+
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import fc from 'fast-check'
 import { type Log, silentLog } from '../../src/kernel/log.ts'
+import type { Call } from '../gateway.ts'
+import { textOf } from '../gateway.ts'
 import { runs } from '../runs.ts'
 import { started } from '../started.ts'
 import {
@@ -48,21 +51,13 @@ function answerWithReports(contrary = false): void {
   }
 }
 
-async function charge(
-  index: number,
-  stream: boolean,
-): Promise<{ charged: bigint; held: bigint; estimated: boolean; lines: unknown }> {
+async function charge(index: number, stream: boolean): Promise<Call> {
   const { id, key } = await g.account()
   g.mayExceedHold(id)
-  const answer = await g.call(CHAT_PATH, key, chatBody(String(index), { max_tokens: OUTPUT_MAX, stream }))
-  assert.equal(answer.status, 200, await answer.clone().text())
-  await answer.text()
-  const [row] = await g.sql<{ charged: bigint; held: bigint; estimated: boolean; lines: unknown }>(
-    'select charged, held, estimated, lines from usage where account_id = $1',
-    [id],
-  )
-  assert.equal((await g.balance(id)).posted, 1_000_000_000n - row!.charged)
-  return row!
+  await textOf(g.call(CHAT_PATH, key, chatBody(String(index), { max_tokens: OUTPUT_MAX, stream })))
+  const row = await g.lastCall(id)
+  assert.equal((await g.balance(id)).posted, 1_000_000_000n - row.charged)
+  return row
 }
 
 test('reports of usage are taken as they are where they make sense, and estimated or cut where not', async () => {
@@ -142,14 +137,6 @@ const report = fc.oneof(
   },
 )
 
-interface UsageRow {
-  charged: bigint
-  held: bigint
-  loss: bigint
-  estimated: boolean
-  lines: Array<[unit: string, quantity: number]>
-}
-
 test('whatever a vendor reports, the charge stays between nothing and what the call can have used', async () => {
   answerWithReports()
   reports = fc.sample(report, { numRuns: runs(400, 10_000), seed: 7 })
@@ -164,10 +151,7 @@ test('whatever a vendor reports, the charge stays between nothing and what the c
     assert.ok(answer.status === 200 || answer.status === 502, `${answer.status}: ${JSON.stringify(reports[index])}`)
     await answer.text()
   })
-  await g.settled()
-  const rows = await g.sql<UsageRow>('select charged, held, loss, estimated, lines from usage where account_id = $1', [
-    id,
-  ])
+  const rows = await g.calls(id)
   assert.equal(rows.length, reports.length)
   for (const { charged, held, loss, estimated, lines } of rows) {
     assert.ok(charged >= 0n && loss === 0n)

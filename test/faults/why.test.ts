@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import type { Page } from '../../src/kernel/view.ts'
 import type { AttemptLog, UsageDetail, UsageView } from '../../src/ledger/views.ts'
-import { OPERATOR_TOKEN } from '../gateway.ts'
+import { OPERATOR_TOKEN, textOf } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
 import {
@@ -35,9 +35,7 @@ beforeEach(() => {
 afterEach(() => g.settled())
 
 async function detailOf(requestId: string | null): Promise<UsageDetail> {
-  const answer = await g.call(`/admin/v1/usage/${requestId}`, OPERATOR_TOKEN)
-  const text = await answer.text()
-  assert.equal(answer.status, 200, text)
+  const text = await textOf(g.call(`/admin/v1/usage/${requestId}`, OPERATOR_TOKEN))
   return JSON.parse(text).data
 }
 

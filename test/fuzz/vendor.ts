@@ -1,12 +1,14 @@
 // A vendor that plays whatever the number in a prompt says: recorded answers, cut anywhere; refusals in every shape and
 // errors inside of streams, with our secrets in them; bytes that are nothing. The same number, the same bytes.
+
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { HEADER, HOUSE, KEYS, PROMPT, secretIn, spellings } from '../faults/canary.ts'
 import { faultModel } from '../faults/chat-vendor.ts'
 import { Chance } from '../simulate/virtual-world.ts'
+import { listen } from '../started.ts'
 import { fixture, randomlyCut } from '../text-replay.ts'
 import type { Answer } from './answer.ts'
 
@@ -145,28 +147,15 @@ export async function startFuzzVendor(): Promise<FuzzVendor> {
   const asked = new Set<number>()
   const server = createServer({ noDelay: true }, async (request, response) => {
     response.on('error', () => {})
-    const pieces: Buffer[] = []
-    try {
-      for await (const piece of request) pieces.push(piece as Buffer)
-    } catch {
-      return
-    }
-    const body = Buffer.concat(pieces).toString()
+    const body = await text(request).catch(() => undefined)
+    if (body === undefined) return
     const [, number, back] = /fuzz (\d{1,12}) ([a-z-]{1,30}) /.exec(body) ?? []
     const act = Number(number)
     asked.add(act)
     const stream = body.includes('"stream":true') || (request.url ?? '').includes(':stream')
     await play(response, actOf({ act, back: back as ClientFormatName, stream }), stream)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    close() {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
+  return { ...(await listen(server)), asked }
 }
 
 async function play(response: ServerResponse, act: Act, isStream: boolean): Promise<void> {

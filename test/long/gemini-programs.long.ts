@@ -1,8 +1,10 @@
 // Programs that speak Google's format and are not Google's SDKs: Gemini CLI in two versions, LangChain in two languages.
+
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
@@ -25,9 +27,7 @@ const g = testGateway({ catalog: everyKind }, async () => {
 const seen: { readonly path: string; readonly body: string; status: number }[] = []
 const between = started(() =>
   listen(async (incoming, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of incoming) pieces.push(piece as Buffer)
-    const one = { path: incoming.url ?? '', body: Buffer.concat(pieces).toString(), status: 0 }
+    const one = { path: incoming.url ?? '', body: await text(incoming), status: 0 }
     seen.push(one)
     const { host: _, ...headers } = incoming.headers
     const onward = request(g.url + one.path, { method: incoming.method, headers }, (answer) => {

@@ -1,7 +1,7 @@
 // Keycloak, unchanged, as the login provider: a person who did not exist comes in by their group, Keycloak signs them out, and an unverified address gets nowhere.
+
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { SsoStep } from '../../src/extensions/directory/views.ts'
@@ -9,20 +9,13 @@ import type { WhoView } from '../../src/identity/views.ts'
 import { CLIENT_ID, CLIENT_SECRET } from '../login-provider.ts'
 import { asBrowser, asOperator, startOperatorServer } from '../operator-server.ts'
 import { mavenArchive } from '../sdk/cache.ts'
+import { freePort } from '../started.ts'
 import { until } from '../until.ts'
 
 const VERSION = '26.4.0'
 const PASSWORD = 'a password at keycloak'
 /** It builds itself anew at the first start. */
 const START_MS_MAX = 600_000
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** Runs it in memory; nothing is left behind but what it builds for itself in its own directory. */
 async function startKeycloak(directory: string): Promise<{ url: string; stop: () => Promise<void> }> {

@@ -1,22 +1,18 @@
 // OpenAPI documents that nobody here wrote, from a published package that is installed outside of the checkout: read, sold, called at a scripted vendor, paid.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { testGateway } from '../gateway.ts'
 import { installed } from '../sdk/cache.ts'
+import { listen } from '../started.ts'
 
 const g = testGateway()
 
-const vendor = createServer((_req, res) => {
+const { url: origin, close } = await listen((_req, res) => {
   res.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')
 })
-const origin = await new Promise<string>((resolve) => {
-  vendor.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(vendor.address() as AddressInfo).port}`))
-})
-after(() => vendor.close())
+after(close)
 
 const DOCUMENTS = ['digitalocean.com', 'zoom.us', 'plaid.com', 'stripe.com', 'netbox.dev', 'telnyx.com']
 

@@ -1,17 +1,17 @@
 // Replays exchanges that others recorded with real vendors: each request is sent through the gateway to a vendor that answers with the recorded
 // bytes. The recordings are in a folder outside the checkout, named by TOLLGATE_RECORDINGS; nothing of them is kept here.
+
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { requestTo } from '../formats.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { type Listening, listen } from '../started.ts'
 import { type Recorded, readCassettes } from './cassettes.ts'
 import { eventsOf, type Loose, type Said, saidBy, type Tokens } from './said.ts'
 
@@ -26,8 +26,7 @@ const MEDIA = { inputAudio: '1000', inputImage: '1000', outputAudio: '5000', out
 const FREE = { webSearch: '0', fileSearch: '0', codeRun: '0', image: '0' }
 
 /** A vendor that answers one exchange at a time, with the recorded bytes. */
-interface Lane {
-  readonly server: Server
+interface Lane extends Listening {
   readonly name: string
   now: Recorded | undefined
   got: Buffer | undefined
@@ -85,28 +84,23 @@ before(async () => {
   key = (await g.account({ credits: 9_000_000_000_000_000n })).key
 })
 after(async () => {
-  for (const { server } of lanes) server.close().closeAllConnections()
+  for (const { close } of lanes) await close()
   await g?.close()
 })
 
 async function openLane(name: string): Promise<Lane> {
-  const lane: Lane = { name, now: undefined, got: undefined, server: createServer() }
-  lane.server.on('request', async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk as Buffer) // No encoding is set.
-    lane.got = Buffer.concat(chunks)
+  const lane = { name, now: undefined, got: undefined } as Lane
+  const server = await listen(async (request, response) => {
+    lane.got = await buffer(request)
     response.writeHead(lane.now?.status ?? 500, { 'content-type': typeOf(lane.now) })
     response.end(lane.now?.answer)
   })
-  lane.server.listen(0, '127.0.0.1')
-  await once(lane.server, 'listening')
-  return lane
+  return Object.assign(lane, server)
 }
 
 function addLanes(document: CatalogInput): void {
   const base = document.models['beta-haiku-4-5']!
-  for (const { name, server } of lanes) {
-    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  for (const { name, url: baseUrl } of lanes) {
     document.vendors[name] = { baseUrl, passesUnknown: true, probe: false }
     for (const format of CLIENT_FORMATS)
       document.models[`${name}-${format}`] = {

@@ -1,10 +1,10 @@
 // Our Stripe against two servers that others have made: stripe-mock, Stripe's own, checks every request by Stripe's OpenAPI document; localstripe keeps the state of customers, cards,
 // payments and refunds. Both are processes of their own.
+
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createServer } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
 import Stripe from 'stripe'
 import { createStripe } from '../../src/extensions/sales/providers/stripe.ts'
@@ -12,18 +12,11 @@ import { realWorld as world } from '../../src/kernel/world.ts'
 import { freshDatabase } from '../database.ts'
 import { startGateway } from '../gateway.ts'
 import { goTool, pythonWith } from '../sdk/cache.ts'
+import { freePort, listen } from '../started.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../stripe-server.ts'
 import { until } from '../until.ts'
 
 const STRIPE_MOCK = 'github.com/stripe/stripe-mock@v0.203.0'
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** A process that listens at this address, ended with the test. */
 async function started(t: TestContext, program: string, args: readonly string[], url: string): Promise<ChildProcess> {
@@ -52,10 +45,8 @@ async function between(
   change = (answer: string) => answer,
 ): Promise<{ url: string; exchanges: Exchange[] }> {
   const exchanges: Exchange[] = []
-  const server = createServer(async (request, response) => {
-    const pieces: Buffer[] = []
-    for await (const piece of request) pieces.push(piece as Buffer)
-    const body = Buffer.concat(pieces)
+  const { url, close } = await listen(async (request, response) => {
+    const body = await buffer(request)
     const headers = Object.entries(request.headers).flatMap(([name, value]) =>
       ['host', 'connection', 'content-length'].includes(name) ? [] : [[name, String(value)] as [string, string]],
     )
@@ -70,9 +61,8 @@ async function between(
     exchanges.push({ name: `${request.method} ${path}`, status: answered.status, answer })
     response.writeHead(answered.status, { 'content-type': 'application/json' }).end(answer)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close().closeAllConnections())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, exchanges }
+  t.after(close)
+  return { url, exchanges }
 }
 
 const PURCHASE = { payment: 'pay_1', account: 'acc_1', offer: 'starter', name: 'Starter', currency: 'EUR' }

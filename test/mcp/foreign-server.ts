@@ -1,6 +1,7 @@
 // A foreign MCP server on a bare socket, in either era of the protocol, whose tools do what a test tells them: answer, lie, wait, or never end.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { listen } from '../started.ts'
 
 export interface ForeignTool {
   name: string
@@ -45,7 +46,7 @@ export const text = (said: string) => ({ content: [{ type: 'text', text: said }]
 
 export async function startForeignServer(era: 'modern' | 'legacy', tools: ForeignTool[] = []): Promise<ForeignServer> {
   let sessions = 0
-  const server = createServer(async (req, res) => {
+  const server = await listen(async (req, res) => {
     if (made.protects && req.url?.startsWith('/.well-known/oauth-protected-resource'))
       return void res
         .writeHead(200, { 'content-type': 'application/json' })
@@ -55,9 +56,7 @@ export async function startForeignServer(era: 'modern' | 'legacy', tools: Foreig
       const where = `http://${req.headers.host}/.well-known/oauth-protected-resource/mcp`
       return void res.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${where}"` }).end()
     }
-    let body = ''
-    for await (const piece of req) body += piece
-    const message = JSON.parse(body)
+    const message: any = await json(req)
     const session = req.headers['mcp-session-id'] as string | undefined
     made.seen.push({ method: message.method, name: message.params?.name, session, key: req.headers.authorization })
     const status = made.refuse?.(message.method)
@@ -94,7 +93,7 @@ export async function startForeignServer(era: 'modern' | 'legacy', tools: Foreig
     if (result !== undefined) answer(result as object)
   })
   const made: ForeignServer = {
-    url: '',
+    ...{ url: `${server.url}/mcp`, close: server.close },
     tools,
     acts: new Map(),
     seen: [],
@@ -103,12 +102,6 @@ export async function startForeignServer(era: 'modern' | 'legacy', tools: Foreig
     protects: undefined,
     mute: false,
     page: undefined,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
   }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return Object.assign(made, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp` })
+  return made
 }

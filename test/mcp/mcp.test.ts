@@ -100,9 +100,10 @@ test('two tools find and call the others, and the row names the one that was cal
   assert.ok(visits.structuredContent.Data['example.com'].TotalVisits > 0)
   assert.match(textOf(await call('nope', {})), /There is no tool "nope"/)
   assert.match(textOf(await call('website_visits', { keys: 'example.com', nope: 1 })), /"nope" is not a parameter/)
-  await g.settled()
-  const rows = await g.sql('select endpoint from usage where account_id = $1', [id])
-  assert.deepEqual(rows, [{ endpoint: 'mcp:website_visits' }])
+  assert.deepEqual(
+    (await g.calls(id)).map(({ endpoint }) => endpoint),
+    ['mcp:website_visits'],
+  )
   await client.close()
 })
 
@@ -137,10 +138,8 @@ for (const era of ERAS)
     const other = await connect(g.url, (await g.account()).key, { era })
     const others = await other.callTool({ name: 'get_video', arguments: { job_id: job.structuredContent.jobId } })
     assert.match(textOf(others), /another account/)
-    await g.settled()
-    const rows = await g.sql<{ endpoint: string }>('select endpoint from usage where account_id = $1 order by id', [id])
     assert.deepEqual(
-      rows.map(({ endpoint }) => endpoint),
+      (await g.calls(id)).map(({ endpoint }) => endpoint),
       ['mcp:ask_model', 'mcp:generate_image', 'mcp:create_video'],
     )
     await client.close()
@@ -235,9 +234,7 @@ test('one request id for the request and its call, and one for each call of a ba
     Array.from({ length: 21 }, (_, n) => callOf('website_ranks', {}, n)),
   )
   assert.equal(many.status, 400)
-  await g.settled()
-  const rows = await g.sql('select id from usage where account_id = $1', [id])
-  assert.equal(rows.length, 4)
+  assert.equal((await g.calls(id)).length, 4)
 })
 
 test('no key, no answer; and what no client would send gets a clear refusal, with nothing held', async () => {

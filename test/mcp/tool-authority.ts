@@ -1,7 +1,7 @@
 // The authorization server of a tool server in tests: `oidc-provider`, a certified implementation, which signs in without a form whoever comes.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import Provider from 'oidc-provider'
+import { listen } from '../started.ts'
 
 export interface ToolAuthority {
   readonly issuer: string
@@ -15,12 +15,11 @@ export interface ToolAuthority {
 
 export async function startToolAuthority(): Promise<ToolAuthority> {
   let answer = async (_request: IncomingMessage, _response: ServerResponse): Promise<void> => undefined
-  const server = createServer((request, response) => {
+  const server = await listen((request, response) => {
     answer(request, response).catch((error) => response.writeHead(500).end(String(error)))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const hostAndPort = `127.0.0.1:${(server.address() as AddressInfo).port}`
-  const provider: any = new Provider(`http://${hostAndPort}`, {
+  const { url: issuer, host: hostAndPort } = server
+  const provider: any = new Provider(issuer, {
     clientDefaults: { token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'] },
     clientAuthMethods: ['none'],
     features: {
@@ -41,12 +40,9 @@ export async function startToolAuthority(): Promise<ToolAuthority> {
   } as never)
   const callback = provider.callback()
   const made: ToolAuthority = {
-    ...{ issuer: `http://${hostAndPort}`, hostAndPort, visitor: '' },
+    ...{ issuer, hostAndPort, visitor: '' },
     subjectOf: async (token) => (await provider.AccessToken.find(token))?.accountId,
-    close: () => {
-      server.close()
-      server.closeAllConnections()
-    },
+    close: () => void server.close(),
   }
   answer = async (request, response) => {
     if (!request.url?.startsWith('/interaction/')) return callback(request, response)

@@ -1,14 +1,15 @@
 // Foreign MCP servers that nobody here wrote, behind the gateway: the official example server with its tools paid, and the official conformance suite
 // against tools that are another server's.
+
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
 import { installed, runProgram } from '../sdk/cache.ts'
+import { freePort } from '../started.ts'
 import { until } from '../until.ts'
 import { connect } from './client.ts'
 import { startExampleServer } from './example-server.ts'
@@ -31,14 +32,6 @@ async function sellAll(name: string, url: string, pricing: object = PRICE): Prom
     }
   return data.tools.map(({ tool }: { tool: string }) => tool)
 }
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 
 test('tools of the official example server are called and paid, its errors are not, and its sessions are kept apart', async (t) => {
   const program = await installed(t, EVERYTHING, '@modelcontextprotocol/server-everything/dist/index.js')

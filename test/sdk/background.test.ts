@@ -24,12 +24,6 @@ const ended = (id: string, apiKey = key): Promise<any> =>
     ({ status }) => status !== 'queued' && status !== 'in_progress',
   )
 
-const usageOf = (of: string) =>
-  g.sql<{ endpoint: string; outcome: string; charged: bigint }>(
-    'select endpoint, outcome, charged from usage where account_id = $1 order by id',
-    [of],
-  )
-
 test('a response in the background is accepted at once, answered later, and charged as any other', async () => {
   const before = await g.balance(account)
   const direct = await client().responses.create({ model: 'alpha-5.4', input: 'Say hello.' })
@@ -48,7 +42,7 @@ test('a response in the background is accepted at once, answered later, and char
     assert.ok(done.output_text.length > 0)
     assert.ok(done.usage.output_tokens > 0)
   }
-  const rows = await usageOf(account)
+  const rows = await g.calls(account)
   assert.deepEqual(
     rows.map(({ endpoint, outcome }) => [endpoint, outcome]),
     Array(3).fill(['responses', 'settled']),
@@ -148,7 +142,7 @@ test('a response whose process died after its settlement is given again, and not
   const again = await ended(id, made.key)
   assert.deepEqual(again.output, first.output)
   assert.deepEqual(await g.balance(made.id), before)
-  assert.equal((await usageOf(made.id)).length, 1)
+  assert.equal((await g.calls(made.id)).length, 1)
 })
 
 /** The events of a stream, until there have been `most`. */
@@ -192,7 +186,7 @@ test('a response in the background is streamed, and whoever left goes on where t
     assert.deepEqual(await events(await resumed(id, all.length, made.key)), [], 'there is no more')
     await g.settled()
     assert.deepEqual(
-      (await usageOf(made.id)).map(({ outcome }) => outcome),
+      (await g.calls(made.id)).map(({ outcome }) => outcome),
       ['settled'],
       'it is paid for once, however often it is read',
     )
@@ -245,7 +239,7 @@ test('however a streamed response in the background ends, its followers are told
     assert.equal(all.at(-1).type, type, input)
     await g.settled()
     assert.deepEqual(
-      (await usageOf(made.id)).map(({ outcome }) => outcome),
+      (await g.calls(made.id)).map(({ outcome }) => outcome),
       outcomes,
       input,
     )
@@ -264,7 +258,7 @@ test('however a streamed response in the background ends, its followers are told
   assert.equal(seen.at(-1).type, 'response.failed')
   assert.equal(seen.at(-1).response.status, 'cancelled')
   await g.settled()
-  const [row] = await usageOf(made.id)
+  const [row] = await g.calls(made.id)
   assert.equal(row?.outcome, 'settled')
   assert.ok(row.charged > 0n)
 })

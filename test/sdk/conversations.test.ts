@@ -129,12 +129,8 @@ test('a conversation is compacted for the price of its tokens, and the next resp
   assert.equal(made.object, 'response.compaction')
   assert.equal(made.output.at(-1)?.type, 'compaction')
   assert.ok(made.usage.input_tokens > 0 && made.usage.output_tokens > 0)
-  await g.settled()
+  const row = await g.lastCall(account)
   const paid = before.posted - (await g.balance(account)).posted
-  const [row] = await g.sql<any>(
-    `select endpoint, outcome, charged, held, lines from usage where account_id = $1 order by id desc limit 1`,
-    [account],
-  )
   assert.deepEqual([row.endpoint, row.outcome, row.charged], ['responses/compact', 'settled', paid])
   assert.ok(paid > 0n && row.held >= paid)
   assert.ok(JSON.stringify(row.lines).includes(`["output",${made.usage.output_tokens}`), JSON.stringify(row.lines))
@@ -189,10 +185,6 @@ test('however a compaction ends, it is settled or released once: what was not de
   assert.equal((await g.balance(made.id)).posted, 1_000_000_000n)
   // A vendor that reports nothing is paid by an estimate, never above the hold.
   await compact('A story. [[no-usage]]')
-  await g.settled()
-  const [row] = await g.sql<any>(
-    'select charged, held, estimated from usage where account_id = $1 order by id desc limit 1',
-    [made.id],
-  )
+  const row = await g.lastCall(made.id)
   assert.ok(row.estimated && row.charged > 0n && row.charged <= row.held)
 })

@@ -142,16 +142,12 @@ test('a call is charged as its vendor reports, with thoughts and what was cached
   const used = second.usageMetadata ?? {}
   assert.ok((used.cachedContentTokenCount ?? 0) > 0 && (used.thoughtsTokenCount ?? 0) > 0)
   assert.ok(second.candidates?.[0]?.content?.parts?.some(({ thought }) => thought === true))
-  await g.settled()
-  const [row] = await g.sql<{ charged: bigint; endpoint: string; lines: Array<[string, number]> }>(
-    'select charged, endpoint, lines from usage where account_id = $1 order by id desc limit 1',
-    [account],
-  )
+  const row = await g.lastCall(account)
   const cached = used.cachedContentTokenCount ?? 0
   const output = (used.candidatesTokenCount ?? 0) + (used.thoughtsTokenCount ?? 0)
   const micro = ((used.promptTokenCount ?? 0) - cached) * 2 + cached + output * 4
-  assert.equal(row!.charged, BigInt(Math.ceil(micro / 2)))
-  assert.equal(row!.endpoint, 'gemini')
+  assert.equal(row.charged, BigInt(Math.ceil(micro / 2)))
+  assert.equal(row.endpoint, 'gemini')
   assert.ok((await g.balance(account)).posted < before)
 })
 

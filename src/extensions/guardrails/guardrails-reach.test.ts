@@ -1,40 +1,29 @@
 // Guardrails where a call is not a body of JSON to one model: forms and transcripts, queries, longer models, stored objects, and empty accounts.
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
-import { after, before, test } from 'node:test'
+import { json } from 'node:stream/consumers'
+import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
 import { openSocket } from '../../../test/socket-client.ts'
 import { form, soundOf, startSoundVendor, TRANSCRIBE, wav } from '../../../test/sound.ts'
+import { listen, started } from '../../../test/started.ts'
 
-/** Known before the gateway starts: the address guard has to let it through. */
-const HOOK_PORT = 20_000 + ((process.pid + 7919) % 20_000)
 const MAIL = 'jo.doe@mail.example.org'
 const RANKS = '/v1/siteanalytics/websites/ranks'
 
-let sound: Awaited<ReturnType<typeof startSoundVendor>>
-before(async () => {
-  sound = await startSoundVendor()
-})
-after(() => sound.close())
+const sound = started(startSoundVendor)
 
 let asked: { texts: string[]; on: string }[] = []
 let isDown = false
-const hookServer = createServer((request, response) => {
-  const chunks: Buffer[] = []
-  request.on('data', (chunk: Buffer) => chunks.push(chunk))
-  request.on('end', () => {
-    const body = JSON.parse(Buffer.concat(chunks).toString())
+const hooks = started(() =>
+  listen(async (request, response) => {
+    const body: any = await json(request)
     asked.push(body)
     const isBad = body.texts.some((text: string) => text.includes('poison'))
     response.writeHead(isDown ? 500 : 200).end(JSON.stringify({ action: isBad ? 'block' : 'allow' }))
-  })
-}).listen(HOOK_PORT, '127.0.0.1')
-after(() => {
-  hookServer.closeAllConnections()
-  hookServer.close()
-})
+  }),
+)
 
-const g = testGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: `127.0.0.1:${HOOK_PORT}` } })
+const g = testGateway(() => ({ env: { TOLLGATE_OUTBOUND_ALLOW: hooks.host } }))
 const { post } = soundOf(() => g)
 
 async function rules(guardrails: object): Promise<void> {
@@ -52,9 +41,7 @@ async function rules(guardrails: object): Promise<void> {
   const { status, data: applied } = await g.operator<any>('PUT', '/catalog', { document, note: 'test' })
   assert.equal(status, 200, JSON.stringify(applied))
 }
-const hook = (on: string[], more: object = {}) => ({
-  gate: { hook: { url: `http://127.0.0.1:${HOOK_PORT}/`, on }, ...more },
-})
+const hook = (on: string[], more: object = {}) => ({ gate: { hook: { url: `${hooks.url}/`, on }, ...more } })
 const transcript = (fields: Record<string, string>) => g.account().then(({ key }) => post(key, form(fields, wav(1))))
 
 test('transcripts are looked at in every form: JSON, text, subtitles and events', async () => {

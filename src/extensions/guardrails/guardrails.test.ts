@@ -1,20 +1,19 @@
 // Guardrails on the path: what they take out no vendor sees, what they put back only its own caller gets, and what they block costs nothing.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { createServer, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import type { ServerResponse } from 'node:http'
+import { buffer, json } from 'node:stream/consumers'
+import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from '../../../test/gateway.ts'
 import { connect } from '../../../test/mcp/client.ts'
+import { listen, started } from '../../../test/started.ts'
 import { pause, until } from '../../../test/until.ts'
 import type { ContentView } from '../../admission/views.ts'
 import type { UsageDetail } from '../../ledger/views.ts'
 import type { LivePage } from '../../operator/views.ts'
 import { guardrails as extension } from './extension.ts'
 
-/** Known before the gateway starts: the address guard has to let it through. */
-const HOOK_PORT = 20_000 + (process.pid % 20_000)
 const MAIL = 'jo.doe+x@mail.example.org'
 const CARD = '4111 1111 1111 1111'
 const PLACEHOLDER = /\[(?:EMAIL|CARD)_[0-9A-F]{12}\]/
@@ -24,70 +23,75 @@ const seen: string[] = []
 let says: ((told: string) => string) | undefined
 /** What a stream waits for in its middle. */
 let halfway: (() => Promise<unknown>) | undefined
-let vendor: Server
-before(async () => {
-  vendor = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', async () => {
-      const body = Buffer.concat(chunks).toString()
-      seen.push(body)
-      const { messages, stream, input } = JSON.parse(body) as any // Of a test.
-      if (input !== undefined) {
-        const results = [input]
-          .flat()
-          .map((text: string) => ({
-            flagged: text.includes('poison'),
-            categories: { hate: text.includes('poison') },
-            category_scores: {},
-          }))
-        response.setHeader('content-type', 'application/json')
-        return response.end(JSON.stringify({ id: 'm', model: 'm', results }))
-      }
-      const told = messages.at(-1).content as string
-      const text = says?.(told) ?? `You said: ${told}!`
-      const usage = { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
-      if (!stream) {
-        response.setHeader('content-type', 'application/json')
-        const choices = [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }]
-        return response.end(
-          JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'v', choices, usage }),
-        )
-      }
-      response.setHeader('content-type', 'text/event-stream')
-      const event = (delta: object, finish: string | null = null) =>
-        response.write(
-          `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'v', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
-        )
-      event({ role: 'assistant', content: '' })
-      const middle = Math.floor(text.length / 3)
-      for (let at = 0; at < middle; at += 3) {
-        event({ content: text.slice(at, Math.min(middle, at + 3)) })
-        // In two pieces the first does not wait until nothing more comes.
-        if (halfway && at === 300) await pause(20, 'a vendor that is slow')
-      }
-      await halfway?.()
-      for (let at = middle; at < text.length; at += 3) event({ content: text.slice(at, at + 3) })
-      event({}, 'stop')
-      response.write(
-        `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'v', choices: [], usage })}\n\n`,
+const vendor = started(() =>
+  listen(async (request, response) => {
+    const body = (await buffer(request)).toString()
+    seen.push(body)
+    const { messages, stream, input } = JSON.parse(body) as any // Of a test.
+    if (input !== undefined) {
+      const results = [input]
+        .flat()
+        .map((text: string) => ({
+          flagged: text.includes('poison'),
+          categories: { hate: text.includes('poison') },
+          category_scores: {},
+        }))
+      response.setHeader('content-type', 'application/json')
+      return response.end(JSON.stringify({ id: 'm', model: 'm', results }))
+    }
+    const told = messages.at(-1).content as string
+    const text = says?.(told) ?? `You said: ${told}!`
+    const usage = { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 }
+    if (!stream) {
+      response.setHeader('content-type', 'application/json')
+      const choices = [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }]
+      return response.end(
+        JSON.stringify({ id: 'c', object: 'chat.completion', created: 1, model: 'v', choices, usage }),
       )
-      return response.end('data: [DONE]\n\n')
-    })
-  }).listen(0, '127.0.0.1')
-  await new Promise((resolve) => vendor.on('listening', resolve))
-})
-after(() => vendor.close())
+    }
+    response.setHeader('content-type', 'text/event-stream')
+    const event = (delta: object, finish: string | null = null) =>
+      response.write(
+        `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'v', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`,
+      )
+    event({ role: 'assistant', content: '' })
+    const middle = Math.floor(text.length / 3)
+    for (let at = 0; at < middle; at += 3) {
+      event({ content: text.slice(at, Math.min(middle, at + 3)) })
+      // In two pieces the first does not wait until nothing more comes.
+      if (halfway && at === 300) await pause(20, 'a vendor that is slow')
+    }
+    await halfway?.()
+    for (let at = middle; at < text.length; at += 3) event({ content: text.slice(at, at + 3) })
+    event({}, 'stop')
+    response.write(
+      `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'v', choices: [], usage })}\n\n`,
+    )
+    return response.end('data: [DONE]\n\n')
+  }),
+)
 
-const g = testGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: `127.0.0.1:${HOOK_PORT}` } }, async () => {
-  await rules(undefined)
-})
+const hooks = started(() =>
+  listen(async (request, response) => {
+    const body = await json(request)
+    asked.push({ body, headers: request.headers })
+    const said = hook(body, response)
+    if (said) response.setHeader('content-type', 'application/json').end(JSON.stringify(said))
+  }),
+)
+
+const g = testGateway(
+  () => ({ env: { TOLLGATE_OUTBOUND_ALLOW: hooks.host } }),
+  async () => {
+    await rules(undefined)
+  },
+)
 
 /** The catalog with these rules, and the model that repeats. */
 async function rules(guardrails: object | undefined): Promise<void> {
   const { data } = await g.operator<any>('GET', '/catalog')
   const document = data.document
-  document.vendors.echo = { baseUrl: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}` }
+  document.vendors.echo = { baseUrl: vendor.url }
   const routes = [{ vendor: 'echo', protocol: 'openai-chat' }]
   document.models.echo = {
     ...document.models['beta-haiku-4-5'],
@@ -247,22 +251,8 @@ interface Asked {
 const asked: Asked[] = []
 /** What the hook answers: an object, or a function that does what it likes with the response. */
 let hook: (body: any, response: ServerResponse) => object | undefined = () => ({ action: 'allow' })
-const hookServer = createServer((request, response) => {
-  const chunks: Buffer[] = []
-  request.on('data', (chunk: Buffer) => chunks.push(chunk))
-  request.on('end', () => {
-    const body = JSON.parse(Buffer.concat(chunks).toString())
-    asked.push({ body, headers: request.headers })
-    const said = hook(body, response)
-    if (said) response.setHeader('content-type', 'application/json').end(JSON.stringify(said))
-  })
-}).listen(HOOK_PORT, '127.0.0.1')
-after(() => {
-  hookServer.closeAllConnections()
-  hookServer.close()
-})
 const hooked = (over: object = {}) => ({
-  gate: { hook: { url: `http://127.0.0.1:${HOOK_PORT}/check`, on: ['request', 'answer'], ...over } },
+  gate: { hook: { url: `${hooks.url}/check`, on: ['request', 'answer'], ...over } },
 })
 
 test('a hook is asked about the redacted texts of both, signed, and may let them through or replace them', async () => {

@@ -1,18 +1,18 @@
 // OpenAPI documents become products: by the operator API and the command line; what is wrong with a document is said with its line.
+
 import assert from 'node:assert/strict'
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { listen } from '../../../test/started.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
 import { isQuickPattern } from '../../catalog/pattern.ts'
 import { importOpenapi } from './openapi-import.ts'
 
 const seen: { url: string; headers: IncomingMessage['headers']; body: string }[] = []
-const vendor = createServer(async (req, res) => {
-  const body: Buffer[] = []
-  for await (const chunk of req) body.push(chunk as Buffer)
-  seen.push({ url: `${req.method} ${req.url}`, headers: req.headers, body: Buffer.concat(body).toString() })
+const { url: origin, close } = await listen(async (req, res) => {
+  seen.push({ url: `${req.method} ${req.url}`, headers: req.headers, body: await text(req) })
   if (req.url === '/token') {
     res
       .writeHead(200, { 'content-type': 'application/json' })
@@ -21,10 +21,7 @@ const vendor = createServer(async (req, res) => {
   }
   res.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[{"id":1},{"id":2},{"id":3}]}')
 })
-const origin = await new Promise<string>((resolve) => {
-  vendor.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(vendor.address() as AddressInfo).port}`))
-})
-after(() => vendor.close())
+after(close)
 
 const PETS = `openapi: 3.1.0
 info: { title: "Pets <b>of</b> all kinds", version: "1" }

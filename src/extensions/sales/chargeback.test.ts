@@ -1,23 +1,16 @@
 // A chargeback while calls hold the credits, with two processes: what these calls release is taken, what was bought later stays, and closing the account pays out no more.
 import assert from 'node:assert/strict'
-import { createHmac, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
 import { until } from '../../../test/until.ts'
 import type { PaymentView } from './views.ts'
 
-const KEY = Buffer.alloc(32, 7)
 const ONE = 1_000_000n
 
-async function tell({ url }: TestGateway, data: object): Promise<void> {
-  const body = JSON.stringify({ type: 'payment.updated', timestamp: new Date().toISOString(), data })
-  const [id, seconds] = [randomUUID(), String(Math.floor(Date.now() / 1000))]
-  const signature = createHmac('sha256', KEY).update(`${id}.${seconds}.${body}`).digest('base64')
-  const headers = { 'webhook-id': id, 'webhook-timestamp': seconds, 'webhook-signature': `v1,${signature}` }
-  // A process hears of the provider that another one set up within two seconds.
-  await until(async () => (await fetch(`${url}/webhooks/payments`, { method: 'POST', headers, body })).status, 200)
-}
+// A process hears of the provider that another one set up within two seconds.
+const hear = (gateway: TestGateway, data: object) => until(async () => (await tell(gateway, data)).status, 200)
 
 test('a chargeback takes what running calls release, and neither later credits nor a payout make up for it', async () => {
   const fresh = await freshDatabase()
@@ -27,7 +20,7 @@ test('a chargeback takes what running calls release, and neither later credits n
   }
   const [one, other] = [await startGateway({ database: fresh, catalog }), await startGateway({ database: fresh })]
   try {
-    const secrets = { 'payment-webhook': `whsec_${KEY.toString('base64')}` }
+    const secrets = { 'payment-webhook': WEBHOOK_SECRET }
     await one.operator('PATCH', '/payment-settings', {
       provider: 'webhook',
       checkoutUrl: 'https://pay.example/',
@@ -35,7 +28,7 @@ test('a chargeback takes what running calls release, and neither later credits n
     })
     const { id: account, key } = await one.account({ credits: 0n })
     const data = { id: 'first', account, currency: 'EUR', amount: '22.00', status: 'paid' }
-    await tell(one, data)
+    await hear(one, data)
     assert.deepEqual(await one.balance(account), { posted: 2_200n * ONE, held: 0n })
     const leave = new AbortController()
     const ask = {
@@ -53,9 +46,9 @@ test('a chargeback takes what running calls release, and neither later credits n
     )
     const { held } = await one.balance(account)
     assert.ok(held > 500n * ONE, `${held} is held`)
-    await tell(other, { ...data, dispute: 'lost' })
+    await hear(other, { ...data, dispute: 'lost' })
     assert.deepEqual(await one.balance(account), { posted: held, held })
-    await tell(one, { ...data, id: 'second', amount: '3.00' })
+    await hear(one, { ...data, id: 'second', amount: '3.00' })
     leave.abort()
     await Promise.all(answers.map((answer) => assert.rejects(answer.text())))
     await until(async () => (await one.balance(account)).held === 0n)

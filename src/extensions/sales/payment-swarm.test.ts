@@ -1,39 +1,26 @@
 // Payment events in any order, repeated, lost, and with processes that are killed between the grant and the answer. After a reconciliation every payment has brought its credits once.
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork } from 'node:child_process'
-import { join } from 'node:path'
+import type { ChildProcess } from 'node:child_process'
 import { test } from 'node:test'
-import { freshDatabase } from '../../../test/database.ts'
-import { startGateway } from '../../../test/gateway.ts'
 import { runs } from '../../../test/runs.ts'
-import { STRIPE_KEY, STRIPE_SECRET, startStripe } from '../../../test/stripe-server.ts'
+import { seller } from '../../../test/seller.ts'
 import type { ReconciliationView } from './views.ts'
 
 const EVENTS = runs(60, 10_000)
 const KILL_EVERY = runs(25, 400)
 const AT_ONCE = 8
 
+const SALES = { currency: 'EUR', pricePerCredit: '0.007', minimum: '1.00', maximum: '1000.00', packs: [] }
+const { stripe, gateway, child: start } = seller(SALES)
+
 test(`${EVENTS} payment events in random order, with repeats, losses and kills: after reconciliation the grants equal the payments`, async () => {
-  const stripe = await startStripe()
-  const fresh = await freshDatabase()
-  const gateway = await startGateway({
-    ...{ env: { TOLLGATE_STRIPE_URL: stripe.url }, database: fresh },
-    catalog: (document) => {
-      document.sales = { currency: 'EUR', pricePerCredit: '0.007', minimum: '1.00', maximum: '1000.00', packs: [] }
-    },
-  })
-  const secrets = { stripe: STRIPE_KEY, 'stripe-webhook': STRIPE_SECRET }
-  await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe', secrets })
   let child: { url: string; process: ChildProcess } | undefined
   let kills = 0
 
   async function living(): Promise<string> {
     if (child && child.process.exitCode === null && child.process.signalCode === null) return child.url
     if (child) kills += 1
-    const given = { connection: fresh.connection, stripeUrl: stripe.url, killEvery: KILL_EVERY }
-    const made = fork(join(import.meta.dirname, '..', '..', '..', 'test', 'payment-process.ts'), {
-      env: { ...process.env, PAYMENT_PROCESS: JSON.stringify(given) },
-    })
+    const made = start(KILL_EVERY)
     const url = await new Promise<string>((resolve, reject) => {
       made.once('message', (message) => resolve(String(message)))
       made.once('exit', (code) => reject(new Error(`The gateway's process ended with ${code}.`)))
@@ -108,11 +95,7 @@ test(`${EVENTS} payment events in random order, with repeats, losses and kills: 
       text: `select (select sum(posted) from account)::bigint as posted, (select sum(lost) from payment)::bigint as lost, (select count(*)::int from payment) as count`,
     })
     assert.deepEqual([sum?.posted, sum?.lost, sum?.count], [expected, 0n, stripe.intents.size])
-    assert.deepEqual(await gateway.problems(true), [])
   } finally {
     child?.process.kill('SIGKILL')
-    await gateway.close()
-    await stripe.close()
-    await fresh.drop()
   }
 })

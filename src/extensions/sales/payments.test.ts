@@ -1,10 +1,9 @@
 // Payments, from the purchase to the credits: by Stripe (a scripted server with the real shapes) and by a provider that only sends signed webhooks.
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
-import { after, before, test } from 'node:test'
-import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { STRIPE_KEY, STRIPE_SECRET, type StripeServer, startStripe } from '../../../test/stripe-server.ts'
+import { test } from 'node:test'
+import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
+import { seller, tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
+import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 import { until } from '../../../test/until.ts'
 import { runCli } from '../../cli/run.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
@@ -23,37 +22,9 @@ const SALES = {
     { id: 'trial', name: 'Trial', price: '1.00', credits: '50', endsAfterDays: 30 },
   ],
 }
-const WEBHOOK_KEY = Buffer.alloc(32, 7)
-const WEBHOOK_SECRET = `whsec_${WEBHOOK_KEY.toString('base64')}`
 const ONE = 1_000_000n
 
-let stripe: StripeServer
-let gateway: TestGateway
-let fresh: FreshDatabase
-
-before(async () => {
-  stripe = await startStripe()
-  fresh = await freshDatabase()
-  gateway = await startGateway({
-    database: fresh,
-    env: { TOLLGATE_STRIPE_URL: stripe.url },
-    catalog: (document) => void Object.assign(document, { sales: SALES }),
-  })
-  const secrets = { stripe: STRIPE_KEY, 'stripe-webhook': STRIPE_SECRET, 'payment-webhook': WEBHOOK_SECRET }
-  const set = await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe', secrets })
-  assert.equal(set.status, 200, JSON.stringify(set.data))
-})
-after(async () => {
-  try {
-    await gateway?.settled()
-    assert.deepEqual(await gateway.problems(true), [])
-  } finally {
-    await gateway?.close()
-    await stripe?.close()
-    await fresh?.drop()
-  }
-})
-
+const { stripe, gateway, start } = seller(SALES)
 const balance = async (account: string) => (await gateway.balance(account)).posted
 const newAccount = async () => (await gateway.account({ credits: 0n })).id
 
@@ -84,29 +55,6 @@ async function paid(account: string, order: object = { pack: 'starter' }) {
 const cardsOf = (account: string) =>
   gateway.sql<{ method_id: string }>('select method_id from payment_customer where account_id = $1', [account])
 const read = async (payment: string) => (await gateway.operator<PaymentView>('GET', `/payments/${payment}`)).data
-
-/** As any other provider signs it. */
-function signed(
-  data: object,
-  { id = `evt_${Math.random()}`, atMs = Date.now(), key = WEBHOOK_KEY, timestamp = new Date().toISOString() } = {},
-) {
-  const body = JSON.stringify({ type: 'payment.updated', timestamp, data })
-  const seconds = Math.floor(atMs / 1000)
-  const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')
-  return {
-    body,
-    headers: { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': `v1,${signature}` },
-  }
-}
-
-async function tell(
-  data: object,
-  options: Parameters<typeof signed>[1] = {},
-): Promise<{ status: number; text: string }> {
-  const { body, headers } = signed(data, options)
-  const response = await fetch(`${gateway.url}/webhooks/payments`, { method: 'POST', headers, body })
-  return { status: response.status, text: await response.text() }
-}
 
 test('a pack that is paid by Stripe brings its credits once, however often and by whatever event it is told', async () => {
   const account = await newAccount()
@@ -301,7 +249,11 @@ test('a provider that only sends signed webhooks sells the same: credits once, i
     assert.match(query.get('r') ?? '', new RegExp(`/a/${account}/buy\\?payment=${payment}$`))
     const data = { id: 'their-1', payment, currency: 'EUR', amount: '20.00', status: 'paid' }
     const options = { id: 'evt_a', timestamp: new Date(Date.now() - 5_000).toISOString() }
-    const told = await Promise.all([tell(data, options), tell(data, options), tell(data, { ...options, id: 'evt_b' })])
+    const told = await Promise.all([
+      tell(gateway, data, options),
+      tell(gateway, data, options),
+      tell(gateway, data, { ...options, id: 'evt_b' }),
+    ])
     assert.deepEqual(
       told.map(({ status }) => status),
       [200, 200, 200],
@@ -310,25 +262,26 @@ test('a provider that only sends signed webhooks sells the same: credits once, i
     assert.equal(await balance(account), 2_200n * ONE)
     // The newer word stands, whatever comes after it.
     const timestamp = new Date().toISOString()
-    await tell({ ...data, refunded: '20.00' }, { timestamp })
+    await tell(gateway, { ...data, refunded: '20.00' }, { timestamp })
     assert.equal(await balance(account), 0n)
-    for (const at of [timestamp, '2026-01-01T00:00:00Z']) await tell({ ...data, refunded: '5.00' }, { timestamp: at })
+    for (const at of [timestamp, '2026-01-01T00:00:00Z'])
+      await tell(gateway, { ...data, refunded: '5.00' }, { timestamp: at })
     assert.equal((await read(payment)).state, 'refunded')
     // What nobody asked for here is sold by the catalog, or quarantined.
-    await tell({ id: 'their-2', account, currency: 'EUR', amount: '7.00', status: 'paid' })
+    await tell(gateway, { id: 'their-2', account, currency: 'EUR', amount: '7.00', status: 'paid' })
     assert.equal(await balance(account), 700n * ONE)
-    await tell({ id: 'their-3', account, currency: 'USD', amount: '7.00', status: 'paid' })
-    await tell({ id: 'their-4', account, offer: 'starter', currency: 'EUR', amount: '2.00', status: 'paid' })
-    await tell({ id: 'their-5', account, offer: 'nothing', currency: 'EUR', amount: '20.00', status: 'paid' })
+    await tell(gateway, { id: 'their-3', account, currency: 'USD', amount: '7.00', status: 'paid' })
+    await tell(gateway, { id: 'their-4', account, offer: 'starter', currency: 'EUR', amount: '2.00', status: 'paid' })
+    await tell(gateway, { id: 'their-5', account, offer: 'nothing', currency: 'EUR', amount: '20.00', status: 'paid' })
     assert.equal(await balance(account), 700n * ONE)
     const refused = { ...data, id: 'their-6', account: await newAccount() }
-    await tell(refused)
+    await tell(gateway, refused)
     assert.equal(await balance(refused.account), 0n)
-    assert.equal((await tell(refused, { key: Buffer.alloc(32, 8) })).status, 401)
-    assert.equal((await tell(refused, { atMs: Date.now() - 400_000 })).status, 401)
-    assert.equal((await tell({ ...refused, amount: '1e9' })).status, 400)
-    assert.equal((await tell({ ...refused, currency: 'euro' })).status, 400)
-    assert.equal((await tell(refused, { timestamp: '2099-01-01T00:00:00Z' })).status, 400)
+    assert.equal((await tell(gateway, refused, { key: Buffer.alloc(32, 8) })).status, 401)
+    assert.equal((await tell(gateway, refused, { atMs: Date.now() - 400_000 })).status, 401)
+    assert.equal((await tell(gateway, { ...refused, amount: '1e9' })).status, 400)
+    assert.equal((await tell(gateway, { ...refused, currency: 'euro' })).status, 400)
+    assert.equal((await tell(gateway, refused, { timestamp: '2099-01-01T00:00:00Z' })).status, 400)
   } finally {
     await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe' })
   }
@@ -345,7 +298,7 @@ test('automatic top-up charges a saved card when the balance is low, once for al
   // From here on a gateway may charge at any moment, by a look of its own.
   const before = charges()
   assert.equal((await gateway.operator('PUT', `/accounts/${account}/top-up`, input)).status, 200)
-  const second = await startGateway({ env: { TOLLGATE_STRIPE_URL: stripe.url }, database: fresh })
+  const second = await start()
   try {
     const look = async () => {
       const both = [gateway.gateway.opened(selling).sales.topUps, second.gateway.opened(selling).sales.topUps]

@@ -1,15 +1,11 @@
 // Plans with a price: paid on the provider's page or by the saved card, renewed by any of several processes, declined, changed, refunded; and a process that is killed while it renews.
 import assert from 'node:assert/strict'
-import { fork } from 'node:child_process'
-import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
-import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
-import { startGateway, type TestGateway } from '../../../test/gateway.ts'
-import { type MailServer, startMailServer } from '../../../test/mail-server.ts'
+import { before, test } from 'node:test'
+import { startMailServer } from '../../../test/mail-server.ts'
 import { runs } from '../../../test/runs.ts'
-import { STRIPE_KEY, STRIPE_SECRET, type StripeServer, startStripe } from '../../../test/stripe-server.ts'
+import { seller, tell } from '../../../test/seller.ts'
+import { started } from '../../../test/started.ts'
 import { until } from '../../../test/until.ts'
 import type { Page } from '../../kernel/view.ts'
 import { realWorld, type World } from '../../kernel/world.ts'
@@ -36,51 +32,26 @@ const CUSTOMER = {
   ...{ company: 'Acme', name: null, street: 'Weg 2', postcode: '20095', city: 'Hamburg', country: 'DE' },
   ...{ vatId: null, email: null },
 }
-const WEBHOOK_KEY = Buffer.alloc(32, 9)
 const CHARGE = 'POST /v1/payment_intents'
 /** Renews when a test says so, and not also each minute, which a slow machine reaches in the middle of a test. */
 const withoutMinute = (ms: number, run: () => void) => (ms === 60_000 ? () => undefined : realWorld.after(ms, run))
 const world: World = { ...realWorld, after: withoutMinute }
 
-let stripe: StripeServer
-let gateway: TestGateway
-let fresh: FreshDatabase
-let post: MailServer
-
+const post = started(startMailServer)
+const {
+  stripe,
+  gateway,
+  start,
+  child: startChild,
+} = seller(SALES, {
+  world,
+  env: () => ({ TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'Gateway <hello@gateway.example>' }),
+  // Months pass here by moving the times of rows by hand, which is what it then finds.
+  expected: /: its (ends_at|anchor|period_end) was /,
+})
 before(async () => {
-  stripe = await startStripe()
-  post = await startMailServer()
-  fresh = await freshDatabase()
-  gateway = await startGateway({
-    ...{ database: fresh, world },
-    env: {
-      ...{ TOLLGATE_STRIPE_URL: stripe.url, TOLLGATE_SMTP_URL: post.url },
-      TOLLGATE_MAIL_FROM: 'Gateway <hello@gateway.example>',
-    },
-    catalog: (document) => {
-      document.sales = SALES
-    },
-  })
-  const secrets = {
-    ...{ stripe: STRIPE_KEY, 'stripe-webhook': STRIPE_SECRET },
-    'payment-webhook': `whsec_${WEBHOOK_KEY.toString('base64')}`,
-  }
-  assert.equal((await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe', secrets })).status, 200)
   const issued = await gateway.operator('PATCH', '/invoice-settings', { issuer: ISSUER })
   assert.equal(issued.status, 200, JSON.stringify(issued.data))
-})
-after(async () => {
-  try {
-    await gateway.settled()
-    const problems = await gateway.problems(true)
-    // Months pass here by moving the times of rows by hand, which is what it then finds.
-    assert.deepEqual(problems.join('\n').replaceAll(/^.*: its (ends_at|anchor|period_end) was .*\n?/gm, ''), '')
-  } finally {
-    await gateway?.close()
-    await stripe?.close()
-    await post?.close()
-    await fresh?.drop()
-  }
 })
 
 const rows = <R>(text: string, values: string[] = []) => gateway.sql<R>(text, values)
@@ -170,7 +141,7 @@ test('a plan with a price begins when it is paid on the provider’s page, which
 
 test('each month is charged to the saved card once, by however many processes renew it', async () => {
   const account = await withPlan()
-  const second = await startGateway({ env: { TOLLGATE_STRIPE_URL: stripe.url }, database: fresh, world })
+  const second = await start()
   try {
     const was = await planOf(account)
     const before = charges()
@@ -504,28 +475,21 @@ test('a provider that only sends signed webhooks sells plans: by its page, and b
     provider: 'webhook',
     checkoutUrl: 'https://pay.example/?p={payment}&o={offer}&a={amount}',
   })
-  const tell = async (data: object) => {
-    const id = `evt_${Math.random()}`
-    const body = JSON.stringify({ type: 'payment.updated', timestamp: new Date().toISOString(), data })
-    const seconds = Math.floor(Date.now() / 1000)
-    const signature = createHmac('sha256', WEBHOOK_KEY).update(`${id}.${seconds}.${body}`).digest('base64')
-    const headers = { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': `v1,${signature}` }
-    assert.equal((await fetch(`${gateway.url}/webhooks/payments`, { method: 'POST', headers, body })).status, 200)
-  }
+  const hear = async (data: object) => assert.equal((await tell(gateway, data)).status, 200)
   try {
     const account = await newAccount()
     const { checkout } = await choose(account, 'basic')
     const query = new URL(checkout?.url ?? '').searchParams
     assert.deepEqual([query.get('o'), query.get('a')], ['basic', '4.00'])
     const paid = { currency: 'EUR', amount: '4.00', status: 'paid' }
-    await tell({ ...paid, id: `a-${account}`, payment: checkout?.payment })
+    await hear({ ...paid, id: `a-${account}`, payment: checkout?.payment })
     assert.equal((await planOf(account))?.id, 'basic')
     await pass(account, 32)
     await renew()
     assert.equal((await planOf(account))?.due, true)
-    await tell({ ...paid, id: `b-${account}`, account, offer: 'basic' })
+    await hear({ ...paid, id: `b-${account}`, account, offer: 'basic' })
     assert.equal((await planOf(account))?.due, false)
-    await tell({ ...paid, id: `c-${account}`, account, offer: 'basic' })
+    await hear({ ...paid, id: `c-${account}`, account, offer: 'basic' })
     assert.deepEqual(
       (await paymentsOf(account)).map(({ state, kind }) => [state, kind]),
       [
@@ -549,10 +513,7 @@ for (const [point, asked] of POINTS.slice(0, runs(1, 2)))
     const account = await withPlan()
     await pass(account, 32)
     const before = stripe.intents.size
-    const given = { connection: fresh.connection, stripeUrl: stripe.url, killEvery: Number.POSITIVE_INFINITY }
-    const child = fork(join(import.meta.dirname, '..', '..', '..', 'test', 'payment-process.ts'), {
-      env: { ...process.env, PAYMENT_PROCESS: JSON.stringify(given) },
-    })
+    const child = startChild()
     const died = once(child, 'exit')
     const toldBeforeDeath = () => Promise.race([once(child, 'message'), died.then(() => [undefined])])
     try {

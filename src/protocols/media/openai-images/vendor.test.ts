@@ -1,13 +1,12 @@
 // The image format against the simulated vendor, over real sockets, with real files at the end.
+
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type Sandbox, startSandbox } from '../../../../sandbox/server.ts'
+import { listen, started } from '../../../../test/started.ts'
 import { openDiskStore } from '../../../assets/open.ts'
 import { type AssetHost, type AssetStore, createAssetHost, createAssetSigner } from '../../../assets/store.ts'
 import { readImageFacts } from '../../../kernel/parsers/image-file.ts'
@@ -27,8 +26,12 @@ let upstream: Upstream
 let directory = ''
 let store: AssetStore
 let host: AssetHost
-let pictures: http.Server
-let picturesHost = ''
+const pictures = started(() =>
+  listen((request, response) => {
+    if (request.url === '/fox') response.end(picture)
+    else response.writeHead(404).end()
+  }),
+)
 let picture: Buffer
 
 before(async () => {
@@ -38,17 +41,8 @@ before(async () => {
   store = await openDiskStore({ world: realWorld, directory })
   const signer = createAssetSigner({ key: Buffer.alloc(32, 1), publicUrl: () => 'http://gateway.example' })
   host = createAssetHost({ store, signer, world: realWorld, lifetimeMs: 3_600_000 })
-  pictures = http.createServer((request, response) => {
-    if (request.url === '/fox') response.end(picture)
-    else response.writeHead(404).end()
-  })
-  pictures.listen(0, '127.0.0.1')
-  await once(pictures, 'listening')
-  picturesHost = `127.0.0.1:${(pictures.address() as AddressInfo).port}`
 })
 after(async () => {
-  pictures.closeAllConnections()
-  pictures.close()
   await upstream.close()
   await sandbox.close()
   await rm(directory, { recursive: true, force: true })
@@ -67,7 +61,7 @@ async function generate(request: object) {
     bytes.length,
     signal,
   )
-  const { fetchImage } = createGuardedFetch({ world: realWorld, allow: [picturesHost] })
+  const { fetchImage } = createGuardedFetch({ world: realWorld, allow: [pictures.host] })
   const ask = readImageRequest(body, { uid: 'alpha-image-2' }, { lease, fetchImage, store: host.store })
   const target: Target = {
     protocol: 'openai-images',
@@ -116,13 +110,13 @@ test('references from an address and from a data URI both reach the vendor', asy
   picture = await fileAt((await drawn({ prompt: 'a fox', size: '1:1', output_format: 'jpeg' })).url)
   const uri = `data:image/jpeg;base64,${picture.toString('base64')}`
   const none = await drawn({ prompt: 'fuse', size: '1:1' })
-  const both = await drawn({ prompt: 'fuse', size: '1:1', image_urls: [`http://${picturesHost}/fox`, uri] })
+  const both = await drawn({ prompt: 'fuse', size: '1:1', image_urls: [`http://${pictures.host}/fox`, uri] })
   assert.deepEqual(readImageFacts([await fileAt(both.url)]), { type: 'png', width: 1024, height: 1024 })
   assert.ok(Number(both.usage.input_tokens) > Number(none.usage.input_tokens), 'the vendor counted the pictures')
 })
 
 test('a dead reference is refused by its position before the vendor hears of it', async () => {
-  await assert.rejects(generate({ prompt: 'fuse', image_urls: [`http://${picturesHost}/gone`] }), {
+  await assert.rejects(generate({ prompt: 'fuse', image_urls: [`http://${pictures.host}/gone`] }), {
     status: 400,
     message: /^"image_urls\[0\]": The image could not be fetched/,
   })
