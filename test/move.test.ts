@@ -9,8 +9,8 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { type Database, openDatabase, type Queryable, withLast } from '../src/database/database.ts'
-import { newId, realWorld } from '../src/kernel/world.ts'
 import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/extensions/moving/move.ts'
+import { newId, realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { SECRET, startGateway, type TestGateway } from './gateway.ts'
@@ -185,12 +185,7 @@ const STAYS = {
   'calls that run are waited for': ['hold', 'lease', 'journal', 'quota_slice', 'account_move'],
   'people are known by their address': ['membership', 'team_member', 'invite', 'access_token'],
   'set up at each gateway': [
-    'account_domain',
-    'login_domain',
-    'login_group',
-    'export',
-    'export_customer',
-    'audit_export',
+    ...['account_domain', 'login_domain', 'login_group', 'export', 'export_customer', 'audit_export'],
   ],
   'not compared, or not moved': ['refusal', 'delivery', 'recording', 'tool_connection', 'account_change'],
 }

@@ -230,12 +230,7 @@ for (const [kind, make] of Object.entries(stores)) {
     const store = await make(heldWorld())
     const real = newAssetName(realWorld, { extension: 'png', expiresMs: 1 })
     for (const name of [
-      '',
-      '.',
-      '..',
-      '../../etc/passwd',
-      'x.png',
-      '/etc/passwd',
+      ...['', '.', '..', '../../etc/passwd', 'x.png', '/etc/passwd'],
       real,
       real.replace('.png', '.exe'),
       `${real}/..`,

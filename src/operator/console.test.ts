@@ -745,19 +745,8 @@ test('text that cannot be stored or shown is refused with 400', async () => {
     assert.ok([400, 404].includes((await operator('GET', `/usage/${id}`)).status), id)
   }
   const amounts = [
-    'NaN',
-    '1e309',
-    '"1e3"',
-    '-0.0000001',
-    '"0.0000001"',
-    '99999999999999',
-    '"١٢"',
-    'true',
-    'null',
-    '[1]',
-    '{}',
-    '""',
-    '0',
+    ...['NaN', '1e309', '"1e3"', '-0.0000001', '"0.0000001"', '99999999999999', '"١٢"', 'true', 'null', '[1]', '{}'],
+    ...['""', '0'],
   ]
   for (const amount of amounts)
     assert.equal((await operator('POST', `/accounts/${account}/credits`, `{"amount":${amount}}`)).status, 400, amount)

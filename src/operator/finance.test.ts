@@ -321,24 +321,10 @@ test('October’s statement of one customer is a PDF and a CSV file with the cus
   )
   const text = textOf(body)
   for (const line of [
-    'Statement October 2025',
-    'Acme & Söhne "GmbH"',
-    '1 October 2025 to 31 October 2025 (UTC)',
-    'Opening balance',
-    '128.999999',
-    '1.55',
-    '-13.500001',
-    '-20.000000',
-    '95.499998',
-    '1.15',
-    'alpha-5.4',
-    'website',
-    'siteanalytics/websites/visits',
-    '0.500001',
-    '10 October 2025',
-    'Invoice 2 was too high',
-    'One credit is worth 0.012 EUR. Credits are exact; amounts of money are rounded.',
-    'Page 1 of 1',
+    ...['Statement October 2025', 'Acme & Söhne "GmbH"', '1 October 2025 to 31 October 2025 (UTC)'],
+    ...['Opening balance', '128.999999', '1.55', '-13.500001', '-20.000000', '95.499998', '1.15', 'alpha-5.4'],
+    ...['website', 'siteanalytics/websites/visits', '0.500001', '10 October 2025', 'Invoice 2 was too high'],
+    ...['One credit is worth 0.012 EUR. Credits are exact; amounts of money are rounded.', 'Page 1 of 1'],
   ])
     assert.ok(text.split('\n').includes(line), `${line} in:\n${text}`)
   assert.match(text, /Questions: billing@acme\.example/)

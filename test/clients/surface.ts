@@ -55,12 +55,7 @@ export const GROUPS = [...new Set(METHODS.map(({ group }) => group))]
 
 /** Names of schemas that hand-written code speaks of; what they refer to comes along. */
 export const NAMED = [
-  'Model',
-  'JobStatus',
-  'Job',
-  'SocialUser',
-  'Tweet',
-  'SocialIncludes',
+  ...['Model', 'JobStatus', 'Job', 'SocialUser', 'Tweet', 'SocialIncludes'],
   ...['Chat', 'Responses', 'Messages', 'Embeddings', 'Images', 'Video'].map((name) => `${name}Request`),
   'CountTokensRequest',
   ...['Chat', 'Responses', 'Messages', 'Embeddings', 'Images', 'Account', 'Quote'].map((name) => `${name}Answer`),

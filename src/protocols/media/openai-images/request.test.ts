@@ -98,16 +98,7 @@ test('a plain request becomes the vendor’s JSON, with its own model name and k
 
 test('null is the same as absent, in every field', async () => {
   const names = [
-    'n',
-    'size',
-    'quality',
-    'resolution',
-    'image_urls',
-    'output_format',
-    'stream',
-    'mask',
-    'mask_url',
-    'maskUrl',
+    ...['n', 'size', 'quality', 'resolution', 'image_urls', 'output_format', 'stream', 'mask', 'mask_url', 'maskUrl'],
     'response_format',
   ]
   const nulls = Object.fromEntries(names.map((name) => [name, null]))
