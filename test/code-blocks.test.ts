@@ -94,16 +94,9 @@ after(async () => {
 
 const filled = (code: string) => placeholders.reduce((said, [what, by]) => said.replaceAll(what, () => by), code)
 const environment = () => ({
-  PATH: `${join(room, 'bin')}:${process.env.PATH}`,
-  OUTER_PATH: process.env.PATH,
-  HOME: room,
-  TOLLGATE: g.url,
-  GATEWAY: g.url,
-  TOLLGATE_URL: g.url,
-  TOLLGATE_KEY: key,
-  TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN,
-  OPERATOR_TOKEN,
-  ACCOUNT: placeholders[2]?.[1],
+  ...{ PATH: `${join(room, 'bin')}:${process.env.PATH}`, OUTER_PATH: process.env.PATH, HOME: room, TOLLGATE: g.url },
+  ...{ GATEWAY: g.url, TOLLGATE_URL: g.url, TOLLGATE_KEY: key, TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN },
+  ...{ OPERATOR_TOKEN, ACCOUNT: placeholders[2]?.[1] },
 })
 
 for (const page of pages) {

@@ -33,21 +33,13 @@ interface Kind {
 /** Everything but the model's kind, routes and price is as with the model of the text faults. */
 const KINDS: Record<string, Kind> = {
   chat: {
-    path: '/v1/chat/completions',
-    body: { messages },
-    model: {},
-    answer: [JSON_TYPE, wholeAnswer('yes', usage(10, 20))],
-    price: 50n,
-    begun: 6n,
+    ...{ path: '/v1/chat/completions', body: { messages }, model: {} },
+    ...{ answer: [JSON_TYPE, wholeAnswer('yes', usage(10, 20))], price: 50n, begun: 6n },
   },
   kept: {
-    path: '/v1/chat/completions',
-    body: { messages, temperature: 0, stream: true },
-    model: { cache: { ttlSeconds: 60 } },
-    answer: [SSE, wholeStream(['hello ', 'you'], 10, 20)],
-    price: 50n,
-    begun: 6n,
-    streams: true,
+    ...{ path: '/v1/chat/completions', body: { messages, temperature: 0, stream: true } },
+    ...{ model: { cache: { ttlSeconds: 60 } }, answer: [SSE, wholeStream(['hello ', 'you'], 10, 20)], price: 50n },
+    ...{ begun: 6n, streams: true },
   },
   gemini: {
     path: gemini('generateContent'),
@@ -58,13 +50,9 @@ const KINDS: Record<string, Kind> = {
     begun: 6n,
   },
   'gemini-stream': {
-    path: gemini('streamGenerateContent?alt=sse'),
-    body: { contents },
-    model: { clientFormats: ['gemini'], protocol: 'gemini' },
-    answer: [SSE, fixture('gemini', 'text.sse')],
-    price: 180n,
-    begun: 7n,
-    streams: true,
+    ...{ path: gemini('streamGenerateContent?alt=sse'), body: { contents } },
+    ...{ model: { clientFormats: ['gemini'], protocol: 'gemini' }, answer: [SSE, fixture('gemini', 'text.sse')] },
+    ...{ price: 180n, begun: 7n, streams: true },
   },
   embedding: {
     path: '/v1/embeddings',

@@ -144,13 +144,7 @@ export async function startTestEngine(
   const engine = startJobs(deps)
 
   const made: TestEngine = {
-    fresh,
-    database,
-    ledger,
-    engine,
-    sandbox,
-    results,
-    deps,
+    ...{ fresh, database, ledger, engine, sandbox, results, deps },
     async account(credits = 1_000_000_000n) {
       const id = `acc_${newId(world)}`
       await database.query({ text: 'insert into account (id, name) values ($1, $2)' }, [id, 'test'])
@@ -176,12 +170,8 @@ export async function startTestEngine(
     },
     async store(account, body) {
       const principal = {
-        accountId: account,
-        keyId: 'key_test',
-        models: null,
-        endpoints: null,
-        expiresAtMs: Number.POSITIVE_INFINITY,
-        addresses: null,
+        ...{ accountId: account, keyId: 'key_test', models: null, endpoints: null },
+        ...{ expiresAtMs: Number.POSITIVE_INFINITY, addresses: null },
       }
       const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', ...body })))
       const requestId = `req_${newId(world)}`

@@ -48,23 +48,9 @@ function resolution(
   more: Partial<Resolution> = {},
 ): Resolution {
   return {
-    id,
-    account,
-    key: 'k',
-    product: 'p',
-    catalogVersion: 1,
-    kind,
-    charge,
-    lines: charge > 0n ? [['call', 1, (charge * 1_000_000n).toString()]] : [],
-    endpoint: 'chat',
-    status: 200,
-    estimated: false,
-    stream: false,
-    route: 1,
-    durationMs: 1,
-    firstByteMs: 1,
-    inputTokens: 1,
-    outputTokens: 1,
+    ...{ id, account, key: 'k', product: 'p', catalogVersion: 1, kind, charge },
+    ...{ lines: charge > 0n ? [['call', 1, (charge * 1_000_000n).toString()]] : [], endpoint: 'chat', status: 200 },
+    ...{ estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 1, outputTokens: 1 },
     ...more,
   }
 }

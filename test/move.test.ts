@@ -307,13 +307,7 @@ test('a command that is killed while a call runs closes the account for a minute
     above(0),
   )
   const facts = {
-    endpoint: 'chat',
-    status: 200,
-    estimated: false,
-    stream: false,
-    route: 1,
-    durationMs: 1,
-    firstByteMs: 1,
+    ...{ endpoint: 'chat', status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
   }
   await here.gateway.ledger.resolve({
     ...{ ...hold, ...facts, inputTokens: 1, outputTokens: 1 },

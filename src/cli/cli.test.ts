@@ -19,21 +19,12 @@ const folder = temporary('tollgate-cli-')
 function settings(more: Partial<Settings> = {}): Settings {
   return {
     ...{
-      url: server.url,
-      urlSource: 'from a test',
-      token: OPERATOR_TOKEN,
-      apiKey: undefined,
-      tokenSource: 'a test',
-      dataDirectory: folder,
+      ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: undefined },
+      ...{ tokenSource: 'a test', dataDirectory: folder },
     },
     ...{
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '127.0.0.1',
-      codexHome: join(folder, 'codex-home'),
-      server: undefined,
-      version: '0.0.0-test',
+      ...{ databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
+      ...{ codexHome: join(folder, 'codex-home'), server: undefined, version: '0.0.0-test' },
     },
     credential: () => undefined,
     ...more,

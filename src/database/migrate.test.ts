@@ -81,13 +81,7 @@ test('a process of the version before goes on when an upgrade adds a column, wit
   const shared = { id: newId(realWorld), account: 'acc', key: 'k', product: 'p', catalogVersion: 1 }
   await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
   const facts = {
-    endpoint: 'chat',
-    status: 200,
-    estimated: false,
-    stream: false,
-    route: 1,
-    durationMs: 1,
-    firstByteMs: 1,
+    ...{ endpoint: 'chat', status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
   }
   const paid = { kind: 'settled', charge: 7n, lines: [], inputTokens: 1, outputTokens: 1 } as const
   await ledger.resolve({ ...shared, ...facts, ...paid })

@@ -215,14 +215,8 @@ test('a limit holds from the moment it is set, counting what is open and what wa
   const { amount, lines } = { amount: 0n, lines: [] }
   await server.ledger.resolve({
     ...{
-      id: open,
-      account: id,
-      key: 'key_x',
-      product: 'alpha-5.4',
-      catalogVersion: 1,
-      kind: 'released',
-      charge: amount,
-      lines,
+      ...{ id: open, account: id, key: 'key_x', product: 'alpha-5.4', catalogVersion: 1, kind: 'released' },
+      ...{ charge: amount, lines },
     },
     ...{ endpoint: 'chat', status: 500, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 0 },
     ...{ inputTokens: 0, outputTokens: 0 },

@@ -420,27 +420,12 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   })
   await server.ledger.resolve({
     ...{
-      id: '01call',
-      account: mine,
-      key: key.data.id,
-      product: 'alpha-5.4',
-      catalogVersion: 1,
-      kind: 'released',
-      charge: 0n,
-      lines: [],
+      ...{ id: '01call', account: mine, key: key.data.id, product: 'alpha-5.4', catalogVersion: 1 },
+      ...{ kind: 'released', charge: 0n, lines: [] },
     },
     ...{
-      endpoint: 'chat',
-      status: 500,
-      estimated: false,
-      stream: false,
-      route: 0,
-      durationMs: 1,
-      firstByteMs: 0,
-      inputTokens: 0,
-      outputTokens: 0,
-      cost: 7n,
-      vendor: 'textworks',
+      ...{ endpoint: 'chat', status: 500, estimated: false, stream: false, route: 0, durationMs: 1, firstByteMs: 0 },
+      ...{ inputTokens: 0, outputTokens: 0, cost: 7n, vendor: 'textworks' },
       attemptLog: {
         heldMs: 1,
         attempts: [

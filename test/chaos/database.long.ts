@@ -163,19 +163,9 @@ test('a commit whose answer is lost is repeated without a second effect', async 
     assert.equal(reserved.outcome, 'held')
     const settled = await ledger.resolve({
       ...base,
-      id,
-      kind: i % 3 === 0 ? 'released' : 'settled',
-      charge: i % 3 === 0 ? 0n : 7n,
-      lines: i % 3 === 0 ? [] : [['call', 1, '7000000']],
-      endpoint: 'chat',
-      status: 200,
-      estimated: true,
-      stream: false,
-      route: 1,
-      durationMs: 1,
-      firstByteMs: 1,
-      inputTokens: 0,
-      outputTokens: 0,
+      ...{ id, kind: i % 3 === 0 ? 'released' : 'settled', charge: i % 3 === 0 ? 0n : 7n },
+      ...{ lines: i % 3 === 0 ? [] : [['call', 1, '7000000']], endpoint: 'chat', status: 200, estimated: true },
+      ...{ stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 0, outputTokens: 0 },
     })
     assert.ok(['settled', 'released', 'already'].includes(settled.outcome), settled.outcome)
   })

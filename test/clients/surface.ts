@@ -20,19 +20,10 @@ export const SCHEMAS = components.schemas
 
 /** Addresses of the endpoints that are called by hand-written code. */
 export const PATHS = {
-  analytics: '/v1/siteanalytics',
-  social: SOCIAL[0]?.path ?? '',
-  chat: PAID.chat.path,
-  responses: PAID.responses.path,
-  messages: PAID.messages.path,
-  countTokens: FREE.count_tokens.path,
-  embeddings: PAID.embeddings.path,
-  images: PAID.images.path,
-  video: PAID.video.path,
-  jobs: FREE.jobs.path,
-  models: FREE.models.path,
-  account: FREE.account.path,
-  quote: FREE.quote.path,
+  ...{ analytics: '/v1/siteanalytics', social: SOCIAL[0]?.path ?? '', chat: PAID.chat.path },
+  ...{ responses: PAID.responses.path, messages: PAID.messages.path, countTokens: FREE.count_tokens.path },
+  ...{ embeddings: PAID.embeddings.path, images: PAID.images.path, video: PAID.video.path, jobs: FREE.jobs.path },
+  ...{ models: FREE.models.path, account: FREE.account.path, quote: FREE.quote.path },
 }
 
 export const PAID_IDS = ENDPOINTS.filter(({ sells }) => sells !== undefined).map(({ id }) => id)

@@ -97,12 +97,7 @@ test('operations of a document are read, and those that cannot be sold say why a
   assert.match(by['list-pets'].notes.join(), /"session" is left out: it is a cookie/)
   const read: any = importOpenapi(PETS).operations[0]
   assert.deepEqual(read.operation.params.limit, {
-    description: '',
-    example: '1',
-    kind: 'integer',
-    min: 1,
-    max: 40,
-    default: '20',
+    ...{ description: '', example: '1', kind: 'integer', min: 1, max: 40, default: '20' },
   })
 })
 

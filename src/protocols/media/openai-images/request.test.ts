@@ -87,12 +87,7 @@ test('a plain request becomes the vendor’s JSON, with its own model name and k
   assert.equal(call.headers.authorization, 'Bearer vendor-key')
   assert.equal(call.headers['x-extra'], '1')
   assert.deepEqual(JSON.parse(call.body as string), {
-    model: 'vendor-image-2',
-    prompt: 'a cat',
-    n: 1,
-    size: 'auto',
-    quality: 'auto',
-    output_format: 'png',
+    ...{ model: 'vendor-image-2', prompt: 'a cat', n: 1, size: 'auto', quality: 'auto', output_format: 'png' },
   })
 })
 
@@ -231,13 +226,8 @@ test('references make a multipart upload in the order they were given, from data
   }).formData()
   const fields = Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'))
   assert.deepEqual(fields, {
-    model: 'vendor-image-2',
-    prompt: 'fuse "these"\r\n--tollgate',
-    n: '1',
-    size: '1536x864',
-    quality: 'auto',
-    output_format: 'png',
-    stream: 'true',
+    ...{ model: 'vendor-image-2', prompt: 'fuse "these"\r\n--tollgate', n: '1', size: '1536x864', quality: 'auto' },
+    ...{ output_format: 'png', stream: 'true' },
   })
   const files = form.getAll('image[]') as File[]
   assert.deepEqual(
