@@ -52,11 +52,8 @@ const settings = (): Settings => ({
   ...{ url: g.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: key, tokenSource: 'a test' },
   ...{ dataDirectory: g.config.TOLLGATE_DATA, databaseUrl: undefined, publicUrl: undefined, trustProxy: '' },
   ...{
-    host: '127.0.0.1',
-    codexHome: join(g.config.TOLLGATE_DATA, 'codex'),
-    server: undefined,
-    version: '0.0.0-test',
-    credential: () => undefined,
+    ...{ host: '127.0.0.1', codexHome: join(g.config.TOLLGATE_DATA, 'codex'), server: undefined },
+    ...{ version: '0.0.0-test', credential: () => undefined },
   },
 })
 

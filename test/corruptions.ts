@@ -77,11 +77,8 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   login_token: 'sealed tokens of vendors',
   tool_connection: 'sealed sign-ins of people at tool servers',
   ...{
-    alert: 'what was told',
-    alert_delivery: 'what was told',
-    alert_state: 'what was told',
-    alert_setting: 'what was told',
-    alert_mailbox: 'who wants to be told',
+    ...{ alert: 'what was told', alert_delivery: 'what was told', alert_state: 'what was told' },
+    ...{ alert_setting: 'what was told', alert_mailbox: 'who wants to be told' },
   },
   ...{ invoice_file: INVOICES, billing_details: INVOICES },
   ...{ export: SENT, export_customer: SENT },

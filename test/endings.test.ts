@@ -42,12 +42,9 @@ const KINDS: Record<string, Kind> = {
     ...{ begun: 6n, streams: true },
   },
   gemini: {
-    path: gemini('generateContent'),
-    body: { contents },
-    model: { clientFormats: ['gemini'], protocol: 'gemini' },
-    answer: [JSON_TYPE, fixture('gemini', 'text.json')],
-    price: 180n,
-    begun: 6n,
+    ...{ path: gemini('generateContent'), body: { contents } },
+    ...{ model: { clientFormats: ['gemini'], protocol: 'gemini' } },
+    ...{ answer: [JSON_TYPE, fixture('gemini', 'text.json')], price: 180n, begun: 6n },
   },
   'gemini-stream': {
     ...{ path: gemini('streamGenerateContent?alt=sse'), body: { contents } },

@@ -123,11 +123,7 @@ export async function startTestEngine(
     url: (id) => `https://files.example/${id}`,
   }
   const deps: EngineOptions = {
-    database,
-    ledger,
-    catalog,
-    upstream,
-    logins: { open: () => assert.fail('no vendor here has a login') },
+    ...{ database, ledger, catalog, upstream, logins: { open: () => assert.fail('no vendor here has a login') } },
     // Faults on purpose would open the breaker, and the others would wait for it.
     vendors: { ...createVendors(world), available: () => true },
     byokKeys: { of: () => undefined },

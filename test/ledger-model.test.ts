@@ -101,22 +101,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constant('settle' as const),
-      by,
-      hold,
-      amount: fc.nat({ max: 90 }),
-      keep: fc.boolean(),
+      ...{ do: fc.constant('settle' as const), by, hold, amount: fc.nat({ max: 90 }), keep: fc.boolean() },
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), by, hold }) },
   {
     weight: 2,
     arbitrary: fc.record({
-      do: fc.constant('burst' as const),
-      by,
-      calls: fc.integer({ min: 4, max: 12 }),
-      want: fc.integer({ min: 1, max: 4 }),
-      charge: fc.nat({ max: 6 }),
+      ...{ do: fc.constant('burst' as const), by, calls: fc.integer({ min: 4, max: 12 }) },
+      ...{ want: fc.integer({ min: 1, max: 4 }), charge: fc.nat({ max: 6 }) },
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('grant' as const), amount: fc.integer({ min: -80, max: 80 }) }) },

@@ -283,11 +283,7 @@ test('a mover that dies at any step leaves the account open at one end at most, 
 test('a command that is killed while a call runs closes the account for a minute at most, and ends when it is repeated', async () => {
   const account = await here.account()
   const hold = {
-    id: newId(realWorld),
-    account: account.id,
-    key: account.keyId,
-    product: 'alpha-5.4',
-    catalogVersion: 1,
+    ...{ id: newId(realWorld), account: account.id, key: account.keyId, product: 'alpha-5.4', catalogVersion: 1 },
   }
   const reserved = await here.gateway.ledger.reserve({ ...hold, want: 50n, floor: 50n, tokens: 1 })
   assert.equal(reserved.outcome, 'held')
@@ -330,11 +326,7 @@ test('what cannot be moved is refused in a sentence, and stays open', async () =
   await target.query({ text: 'delete from account where id = $1' }, [account.id])
 
   const hold = {
-    id: newId(realWorld),
-    account: account.id,
-    key: account.keyId,
-    product: 'alpha-5.4',
-    catalogVersion: 1,
+    ...{ id: newId(realWorld), account: account.id, key: account.keyId, product: 'alpha-5.4', catalogVersion: 1 },
   }
   const job = { id: `job_${newId(realWorld)}`, input: '{}', request: '{}', answer: '{}' }
   await source.query(

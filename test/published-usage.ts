@@ -243,11 +243,8 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
       { tools: [{ type: 'web_search_20260318', name: 'web_search' }] },
     ],
     // Its vendor takes nothing for it but the tokens.
-    'server_tool_use.web_fetch_requests': 'no quantity',
-    inference_geo: 'no quantity',
-    service_tier: 'no quantity',
-    speed: 'no quantity',
-    'fallback_credit.status': 'no quantity',
+    ...{ 'server_tool_use.web_fetch_requests': 'no quantity', inference_geo: 'no quantity' },
+    ...{ service_tier: 'no quantity', speed: 'no quantity', 'fallback_credit.status': 'no quantity' },
   },
   gemini: {
     promptTokenCount: [google({}), PLAIN],

@@ -49,11 +49,7 @@ const BODIES: Readonly<Record<string, object>> = {
     reasoning: { effort: 'low' },
   },
   '/v1/embeddings': {
-    model: 'alpha-embed-3-small',
-    input: ['a', 'b'],
-    dimensions: 8,
-    encoding_format: 'float',
-    user: 'u',
+    ...{ model: 'alpha-embed-3-small', input: ['a', 'b'], dimensions: 8, encoding_format: 'float', user: 'u' },
   },
   '/v1/rerank': { model: 'alpha-rerank-1', query: 'q', documents: ['a', 'b'], top_n: 1, return_documents: true },
   '/v2/rerank': { model: 'alpha-rerank-1', query: 'q', documents: ['a', 'b'], top_n: 1, max_tokens_per_doc: 9 },

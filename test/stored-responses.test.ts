@@ -103,11 +103,8 @@ test('what a vendor says of its response stays as it is, and only members that S
     ...{ temperature: 0.3, tools: [{ type: 'function', name: 'f', description: 'Größe' }] },
     output: [
       {
-        type: 'message',
-        id: 'm',
-        role: 'assistant',
-        status: 'completed',
-        content: [{ type: 'output_text', text: 'Grüße', annotations: [] }],
+        ...{ type: 'message', id: 'm', role: 'assistant', status: 'completed' },
+        ...{ content: [{ type: 'output_text', text: 'Grüße', annotations: [] }] },
       },
     ],
     usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },

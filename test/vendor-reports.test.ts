@@ -198,11 +198,8 @@ test('Anthropic: usage with caches, costs in cents', async () => {
       return page([
         {
           ...{
-            model: 'large-2-20251101',
-            api_key_id: 'apikey_1',
-            uncached_input_tokens: 9_000,
-            cache_read_input_tokens: 500,
-            output_tokens: 1_000,
+            ...{ model: 'large-2-20251101', api_key_id: 'apikey_1', uncached_input_tokens: 9_000 },
+            ...{ cache_read_input_tokens: 500, output_tokens: 1_000 },
           },
           cache_creation: { ephemeral_1h_input_tokens: 200, ephemeral_5m_input_tokens: 300 },
         },

@@ -8,11 +8,8 @@ const base = {
   vendors: { acme: { baseUrl: 'https://acme.example/v1', credential: 'ACME_KEY' } },
   models: {
     large: {
-      name: 'Large',
-      type: 'text',
-      family: 'a',
-      routes: [route('acme', { cost: price('60', '240') })],
-      pricing: price('75', '300'),
+      ...{ name: 'Large', type: 'text', family: 'a', routes: [route('acme', { cost: price('60', '240') })] },
+      ...{ pricing: price('75', '300') },
     },
     small: { name: 'Small', type: 'text', family: 'a', routes: [route('acme')], pricing: price('10', '20') },
   },

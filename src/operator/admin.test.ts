@@ -194,11 +194,7 @@ test('a limit holds from the moment it is set, counting what is open and what wa
       id: open,
       account: id,
       key: 'key_y', // Nothing is leased for its first call.
-      want: 50_000n,
-      floor: 50_000n,
-      tokens: 5,
-      product: 'alpha-5.4',
-      catalogVersion: 1,
+      ...{ want: 50_000n, floor: 50_000n, tokens: 5, product: 'alpha-5.4', catalogVersion: 1 },
     },
   })
   // 0.01 is spent and 0.05 is held.

@@ -255,11 +255,7 @@ test('an invitation is a link that works once; whoever has a login proves it', a
   const token = tokenOf(invited.data.link)
   const visitor = asBrowser(server)
   assert.deepEqual((await visitor('GET', `/invites/${token}`)).data, {
-    kind: 'member',
-    account: 'Guild',
-    email: 'new@guild.example',
-    role: 'member',
-    others: [],
+    ...{ kind: 'member', account: 'Guild', email: 'new@guild.example', role: 'member', others: [] },
   })
   assert.equal((await visitor('GET', `/invites/${'x'.repeat(43)}`)).status, 404)
   assert.equal((await visitor('POST', `/invites/${token}`, { password: 'password1234' })).status, 400)

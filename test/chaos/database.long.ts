@@ -135,11 +135,7 @@ test('a commit whose answer is lost is repeated without a second effect', async 
   const { host, port } = { host: '127.0.0.1', port: proxy.port }
   const database = openDatabase({ connection: { ...fresh.connection, host, port }, connectionsMax: 4 })
   const ledger = createLedger({
-    database,
-    world: realWorld,
-    processId: 'commit-unknown',
-    reserveForMs: 60_000,
-    reserveWaitMs: 60_000,
+    ...{ database, world: realWorld, processId: 'commit-unknown', reserveForMs: 60_000, reserveWaitMs: 60_000 },
   })
   await ledger.sweep()
   // A process that says nothing for 20 s is taken for dead, and its reservations are given up.

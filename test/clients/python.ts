@@ -77,11 +77,7 @@ class Models {
 }
 
 const SIMPLE: Readonly<Record<string, string>> = {
-  string: 'str',
-  integer: 'int',
-  number: 'float',
-  boolean: 'bool',
-  null: 'None',
+  ...{ string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' },
 }
 
 function models(): string[] {

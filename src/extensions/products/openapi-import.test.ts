@@ -374,11 +374,7 @@ test('what a document says under x-tollgate is read only if it is trusted, and n
           ],
           responses: {},
           'x-tollgate': {
-            route: 'DELETE /b',
-            vendorPath: 'b',
-            method: 'DELETE',
-            tool: { name: 'get_balance' },
-            rowsMax: 7,
+            ...{ route: 'DELETE /b', vendorPath: 'b', method: 'DELETE', tool: { name: 'get_balance' }, rowsMax: 7 },
           },
         },
       },

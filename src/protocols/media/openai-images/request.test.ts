@@ -288,11 +288,8 @@ const vendorAnswer = {
   data: [{ b64_json: DRAWN.toString('base64') }],
   size: '1024x1024',
   usage: {
-    input_tokens: 50,
-    output_tokens: 4_160,
-    total_tokens: 4_210,
-    input_tokens_details: { text_tokens: 10, image_tokens: 40 },
-    secret: 1,
+    ...{ input_tokens: 50, output_tokens: 4_160, total_tokens: 4_210 },
+    ...{ input_tokens_details: { text_tokens: 10, image_tokens: 40 }, secret: 1 },
   },
 }
 
