@@ -49,6 +49,11 @@ const hi = [{ role: 'user', content: 'Hi' }]
 const chat = (over: object = {}) => ({ model: 'public', messages: hi, ...over })
 const responses = (over: object = {}) => ({ model: 'public', input: 'Hi', ...over })
 const messages = (over: object = {}) => ({ model: 'public', max_tokens: 1000, messages: hi, ...over })
+const chatTo = (back: ClientFormatName, over: object, traits?: TextTraitsGiven) =>
+  sentTo(CHAT, back, chat(over), traits)
+const responsesTo = (back: ClientFormatName, over: object) => sentTo(RESPONSES, back, responses(over))
+const messagesTo = (back: ClientFormatName, over: object, traits?: TextTraitsGiven) =>
+  sentTo(MESSAGES, back, messages(over), traits)
 const completion = (message: object, finish = 'stop') => ({
   choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: finish }],
   usage: { prompt_tokens: 5, completion_tokens: 2 },
@@ -164,7 +169,7 @@ test('empty texts are left out for a Messages vendor, and nothing is put in thei
     { role: 'user', content: [{ type: 'text', text: 'Go' }] },
   ])
   assert.equal(
-    paramOf(() => sentTo(CHAT, MESSAGES, chat({ messages: [{ role: 'system', content: 'x' }] }))),
+    paramOf(() => chatTo(MESSAGES, { messages: [{ role: 'system', content: 'x' }] })),
     'messages',
   )
 })
@@ -183,11 +188,11 @@ test('signed thoughts go out with a chat answer and come back to the vendor as t
   const answer = await answered(open(CHAT, MESSAGES, chat({ tools, thinking })), reply)
   const message = (answer.choices as { message: Json }[])[0]!.message
   assert.equal(message.reasoning_content, 'Let me 考える')
-  const sent = sentTo(
-    CHAT,
-    MESSAGES,
-    chat({ tools, thinking, messages: [...hi, message, { role: 'tool', tool_call_id: 'toolu_1', content: 'ok' }] }),
-  )
+  const sent = chatTo(MESSAGES, {
+    tools,
+    thinking,
+    messages: [...hi, message, { role: 'tool', tool_call_id: 'toolu_1', content: 'ok' }],
+  })
   assert.deepEqual((sent.messages as Json[]).slice(1), [
     { role: 'assistant', content },
     { role: 'user', content: back },
@@ -196,17 +201,13 @@ test('signed thoughts go out with a chat answer and come back to the vendor as t
 
   const response = await answered(open(RESPONSES, MESSAGES, responses()), reply)
   const output = response.output as Json[]
-  const again = sentTo(
-    RESPONSES,
-    MESSAGES,
-    responses({
-      input: [
-        { role: 'user', content: 'Hi' },
-        ...output,
-        { type: 'function_call_output', call_id: 'toolu_1', output: 'ok' },
-      ],
-    }),
-  )
+  const again = responsesTo(MESSAGES, {
+    input: [
+      { role: 'user', content: 'Hi' },
+      ...output,
+      { type: 'function_call_output', call_id: 'toolu_1', output: 'ok' },
+    ],
+  })
   assert.deepEqual((again.messages as Json[]).slice(1), [
     { role: 'assistant', content },
     { role: 'user', content: back },
@@ -227,10 +228,9 @@ test('encrypted thoughts of a Responses vendor come back through the other two d
   const traits = { encryptedReasoning: true }
   const answer = await answered(open(CHAT, RESPONSES, chat(), traits), reply)
   const { message } = (answer.choices as { message: Json }[])[0]!
-  const sent = sentTo(
-    CHAT,
+  const sent = chatTo(
     RESPONSES,
-    chat({ messages: [...hi, message, { role: 'tool', tool_call_id: 'call_1', content: 'ok' }] }),
+    { messages: [...hi, message, { role: 'tool', tool_call_id: 'call_1', content: 'ok' }] },
     traits,
   )
   assert.deepEqual((sent.input as Json[]).slice(1), expected)
@@ -242,7 +242,7 @@ test('encrypted thoughts of a Responses vendor come back through the other two d
     { role: 'assistant', content },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'ok' }] },
   ]
-  assert.deepEqual((sentTo(MESSAGES, RESPONSES, messages({ messages: turns })).input as Json[]).slice(1), expected)
+  assert.deepEqual((messagesTo(RESPONSES, { messages: turns }).input as Json[]).slice(1), expected)
 })
 
 test('a thought is not replayed to a Responses vendor without what followed it', () => {
@@ -251,13 +251,11 @@ test('a thought is not replayed to a Responses vendor without what followed it',
     { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'own' },
   ]
   const details = [{ type: 'reasoning.encrypted', id: 'rs_1', data: 'own' }]
-  const sent = sentTo(
-    CHAT,
-    RESPONSES,
-    chat({ messages: [...hi, { role: 'assistant', content: '', reasoning_details: details }, ...hi] }),
-  )
+  const sent = chatTo(RESPONSES, {
+    messages: [...hi, { role: 'assistant', content: '', reasoning_details: details }, ...hi],
+  })
   assert.ok((sent.input as Json[]).every((item) => item.type === 'message'))
-  assert.deepEqual((sentTo(RESPONSES, RESPONSES, responses({ input })) as Json).input, input)
+  assert.deepEqual((responsesTo(RESPONSES, { input }) as Json).input, input)
 })
 
 test('the signature that a chat vendor attached to a call comes back through the other two doors', async () => {
@@ -272,7 +270,7 @@ test('the signature that a chat vendor attached to a call comes back through the
     { role: 'assistant', content },
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'ok' }] },
   ]
-  const sent = sentTo(MESSAGES, CHAT, messages({ messages: turns })).messages as Json[]
+  const sent = messagesTo(CHAT, { messages: turns }).messages as Json[]
   assert.deepEqual(sent[1], {
     role: 'assistant',
     content: null,
@@ -284,7 +282,7 @@ test('the signature that a chat vendor attached to a call comes back through the
     ...(output as Json[]),
     { type: 'function_call_output', call_id: 'call_1', output: 'ok' },
   ]
-  assert.deepEqual((sentTo(RESPONSES, CHAT, responses({ input })).messages as Json[])[1], sent[1])
+  assert.deepEqual((responsesTo(CHAT, { input }).messages as Json[])[1], sent[1])
 })
 
 test('reasoning goes back to families that insist on it, and to no others', () => {
@@ -298,8 +296,7 @@ test('reasoning goes back to families that insist on it, and to no others', () =
       ],
     },
   ]
-  const assistant = (traits: TextTraitsGiven) =>
-    (sentTo(MESSAGES, CHAT, messages({ messages: turns }), traits).messages as Json[])[1]!
+  const assistant = (traits: TextTraitsGiven) => (messagesTo(CHAT, { messages: turns }, traits).messages as Json[])[1]!
   assert.equal(assistant({ reasoningReplay: true }).reasoning_content, 'Hm')
   assert.equal(assistant({}).reasoning_content, undefined)
 })
@@ -308,23 +305,19 @@ test('thoughts of another family are not sent to a vendor that would refuse them
   const foreign = { type: 'thinking', thinking: 'Hm', signature: 'tollgate.plain:' }
   const own = { type: 'thinking', thinking: 'Ah', signature: 'sig' }
   const text = { type: 'text', text: 'x' }
-  const sent = sentTo(
-    MESSAGES,
-    MESSAGES,
-    messages({ messages: [...hi, { role: 'assistant', content: [foreign, own, text] }] }),
-  )
+  const sent = messagesTo(MESSAGES, { messages: [...hi, { role: 'assistant', content: [foreign, own, text] }] })
   assert.deepEqual((sent.messages as Json[])[1], { role: 'assistant', content: [own, text] })
   const items = [
     { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'tollgate.signature:x' },
     { role: 'user', content: 'Hi' },
   ]
-  assert.deepEqual(sentTo(RESPONSES, RESPONSES, responses({ input: items })).input, [items[1]])
+  assert.deepEqual(responsesTo(RESPONSES, { input: items }).input, [items[1]])
 })
 
 test('thinking is not switched on where the vendor would refuse it', () => {
   const thinking = { type: 'adaptive' }
   const tools = [{ type: 'function', function: { name: 'f' } }]
-  const sent = (over: object, traits: TextTraitsGiven = {}) => sentTo(CHAT, MESSAGES, chat(over), traits).thinking
+  const sent = (over: object, traits: TextTraitsGiven = {}) => chatTo(MESSAGES, over, traits).thinking
   assert.deepEqual(sent({ thinking }), thinking)
   assert.equal(sent({ thinking, tools, tool_choice: 'required' }), undefined)
   assert.equal(sent({ thinking, tools, tool_choice: { type: 'function', function: { name: 'f' } } }), undefined)
@@ -340,7 +333,7 @@ test('thinking is not switched on where the vendor would refuse it', () => {
   assert.deepEqual(sent({ reasoning_effort: 'high' }, { effort: 'budget' }), { type: 'enabled', budget_tokens: 16_384 })
   assert.equal(sent({ reasoning_effort: 'high', temperature: 0 }, { effort: 'budget' }), undefined)
   assert.equal(sent({ reasoning_effort: 'high', max_tokens: 100 }, { effort: 'budget' }), undefined)
-  assert.deepEqual(sentTo(CHAT, MESSAGES, chat({ reasoning_effort: 'minimal' })).output_config, { effort: 'low' })
+  assert.deepEqual(chatTo(MESSAGES, { reasoning_effort: 'minimal' }).output_config, { effort: 'low' })
 })
 
 test('a tool by its name is said with a word where the vendor takes no names, whoever asks', () => {
@@ -362,19 +355,22 @@ test('a tool by its name is said with a word where the vendor takes no names, wh
   )
   const absent = { type: 'function', function: { name: 'none' } }
   const tools = [{ type: 'function', function: { name: 'f' } }]
-  assert.deepEqual(sentTo(CHAT, CHAT, chat({ tools, tool_choice: absent }), traits).tool_choice, absent)
-  assert.equal(sentTo(CHAT, CHAT, chat({ tools, tool_choice: 'auto' }), traits).tool_choice, 'auto')
+  assert.deepEqual(chatTo(CHAT, { tools, tool_choice: absent }, traits).tool_choice, absent)
+  assert.equal(chatTo(CHAT, { tools, tool_choice: 'auto' }, traits).tool_choice, 'auto')
 })
 
 test('a chat request for a Responses vendor keeps top_p, drops stop, and is not stored unless asked', () => {
-  const sent = sentTo(
-    CHAT,
-    RESPONSES,
-    chat({ top_p: 0.5, stop: 'x', seed: 1, logit_bias: {}, frequency_penalty: 1, max_tokens: 20 }),
-  )
+  const sent = chatTo(RESPONSES, {
+    top_p: 0.5,
+    stop: 'x',
+    seed: 1,
+    logit_bias: {},
+    frequency_penalty: 1,
+    max_tokens: 20,
+  })
   assert.deepEqual(Object.keys(sent).sort(), ['input', 'max_output_tokens', 'model', 'store', 'top_p'])
   assert.equal(sent.store, false)
-  assert.equal(sentTo(CHAT, RESPONSES, chat({ store: true })).store, true)
+  assert.equal(chatTo(RESPONSES, { store: true }).store, true)
 })
 
 test('what another format has no words for is refused, and the field is named', () => {
@@ -479,25 +475,17 @@ test('callers of the deprecated functions get function calls', async () => {
 })
 
 test('custom tools travel between chat and Responses', async () => {
-  const sent = sentTo(
-    CHAT,
-    RESPONSES,
-    chat({
-      tools: [{ type: 'custom', custom: { name: 'sql', description: 'd' } }],
-      tool_choice: { type: 'custom', custom: { name: 'sql' } },
-    }),
-  )
+  const sent = chatTo(RESPONSES, {
+    tools: [{ type: 'custom', custom: { name: 'sql', description: 'd' } }],
+    tool_choice: { type: 'custom', custom: { name: 'sql' } },
+  })
   assert.deepEqual(sent.tools, [{ type: 'custom', name: 'sql', description: 'd' }])
   assert.deepEqual(sent.tool_choice, { type: 'custom', name: 'sql' })
   const output = [{ type: 'custom_tool_call', id: 'ctc_1', call_id: 'c1', name: 'sql', input: 'select 1' }]
   const [choice] = (await answered(open(CHAT, RESPONSES, chat()), { status: 'completed', output })).choices as Json[]
   const { message } = choice as { message: Json }
   assert.deepEqual(message.tool_calls, [{ id: 'c1', type: 'custom', custom: { name: 'sql', input: 'select 1' } }])
-  const again = sentTo(
-    CHAT,
-    RESPONSES,
-    chat({ messages: [...hi, message, { role: 'tool', tool_call_id: 'c1', content: '1' }] }),
-  )
+  const again = chatTo(RESPONSES, { messages: [...hi, message, { role: 'tool', tool_call_id: 'c1', content: '1' }] })
   assert.deepEqual((again.input as Json[]).slice(1), [
     { type: 'custom_tool_call', call_id: 'c1', name: 'sql', input: 'select 1' },
     { type: 'custom_tool_call_output', call_id: 'c1', output: '1' },
