@@ -3,8 +3,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import * as z from 'zod'
-import { KIND_NAMES, type KindName, PROTOCOLS, type ProtocolName } from '../meter/kind.ts'
-import { type PriceTier, tier } from '../meter/price.ts'
+import { KIND_NAMES, PROTOCOLS, type ProtocolName } from '../meter/kind.ts'
+import { tier } from '../meter/price.ts'
 import type { CatalogInput } from './document.ts'
 import { textTraits } from './traits.ts'
 
@@ -65,14 +65,7 @@ const preset = z.strictObject({
   models: z.record(z.string().min(1).max(200), presetModel).default({}),
 })
 
-export interface PresetModel {
-  readonly product?: string | undefined
-  readonly type: KindName
-  readonly capabilities: readonly string[]
-  readonly limits: object
-  readonly traits: object
-  readonly usd?: readonly PriceTier[] | undefined
-}
+export type PresetModel = ReturnType<typeof withFacts>
 
 export interface Preset extends Omit<z.output<typeof preset>, 'traits' | 'models' | 'like'> {
   readonly name: string
@@ -126,7 +119,7 @@ function withFacts(
   entry: z.output<typeof presetModel>,
   { models }: CatalogInput,
   tokenizer: z.output<typeof preset>['tokenizer'],
-): PresetModel {
+) {
   const shipped = entry.product === undefined ? undefined : models[entry.product]
   const { type, capabilities = [], limits = {}, traits: own = {} } = shipped ?? entry
   const counted = type === 'text' && tokenizer ? { tokenizer } : {}

@@ -59,21 +59,11 @@ interface Writing {
   readonly failed: string
 }
 
-interface BufferedWriter {
-  /** Something waits: it is written within a second, and tried again for as long as that fails. */
-  soon(): void
-  /** Writes what waits, now. */
-  flush(): Promise<void>
-  /** The same, for the last time: what comes later has nobody to write it. */
-  close(): Promise<void>
-  readonly closed: boolean
-}
-
 const WRITE_AFTER_MS = 1_000
 const RETRY_AFTER_MS = 5_000
 
 /** A buffered writer: items are collected in memory without waiting, and written together a moment later. */
-export function createBufferedWriter({ world, log, write, failed }: Writing): BufferedWriter {
+export function createBufferedWriter({ world, log, write, failed }: Writing) {
   let cancel: (() => void) | undefined
   let closed = false
   let last: Promise<void> = Promise.resolve()
@@ -89,15 +79,17 @@ export function createBufferedWriter({ world, log, write, failed }: Writing): Bu
     })
   }
 
-  /** One after the other: what came while one was under way is in the next. */
+  /** Writes what waits, now. One after the other: what came while one was under way is in the next. */
   function flush(): Promise<void> {
     last = last.catch(() => undefined).then(write)
     return last
   }
 
   return {
+    /** Something waits: it is written within a second, and tried again for as long as that fails. */
     soon: () => schedule(WRITE_AFTER_MS),
     flush,
+    /** Writes what waits for the last time: what comes later has nobody to write it. */
     close() {
       closed = true
       cancel?.()

@@ -5,13 +5,7 @@ import { isMetadataHost } from './address.ts'
 import type { Deadlines, HttpCall, UpstreamReply } from './call.ts'
 import { lookUpVendor } from './exchange.ts'
 
-export interface VendorSocket {
-  /** Undefined while the vendor keeps up; else a promise that resolves when it has read on, or has gone. */
-  send(text: string): Promise<void> | undefined
-  pause(): void
-  resume(): void
-  close(): void
-}
+export type VendorSocket = ReturnType<typeof vendorSocket>
 
 export interface VendorListener {
   /** Before any frame. */
@@ -85,9 +79,10 @@ function replyOf(status: number, body: Buffer): UpstreamReply {
   }
 }
 
-function vendorSocket(socket: WebSocket): VendorSocket {
+function vendorSocket(socket: WebSocket) {
   return {
-    send(text) {
+    /** Undefined while the vendor keeps up; else a promise that resolves when it has read on, or has gone. */
+    send(text: string): Promise<void> | undefined {
       if (socket.readyState !== socket.OPEN) return undefined
       if (socket.bufferedAmount < UNREAD_BYTES_MAX) {
         socket.send(text)

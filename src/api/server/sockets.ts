@@ -35,14 +35,7 @@ export interface SocketListener {
   gone?(): void
 }
 
-export interface Sockets {
-  readonly open: number
-  /** Throws when there are too many. `listen` is called when the handshake is done, before a frame is read. */
-  accept(asked: Handshake, listen: (socket: CallerSocket) => SocketListener): Promise<void>
-  /** Ends those that do nothing now, and the others when what they do has ended. */
-  drain(): void
-  destroy(): void
-}
+export type Sockets = ReturnType<typeof createSockets>
 
 interface Handshake {
   readonly request: IncomingMessage
@@ -218,7 +211,7 @@ function cut(reason: string): string {
   return reason.slice(0, read)
 }
 
-export function createSockets(options: SocketOptions): Sockets {
+export function createSockets(options: SocketOptions) {
   const { world, socketsMax } = options
   const open = new Set<Connection>()
   const held = new Map<string, number>()
@@ -292,7 +285,9 @@ export function createSockets(options: SocketOptions): Sockets {
     get open() {
       return open.size
     },
-    async accept({ request, link, head, account }, listen) {
+    /** Throws when there are too many. `listen` is called when the handshake is done, before a frame is read. */
+    async accept(asked: Handshake, listen: (socket: CallerSocket) => SocketListener): Promise<void> {
+      const { request, link, head, account } = asked
       const give = take(account)
       link.once('close', give)
       const upgrader = await load()
@@ -306,6 +301,7 @@ export function createSockets(options: SocketOptions): Sockets {
         one.listener = listen(one)
       })
     },
+    /** Ends those that do nothing now, and the others when what they do has ended. */
     drain() {
       isLeaving = true
       for (const one of open) one.leave()
