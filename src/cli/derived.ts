@@ -68,6 +68,9 @@ export interface DerivedCommand {
   readonly set?: Readonly<Record<string, unknown>>
   /** The fields that are read and sent again. */
   readonly merge?: readonly string[]
+  /** The list in which the fields are an element, and what is said where no such element can be taken out. */
+  readonly list?: string
+  readonly missing?: string
   readonly orAccount?: string
   readonly file?: string
   /** The types of files besides JSON. */
@@ -200,7 +203,8 @@ async function requestOf(entry: DerivedCommand, call: Invocation): Promise<Reque
   const path = prefix + filled(entry.path, made.path)
   const fixed = Object.entries(set).map(([name, value]) => [name, withMembers(value, made.body)])
   const before = entry.merge ? await stored(call, path, entry.merge) : {}
-  const body = { ...merged(before, made.body), ...Object.fromEntries(fixed) }
+  const changed = entry.list ? { ...before, [entry.list]: relisted(entry, before[entry.list], made.body) } : undefined
+  const body = changed ?? { ...merged(before, made.body), ...Object.fromEntries(fixed) }
   const isBare = entry.method === 'GET' || Object.keys(body).length === 0
   // Strings, as the query has nothing else.
   return { path, params: made.query as Record<string, string>, body: isBare ? undefined : body }
@@ -224,6 +228,15 @@ function checkChange(
 async function stored(call: Invocation, path: string, members: readonly string[]): Promise<AnswerObject> {
   const before = await call.api.call<AnswerObject>('GET', path)
   return Object.fromEntries(members.filter((name) => before[name] !== undefined).map((name) => [name, before[name]]))
+}
+
+/** The list with the element, or without those that are as it says. */
+function relisted({ missing }: DerivedCommand, list: unknown, element: AnswerObject): unknown[] {
+  const rows = Array.isArray(list) ? list.filter(isRow) : []
+  const others = rows.filter((one) => Object.entries(element).some(([name, value]) => one[name] !== value))
+  if (missing === undefined) return [...others, element]
+  if (others.length < rows.length) return others
+  throw new CliError(sentenceOf(element, missing))
 }
 
 /** Of an object too, what is not named stays. */
@@ -261,6 +274,7 @@ async function readValue(
   if (given === field.none) return field.noneAt === undefined ? (field.kind === 'texts' ? {} : []) : null
   const name = field.in === 'path' || call.values[field.name] === undefined ? `The ${field.name}` : `--${field.name}`
   const wrong = (what: string) => new CliError(`${name} ${what}, not "${given}".`, 2)
+  if (field.allowed?.includes(given) === false) throw wrong(`is one of ${field.allowed.join(', ')}`)
   switch (field.kind) {
     case 'whole':
       if (!/^\d{1,12}$/.test(given)) throw wrong(`takes a whole number${field.none ? ` or "${field.none}"` : ''}`)

@@ -3,7 +3,6 @@ import { parseArgs } from 'node:util'
 import { ADDED } from '../commands.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { World } from '../kernel/world.ts'
-import { ALERT_COMMANDS } from './alerts.ts'
 import { type Api, createApi } from './api.ts'
 import { APPLY_COMMAND } from './apply.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
@@ -58,7 +57,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...ADDED.catalog,
     ],
   ],
-  ['Alerts and deliveries', [...derived('alerts'), ...ALERT_COMMANDS, ...derived('deliveries')]],
+  ['Alerts and deliveries', derived('alerts', 'deliveries')],
   ['Diagnosis and shell', [DOCTOR_COMMAND, API_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
 ]
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands)

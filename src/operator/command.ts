@@ -37,6 +37,10 @@ interface CommandText {
   readonly without?: readonly string[]
   /** What is not named stays: the stored fields are read and sent again. */
   readonly merge?: true
+  /** The fields are of an element of this list, which is put in or taken out; what else is stored is sent again. */
+  readonly list?: string
+  /** What is said where no such element can be taken out; without it, one is put in. */
+  readonly missing?: string
   /** With --account the same resource of an account. */
   readonly orAccount?: string
   /** The answer is saved as a file of this type; `rows` are written to standard output as CSV. */

@@ -229,7 +229,8 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
     const { schema: whole } = plain(shape)
     // Of several shapes, the one with the fixed values.
     const isMeant = ({ properties = {} }: Schema) => Object.keys(set).some((one) => properties[one]?.const === set[one])
-    const schema = (whole.oneOf ?? whole.anyOf)?.find(isMeant) ?? whole
+    const element = plain(whole.properties?.[more.list ?? ''] ?? {}).schema.items
+    const schema = element ?? (whole.oneOf ?? whole.anyOf)?.find(isMeant) ?? whole
     const properties = Object.entries(schema.properties ?? {}).filter(
       ([one]) => !without.includes(one) && one !== 'cursor' && !(isPaged && one === 'limit'),
     )
@@ -267,7 +268,7 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
       ? { options: given.map(({ from, ...one }) => (from && canFind(from) ? { ...one, from } : one)) }
       : {}),
     ...(Object.keys(set).length > 0 ? { set } : {}),
-    ...(merge ? { merge: Object.keys(plain(shapes[1][1]).schema.properties ?? {}) } : {}),
+    ...(merge || more.list ? { merge: Object.keys(plain(shapes[1][1]).schema.properties ?? {}) } : {}),
     ...(answer.properties?.items && !texts.words && (resource.method === 'GET' || columns) ? { isList: true } : {}),
     ...(isPaged && !texts.file && !texts.words ? { isPaged } : {}),
     ...(resource.repeatable ? { isRepeatable: true } : {}),

@@ -7,8 +7,7 @@ import { ALERT_KINDS, alertRules } from './rules.ts'
 
 const receiver = z.strictObject({
   kind: z.enum(DELIVERY_KINDS),
-  /** A web address or an e-mail address. */
-  to: z.string().min(3).max(500),
+  to: z.string().min(3).max(500).meta({ description: 'A web address or an e-mail address', option: 'address' }),
 })
 export type Receiver = z.infer<typeof receiver>
 
