@@ -297,7 +297,7 @@ test('every command of the guide works as it stands, with the simulated vendors 
   const lines = (await examplesIn('19-vendors.md', 'sh')).flatMap((block) => block.trim().split('\n'))
   assert.ok(lines.length >= 9)
   for (const line of lines) {
-    const words = line.replaceAll('catalog.json', file).split(' ').slice(1)
+    const words = line.replaceAll('catalog.json', file).split(' ').slice(2)
     if (words[1] === 'openai' && words[0] === 'connect') words.push('--url', `${gateway.sandbox.url}/openai`)
     const there = words.map((word) => word.replace('https://api.vendor.example', new URL(local).origin))
     const args = there.map((word) => word.replace('http://127.0.0.1:8080/v1', local.replace('/v1', '/v1/open')))
@@ -311,6 +311,7 @@ test('every command of the guide works as it stands, with the simulated vendors 
 
 test('a vendor that costs more than its models are sold for is connected only by whoever says so', async () => {
   const command = ['connect', 'anthropic', '--key-env', 'BETA_KEY', '--url', `${gateway.sandbox.url}/anthropic`]
+  command.push('--models', 'claude-fable-5=beta-fable-5')
   const environment = { BETA_KEY: KEY }
   const served = () => gateway.gateway.catalog.current.input.models['beta-fable-5']
   const before = served()
@@ -336,7 +337,8 @@ test('a vendor that costs more than its models are sold for is connected only by
     assert.match(asked, /Sell below cost all the same\?/)
   }
   // The operator API has the same rule.
-  const body = { preset: 'anthropic', baseUrl: `${gateway.sandbox.url}/anthropic`, credential: { value: KEY } }
+  const models = [{ model: 'claude-fable-5', uid: 'beta-fable-5' }]
+  const body = { preset: 'anthropic', baseUrl: `${gateway.sandbox.url}/anthropic`, credential: { value: KEY }, models }
   assert.match(
     await textOf(
       fetch(`${gateway.url}/admin/v1/connect`, {

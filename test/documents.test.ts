@@ -67,6 +67,13 @@ test('every guide begins with its title', () => {
   )
 })
 
+test('a command of a page can be pasted where the program is not on the path', () => {
+  const bare = pages.flatMap((page) =>
+    [...textOf(page).matchAll(/^tollgate .*$/gm)].map(([line]) => `${page}: ${line}`),
+  )
+  assert.deepEqual(bare, [])
+})
+
 test('the decisions are all in their list, numbered without gaps', () => {
   const list = textOf('docs/decisions/README.md')
   const files = pages

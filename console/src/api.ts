@@ -504,7 +504,6 @@ export const api = {
   tryRedaction: (redact: Pick<NonNullable<wire.GuardrailRule['redact']>, 'patterns' | 'own'>, text: string) =>
     post<wire.RedactionSample>('/guardrails/try', { redact, text }),
   gatewayWebhookSecret: (signal?: AbortSignal) => get<wire.WebhookSecret>('/webhook-secret', undefined, signal),
-  openFormats: (allClientFormats: boolean) => patch<wire.Applied>('/catalog', { allClientFormats }),
   catalogVersions: (paging: Paging, signal?: AbortSignal) =>
     get<wire.Page<wire.CatalogVersion>>('/catalog/versions', { ...paging }, signal),
   catalogVersion: (version: number, signal?: AbortSignal) =>
@@ -514,18 +513,6 @@ export const api = {
   rollBackCatalog: (version: number) => post<wire.Applied>('/catalog/rollback', { version }),
   checkRollback: (version: number) =>
     call<wire.VendorCheck>('POST', '/catalog/rollback', { body: { version }, query: { dryRun: 1 } }),
-  changeModel: (
-    uid: string,
-    input: {
-      enabled?: boolean
-      pricing?: wire.Pricing
-      batchFactor?: string
-      routes?: wire.CatalogRoute[]
-      routing?: wire.CatalogRouting
-      note?: string
-    },
-  ) => patch<wire.Applied>(`/models/${encode(uid)}`, input),
-
   routeFigures: (uid: string, signal?: AbortSignal) =>
     get<wire.Page<wire.RouteFigures>>(`/models/${encode(uid)}/routes`, undefined, signal),
   vendors: (signal?: AbortSignal) => get<wire.Page<wire.Vendor>>('/vendors', undefined, signal),

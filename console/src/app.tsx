@@ -199,7 +199,7 @@ function SignedInPages() {
         <Suspense
           fallback={
             <div className="page">
-              <Skeleton lines={6} />
+              <Skeleton lines={3} like="page" />
             </div>
           }
         >

@@ -1,6 +1,7 @@
 // One box that finds pages, settings, actions, guides, models, keys, vendors, members, accounts, jobs and calls, from anywhere
 // by Ctrl or Cmd K.
 import { type KeyboardEvent, useEffect, useId, useState } from 'react'
+import { meantBy } from '../../src/operator/docs/synonyms.ts'
 import { api } from './api.ts'
 import type { Navigation } from './navigation.ts'
 import { useQuery } from './query.ts'
@@ -205,12 +206,19 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
     ...[...sections.account, ...sections.operator].flatMap(({ icon, pages: of }) =>
       of.map((page) => ({ icon, ...page })),
     ),
-    { icon: 'user' as const, to: '/profile', label: 'Profile', also: 'password theme sessions time zone' },
+    {
+      icon: 'user' as const,
+      to: '/profile',
+      label: 'Profile',
+      also: 'password theme sessions time zone second factor authenticator passkey',
+    },
   ].map((page) => ({ ...page, kind: 'page' }))
   if (!text) return pages
   const words = text.toLowerCase().split(/\s+/)
-  const has = ({ label, also = '' }: { label: string; also?: string }) =>
-    words.every((word) => `${label} ${also}`.toLowerCase().includes(word))
+  const has = ({ label, also = '' }: { label: string; also?: string }) => {
+    const all = `${label} ${also}`.toLowerCase()
+    return words.every((word) => all.includes(word) || all.includes(meantBy(word)))
+  }
   const isNamed = ({ label }: Found) => label.toLowerCase().includes(text.toLowerCase())
   const actions = actionsOf(account, may)
     .filter(has)
@@ -227,7 +235,7 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
     ...(guides.data ?? [])
       .filter(({ title, also }) => has({ label: title, also }))
       .slice(0, GUIDES_MAX)
-      .map(({ title, path }) => ({ kind: 'guide', label: title, icon: 'docs' as const, to: path })),
+      .map(({ title, path }) => ({ kind: docsKind(path), label: title, icon: 'docs' as const, to: path })),
     {
       kind: 'docs',
       label: `Search the documentation for “${asked}”`,
@@ -236,6 +244,10 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
     },
   ]
 }
+
+/** What a page of the documentation is. */
+const docsKind = (path: string) =>
+  path.startsWith('/docs/guides/') ? 'guide' : path.startsWith('/docs/api/') ? 'endpoint' : 'reference'
 
 function placeOf(
   { kind, id, label, account: whose }: wire.Found,

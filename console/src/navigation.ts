@@ -49,7 +49,7 @@ const ACCOUNT: readonly Section[] = [
     also: 'chat image audio video compare prompts',
     right: 'playground:write',
   }),
-  one('Models', 'models', { to: '/models', also: 'prices', right: 'accounts:read' }),
+  one('Models', 'models', { to: '/models', also: 'prices openai anthropic', right: 'accounts:read' }),
   {
     label: 'Keys',
     icon: 'key',
@@ -159,10 +159,13 @@ const OPERATOR: readonly Section[] = [
     pages: [
       {
         to: '/operator/catalogue',
-        label: 'Catalog',
-        also: 'prices routes models roll back versions',
+        label: 'Models and prices',
+        also: 'catalog routes fallback weight',
         right: 'catalog:read',
       },
+      { to: '/operator/catalogue/list-prices', label: 'List prices', also: 'vendor costs', right: 'catalog:read' },
+      { to: '/operator/catalogue/document', label: 'JSON document', also: 'catalog editor', right: 'catalog:read' },
+      { to: '/operator/catalogue/versions', label: 'Versions', also: 'catalog roll back undo', right: 'catalog:read' },
       {
         to: '/operator/guardrails',
         label: 'Guardrails',
@@ -178,7 +181,7 @@ const OPERATOR: readonly Section[] = [
       {
         to: '/operator/vendors',
         label: 'Vendors',
-        also: 'credential breaker test health provider',
+        also: 'credential breaker test health latency openai anthropic',
         right: 'vendors:read',
       },
       {

@@ -13,7 +13,7 @@ export type PricingInput = ModelInput['pricing']
 export interface ChosenModel {
   /** Its name at the vendor. */
   readonly model: string
-  /** The id under which it is offered. Absent: that of the same shipped product, otherwise derived from the model's name. */
+  /** The id under which it is offered. Absent: the vendor's own. */
   readonly uid?: string | undefined
   readonly type?: KindName | undefined
   /** In credits. Absent: the preset's list price. */
@@ -87,7 +87,7 @@ type Offered = { uid: string; model: ModelInput; notes: string[] } | { problem: 
 function offered(document: CatalogInput, chosen: ChosenModel, connection: Connection): Offered {
   const { preset, markup } = connection
   const facts = factsOf(preset, chosen.model)
-  const uid = chosen.uid ?? suggestedUid(document, chosen.model, facts)
+  const uid = chosen.uid ?? suggestedUid(chosen.model)
   const existing = Object.hasOwn(document.models, uid) ? document.models[uid] : undefined
   const type = chosen.type ?? facts?.type ?? existing?.type ?? 'text'
   if (existing && existing.type !== type)
@@ -98,10 +98,13 @@ function offered(document: CatalogInput, chosen: ChosenModel, connection: Connec
   const routes = routesOf(uid, type, chosen, { ...connection, cost })
   const ownPrice =
     chosen.pricing ?? (cost && (markup !== undefined || !existing) ? scaled(cost, markup ?? '1') : undefined)
-  const pricing = ownPrice ?? existing?.pricing
+  const pricing = ownPrice ?? existing?.pricing ?? sameProduct(document, facts)?.pricing
   if (!pricing)
     return { problem: `"${chosen.model}" has no list price noted: say what it costs and what it is sold for.` }
-  const notes = cost || chosen.pricing ? [] : [`${uid}: no list price noted; its price stays as it is.`]
+  const notes =
+    cost || chosen.pricing
+      ? []
+      : [`${uid}: no list price noted; its price ${existing ? 'stays as it is' : `is that of ${facts?.product}`}.`]
   if (existing) {
     const kept = routesOfOthers(document, existing.routes, connection.vendorName)
     const order = kept.length === 0 ? 0 : Math.max(...kept.map((route) => route.order ?? 0)) + 1
@@ -119,8 +122,12 @@ function routesOfOthers({ vendors }: CatalogInput, routes: readonly RouteInput[]
   return routes.filter(({ vendor }) => vendor !== vendorName && !isSandbox(vendors[vendor]?.baseUrl ?? ''))
 }
 
-export function suggestedUid(document: CatalogInput, model: string, facts: PresetModel | undefined): string {
-  if (facts?.product !== undefined && Object.hasOwn(document.models, facts.product)) return facts.product
+/** The same product of the shipped catalog, if it is still there: its name may be offered too. */
+export const sameProduct = ({ models }: CatalogInput, facts: PresetModel | undefined) =>
+  facts?.product === undefined ? undefined : ownMember(models, facts.product)
+
+/** What the vendor calls it, as an id. */
+export function suggestedUid(model: string): string {
   const name = model.toLowerCase().replaceAll(/[^a-z0-9._/-]+/g, '-')
   return name.replace(/^[^a-z0-9]+/, '').slice(0, 100)
 }

@@ -114,7 +114,7 @@ test('an empty catalog takes every preset whose prices are noted, with all that 
     assert.deepEqual(problems, [], preset.name)
     const checked = checkDocument(document)
     assert.deepEqual(checked.ok ? [] : checked.problems, [], preset.name)
-    for (const { model } of models) assert.ok(document.models[suggestedUid(EMPTY, model, preset.models[model])], model)
+    for (const { model } of models) assert.ok(document.models[suggestedUid(model)], model)
   }
 })
 
@@ -141,7 +141,7 @@ test('every vendor of the shipped catalog has a preset that can take its place',
 test('connecting leaves other vendors and prices as they are, and prices by cost and markup only where that is asked for', () => {
   const openai = presets.find(({ name }) => name === 'openai')
   assert.ok(openai)
-  const connection = { ...connectionOf(openai), models: [{ model: 'gpt-5.4' }] }
+  const connection = { ...connectionOf(openai), models: [{ model: 'gpt-5.4', uid: 'alpha-5.4' }] }
   const kept = withConnection(shipped, connection).document
   assert.deepEqual(kept.models['alpha-5.4']?.pricing, shipped.models['alpha-5.4']?.pricing)
   assert.deepEqual(kept.models['alpha-5.5'], shipped.models['alpha-5.5'])
@@ -179,9 +179,8 @@ test('the text of OpenAI’s models is counted by its own tokenizer where the bo
       })
       const checked = checkDocument(document)
       assert.ok(checked.ok)
-      const uid = suggestedUid(before, 'gpt-5.4', preset.models['gpt-5.4'])
-      assert.deepEqual(checked.document.models[uid]?.traits, {
-        ...checked.document.models[uid]?.traits,
+      assert.deepEqual(checked.document.models['gpt-5.4']?.traits, {
+        ...checked.document.models['gpt-5.4']?.traits,
         tokenizer: 'o200k',
       })
     }
@@ -189,11 +188,39 @@ test('the text of OpenAI’s models is counted by its own tokenizer where the bo
   for (const { traits } of Object.values(document.models)) assert.equal(traits?.tokenizer, undefined)
 })
 
+test('a model is offered by its vendor’s own name, and by the shipped one too where that is asked for', () => {
+  const openai = presets.find(({ name }) => name === 'openai')
+  assert.ok(openai)
+  const own = withConnection(shipped, { ...connectionOf(openai), models: [{ model: 'gpt-5.4' }] }).document
+  assert.deepEqual(own.models['alpha-5.4'], shipped.models['alpha-5.4'])
+  const { routes, capabilities, limits } = own.models['gpt-5.4'] ?? {}
+  assert.deepEqual(
+    routes?.map(({ vendor, model }) => [vendor, model]),
+    [
+      ['openai', undefined],
+      ['openai', undefined],
+    ],
+  )
+  const { capabilities: shippedCapabilities, limits: shippedLimits } = shipped.models['alpha-5.4'] ?? {}
+  assert.deepEqual([capabilities, limits], [shippedCapabilities, shippedLimits])
+  const models = [{ model: 'gpt-5.4' }, { model: 'gpt-5.4', uid: 'alpha-5.4' }]
+  const both = withConnection(shipped, { ...connectionOf(openai), models }).document
+  assert.equal(both.models['alpha-5.4']?.routes[0]?.vendor, 'openai')
+  assert.ok(both.models['gpt-5.4'])
+  // Without a list price it is sold for what the shipped model is.
+  const image = withConnection(shipped, { ...connectionOf(openai), models: [{ model: 'gpt-image-2' }] })
+  assert.deepEqual(image.document.models['gpt-image-2']?.pricing, shipped.models['alpha-image-2']?.pricing)
+  assert.deepEqual(image.notes, ['gpt-image-2: no list price noted; its price is that of alpha-image-2.'])
+})
+
 test('a vendor beside real ones is asked when they fail, and connecting it twice changes nothing', () => {
   const [openai, azure] = ['openai', 'azure'].map((sought) => presets.find(({ name }) => name === sought))
   assert.ok(openai && azure)
-  const first = withConnection(shipped, { ...connectionOf(openai), models: [{ model: 'gpt-5.4' }] }).document
-  const connection = { ...connectionOf(azure), models: [{ model: 'gpt-5.4' }] }
+  const first = withConnection(shipped, {
+    ...connectionOf(openai),
+    models: [{ model: 'gpt-5.4', uid: 'alpha-5.4' }],
+  }).document
+  const connection = { ...connectionOf(azure), models: [{ model: 'gpt-5.4', uid: 'alpha-5.4' }] }
   const second = withConnection(first, connection).document
   assert.deepEqual(
     second.models['alpha-5.4']?.routes.map(({ vendor, order }) => [vendor, order ?? 0]),

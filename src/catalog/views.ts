@@ -63,6 +63,8 @@ export const presetView = z.object({
       model: z.string(),
       /** The id under which it would be offered. */
       uid: z.string(),
+      /** The shipped name of the same model, under which it may be offered too. null: there is none. */
+      alias: z.string().nullable(),
       type: z.enum(KIND_NAMES),
       capabilities: z.array(z.string()),
       contextTokens: count.nullable(),

@@ -8,16 +8,24 @@ type Cell = string | number | boolean | null | undefined
 /** Columns by heading: the name of a property, or a function of the row. */
 export type Columns<Row> = Readonly<Record<string, keyof Row | ((row: Row) => Cell)>>
 
-export function table<Row extends object>(rows: readonly Row[], columns: Columns<Row>): string {
+/** On a terminal as wide as that; elsewhere whole. */
+export function table<Row extends object>(
+  rows: readonly Row[],
+  columns: Columns<Row>,
+  width = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
+): string {
   const headings = Object.keys(columns)
   const cell = (row: Row, column: Columns<Row>[string]) =>
     show(typeof column === 'function' ? column(row) : row[column])
   const lines = rows.map((row) => Object.values(columns).map((column) => cell(row, column)))
-  const laidOut = headings.map((heading, column) =>
-    aligned(
-      heading,
-      lines.map((line) => line[column] ?? ''),
+  const laidOut = fitted(
+    headings.map((heading, column) =>
+      aligned(
+        heading,
+        lines.map((line) => line[column] ?? ''),
+      ),
     ),
+    width,
   )
   return [headings, ...lines]
     .map((_, line) =>
@@ -42,6 +50,29 @@ function aligned(heading: string, cells: readonly string[]): string[] {
   const even = isNumeric ? cells.map((cell) => cell + ' '.repeat(most - fraction(cell))) : cells
   const width = Math.max(...[heading, ...even].map((cell) => [...cell].length))
   return [heading, ...even].map((cell) => (isNumeric ? pad(cell, width) + cell : cell + pad(cell, width)))
+}
+
+const GAP = 2
+const CELL_MIN = 11
+const ID = /^[a-z]+_\w{20,}$/
+
+/** The widest columns of text lose the ends of their cells until all columns fit; an id loses its middle, since its end tells it apart. */
+function fitted(columns: readonly string[][], width: number): readonly string[][] {
+  const widths = columns.map(([heading = '']) => [...heading].length)
+  const isCut = columns.map((cells) => !cells.slice(1).some((cell) => NUMBER.test(cell.trim())))
+  const total = () => widths.reduce((sum, one) => sum + one + GAP, -GAP)
+  while (total() > width) {
+    const most = Math.max(...widths.filter((_, at) => isCut[at]))
+    if (most <= CELL_MIN) break
+    widths[widths.findIndex((one, at) => isCut[at] && one === most)] = most - 1
+  }
+  const cut = (cell: string, most: number) => {
+    const letters = [...cell.trimEnd()]
+    if (letters.length <= most) return letters.join('').padEnd(most)
+    const end = ID.test(cell.trim()) ? 6 : 0
+    return [...letters.slice(0, most - 1 - end), '…', ...letters.slice(letters.length - end)].join('')
+  }
+  return columns.map((cells, at) => (isCut[at] ? cells.map((cell) => cut(cell, widths[at] ?? 0)) : cells))
 }
 
 /** One object, a line for each property, by name. */

@@ -174,7 +174,7 @@ const SEARCH = statement(
   'search',
   `(select 'call' as kind, 'req_' || id as id, product || ' · ' || status as label, account_id as account from usage where id = $2 and ${SEEN('$4')} limit 1)
    union all
-   (select 'call', 'req_' || id, 'refused · ' || fault, account_id from refusal where id = $2 and ${SEEN('$4')} limit 1)
+   (select 'call', 'req_' || id, 'Rejected · ' || replace(fault, '_', ' '), account_id from refusal where id = $2 and ${SEEN('$4')} limit 1)
    union all
    (select 'job', id, product || ' · ' || status, account_id from job where id = $1 and ${SEEN('$5')} limit 1)
    union all

@@ -9,7 +9,7 @@ import { wavFile } from '../../sandbox/wav.ts'
 import { guardrails as extension } from '../../src/extensions/guardrails/extension.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { startConsole, type Visitor } from './console.ts'
+import { rowAction, startConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 
@@ -110,11 +110,7 @@ test('an operator gives a model a price in batches, for a tier and for an extra,
   const { page } = operator
   await operator.go('/operator/catalogue')
   await page.getByLabel('Search models').fill('alpha-5.4')
-  await page
-    .getByRole('row', { name: /alpha-5\.4/ })
-    .first()
-    .getByRole('button', { name: 'Price' })
-    .click()
+  await rowAction(page, 'Price', 'Alpha 5.4')
   const dialog = page.getByRole('dialog')
   for (const extras of await dialog.getByText('Extras: tools').all()) await extras.click()
   for (const search of await dialog.getByLabel('Per web search').all()) await search.fill('1.5')

@@ -1,10 +1,11 @@
 // A vendor that the gateway has never seen, connected and used by somebody with a mouse: few clicks, one paste, no JSON.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld } from '../../src/kernel/world.ts'
-import { startConsole, type TestConsole, type Visitor } from './console.ts'
+import { applyChange, rowAction, startConsole, type TestConsole, type Visitor } from './console.ts'
 
 const CLICKS_MAX = 12
 
@@ -101,6 +102,8 @@ test('one switch opens every client format for every text model', async () => {
   const everyFormat = page.getByRole('switch', { name: 'Offer all API formats for all text models' })
   assert.equal(await everyFormat.getAttribute('aria-checked'), 'false')
   await everyFormat.click()
+  await page.getByText('Every text model is offered in every client format.').waitFor()
+  await applyChange(page)
   await page.getByText('Every SDK works with every text model now.').waitFor()
   await page.locator('[role=switch][aria-checked=true][aria-label^="Offer all API formats"]').waitFor()
   const { key } = await home.account()
@@ -108,23 +111,29 @@ test('one switch opens every client format for every text model', async () => {
   assert.equal((await home.call('/beta/v1/messages', key, body)).status, 200)
   assert.deepEqual(await home.violations(page), [])
   await everyFormat.click()
+  await applyChange(page)
   await page.getByText('Each text model has the formats of its entry again.').waitFor()
   assert.equal((await home.call('/beta/v1/messages', key, body)).status, 400)
 })
+
+async function saveRoutes(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Preview the change' }).click()
+  await applyChange(page)
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+}
 
 test('routes are put in another order by keyboard and by drag, one is switched off, and the margin is said', async () => {
   const { page } = operator
   await operator.go('/operator/catalogue')
   await page.getByLabel('Search models').fill('alpha-5.4')
-  await page.getByRole('button', { name: 'Routes' }).first().click()
+  await rowAction(page, 'Routes')
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Route 1: its cost is not known.').waitFor()
   assert.deepEqual(await home.violations(page), [])
   await dialog.getByRole('button', { name: 'Move route 2 up' }).press('Enter')
   await dialog.getByLabel('Model name at the vendor').first().fill('gpt-5.4-mini')
   await dialog.getByRole('switch', { name: 'Use route 2' }).click()
-  await dialog.getByRole('button', { name: 'Save the routes' }).click()
-  await dialog.waitFor({ state: 'detached' })
+  await saveRoutes(page)
   const saved = () => home.gateway.catalog.current.input.models['alpha-5.4']?.routes ?? []
   assert.deepEqual(
     saved().map(({ protocol, order, model, enabled }) => [protocol, order, model, enabled ?? true]),
@@ -133,17 +142,16 @@ test('routes are put in another order by keyboard and by drag, one is switched o
       ['openai-chat', 1, undefined, false],
     ],
   )
-  await page.getByRole('button', { name: 'Routes' }).first().click()
+  await rowAction(page, 'Routes')
   const rows = dialog.locator('.route-row')
   await rows.nth(1).dragTo(rows.nth(0), { sourcePosition: { x: 4, y: 4 }, targetPosition: { x: 4, y: 4 } })
-  await dialog.getByRole('button', { name: 'Save the routes' }).click()
-  await dialog.waitFor({ state: 'detached' })
+  await saveRoutes(page)
   assert.deepEqual(
     saved().map(({ protocol }) => protocol),
     ['openai-chat', 'openai-responses'],
   )
   await page.getByLabel('Search models').fill('plain-1')
-  await page.getByRole('button', { name: 'Routes' }).first().click()
+  await rowAction(page, 'Routes')
   await dialog.getByText('A typical call costs 0.22 and is charged 0.33: margin 33 %.').waitFor()
   assert.deepEqual(home.mishaps, [])
 })
@@ -155,17 +163,16 @@ test('one call of a hundred is sent to a route, and policy and stickiness are ch
   const dialog = page.getByRole('dialog')
   const saved = () => home.gateway.catalog.current.input.models['alpha-5.4']
   const save = async () => {
-    await dialog.getByRole('button', { name: 'Save the routes' }).click()
-    await dialog.waitFor({ state: 'detached' })
+    await saveRoutes(page)
   }
   for (const policy of ['least-latency', 'cheapest-first'] as const) {
-    await page.getByRole('button', { name: 'Routes' }).first().click()
+    await rowAction(page, 'Routes')
     await dialog.getByLabel('Balance equal routes by').selectOption(policy)
     await dialog.getByLabel('Sticky conversations').setChecked(policy === 'least-latency')
     await save()
     assert.deepEqual(saved()?.routing, { policy, sticky: policy === 'least-latency' })
   }
-  await page.getByRole('button', { name: 'Routes' }).first().click()
+  await rowAction(page, 'Routes')
   await dialog.locator('.route-row').nth(1).getByRole('button', { name: 'Send 1 % here' }).click()
   await save()
   assert.deepEqual(
@@ -176,7 +183,7 @@ test('one call of a hundred is sent to a route, and policy and stickiness are ch
     ],
   )
   // It is there when the form is opened again.
-  await page.getByRole('button', { name: 'Routes' }).first().click()
+  await rowAction(page, 'Routes')
   assert.equal(await dialog.getByLabel('Weight').nth(1).inputValue(), '10')
   assert.equal(await dialog.getByLabel('Balance equal routes by').inputValue(), 'cheapest-first')
   await page.keyboard.press('Escape')

@@ -96,6 +96,29 @@ export async function startConsole(
   return made
 }
 
+/** Of a list that has filters in a menu. */
+export async function addFilter(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'Add filter' }).click()
+  await page.getByRole('menuitem', { name, exact: true }).click()
+}
+
+/** From the menu of the first row, or of the one that is named. */
+export async function rowAction(page: Page, name: string, row = ''): Promise<void> {
+  await page
+    .locator('main')
+    .getByRole('button', { name: `Actions for ${row}` })
+    .first()
+    .click()
+  await page.getByRole('menuitem', { name, exact: true }).click()
+}
+
+/** A change that is previewed, as a form or a switch proposes it. */
+export async function applyChange(page: Page): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: 'What will change' })
+  await dialog.getByRole('button', { name: /^Apply/ }).click()
+  await dialog.waitFor({ state: 'detached' })
+}
+
 /** In the page: what the browser's own back button makes the app do. */
 function follow(url: string): void {
   const { history, PopStateEvent, dispatchEvent } = globalThis as unknown as {

@@ -7,7 +7,7 @@ import { formatCredits } from '../../src/kernel/credits.ts'
 import { firstMinute } from '../../src/process/serve.ts'
 import { OPERATOR_TOKEN, SECRET } from '../gateway.ts'
 import { started } from '../started.ts'
-import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { PASSWORD, rowAction, startConsole, type Visitor } from './console.ts'
 import { videoLoaded } from './pages.ts'
 
 const EMAIL = 'op@example.com'
@@ -248,11 +248,7 @@ test('an analytics endpoint is a form, and its answer a chart', async () => {
 test('an operator sees a new price beside the old one, its cost and margin, applies it, and may undo it', async () => {
   const { page } = operator
   await operator.go('/operator/catalogue')
-  await page
-    .getByRole('row', { name: /Alpha 5\.4/ })
-    .first()
-    .getByRole('button', { name: 'Price' })
-    .click()
+  await rowAction(page, 'Price', 'Alpha 5.4')
   await page.getByLabel('Input, per million tokens').first().fill('251')
   const version = home.gateway.catalog.current.version
   const dialog = page.getByRole('dialog', { name: 'What will change' })
@@ -275,11 +271,7 @@ test('an operator sees a new price beside the old one, its cost and margin, appl
     .waitFor()
   assert.deepEqual(await home.violations(page), [])
   await operator.go('/operator/catalogue')
-  await page
-    .getByRole('row', { name: /Alpha 5\.4/ })
-    .first()
-    .getByRole('button', { name: 'Price' })
-    .click()
+  await rowAction(page, 'Price', 'Alpha 5.4')
   await page.getByLabel('Input, per million tokens').first().fill('251')
   await page.getByRole('button', { name: 'Preview the change' }).click()
   await dialog.getByRole('button', { name: 'Apply' }).click()

@@ -1,6 +1,7 @@
 // Every page of the console, and what to do on it before somebody looks.
 import type { Page } from 'playwright-core'
 import { wavFile } from '../../sandbox/wav.ts'
+import { rowAction } from './console.ts'
 
 export interface PageToSee {
   readonly name: string
@@ -289,7 +290,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     see('operator-invoices', '/operator/finance/invoices'),
     see('operator-statements', `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}`),
     see('operator-catalogue', '/operator/catalogue'),
-    see('operator-price', '/operator/catalogue', (page) => press(page, 'Price')),
+    see('operator-price', '/operator/catalogue', (page) => rowAction(page, 'Price')),
     see('operator-diff', '/operator/catalogue/document', async (page) => {
       await editCatalogue(page, { '"Alpha 5.4"': '"Alpha 5.4 (new)"', '"250"': '"240"' })
       await page.getByText('What will change').waitFor()

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { startConsole, type Visitor } from './console.ts'
+import { addFilter, startConsole, type Visitor } from './console.ts'
 import { settled } from './pages.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -96,9 +96,10 @@ test('the slow calls of one key yesterday: seven clicks, and right among ten tho
   await operator.go(`/a/${account}`)
   await page.getByRole('link', { name: 'Usage', exact: true }).locator('visible=true').first().click()
   await bar(page).getByLabel('Period').selectOption('yesterday')
-  await bar(page).getByLabel('Key').selectOption('nightly')
-  await page.getByRole('button', { name: 'More filters' }).click()
-  await bar(page).getByLabel('Min duration (ms)').fill('4000')
+  await addFilter(page, 'Key')
+  await bar(page).getByLabel('Key', { exact: true }).selectOption('nightly')
+  await addFilter(page, 'Min duration (ms)')
+  await bar(page).getByLabel('Min duration (ms)', { exact: true }).fill('4000')
   await page.waitForURL(/minMs=4000/)
   await page.getByRole('button', { name: /^Duration/ }).click()
   await page.waitForURL(/sort=duration/)
@@ -124,7 +125,7 @@ test('the slow calls of one key yesterday: seven clicks, and right among ten tho
   // What the bar says stands in the address: whoever opens it sees the same, and so does the file.
   await page.reload()
   await stat(page, 'Calls').getByText(slow.length.toLocaleString('en'), { exact: true }).waitFor()
-  assert.equal(await bar(page).getByLabel('Min duration (ms)').inputValue(), '4000')
+  assert.equal(await bar(page).getByLabel('Min duration (ms)', { exact: true }).inputValue(), '4000')
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Export calls' }).click(),
@@ -203,7 +204,7 @@ test('every figure of the overview and of home leads to the calls behind it, and
     .waitFor()
   await page.getByRole('list', { name: 'Spend by model' }).getByRole('link', { name: 'beta-opus-5' }).click()
   await page.waitForURL(/product=beta-opus-5/)
-  assert.equal(await bar(page).getByLabel('Model').inputValue(), 'beta-opus-5')
+  assert.equal(await bar(page).getByLabel('Model', { exact: true }).inputValue(), 'beta-opus-5')
 
   // So does a bar of a chart: the last one is today's.
   await operator.go(`/a/${account}?period=30d`)
@@ -252,8 +253,9 @@ test('operators search the calls of all accounts: by request id, message, custom
   await stat(page, 'Calls').getByText('1', { exact: true }).waitFor()
 
   await bar(page).getByLabel('Search').fill('engine is on FIRE')
+  await addFilter(page, 'Account')
   await bar(page)
-    .getByLabel('Account')
+    .getByLabel('Account', { exact: true })
     .selectOption(accounts[1]?.account ?? '')
   await stat(page, 'Failed').getByText('14', { exact: true }).waitFor()
   await page.waitForFunction(() => {
@@ -291,7 +293,8 @@ test('a view is saved for a person, found in another browser, and deleted', asyn
   const { page } = operator
   const account = await home.gateway.accounts.create({ name: 'Views', credits: 1_000_000n }, BY)
   await operator.go(`/a/${account}/usage`)
-  await bar(page).getByLabel('Outcome').selectOption('failed')
+  await addFilter(page, 'Outcome')
+  await bar(page).getByLabel('Outcome', { exact: true }).selectOption('failed')
   await bar(page).getByLabel('Period').selectOption('7d')
   await page.getByRole('button', { name: 'Save view' }).click()
   await page.getByLabel('Name').fill('Failed this week')
@@ -302,7 +305,7 @@ test('a view is saved for a person, found in another browser, and deleted', asyn
   await elsewhere.go(`/a/${account}/usage`)
   await elsewhere.page.getByRole('button', { name: 'Failed this week', exact: true }).click()
   await elsewhere.page.waitForURL(/outcome=failed&period=7d/)
-  assert.equal(await bar(elsewhere.page).getByLabel('Outcome').inputValue(), 'failed')
+  assert.equal(await bar(elsewhere.page).getByLabel('Outcome', { exact: true }).inputValue(), 'failed')
   await elsewhere.page.getByRole('button', { name: 'Delete the view Failed this week' }).click()
   await elsewhere.page.getByRole('button', { name: 'Failed this week', exact: true }).waitFor({ state: 'detached' })
   await page.reload()

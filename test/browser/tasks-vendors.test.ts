@@ -6,7 +6,7 @@ import { before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
-import { startConsole, type Visitor } from './console.ts'
+import { applyChange, startConsole, type Visitor } from './console.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 
@@ -129,7 +129,7 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
   await dialog.getByText('Show the JSON').click()
   await dialog.getByRole('region', { name: 'Changed lines' }).waitFor()
   await dialog.getByRole('button', { name: 'Apply' }).click()
-  await page.getByText('It is connected').waitFor()
+  await page.getByText(/ is connected$/).waitFor()
 
   // Edited: one form, sentences, applied.
   await operator.go('/operator/vendors')
@@ -324,6 +324,7 @@ test('a guardrail is made by clicks: tried on a text, previewed, applied, and na
 
   await operator.go('/operator/guardrails')
   await row.getByRole('switch').click()
+  await applyChange(page)
   await page.getByText('The guardrail be-kind is off now.').waitFor()
   assert.equal((await say('An example of hate')).status, 200)
   await page.getByRole('link', { name: 'no-mails' }).click()

@@ -296,8 +296,8 @@ test('audit rows open, and are found by what was done, by whom and to what', asy
   await dialog.getByText(id, { exact: true }).waitFor()
   await dialog.getByRole('cell', { name: 'audited' }).waitFor()
   await dialog.getByRole('button', { name: 'All about this object' }).click()
-  await page.getByLabel('Object').waitFor()
-  assert.equal(await page.getByLabel('Object').inputValue(), id)
+  await page.getByLabel('Object', { exact: true }).waitFor()
+  assert.equal(await page.getByLabel('Object', { exact: true }).inputValue(), id)
   // The rows of the question before stay until the answer is there.
   await until(() => page.locator('tbody tr').count(), 1)
   await operator.go('/operator/audit?action=key.revoke&actor=mara%40example.com')

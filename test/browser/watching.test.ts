@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
 import { listen, started } from '../started.ts'
-import { PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
+import { addFilter, PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { setTheme } from './pages.ts'
 
 let operator: Visitor
@@ -105,11 +105,12 @@ test('whoever looks for a webhook finds why it was refused, and repeats it, in b
   broken = true
   await home.gateway.alerts.test(other.id)
   await operator.go('/operator/deliveries')
-  await page.getByLabel('Status').selectOption('delivered')
+  await addFilter(page, 'Status')
+  await page.getByLabel('Status', { exact: true }).selectOption('delivered')
   await page.getByLabel('Account').fill(other.id)
   await page.getByLabel('Account').press('Enter')
   await page.getByText('No deliveries match').waitFor()
-  await page.getByLabel('Status').selectOption('')
+  await page.getByLabel('Status', { exact: true }).selectOption('')
   await page.getByRole('link', { name: 'alert.test' }).click()
   const attempts = page.getByRole('table', { name: 'Attempts' })
   await attempts.getByText('the disk is full').first().waitFor()

@@ -188,7 +188,7 @@ function RuleValue(props: { schema: RuleSchema; text: string; wrong: boolean; on
 const KINDS: readonly (readonly [Receiver['kind'], string, string])[] = [
   ['webhook', 'Webhook (signed)', 'https://example.com/alerts'],
   ['slack', 'Slack-compatible webhook', 'https://hooks.slack.com/services/…'],
-  ['email', 'E-mail', 'ada@example.com'],
+  ['email', 'Email', 'ada@example.com'],
 ]
 
 const STATUSES = { waiting: 'Waiting for confirmation', unsubscribed: 'Unsubscribed' }
@@ -214,7 +214,7 @@ function ReceiversCard({ account, settings }: CardProps) {
       right="alert-settings:write"
       account={account}
       title="Receivers"
-      lead="Alerts are sent here in addition to the bell, up to ten receivers. An e-mail address of nobody who is a member confirms it once by a link. Webhooks are signed with the account’s secret."
+      lead="Alerts are sent here in addition to the bell, up to ten receivers. An email address of nobody who is a member confirms it once by a link. Webhooks are signed with the account’s secret."
       actions={
         <Button
           right="alert-settings:write"

@@ -295,7 +295,7 @@ function Kind({ hard, onHard }: { hard: string; onHard: (text: string) => void }
 function Percent({ percent, onPercent }: { percent: string; onPercent: (text: string) => void }) {
   return (
     <TextField
-      label="Alert at percent"
+      label="Alert at (%)"
       value={percent}
       onText={onPercent}
       inputMode="numeric"

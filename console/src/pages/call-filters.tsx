@@ -1,5 +1,5 @@
 // The one bar of filters for calls. It lives in the address, and everything on the page is about the calls that it means.
-import { useEffect, useEffectEvent, useState } from 'react'
+import { type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { api, CALL_FILTERS, type CallFilter } from '../api.ts'
 import { formatMoment } from '../format.ts'
 import { PERIODS, spanOf } from '../period.ts'
@@ -7,8 +7,8 @@ import { useQuery } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
 import { withoutSecrets } from '../secret.ts'
 import { useMay } from '../session.tsx'
-import { Button } from '../ui/button.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
+import { FilterBar } from '../ui/filter-bar.tsx'
 import { keyLabels } from './key-label.ts'
 import { RangeFields } from './range-fields.tsx'
 
@@ -26,8 +26,6 @@ const STATUSES = [
   ...(['200', '400', '401', '402', '403', '404', '408', '409', '413', '422', '429'] as const),
   ...(['499', '500', '502', '503', '504'] as const),
 ]
-/** Those that are out of the way until somebody needs one. */
-const RARE = ['endpoint', 'vendor', 'minMs', 'minCharged', 'client', 'labels', 'test'] as const
 /** Names with values, as the API takes them. */
 const LABELS = /^[A-Za-z][^=,]*=[^,]+(,[^=,]+=[^,]+)*$/
 const TYPED_MS = 350
@@ -53,12 +51,16 @@ export const clearFilters = () =>
 
 export function CallFilters({ account, choice }: { account: string | undefined; choice: CallChoice }) {
   const { query } = useLocation()
-  const { filter } = choice
-  const [more, setMore] = useState(RARE.some((name) => filter[name]))
+  const { filter, filtered } = choice
   const { period } = spanOf(query)
   const exact = exactSpan(query)
   return (
-    <search className="filters">
+    <FilterBar
+      filters={useFilters(account, filter)}
+      filtered={filtered}
+      onDrop={(name) => setQuery({ [name]: undefined })}
+      onClear={clearFilters}
+    >
       <TypedField name="q" label="Search" placeholder="Request id or error message" value={filter.q} />
       <SelectField
         label="Period"
@@ -70,25 +72,7 @@ export function CallFilters({ account, choice }: { account: string | undefined; 
       {period === 'range' && exact === undefined ? (
         <RangeFields from={query.get('from') ?? undefined} to={query.get('to') ?? undefined} />
       ) : null}
-      <div className={more ? 'filters-rest filters-open' : 'filters-rest'}>
-        <Choice name="outcome" label="Outcome" value={filter.outcome} options={Object.entries(OUTCOMES)} />
-        <Choice name="status" label="Status" value={filter.status} options={STATUSES} />
-        {account === undefined ? <AccountChoice value={filter.account} /> : null}
-        <ModelChoice value={filter.product} />
-        <KeyChoice account={account ?? filter.account} value={filter.key} />
-        {more ? <RareFilters account={account} filter={filter} /> : null}
-      </div>
-      {more ? null : (
-        <Button icon="sliders" onClick={() => setMore(true)}>
-          More filters
-        </Button>
-      )}
-      {choice.filtered ? (
-        <Button look="ghost" onClick={clearFilters}>
-          Clear filters
-        </Button>
-      ) : null}
-    </search>
+    </FilterBar>
   )
 }
 
@@ -98,14 +82,32 @@ function exactSpan(query: URLSearchParams): string | undefined {
   return /T/.test(from) && /T/.test(to) ? `${formatMoment(from)} – ${formatMoment(to)}` : undefined
 }
 
-function RareFilters({ account, filter }: { account: string | undefined; filter: CallFilter }) {
+/** In the order in which they are needed. */
+function useFilters(account: string | undefined, filter: CallFilter) {
   const seesVendors = useMay()('vendors:read')
-  return (
-    <>
-      <EndpointChoice account={account} filter={filter} />
-      {seesVendors ? <VendorChoice value={filter.vendor} /> : null}
-      <TypedField name="minMs" label="Min duration (ms)" value={filter.minMs} pattern={/^\d{1,9}$/} />
-      <TypedField name="minCharged" label="Min credits" value={filter.minCharged} pattern={/^\d{1,9}(\.\d{1,6})?$/} />
+  const one = (name: FilterName, label: string, field: ReactNode) => [{ name, label, value: filter[name], field }]
+  const choice = (name: FilterName, label: string, options: readonly Option[]) =>
+    one(name, label, <Choice name={name} label={label} value={filter[name]} options={options} />)
+  const owner = account ?? filter.account
+  return [
+    ...choice('outcome', 'Outcome', Object.entries(OUTCOMES)),
+    ...choice('status', 'Status', STATUSES),
+    ...(account === undefined ? one('account', 'Account', <AccountChoice value={filter.account} />) : []),
+    ...one('product', 'Model', <ModelChoice value={filter.product} />),
+    // Keys belong to an account: of all accounts together none can be chosen by its name.
+    ...(owner || filter.key ? one('key', 'Key', <KeyChoice account={owner} value={filter.key} />) : []),
+    ...one('endpoint', 'Endpoint', <EndpointChoice account={account} filter={filter} />),
+    ...(seesVendors ? one('vendor', 'Vendor', <VendorChoice value={filter.vendor} />) : []),
+    ...one(
+      ...(['minMs', 'Min duration (ms)'] as const),
+      <TypedField name="minMs" label="Min duration (ms)" value={filter.minMs} pattern={/^\d{1,9}$/} />,
+    ),
+    ...one(
+      ...(['minCharged', 'Min credits'] as const),
+      <TypedField name="minCharged" label="Min credits" value={filter.minCharged} pattern={/^\d{1,9}(\.\d{1,6})?$/} />,
+    ),
+    ...one(
+      ...(['labels', 'Labels'] as const),
       <TypedField
         name="labels"
         label="Labels"
@@ -113,19 +115,11 @@ function RareFilters({ account, filter }: { account: string | undefined; filter:
         value={filter.labels}
         pattern={LABELS}
         wrong="Such as feature=chat"
-      />
-      {filter.client ? <Choice name="client" label="Agent" value={filter.client} options={[]} /> : null}
-      <SelectField
-        label="Calls"
-        value={filter.test ?? ''}
-        onText={(text) => setQuery({ test: text })}
-        options={[
-          ['', 'Live'],
-          ['true', 'Test keys'],
-        ]}
-      />
-    </>
-  )
+      />,
+    ),
+    ...(filter.client ? choice('client', 'Agent', []) : []),
+    ...choice('test', 'Calls', [['true', 'Test keys']]),
+  ]
 }
 
 type Option = string | readonly [value: string, label: string]
@@ -162,11 +156,8 @@ function ModelChoice({ value }: { value: string | undefined }) {
   return <Choice name="product" label="Model" value={value} options={products} />
 }
 
-/** Keys belong to an account: of all accounts together none can be chosen by its name. */
 function KeyChoice({ account, value }: { account: string | undefined; value: string | undefined }) {
-  const labels = useKeyLabels(account)
-  if (account === undefined && !value) return null
-  return <Choice name="key" label="Key" value={value} options={[...labels]} />
+  return <Choice name="key" label="Key" value={value} options={[...useKeyLabels(account)]} />
 }
 
 export function useKeyLabels(account: string | undefined): Map<string, string> {

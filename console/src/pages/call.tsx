@@ -2,10 +2,11 @@ import { ApiError, api } from '../api.ts'
 import { formatCredits, sumCredits } from '../credits.ts'
 import { CallContent } from '../extensions/guardrails/call-content.tsx'
 import { formatMs, formatWhole, plural } from '../format.ts'
-import { useQuery } from '../query.ts'
+import { type Query, useQuery } from '../query.ts'
 import { Link, useLocation } from '../router.tsx'
 import { lastAccount, useSession } from '../session.tsx'
 import { CopyButton } from '../ui/code.tsx'
+import { Notice } from '../ui/dialog.tsx'
 import { Amount, Card, Facts, Note, Page, Stat, Stats, When } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
@@ -25,7 +26,6 @@ export function CallPage({ account, request, back }: Props) {
   const call = useQuery(`usage-of/${request}`, (signal) => api.usageOf(request, signal))
   // The account that the address names may be another one, or none.
   const base = `/a/${encodeURIComponent(call.data?.account ?? account)}`
-  const unknown = call.error instanceof ApiError && call.error.status === 404
   return (
     <Page
       title={call.data?.product || 'Call'}
@@ -33,22 +33,42 @@ export function CallPage({ account, request, back }: Props) {
       back={back ?? { to: `${base}/usage`, label: 'Usage' }}
       actions={<CopyButton text={request} label="Copy request id" small={false} />}
     >
-      {unknown ? (
-        <Empty icon="search" title="No call is recorded under this id">
-          <p>Requests to the console and calls that ended before they had a price leave no row in the usage.</p>
-          <p>An operator finds the id in the log.</p>
-        </Empty>
-      ) : (
-        <Loaded query={call}>
-          {(data) => (
-            <>
-              <CallBody base={base} call={data} />
-              <CallContent account={data.account} call={data} />
-            </>
-          )}
-        </Loaded>
-      )}
+      <CallDetails call={call} base={base} />
     </Page>
+  )
+}
+
+/** Beside the list of calls. */
+export function CallPanel({ account, request, to, onClose }: Props & { to: string; onClose: () => void }) {
+  const call = useQuery(`usage-of/${request}`, (signal) => api.usageOf(request, signal))
+  return (
+    <Notice title={call.data?.product || 'Call'} done="Close" panel onClose={onClose}>
+      <div className="row-spread">
+        <code>{request}</code>
+        <Link to={to}>Open its page</Link>
+      </div>
+      <CallDetails call={call} base={`/a/${encodeURIComponent(account)}`} />
+    </Notice>
+  )
+}
+
+function CallDetails({ call, base }: { call: Query<UsageDetail>; base: string }) {
+  if (call.error instanceof ApiError && call.error.status === 404)
+    return (
+      <Empty icon="search" title="No call is recorded under this id">
+        <p>Requests to the console and calls that ended before they had a price leave no row in the usage.</p>
+        <p>An operator finds the id in the log.</p>
+      </Empty>
+    )
+  return (
+    <Loaded query={call}>
+      {(data) => (
+        <>
+          <CallBody base={base} call={data} />
+          <CallContent account={data.account} call={data} />
+        </>
+      )}
+    </Loaded>
   )
 }
 

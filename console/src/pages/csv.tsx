@@ -14,7 +14,7 @@ export function CsvButton({
 }) {
   const { busy, go } = useAction(() => save(fetchIt, name).catch(toastError))
   return (
-    <Button icon="download" busy={busy} onClick={() => go()}>
+    <Button small icon="download" busy={busy} onClick={() => go()}>
       {label}
     </Button>
   )

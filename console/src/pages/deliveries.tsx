@@ -2,8 +2,8 @@
 import { api } from '../api.ts'
 import { useList } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
-import { Button } from '../ui/button.tsx'
 import { SelectField } from '../ui/field.tsx'
+import { FilterBar } from '../ui/filter-bar.tsx'
 import { Badge, Page, ShortId, type Tone, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
 import { Table, TableCard, type TableColumn } from '../ui/table.tsx'
@@ -18,7 +18,7 @@ const STATUSES: Record<Delivery['status'], { label: string; tone: Tone }> = {
   delivered: { label: 'Delivered', tone: 'good' },
   given_up: { label: 'Given up', tone: 'bad' },
 }
-export const KINDS: Record<Delivery['kind'], string> = { webhook: 'Webhook', slack: 'Slack', email: 'Mail' }
+export const KINDS: Record<Delivery['kind'], string> = { webhook: 'Webhook', slack: 'Slack', email: 'Email' }
 
 export function DeliveryBadge({ delivery: { status, attempts } }: { delivery: Delivery }) {
   const { label, tone } = STATUSES[status]
@@ -51,9 +51,6 @@ export function GatewayDeliveriesPage() {
   )
 }
 
-const all = (word: string, options: Readonly<Record<string, string>>) =>
-  [['', `All ${word}`], ...Object.entries(options)] as const
-
 function DeliveryList({ account }: { account: string | undefined }) {
   const { query } = useLocation()
   const filter = {
@@ -68,22 +65,26 @@ function DeliveryList({ account }: { account: string | undefined }) {
     { everyMs: EVERY_MS },
   )
   const labels = Object.fromEntries(Object.entries(STATUSES).map(([name, { label }]) => [name, label]))
+  const choice = (name: 'status' | 'kind', label: string, options: Readonly<Record<string, string>>) => (
+    <SelectField
+      label={label}
+      value={filter[name] ?? ''}
+      onText={(text) => setQuery({ [name]: text })}
+      options={[['', 'All'], ...Object.entries(options)]}
+    />
+  )
   const to = (delivery: Delivery) => `${deliveriesOf(account)}/${encodeURIComponent(delivery.id)}`
   return (
     <>
-      <div className="filters">
-        <SelectField
-          label="Status"
-          value={filter.status ?? ''}
-          onText={(status) => setQuery({ status })}
-          options={all('statuses', labels)}
-        />
-        <SelectField
-          label="Kind"
-          value={filter.kind ?? ''}
-          onText={(kind) => setQuery({ kind })}
-          options={all('kinds', KINDS)}
-        />
+      <FilterBar
+        filters={[
+          { name: 'status', label: 'Status', value: filter.status, field: choice('status', 'Status', labels) },
+          { name: 'kind', label: 'Kind', value: filter.kind, field: choice('kind', 'Kind', KINDS) },
+        ]}
+        filtered={filtered}
+        onDrop={(name) => setQuery({ [name]: undefined })}
+        onClear={() => setQuery({ status: undefined, kind: undefined, account: undefined })}
+      >
         {account ? null : (
           <AccountPick
             label="Account"
@@ -93,10 +94,7 @@ function DeliveryList({ account }: { account: string | undefined }) {
             onText={(account) => setQuery({ account: account || undefined })}
           />
         )}
-        {filtered ? (
-          <Button onClick={() => setQuery({ status: undefined, kind: undefined, account: undefined })}>Clear</Button>
-        ) : null}
-      </div>
+      </FilterBar>
       <TableCard
         label="Deliveries"
         list={list}

@@ -209,7 +209,11 @@ function PriceCard({ pricing }: { pricing: Pricing | null }) {
   const units = UNIT_NAMES.filter((unit) => pricing.tiers.some((tier) => tier[unit] !== undefined))
   const several = pricing.tiers.length > 1
   return (
-    <Card flush title="Price" lead="In credits. A failed call is charged only for what was delivered.">
+    <Card
+      flush
+      title="Price"
+      lead="In credits. What is charged is what was delivered and reported; nothing delivered costs nothing."
+    >
       <Table
         label="Prices"
         rows={pricing.tiers.map((tier, index) => ({ tier, index }))}

@@ -10,11 +10,14 @@ import { Note } from '../ui/page.tsx'
 import { Table } from '../ui/table.tsx'
 import type { FileCheck, StoredFile } from '../wire.ts'
 import { removeFile } from './files-card.tsx'
+import { BatchCost } from './playground/cost.tsx'
 
 interface Checked {
   file: StoredFile
   endpoint: string
   check: FileCheck
+  /** Of the first requests. */
+  bodies: readonly Record<string, unknown>[]
 }
 
 const FIRST_BYTES = 65_536
@@ -24,6 +27,17 @@ const USUAL = '/v1/chat/completions'
 async function endpointOf(file: File): Promise<string> {
   const [first = ''] = (await file.slice(0, FIRST_BYTES).text()).trimStart().split('\n')
   return /"url"\s*:\s*"(\/v1\/[\w/-]{1,60})"/.exec(first)?.[1] ?? USUAL
+}
+
+const QUOTED_MAX = 5
+
+/** By which the cost is judged; the file was found to be valid. */
+async function firstBodies(file: File): Promise<Checked['bodies']> {
+  const lines = (await file.slice(0, FIRST_BYTES).text()).split('\n')
+  // The last one may have been cut.
+  const whole = file.size > FIRST_BYTES ? lines.slice(0, -1) : lines
+  const requests = whole.filter((line) => line.trim()).slice(0, QUOTED_MAX)
+  return requests.map((line) => (JSON.parse(line) as { body: Record<string, unknown> }).body)
 }
 
 async function upload(account: string, file: File): Promise<StoredFile> {
@@ -58,8 +72,9 @@ export function NewBatch({ account, onClose }: { account: string; onClose: () =>
     const file = await upload(account, chosen)
     try {
       const found = await api.checkFile(account, file.id, endpoint)
-      if (found.errors.length > 0) await removeFile(account, file)
-      setChecked({ file, endpoint, check: found })
+      const isValid = found.errors.length === 0
+      if (!isValid) await removeFile(account, file)
+      setChecked({ file, endpoint, check: found, bodies: isValid ? await firstBodies(chosen) : [] })
     } catch (error) {
       await removeFile(account, file)
       throw error
@@ -96,10 +111,13 @@ export function NewBatch({ account, onClose }: { account: string; onClose: () =>
         onText={drop}
       />
       {ready ? (
-        <Note>
-          <b>{checked.file.filename}</b> is valid: {requests(checked.check.total)} to <code>{checked.endpoint}</code>.
-          Each is charged when it is answered, at the price that its model has in batches.
-        </Note>
+        <>
+          <Note>
+            <b>{checked.file.filename}</b> is valid: {requests(checked.check.total)} to <code>{checked.endpoint}</code>.
+            Each is charged when it is answered, at the price that its model has in batches.
+          </Note>
+          <BatchCost account={account} bodies={checked.bodies} total={checked.check.total} />
+        </>
       ) : null}
       {checked && !ready ? <Problems check={checked.check} /> : null}
     </FormDialog>

@@ -80,13 +80,13 @@ export function OverviewPage({ account }: { account: string }) {
         query={overview}
         skeleton={
           <>
-            <Skeleton lines={1} tall />
-            <Skeleton lines={2} tall />
+            <Skeleton lines={1} like="tall" />
+            <Skeleton lines={2} like="tall" />
           </>
         }
       >
         {(data) => (
-          <Loaded query={sums} skeleton={<Skeleton lines={2} tall />}>
+          <Loaded query={sums} skeleton={<Skeleton lines={2} like="tall" />}>
             {(summed) => <OverviewBody account={account} data={data} sums={summed} days={days} />}
           </Loaded>
         )}

@@ -26,7 +26,7 @@ export function MovementsPage({ account }: { account: string }) {
   const money = useQuery(`account/${account}`, (signal) => api.account(account, signal))
   return (
     <Page title="All movements" lead="All credit movements, newest first, each with the balance after it.">
-      <Loaded query={money} skeleton={<Skeleton lines={1} tall />}>
+      <Loaded query={money} skeleton={<Skeleton lines={1} like="tall" />}>
         {(data) => <Balance of={data} />}
       </Loaded>
       <LedgerPanel account={account} />
@@ -68,7 +68,7 @@ export function StatementPanel({ account }: { account: string }) {
         />
         <CsvButton fetchIt={() => api.statementFile(account, month, label, 'text/csv')} name={`${name}.csv`} />
       </div>
-      <Loaded query={statement} skeleton={<Skeleton lines={4} tall />}>
+      <Loaded query={statement} skeleton={<Skeleton lines={4} like="tall" />}>
         {(data) => <MonthlyStatementView statement={data} />}
       </Loaded>
     </>

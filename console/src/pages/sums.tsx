@@ -103,7 +103,7 @@ export function Totals({ account, filter, everyMs }: Pick<SumsScope, 'account' |
     { everyMs },
   )
   return (
-    <Loaded query={sums} skeleton={<Skeleton lines={1} tall />}>
+    <Loaded query={sums} skeleton={<Skeleton lines={1} like="tall" />}>
       {({ totals, previous }) => <TotalStats totals={totals} before={previous} />}
     </Loaded>
   )
@@ -192,7 +192,7 @@ export function SumsCard(scope: SumsScope) {
           name={`totals-${account ?? 'all'}.csv`}
         />
       </div>
-      <Loaded query={sums} skeleton={<Skeleton lines={4} tall />}>
+      <Loaded query={sums} skeleton={<Skeleton lines={4} like="tall" />}>
         {(data) =>
           data.groups.length === 0 ? (
             <NoCalls />
@@ -342,7 +342,7 @@ export function LatencyCard(scope: SumsScope) {
         />
         <SelectField label="Step" value={per} onText={(text) => onChoice({ per: text })} options={STEPS} />
       </div>
-      <Loaded query={latency} skeleton={<Skeleton lines={4} tall />}>
+      <Loaded query={latency} skeleton={<Skeleton lines={4} like="tall" />}>
         {(data) => (data.overall === null ? <NoCalls /> : <Latencies data={data} percentile={percentile} />)}
       </Loaded>
     </Card>

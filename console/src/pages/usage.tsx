@@ -1,5 +1,5 @@
 // Calls: of one account, or for operators of all accounts together. The list comes first; totals, chart and latencies are of the same calls.
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { api, type CallFilter } from '../api.ts'
 import { creditsText } from '../credits.ts'
 import { formatCompact, formatMs, plural } from '../format.ts'
@@ -8,7 +8,7 @@ import { Link, setQuery, useLocation } from '../router.tsx'
 import { useMay } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/code.tsx'
-import { Checkbox } from '../ui/field.tsx'
+import { Menu } from '../ui/menu.tsx'
 import { Amount, Badge, Name, Page, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
@@ -52,6 +52,7 @@ const VIEWS = [
 ] as const
 type View = (typeof VIEWS)[number]['name']
 const CLIENTS_SHOWN = 10
+const CallPanel = lazy(async () => ({ default: (await import('./call.tsx')).CallPanel }))
 const OUTCOMES = { settled: 'Charged', released: 'Failed', expired: 'Expired', rejected: 'Rejected' }
 
 /** Undefined: of all accounts. */
@@ -62,6 +63,7 @@ export function UsagePanel({ account }: { account: string | undefined }) {
   const view: View = VIEWS.find(({ name }) => name === query.get('view'))?.name ?? 'list'
   const everyMs = query.get('live') ? LIVE_MS : undefined
   const scope = { account, filter, query, everyMs, onChoice: setQuery }
+  const columns = useColumns(account)
   const tabTo = (name: View) => {
     const next = new URLSearchParams(query)
     if (name === 'list') next.delete('view')
@@ -74,8 +76,11 @@ export function UsagePanel({ account }: { account: string | undefined }) {
       <SavedViews page={account === undefined ? 'calls' : `usage/${account}`} query={query} filtered={filtered} />
       {account === undefined ? null : <Clients account={account} filter={filter} chosen={filter.client} />}
       <Totals {...scope} />
-      <RouteTabs label="Views" tabs={VIEWS.map((tab) => ({ ...tab, to: tabTo(tab.name) }))} current={view} />
-      {view === 'list' ? <Calls {...{ account, filter, filtered, everyMs }} /> : null}
+      <div className="tabs-row">
+        <RouteTabs label="Views" tabs={VIEWS.map((tab) => ({ ...tab, to: tabTo(tab.name) }))} current={view} />
+        {view === 'list' ? <ListActions {...{ account, filter, everyMs, columns }} /> : null}
+      </div>
+      {view === 'list' ? <Calls {...{ account, filter, filtered, everyMs, columns }} /> : null}
       {view === 'chart' ? <SumsCard {...scope} /> : null}
       {view === 'latency' ? <LatencyCard {...scope} /> : null}
       {view === 'labels' ? <LabelSumsCard account={account} filter={filter} /> : null}
@@ -88,55 +93,80 @@ interface CallsProps {
   filter: CallFilter
   filtered: boolean
   everyMs: number | undefined
+  columns: CallColumns
 }
 
-function Calls({ account, filter, filtered, everyMs }: CallsProps) {
+const orderOf = (query: URLSearchParams) => ({
+  sort: query.get('sort') ?? undefined,
+  order: query.get('order') ?? undefined,
+})
+
+function ListActions({ account, filter, everyMs, columns }: Omit<CallsProps, 'filtered'>) {
   const { query } = useLocation()
-  const seesVendors = useMay()('vendors:read')
-  const keys = useKeyLabels(account)
-  const [sort, order] = [query.get('sort') ?? undefined, query.get('order') ?? undefined]
+  const { all, hidden, setHidden } = columns
+  return (
+    <div className="row">
+      <Menu
+        label="Columns"
+        small
+        items={all
+          .slice(1)
+          .map(({ head }) =>
+            hidden.includes(head)
+              ? { label: `Show ${head}`, icon: 'plus', run: () => setHidden(hidden.filter((one) => one !== head)) }
+              : { label: `Hide ${head}`, icon: 'check', run: () => setHidden([...hidden, head]) },
+          )}
+      >
+        Columns
+      </Menu>
+      <CsvButton
+        label="Export calls"
+        fetchIt={() => api.usageCsv(account, { ...filter, ...orderOf(query) })}
+        name={`calls-${account ?? 'all'}.csv`}
+      />
+      <CopyButton text={window.location.href} label="Copy link" />
+      <Button small icon="live" aria-pressed={Boolean(everyMs)} onClick={() => setQuery({ live: everyMs ? '' : '1' })}>
+        {everyMs ? 'Live' : 'Auto-refresh'}
+      </Button>
+    </div>
+  )
+}
+
+/** A click on a row shows the call beside the list; its name leads to the call's page. */
+function Calls({ account, filter, filtered, everyMs, columns }: CallsProps) {
+  const { query } = useLocation()
+  const { sort, order } = orderOf(query)
+  const [open, setOpen] = useState<ListedCall>()
   const list: List<ListedCall> = useList(
     `usage/${account}/${JSON.stringify({ ...filter, sort, order })}`,
     (cursor, signal) => api.usage(account, { ...filter, sort, order, cursor, limit: 50 }, signal),
     { everyMs },
   )
-  const [hidden, setHidden] = useHiddenColumns(account === undefined ? 'all' : 'one')
-  const search = query.size > 0 ? `?${query}` : ''
-  // An operator's list leads to the operator's page of the call, which leads back to the same filters.
-  const to = (row: ListedCall) =>
-    account === undefined
-      ? `/operator/calls/${encodeURIComponent(row.id)}${search}`
-      : `/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.id)}`
-  const columns = callColumns(keys, to).filter(
-    ({ head }) => (head !== 'Account' || account === undefined) && (head !== 'Vendor' || seesVendors),
-  )
   return (
     <>
-      <div className="filters">
-        <Columns heads={columns.slice(1).map(({ head }) => head)} hidden={hidden} onHidden={setHidden} />
-        <CsvButton
-          label="Export calls"
-          fetchIt={() => api.usageCsv(account, { ...filter, sort, order })}
-          name={`calls-${account ?? 'all'}.csv`}
-        />
-        <CopyButton text={window.location.href} label="Copy link" small={false} />
-        <Button icon="live" aria-pressed={Boolean(everyMs)} onClick={() => setQuery({ live: everyMs ? '' : '1' })}>
-          {everyMs ? 'Live' : 'Auto-refresh'}
-        </Button>
-      </div>
       <TableCard
         label="Calls"
         list={list}
         rowKey={(row) => row.id}
-        to={to}
+        onOpen={setOpen}
         served={{
           sort: sort ?? null,
           down: order !== 'asc',
           onSort: (next, down) => setQuery({ sort: next, order: next && !down ? 'asc' : undefined }),
         }}
         empty={<NoCalls filtered={filtered} />}
-        columns={columns.filter(({ head }) => !hidden.includes(head))}
+        columns={columns.all.filter(({ head }) => !columns.hidden.includes(head))}
       />
+      {open ? (
+        <Suspense>
+          <CallPanel
+            account={account ?? open.account ?? ''}
+            request={open.id}
+            to={columns.to(open)}
+            onClose={() => setOpen(undefined)}
+          />
+        </Suspense>
+      ) : null}
     </>
   )
 }
@@ -197,9 +227,15 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: ListedCall) =>
   return columns
 }
 
-/** Which columns are left out, remembered in this browser. */
-function useHiddenColumns(of: keyof typeof HIDDEN_FIRST): [readonly string[], (hidden: readonly string[]) => void] {
-  const stored = of === 'one' ? STORED_COLUMNS : `${STORED_COLUMNS}-${of}`
+type CallColumns = ReturnType<typeof useColumns>
+
+/** All that the reader may see, and which of them are left out, remembered in this browser. */
+function useColumns(account: string | undefined) {
+  const { query } = useLocation()
+  const seesVendors = useMay()('vendors:read')
+  const keys = useKeyLabels(account)
+  const of = account === undefined ? 'all' : 'one'
+  const stored = account === undefined ? `${STORED_COLUMNS}-all` : STORED_COLUMNS
   const [hidden, setHidden] = useState<readonly string[]>(() => {
     try {
       return localStorage.getItem(stored)?.split(',') ?? HIDDEN_FIRST[of]
@@ -207,6 +243,14 @@ function useHiddenColumns(of: keyof typeof HIDDEN_FIRST): [readonly string[], (h
       return HIDDEN_FIRST[of]
     }
   })
+  // An operator's list leads to the operator's page of the call, which leads back to the same filters.
+  const to = (row: ListedCall) =>
+    account === undefined
+      ? `/operator/calls/${encodeURIComponent(row.id)}${query.size > 0 ? `?${query}` : ''}`
+      : `/a/${encodeURIComponent(account)}/usage/${encodeURIComponent(row.id)}`
+  const all = callColumns(keys, to).filter(
+    ({ head }) => (head !== 'Account' || account === undefined) && (head !== 'Vendor' || seesVendors),
+  )
   const change = (next: readonly string[]) => {
     setHidden(next)
     try {
@@ -215,30 +259,7 @@ function useHiddenColumns(of: keyof typeof HIDDEN_FIRST): [readonly string[], (h
       // Without storage the choice lasts until the reload.
     }
   }
-  return [hidden, change]
-}
-
-function Columns(props: {
-  heads: readonly string[]
-  hidden: readonly string[]
-  onHidden: (hidden: readonly string[]) => void
-}) {
-  const { heads, hidden, onHidden } = props
-  return (
-    <details className="fold">
-      <summary>Columns</summary>
-      <div className="row">
-        {heads.map((head) => (
-          <Checkbox
-            key={head}
-            label={head}
-            checked={!hidden.includes(head)}
-            onCheck={(on) => onHidden(on ? hidden.filter((one) => one !== head) : [...hidden, head])}
-          />
-        ))}
-      </div>
-    </details>
-  )
+  return { all, hidden, setHidden: change, to }
 }
 
 /** What agents and batches spent, where there were any; a click shows the calls of one. */

@@ -13,6 +13,7 @@ export function Dialog({
   children,
   wide,
   sheet,
+  panel,
   once,
 }: {
   title: ReactNode
@@ -21,6 +22,8 @@ export function Dialog({
   wide?: boolean
   /** Comes from the side, for navigation on small screens. */
   sheet?: boolean
+  /** The same, for what a row stands for. */
+  panel?: boolean
   /** Shows what cannot be shown again: only its own button closes it, neither Escape nor a corner. */
   once?: boolean
 }) {
@@ -43,7 +46,7 @@ export function Dialog({
   return (
     <dialog
       ref={element}
-      className={`dialog${wide ? ' dialog-wide' : ''}${sheet ? ' dialog-sheet' : ''}`}
+      className={`dialog${wide ? ' dialog-wide' : ''}${sheet || panel ? ' dialog-sheet' : ''}${panel ? ' dialog-panel' : ''}`}
       aria-labelledby={id}
       // Browsers let a second Escape through where only `cancel` is prevented.
       onKeyDown={(event) => {
@@ -54,7 +57,7 @@ export function Dialog({
         if (!once) onClose()
       }}
       onClick={(event) => {
-        if (sheet && event.target === element.current) onClose()
+        if ((sheet || panel) && event.target === element.current) onClose()
       }}
     >
       <div className="dialog-box">
@@ -82,6 +85,7 @@ export function Notice({
   children,
   done = 'Done',
   wide = false,
+  panel = false,
   once = false,
   onClose,
 }: {
@@ -89,11 +93,12 @@ export function Notice({
   children: ReactNode
   done?: string
   wide?: boolean
+  panel?: boolean
   once?: boolean
   onClose: () => void
 }) {
   return (
-    <Dialog title={title} wide={wide} once={once} onClose={onClose}>
+    <Dialog title={title} wide={wide} panel={panel} once={once} onClose={onClose}>
       <DialogBody>{children}</DialogBody>
       <DialogFoot>
         <Button look="primary" onClick={onClose}>

@@ -16,6 +16,7 @@ const EDGE = 8
 interface MenuProps {
   label: string
   items: readonly MenuItem[]
+  small?: boolean
   children?: ReactNode
 }
 
@@ -24,7 +25,7 @@ export function Menu({ right, account, ...props }: MenuProps & Needs) {
   return useAllowed({ right, account }) ? <OpenMenu {...props} /> : null
 }
 
-function OpenMenu({ label, items, children }: MenuProps) {
+function OpenMenu({ label, items, small, children }: MenuProps) {
   const id = useId()
   const button = useRef<HTMLButtonElement>(null)
   const list = useRef<HTMLDivElement>(null)
@@ -63,7 +64,7 @@ function OpenMenu({ label, items, children }: MenuProps) {
       <button
         ref={button}
         type="button"
-        className={children ? 'menu-button' : 'icon-button'}
+        className={children ? `button button-plain${small ? ' button-small' : ''}` : 'icon-button'}
         aria-label={label}
         aria-haspopup="menu"
         aria-expanded={open}

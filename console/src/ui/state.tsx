@@ -14,9 +14,9 @@ interface Problem {
   requestId?: string | undefined
 }
 
-export function Skeleton({ lines = 3, tall }: { lines?: number; tall?: boolean }) {
+export function Skeleton({ lines = 3, like }: { lines?: number; like?: 'tall' | 'rows' | 'page' }) {
   return (
-    <div className={tall ? 'skeleton skeleton-tall' : 'skeleton'} role="status" aria-label="Loading">
+    <div className={like ? `skeleton skeleton-${like}` : 'skeleton'} role="status" aria-label="Loading">
       {Array.from({ length: lines }, (_, index) => (
         <span key={index} className="skeleton-line" />
       ))}

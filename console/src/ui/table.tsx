@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react'
 import type { List } from '../query.ts'
 import { Link, navigate } from '../router.tsx'
 import { Card } from './page.tsx'
-import { Loaded, LoadMore } from './state.tsx'
+import { Loaded, LoadMore, Skeleton } from './state.tsx'
 
 export interface TableColumn<Row> {
   head: string
@@ -44,10 +44,15 @@ interface TableProps<Row> {
   rowKey: (row: Row) => string
   /** Where a click on the row leads; the row's main cell should hold a real link to the same place. */
   to?: (row: Row) => string | undefined
+  /** Shows the row beside the list instead. */
+  onOpen?: (row: Row) => void
   dim?: (row: Row) => boolean
   /** The server sorts: by which column, and whom to ask for another order. */
   served?: { sort: string | null; down: boolean; onSort: (sort: string | undefined, down: boolean) => void }
 }
+
+/** Of a list that is still being read. */
+const ROWS_EXPECTED = 8
 
 /** A card with a list of the server's: loading, empty, its rows, and the button for more of them. */
 export function TableCard<Row>({
@@ -63,7 +68,9 @@ export function TableCard<Row>({
 >) {
   return (
     <Card flush title={title} lead={lead} actions={actions}>
-      <Loaded query={list}>{(rows) => (rows.length === 0 && empty ? empty : <Table {...table} rows={rows} />)}</Loaded>
+      <Loaded query={list} skeleton={<Skeleton lines={ROWS_EXPECTED} like="rows" />}>
+        {(rows) => (rows.length === 0 && empty ? empty : <Table {...table} rows={rows} />)}
+      </Loaded>
       <LoadMore list={list} />
     </Card>
   )
@@ -81,7 +88,7 @@ function ordered<Row>(rows: readonly Row[], column: TableColumn<Row> | undefined
   return rows.toSorted((a, b) => compare(key(a), key(b)) * (down ? -1 : 1))
 }
 
-export function Table<Row>({ label, rows: given, columns, rowKey, to, dim, served }: TableProps<Row>) {
+export function Table<Row>({ label, rows: given, columns, rowKey, to, onOpen, dim, served }: TableProps<Row>) {
   const [chosen, setChosen] = useState<Order>()
   const shown = columns.filter((column) => column !== false)
   const by = served && shown.find(({ sort }) => sort === served.sort)
@@ -117,14 +124,15 @@ export function Table<Row>({ label, rows: given, columns, rowKey, to, dim, serve
         <tbody role="rowgroup">
           {rows.map((row) => {
             const target = to?.(row)
+            const open = onOpen ? () => onOpen(row) : target ? () => navigate(target) : undefined
             return (
               <tr
                 key={rowKey(row)}
                 role="row"
-                className={`${target ? 'row-link' : ''}${dim?.(row) ? ' row-dim' : ''}`}
+                className={`${open ? 'row-link' : ''}${dim?.(row) ? ' row-dim' : ''}`}
                 onClick={(event) => {
                   const inner = (event.target as HTMLElement).closest('a, button, input, select, label, dialog')
-                  if (target && !inner && !window.getSelection()?.toString()) navigate(target)
+                  if (!inner && !window.getSelection()?.toString()) open?.()
                 }}
               >
                 {shown.map((column) => (

@@ -45,7 +45,7 @@ export function isSameRoute(one: RouteInput, other: RouteInput, uid: string): bo
 
 /** The uid under which a model of this name is offered here. */
 export function uidOf(name: string): string {
-  return suggestedUid({ vendors: {}, models: {}, endpoints: {} }, name, undefined)
+  return suggestedUid(name)
 }
 
 type VendorInput = CatalogInput['vendors'][string]

@@ -6,7 +6,9 @@ import { exampleBody, isDataEndpoint, type JsonSchema } from '../../catalog/endp
 import type { PublicBranding } from '../../identity/branding/views.ts'
 import { escapeHtml } from '../../kernel/html.ts'
 import { kindRow } from '../../meter/kind.ts'
+import { highlighted } from './highlight.ts'
 import { exampleOf, type Listed } from './operation.ts'
+import { meantBy } from './synonyms.ts'
 
 export interface MenuGroup {
   readonly title: string
@@ -307,24 +309,6 @@ function patternOf(word: string): Pattern {
   return { starts: new RegExp(before + text, 'u'), whole: new RegExp(`${before}${text}s?(?![\\p{L}\\p{N}])`, 'u') }
 }
 
-/** What people search for, and the word of the pages. */
-const SYNONYMS: Readonly<Record<string, string>> = {
-  p95: 'latency',
-  p99: 'latency',
-  '2fa': 'factor',
-  mfa: 'factor',
-  totp: 'authenticator',
-  gpt: 'openai',
-  claude: 'anthropic',
-  rate: 'limit',
-  quota: 'limit',
-  throttle: 'limit',
-  provider: 'vendor',
-  ws: 'websocket',
-  rbac: 'roles',
-  pii: 'redaction',
-}
-
 function rank({ title, text }: Section, words: ReadonlyMap<string, Pattern>): number {
   const [heading, body] = [title.toLowerCase(), text.toLowerCase()]
   let sum = 0
@@ -339,8 +323,10 @@ function rank({ title, text }: Section, words: ReadonlyMap<string, Pattern>): nu
 function excerpt(text: string, { starts }: Pattern): string {
   const spaced = text.replaceAll(/\s+/g, ' ').trim()
   const at = Math.max(0, spaced.toLowerCase().search(starts))
-  const from = Math.max(0, at - EXCERPT_CHARS / 3)
-  return `${from > 0 ? '… ' : ''}${spaced.slice(from, from + EXCERPT_CHARS)}${from + EXCERPT_CHARS < spaced.length ? ' …' : ''}`
+  // Whole words.
+  const from = at <= EXCERPT_CHARS / 3 ? 0 : spaced.indexOf(' ', at - EXCERPT_CHARS / 3) + 1
+  const end = from + EXCERPT_CHARS >= spaced.length ? spaced.length : spaced.lastIndexOf(' ', from + EXCERPT_CHARS)
+  return `${from > 0 ? '… ' : ''}${spaced.slice(from, end)}${end < spaced.length ? ' …' : ''}`
 }
 
 interface SearchHit {
@@ -362,7 +348,7 @@ export function searchSections(sections: readonly Section[], query: string): { a
   )
   const [first] = words.values()
   if (!first) return { asked, found: [] }
-  const meant = new Map([...words.keys()].map((word) => SYNONYMS[word] ?? word).map((word) => [word, patternOf(word)]))
+  const meant = new Map([...words.keys()].map(meantBy).map((word) => [word, patternOf(word)]))
   const found = sections
     .map((section) => ({ section, rank: Math.max(rank(section, words), rank(section, meant)) }))
     .filter((one) => one.rank > 0)
@@ -383,7 +369,7 @@ const marked = new Marked({
     code({ text, lang = '' }) {
       const tab = /\btab=(\S+)/.exec(lang)?.[1]?.replaceAll('_', ' ')
       const attribute = tab === undefined ? '' : ` data-tab="${escapeHtml(tab)}"`
-      return `<pre tabindex="0"${attribute}><code>${escapeHtml(text)}\n</code></pre>\n`
+      return `<pre tabindex="0"${attribute}><code>${highlighted(text, lang.split(' ', 1)[0] ?? '')}\n</code></pre>\n`
     },
   },
 })
@@ -411,9 +397,10 @@ function anchored(html: string): string {
   )
 }
 
-// Within them all angle brackets are escaped.
-const TAB = /<pre tabindex="0" data-tab="([^"]*)">(<code>[^<]*<\/code>)<\/pre>\n/g
-const RUN = /(?:<pre tabindex="0" data-tab="[^"]*"><code>[^<]*<\/code><\/pre>\n)+/g
+// Within them all angle brackets are escaped, but for those of the colours.
+const CODE = '<code>(?:[^<]|</?span[^>]*>)*</code>'
+const TAB = new RegExp(`<pre tabindex="0" data-tab="([^"]*)">(${CODE})</pre>\\n`, 'g')
+const RUN = new RegExp(`(?:<pre tabindex="0" data-tab="[^"]*">${CODE}</pre>\\n)+`, 'g')
 
 /** Blocks that say the same in several languages lie on top of one another: the radio buttons of HTML, so no script is needed. */
 function tabbed(html: string): string {

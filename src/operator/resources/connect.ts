@@ -2,7 +2,14 @@
 
 import * as z from 'zod'
 import { vendorBridge } from '../../catalog/bridge.ts'
-import { type ChosenModel, type Connection, listPrice, suggestedUid, withConnection } from '../../catalog/connect.ts'
+import {
+  type ChosenModel,
+  type Connection,
+  listPrice,
+  sameProduct,
+  suggestedUid,
+  withConnection,
+} from '../../catalog/connect.ts'
 import {
   auth,
   type CatalogInput,
@@ -438,7 +445,8 @@ function show(preset: Preset, current: CatalogInput): z.input<typeof presetView>
     replacesVendor: preset.replacesVendor ?? null,
     models: Object.entries(preset.models).map(([model, facts]) => ({
       model,
-      uid: suggestedUid(current, model, facts),
+      uid: suggestedUid(model),
+      alias: sameProduct(current, facts) ? (facts.product ?? null) : null,
       type: facts.type,
       capabilities: [...facts.capabilities],
       contextTokens: 'contextTokens' in facts.limits ? Number(facts.limits.contextTokens) : null,

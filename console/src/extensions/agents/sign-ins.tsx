@@ -63,7 +63,7 @@ export function SignInsPage({ account }: { account: string }) {
   return (
     <Page
       title="Connected tools"
-      lead="Some tools act for a person at their server. Your keys use your own sign-in; keys without a member use the shared one."
+      lead="Sign in to tools that act on your behalf. Your keys use your sign-in; keys without a member use the shared one."
     >
       <TableCard
         label="Connected tools"

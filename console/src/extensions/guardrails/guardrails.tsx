@@ -1,14 +1,13 @@
 // Guardrails: the rules of the catalog by which requests and answers are checked.
-import { useState } from 'react'
 import { api } from '../../api.ts'
-import { catalogChanged } from '../../pages/operator/review.tsx'
+import { useProposal } from '../../pages/operator/review.tsx'
 import { useQuery } from '../../query.ts'
 import { LinkButton } from '../../ui/button.tsx'
 import { Switch } from '../../ui/field.tsx'
 import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
-import { toast, toastError } from '../../ui/toast.tsx'
+import { toastError } from '../../ui/toast.tsx'
 import type { Catalog, GuardrailRule } from '../../wire.ts'
 import { checkWords, draftOf, PHASE_WORDS, scopeWords, withRule } from './guardrail-draft.ts'
 
@@ -51,64 +50,58 @@ interface Row {
 
 /** `isStale`: it is being read again. */
 function Rules({ catalog, isStale }: { catalog: Catalog; isStale: boolean }) {
-  const [busy, setBusy] = useState<string>()
-  const turn = async ({ name, rule }: Row, enabled: boolean) => {
-    setBusy(name)
-    try {
-      const { enabled: _, ...others } = rule
-      const next = withRule(catalog.document, name, enabled ? others : { ...others, enabled })
-      await api.applyCatalog(next, `guardrail ${name} ${enabled ? 'on' : 'off'}`, catalog.version)
-      toast(`The guardrail ${name} is ${enabled ? 'on' : 'off'} now.`)
-    } catch (error) {
-      toastError(error)
-    }
-    catalogChanged()
-    setBusy(undefined)
+  const { propose, review } = useProposal(catalog)
+  const turn = ({ name, rule: { enabled: _, ...others } }: Row, enabled: boolean) => {
+    const after = withRule(catalog.document, name, enabled ? others : { ...others, enabled })
+    propose({ after, text: `The guardrail ${name} is ${enabled ? 'on' : 'off'} now.` }).catch(toastError)
   }
   return (
-    <Table
-      label="Guardrails"
-      rows={Object.entries(catalog.document.guardrails ?? {}).map(([name, rule]): Row => ({ name, rule }))}
-      rowKey={({ name }) => name}
-      to={to}
-      dim={({ rule }) => rule.enabled === false}
-      columns={[
-        {
-          head: 'Rule',
-          main: true,
-          cell: (row) => {
-            const [kind, about] = checkWords(row.rule)
-            return <Named name={row.name} to={to(row)} sub={`${kind}: ${about}`} />
+    <>
+      {review}
+      <Table
+        label="Guardrails"
+        rows={Object.entries(catalog.document.guardrails ?? {}).map(([name, rule]): Row => ({ name, rule }))}
+        rowKey={({ name }) => name}
+        to={to}
+        dim={({ rule }) => rule.enabled === false}
+        columns={[
+          {
+            head: 'Rule',
+            main: true,
+            cell: (row) => {
+              const [kind, about] = checkWords(row.rule)
+              return <Named name={row.name} to={to(row)} sub={`${kind}: ${about}`} />
+            },
           },
-        },
-        {
-          head: 'Checks',
-          cell: ({ name, rule }) =>
-            draftOf(name, rule)
-              .on.map((phase) => PHASE_WORDS[phase])
-              .join(' and '),
-        },
-        { head: 'For', cell: ({ rule }) => scopeWords(rule) },
-        {
-          head: 'If it fails',
-          tight: true,
-          cell: ({ name, rule }) =>
-            rule.redact ? '–' : draftOf(name, rule).onFailure === 'block' ? 'Block the call' : 'Let it through',
-        },
-        {
-          head: 'On',
-          tight: true,
-          cell: (row) => (
-            <Switch
-              right="catalog:write"
-              label={`Guardrail ${row.name}`}
-              on={row.rule.enabled !== false}
-              disabled={isStale || busy !== undefined}
-              onSwitch={(enabled) => void turn(row, enabled)}
-            />
-          ),
-        },
-      ]}
-    />
+          {
+            head: 'Checks',
+            cell: ({ name, rule }) =>
+              draftOf(name, rule)
+                .on.map((phase) => PHASE_WORDS[phase])
+                .join(' and '),
+          },
+          { head: 'For', cell: ({ rule }) => scopeWords(rule) },
+          {
+            head: 'If it fails',
+            tight: true,
+            cell: ({ name, rule }) =>
+              rule.redact ? '–' : draftOf(name, rule).onFailure === 'block' ? 'Block the call' : 'Let it through',
+          },
+          {
+            head: 'On',
+            tight: true,
+            cell: (row) => (
+              <Switch
+                right="catalog:write"
+                label={`Guardrail ${row.name}`}
+                on={row.rule.enabled !== false}
+                disabled={isStale}
+                onSwitch={(enabled) => turn(row, enabled)}
+              />
+            ),
+          },
+        ]}
+      />
+    </>
   )
 }

@@ -41,7 +41,7 @@ export function BillingPage({ account }: { account: string }) {
       }
     >
       <Returned account={account} />
-      <Loaded query={balance} skeleton={<Skeleton lines={1} tall />}>
+      <Loaded query={balance} skeleton={<Skeleton lines={1} like="tall" />}>
         {(data) => (
           <>
             <Balance of={data} />

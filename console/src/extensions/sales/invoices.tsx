@@ -80,7 +80,7 @@ const FIELDS = [
   ['city', 'City'],
   ['country', 'Country'],
   ['vatId', 'VAT id'],
-  ['email', 'E-mail'],
+  ['email', 'Email'],
 ] as const
 /** As the form names it. */
 export const detailName = (field: string) =>

@@ -71,7 +71,7 @@ const FIELDS: readonly (readonly [field: IssuerField, label: string, hint?: stri
   ['postcode', 'Postcode'],
   ['city', 'City'],
   ['country', 'Country'],
-  ['email', 'E-mail'],
+  ['email', 'Email'],
   ['vatId', 'VAT id', 'With the letters of the country.'],
   ['taxNumber', 'Tax number', 'If there is no VAT id.'],
   ['registration', 'Registration number'],

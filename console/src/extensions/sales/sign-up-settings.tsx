@@ -112,7 +112,7 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
     <form className="stack" onSubmit={onSubmit}>
       <WhoCard draft={draft} onDraft={onDraft} />
       <NewAccountsCard draft={draft} onDraft={onDraft} />
-      <BrakesCard draft={draft} onDraft={onDraft} />
+      <RateLimitsCard draft={draft} onDraft={onDraft} />
       {error ? <Fault error={error} /> : null}
       <Allowed right="sign-up:write">
         <div>
@@ -182,7 +182,7 @@ function NewAccountsCard({ draft, onDraft }: Part) {
   )
 }
 
-function BrakesCard({ draft, onDraft }: Part) {
+function RateLimitsCard({ draft, onDraft }: Part) {
   return (
     <Card
       title="Sign-up rate limits"

@@ -54,7 +54,7 @@ export function AccountPage({ account: id, tab = 'overview' }: { account: string
         </>
       }
     >
-      <Loaded query={account} skeleton={<Skeleton lines={2} tall />}>
+      <Loaded query={account} skeleton={<Skeleton lines={2} like="tall" />}>
         {(data) => (
           <>
             <Balance of={data} />

@@ -7,6 +7,7 @@ import { Button } from '../../ui/button.tsx'
 import { Code } from '../../ui/code.tsx'
 import { Notice } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
+import { FilterBar } from '../../ui/filter-bar.tsx'
 import { Facts, Page, When } from '../../ui/page.tsx'
 import { Empty, RequestId } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
@@ -15,6 +16,13 @@ import { RangeFields } from '../range-fields.tsx'
 import { AuditExportCard } from './audit-export.tsx'
 import { Sentences } from './review.tsx'
 
+/** Name and example. */
+const FIELDS = {
+  action: ['Action', 'key, or key.revoke'],
+  actor: ['Who', 'An email address'],
+  object: ['Object', 'Id of the changed object'],
+  token: ['Token', 'The token’s name'],
+} as const
 const EXACT = ['action', 'actor', 'object', 'token'] as const
 const FILTERS = [...EXACT, 'from', 'to'] as const
 
@@ -28,20 +36,22 @@ export function AuditPage() {
   )
   return (
     <Page title="Audit" lead="Who changed what, when, from where, and what it was before. Rows are only ever added.">
-      <div className="filters">
-        <ExactField name="action" label="Action" value={filter.action} placeholder="key, or key.revoke" />
-        <ExactField name="actor" label="Who" value={filter.actor} placeholder="An e-mail address" />
-        <ExactField name="object" label="Object" value={filter.object} placeholder="Id of the changed object" />
-        <ExactField name="token" label="Token" value={filter.token} placeholder="The token’s name" />
+      <FilterBar
+        filters={EXACT.map((name) => ({
+          ...{ name, label: FIELDS[name][0], value: filter[name] },
+          field: <ExactField name={name} value={filter[name]} />,
+        }))}
+        filtered={filtered}
+        onDrop={(name) => setQuery({ [name]: undefined })}
+        onClear={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}
+      >
         <RangeFields from={filter.from} to={filter.to} />
-        {filtered ? (
-          <Button onClick={() => setQuery(Object.fromEntries(FILTERS.map((name) => [name, undefined])))}>Clear</Button>
-        ) : null}
-      </div>
+      </FilterBar>
       <TableCard
         label="Audit"
         list={list}
         rowKey={(row) => row.id}
+        onOpen={setOpen}
         empty={<Empty icon="audit" title={filtered ? 'No rows match' : 'Nothing has been changed yet'} />}
         columns={[
           {
@@ -49,7 +59,7 @@ export function AuditPage() {
             main: true,
             cell: (row) => (
               <>
-                <button type="button" className="text-button clamp" onClick={() => setOpen(row)}>
+                <button type="button" className="row-button cell-link clamp" onClick={() => setOpen(row)}>
                   {row.sentence}
                 </button>
                 <span className="cell-sub">
@@ -70,13 +80,8 @@ export function AuditPage() {
 }
 
 /** Takes effect when it is left or with Enter: half a name finds nothing. */
-function ExactField(props: {
-  name: (typeof EXACT)[number]
-  label: string
-  value: string | undefined
-  placeholder: string
-}) {
-  const { name, label, value = '', placeholder } = props
+function ExactField({ name, value = '' }: { name: keyof typeof FIELDS; value: string | undefined }) {
+  const [label, placeholder] = FIELDS[name]
   return (
     <form
       key={value}
@@ -102,7 +107,7 @@ function OneRow({ row, onClose }: { row: AuditRow; onClose: () => void }) {
     onClose()
   }
   return (
-    <Notice title={row.action} done="Close" wide onClose={onClose}>
+    <Notice title={row.action} done="Close" panel onClose={onClose}>
       <p>{row.sentence}</p>
       <Facts
         items={[

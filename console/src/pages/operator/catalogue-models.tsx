@@ -1,15 +1,14 @@
 import { useDeferredValue, useState } from 'react'
-import { api } from '../../api.ts'
-import { Button } from '../../ui/button.tsx'
 import { SearchField, Switch } from '../../ui/field.tsx'
+import { Menu } from '../../ui/menu.tsx'
 import { Badge, Card } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
-import { toast, toastError } from '../../ui/toast.tsx'
+import { toastError } from '../../ui/toast.tsx'
 import type { Catalog, CatalogDocument, CatalogModel } from '../../wire.ts'
 import { Price } from '../models.tsx'
 import { PriceForm } from './price-form.tsx'
-import { catalogChanged } from './review.tsx'
+import { useProposal, withModel } from './review.tsx'
 import { RoutesForm } from './routes-form.tsx'
 
 /** Models and data endpoints alike: what has a price can be offered. */
@@ -34,32 +33,20 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
   const sought = useDeferredValue(text.trim().toLowerCase())
   const [editing, setEditing] = useState<Row>()
   const [routing, setRouting] = useState<Row>()
-  const [busy, setBusy] = useState<string>()
+  const { propose, review } = useProposal(catalog)
   const rows = rowsOf(catalog.document).filter(({ uid, model }) =>
     `${uid} ${model.name}`.toLowerCase().includes(sought),
   )
-  const enable = async ({ uid, model }: Row, enabled: boolean) => {
-    setBusy(uid)
-    try {
-      await api.changeModel(uid, { enabled })
-      toast(`${model.name} is ${enabled ? 'offered' : 'no longer offered'}.`)
-      catalogChanged()
-    } catch (error) {
-      toastError(error)
-    }
-    setBusy(undefined)
-  }
-  const openFormats = async (all: boolean) => {
-    setBusy('formats')
-    try {
-      await api.openFormats(all)
-      toast(all ? 'Every SDK works with every text model now.' : 'Each text model has the formats of its entry again.')
-      catalogChanged()
-    } catch (error) {
-      toastError(error)
-    }
-    setBusy(undefined)
-  }
+  const offer = (after: CatalogDocument, text: string) => void propose({ after, text }).catch(toastError)
+  const enable = ({ uid, model: { name } }: Row, enabled: boolean) =>
+    offer(withModel(catalog.document, uid, { enabled }), `${name} is ${enabled ? 'offered' : 'no longer offered'}.`)
+  const openFormats = (allClientFormats: boolean) =>
+    offer(
+      { ...catalog.document, allClientFormats },
+      allClientFormats
+        ? 'Every SDK works with every text model now.'
+        : 'Each text model has the formats of its entry again.',
+    )
   return (
     <>
       <Card>
@@ -76,8 +63,8 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
             right="catalog:write"
             label="Offer all API formats for all text models"
             on={catalog.document.allClientFormats === true}
-            disabled={busy === 'formats'}
-            onSwitch={(on) => void openFormats(on)}
+            disabled={isStale}
+            onSwitch={openFormats}
           />
         </div>
       </Card>
@@ -107,41 +94,31 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
                     right="catalog:write"
                     label={`Enable ${row.model.name}`}
                     on={row.model.enabled !== false}
-                    disabled={busy === row.uid}
-                    onSwitch={(on) => void enable(row, on)}
+                    disabled={isStale}
+                    onSwitch={(on) => enable(row, on)}
                   />
                 ),
               },
               {
                 head: 'Actions',
-                cell: (row) => (
-                  <span className="row">
-                    <Button right="catalog:write" small icon="edit" disabled={isStale} onClick={() => setEditing(row)}>
-                      Price
-                    </Button>
-                    <Button
+                cell: (row) =>
+                  isStale ? null : (
+                    <Menu
                       right="catalog:write"
-                      small
-                      icon="vendors"
-                      disabled={isStale}
-                      onClick={() => setRouting(row)}
-                    >
-                      Routes
-                    </Button>
-                  </span>
-                ),
+                      label={`Actions for ${row.model.name}`}
+                      items={[
+                        { label: 'Price', icon: 'edit', run: () => setEditing(row) },
+                        { label: 'Routes', icon: 'vendors', run: () => setRouting(row) },
+                      ]}
+                    />
+                  ),
               },
             ]}
           />
         )}
       </Card>
-      {routing ? (
-        <RoutesForm
-          {...routing}
-          vendors={Object.keys(catalog.document.vendors)}
-          onClose={() => setRouting(undefined)}
-        />
-      ) : null}
+      {review}
+      {routing ? <RoutesForm {...routing} catalog={catalog} onClose={() => setRouting(undefined)} /> : null}
       {editing ? <PriceForm row={editing} catalog={catalog} onClose={() => setEditing(undefined)} /> : null}
     </>
   )

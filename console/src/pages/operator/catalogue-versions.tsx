@@ -29,6 +29,7 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
         label="Versions"
         list={list}
         rowKey={(row) => String(row.version)}
+        onOpen={(row) => shown.go(row.version)}
         empty={<Empty icon="history" title="No versions yet" />}
         columns={[
           {
@@ -36,7 +37,7 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
             main: true,
             cell: (row) => (
               <>
-                <button type="button" className="text-button" onClick={() => shown.go(row.version)}>
+                <button type="button" className="row-button cell-link" onClick={() => shown.go(row.version)}>
                   Version {row.version}
                 </button>{' '}
                 {row.version === current ? <Badge tone="good">current</Badge> : null}
@@ -60,7 +61,7 @@ export function CatalogueVersions({ current }: { current: number | undefined }) 
       {asked.error ? <Fault error={asked.error} /> : null}
       {shown.error ? <Fault error={shown.error} /> : null}
       {one ? (
-        <Notice title={`Version ${one.version}: what it changed`} done="Close" wide onClose={() => setOne(undefined)}>
+        <Notice title={`Version ${one.version}: what it changed`} done="Close" panel onClose={() => setOne(undefined)}>
           <Changes before={one.before} after={one.after} />
         </Notice>
       ) : null}

@@ -2,18 +2,10 @@ import { api } from '../../api.ts'
 import { useQuery } from '../../query.ts'
 import { Ago, Badge, Note, Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { RouteTabs } from '../../ui/tabs.tsx'
 import { CatalogueEditor } from './catalogue-editor.tsx'
 import { CatalogueModels } from './catalogue-models.tsx'
 import { CatalogueVersions } from './catalogue-versions.tsx'
 import { ListPrices } from './list-prices.tsx'
-
-const TABS = [
-  { name: 'models', label: 'Models and prices', to: '/operator/catalogue' },
-  { name: 'list-prices', label: 'List prices', to: '/operator/catalogue/list-prices' },
-  { name: 'document', label: 'JSON document', to: '/operator/catalogue/document' },
-  { name: 'versions', label: 'Versions', to: '/operator/catalogue/versions' },
-] as const
 
 export function CataloguePage({ tab = 'models' }: { tab?: string }) {
   const catalog = useQuery('catalog', api.catalog)
@@ -38,7 +30,6 @@ export function CataloguePage({ tab = 'models' }: { tab?: string }) {
           {note}
         </Note>
       ))}
-      <RouteTabs label="Catalog" current={tab} tabs={TABS} />
       {tab === 'versions' ? (
         <CatalogueVersions current={catalog.data?.version} />
       ) : tab === 'list-prices' ? (

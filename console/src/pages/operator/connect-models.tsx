@@ -10,6 +10,9 @@ import { Price } from '../models.tsx'
 export interface Offer {
   model: string
   uid: string
+  /** The shipped name of the same model, and whether it is offered under that too. */
+  alias: string | null
+  alsoAlias: boolean
   type: ModelType
   chosen: boolean
   /** The list price, where one was noted. */
@@ -36,9 +39,9 @@ export interface MadePrice {
 
 /** Those that the preset knows, and what the vendor lists besides. Only what it lists is chosen: the rest may not be there any more. */
 export function offersOf(preset: Preset | undefined, listed: readonly string[]): Offer[] {
-  const blank = { costInput: '', costOutput: '', priceInput: '', priceOutput: '' }
-  const known = (preset?.models ?? []).map(({ model, uid, type, cost }) => ({
-    ...{ model, uid, type, chosen: cost !== null && listed.includes(model), list: cost, known: true, ...blank },
+  const blank = { alsoAlias: false, costInput: '', costOutput: '', priceInput: '', priceOutput: '' }
+  const known = (preset?.models ?? []).map(({ model, uid, alias, type, cost }) => ({
+    ...{ model, uid, alias, type, chosen: cost !== null && listed.includes(model), list: cost, known: true, ...blank },
   }))
   const names = new Set(known.map(({ model }) => model))
   const others = listed
@@ -46,6 +49,7 @@ export function offersOf(preset: Preset | undefined, listed: readonly string[]):
     .map((model) => ({
       model,
       uid: uidOf(model),
+      alias: null,
       type: 'text' as const,
       chosen: false,
       list: null,
@@ -64,10 +68,13 @@ const uidOf = (model: string) =>
 export function choiceOf(offers: readonly Offer[]): Pick<ConnectInput, 'models'> {
   const chosen = offers.filter((offer) => offer.chosen)
   return {
-    models: chosen.map(({ model, uid, type, known, costInput, costOutput, priceInput, priceOutput }) => {
-      const cost = pricingOf(costInput, costOutput)
-      const pricing = pricingOf(priceInput, priceOutput)
-      return { model, uid, ...(known ? {} : { type }), ...(cost ? { cost } : {}), ...(pricing ? { pricing } : {}) }
+    models: chosen.flatMap((one) => {
+      const { model, uid, alias, type, known } = one
+      const cost = pricingOf(one.costInput, one.costOutput)
+      const pricing = pricingOf(one.priceInput, one.priceOutput)
+      const rest = { ...(known ? {} : { type }), ...(cost ? { cost } : {}), ...(pricing ? { pricing } : {}) }
+      const uids = alias && one.alsoAlias ? [uid, alias] : [uid]
+      return uids.map((uid) => ({ model, uid, ...rest }))
     }),
   }
 }
@@ -159,6 +166,13 @@ function UidField({ row, onChange }: RowProps) {
   return (
     <>
       <TextField quiet label={`Id of ${row.model}`} mono value={row.uid} onText={(uid) => onChange({ uid })} />
+      {row.alias && row.alias !== row.uid ? (
+        <Checkbox
+          label={`Also as ${row.alias}`}
+          checked={row.alsoAlias}
+          onCheck={(alsoAlias) => onChange({ alsoAlias })}
+        />
+      ) : null}
       {row.known ? null : (
         <SelectField
           quiet

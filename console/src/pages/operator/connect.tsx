@@ -101,7 +101,7 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
   const [markup, setMarkup] = useState('')
   const [check, setCheck] = useState<ConnectCheck>()
   const [before, setBefore] = useState<unknown>()
-  const [done, setDone] = useState<readonly string[]>()
+  const [done, setDone] = useState<{ title: string; uids: readonly string[] }>()
   const preset = presets.find(({ name }) => name === place.preset)
   const body = bodyOf(place, preset)
 
@@ -126,7 +126,7 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
     setCheck(result)
   })
   const prices = usePrices(test ? input() : undefined)
-  if (done) return <Connected uids={done} />
+  if (done) return <Connected title={done.title} uids={done.uids} />
   return (
     <>
       {known ? null : <WhoCard place={place} presets={presets} preset={preset} onChange={change} />}
@@ -174,7 +174,8 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
             const saved = await api.connectVendor({ ...input(), note, belowCost: check.belowCostNotes.length > 0 })
             toastSaved(saved)
             setPlace(EMPTY)
-            setDone(offers.filter(({ chosen }) => chosen).map(({ uid }) => uid))
+            const uids = choiceOf(offers).models?.flatMap(({ uid }) => uid ?? []) ?? []
+            setDone({ title: preset?.title ?? body.vendor ?? 'The vendor', uids })
           }}
           onClose={() => setCheck(undefined)}
         />
@@ -358,10 +359,10 @@ function CredentialFields({ place, preset, onChange }: Omit<WhoProps, 'presets'>
   )
 }
 
-function Connected({ uids }: { uids: readonly string[] }) {
+function Connected({ title, uids }: { title: string; uids: readonly string[] }) {
   const account = lastAccount()
   return (
-    <Card title="It is connected" lead={uids.length > 0 ? `Offered now: ${uids.join(', ')}.` : undefined}>
+    <Card title={`${title} is connected`} lead={uids.length > 0 ? `Now available: ${uids.join(', ')}.` : undefined}>
       <div className="row">
         {account && uids[0] ? (
           <LinkButton

@@ -63,7 +63,7 @@ export function MarginPage() {
           name={`margin-by-${by.label.toLowerCase()}-${from}-${filter.to}.csv`}
         />
       </div>
-      <Loaded query={sums} skeleton={<Skeleton lines={1} tall />}>
+      <Loaded query={sums} skeleton={<Skeleton lines={1} like="tall" />}>
         {({ totals }) => <Totals of={totals} />}
       </Loaded>
       <TableCard

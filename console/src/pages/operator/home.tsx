@@ -46,9 +46,9 @@ export function HomePage() {
         />
       }
     >
-      <Loaded query={home} skeleton={<Skeleton lines={3} tall />}>
+      <Loaded query={home} skeleton={<Skeleton lines={3} like="tall" />}>
         {(data) => (
-          <Loaded query={sums} skeleton={<Skeleton lines={2} tall />}>
+          <Loaded query={sums} skeleton={<Skeleton lines={2} like="tall" />}>
             {(summed) => (
               <>
                 <Checklist calls={summed.totals.requests} />

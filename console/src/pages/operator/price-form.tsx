@@ -1,7 +1,6 @@
 // What a model costs: rates for each tier, extras among them, what multiplies them, and what they are in batches.
 import { useState } from 'react'
-import { costsOf, listChanges, marginPercent } from '../../../../src/catalog/change-sentences.ts'
-import { api } from '../../api.ts'
+import { costsOf, marginPercent } from '../../../../src/catalog/change-sentences.ts'
 import { formatCredits, parseCredits } from '../../credits.ts'
 import { describeTier } from '../../pricing.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
@@ -18,7 +17,7 @@ import {
   UNIT_NAMES,
   unitRow,
 } from '../../wire.ts'
-import { Review, toastSaved } from './review.tsx'
+import { useProposal, withModel } from './review.tsx'
 
 interface Priced {
   uid: string
@@ -47,46 +46,18 @@ type Fields = Pick<CatalogModel, 'pricing'> & { batchFactor?: string }
 
 /** Nothing applies before it has been seen as a table, beside what it costs. */
 export function PriceForm({ row, catalog, onClose }: Props) {
-  const [fields, setFields] = useState<Fields>()
-  const after = fields && withFields(catalog.document, row.uid, fields)
+  const { propose, review } = useProposal(catalog, onClose)
+  const text = `New prices for ${row.model.name} apply now.`
   return (
     <>
       <PriceFields
         row={row}
         onClose={onClose}
-        onFields={async (fields) => {
-          const { problems } = await api.checkCatalog(withFields(catalog.document, row.uid, fields))
-          if (problems.length > 0) throw new Error(problems.join(' '))
-          setFields(fields)
-        }}
+        onFields={(fields) => propose({ after: withModel(catalog.document, row.uid, fields), text })}
       />
-      {fields ? (
-        <Review
-          before={catalog.document}
-          after={after}
-          belowCostNotes={belowCost(catalog.document, after)}
-          apply={async (note) => {
-            const saved = await api.changeModel(row.uid, { ...fields, note })
-            toastSaved(saved, `New prices for ${row.model.name} apply now.`)
-            onClose()
-          }}
-          onClose={() => setFields(undefined)}
-        />
-      ) : null}
+      {review}
     </>
   )
-}
-
-function withFields(document: Catalog['document'], uid: string, fields: Fields): unknown {
-  const shelf = Object.hasOwn(document.models, uid) ? 'models' : 'endpoints'
-  return { ...document, [shelf]: { ...document[shelf], [uid]: { ...document[shelf][uid], ...fields } } }
-}
-
-function belowCost(before: unknown, after: unknown): string[] {
-  const prices = listChanges(before, after).filter((one) => typeof one !== 'string')
-  return prices
-    .filter(({ rates }) => rates.some(({ now, cost }) => now !== undefined && cost !== undefined && now < cost))
-    .map(({ subject }) => `${subject} would be sold for less than it costs.`)
 }
 
 function PriceFields({

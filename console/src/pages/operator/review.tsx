@@ -16,7 +16,7 @@ import { TextField } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
 import { Table } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
-import { type Applied, unitRow } from '../../wire.ts'
+import { type Applied, type Catalog, type CatalogDocument, type CatalogModel, unitRow } from '../../wire.ts'
 import { diffLines, hunksOf } from './diff.ts'
 
 const TABLES_MAX = 100
@@ -80,6 +80,50 @@ export function toastSaved({ version, changes }: Saved, text = `Saved as version
     catalogChanged()
   }
   toast(text, version > 1 && changes.length > 0 ? { action: { right: 'catalog:write', label: 'Undo', run: undo } } : {})
+}
+
+/** What is proposed for the catalog, and what is said when it applies. */
+interface Proposal {
+  after: CatalogDocument
+  text: string
+}
+
+/** Nothing applies before it was checked and seen; `review` shows it. */
+export function useProposal(catalog: Catalog, onApplied = () => {}) {
+  const [proposal, setProposal] = useState<Proposal>()
+  const { document, version } = catalog
+  return {
+    async propose(next: Proposal) {
+      const { problems } = await api.checkCatalog(next.after)
+      if (problems.length > 0) throw new Error(problems.join(' '))
+      setProposal(next)
+    },
+    review: proposal ? (
+      <Review
+        before={document}
+        after={proposal.after}
+        belowCostNotes={belowCost(document, proposal.after)}
+        apply={async (note) => {
+          toastSaved(await api.applyCatalog(proposal.after, note || proposal.text, version), proposal.text)
+          onApplied()
+        }}
+        onClose={() => setProposal(undefined)}
+      />
+    ) : null,
+  }
+}
+
+/** The document with other fields of one model or data endpoint. */
+export function withModel(document: CatalogDocument, uid: string, fields: Partial<CatalogModel>): CatalogDocument {
+  const shelf = Object.hasOwn(document.models, uid) ? 'models' : 'endpoints'
+  return { ...document, [shelf]: { ...document[shelf], [uid]: { ...document[shelf][uid], ...fields } } }
+}
+
+function belowCost(before: unknown, after: unknown): string[] {
+  const prices = listChanges(before, after).filter((one) => typeof one !== 'string')
+  return prices
+    .filter(({ rates }) => rates.some(({ now, cost }) => now !== undefined && cost !== undefined && now < cost))
+    .map(({ subject }) => `${subject} would be sold for less than it costs.`)
 }
 
 interface ChangesProps {

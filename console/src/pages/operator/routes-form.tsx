@@ -9,8 +9,9 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { Checkbox, SelectField, Switch, TextField } from '../../ui/field.tsx'
 import { Note } from '../../ui/page.tsx'
-import { toast } from '../../ui/toast.tsx'
 import {
+  type Catalog,
+  type CatalogDocument,
   type CatalogModel,
   type CatalogRoute,
   type CatalogRouting,
@@ -18,16 +19,19 @@ import {
   type RouteFigures,
   TEXT_PROTOCOLS,
 } from '../../wire.ts'
-import { catalogChanged } from './review.tsx'
+import { useProposal, withModel } from './review.tsx'
 
 interface Props {
   uid: string
   model: Pick<CatalogModel, 'name' | 'type' | 'pricing' | 'routes' | 'routing'>
-  vendors: readonly string[]
+  catalog: Catalog
   onClose: () => void
 }
 
-export function RoutesForm({ uid, model, vendors, onClose }: Props) {
+export function RoutesForm({ uid, model, catalog, onClose }: Props) {
+  const { document } = catalog
+  const vendors = vendorsFor(document, model)
+  const { propose, review } = useProposal(catalog, onClose)
   const [routes, setRoutes] = useState<readonly CatalogRoute[]>(model.routes)
   const [routing, setRouting] = useState<CatalogRouting>(model.routing ?? {})
   const figures = useQuery(`routes/${uid}`, (signal) => api.routeFigures(uid, signal))
@@ -61,105 +65,118 @@ export function RoutesForm({ uid, model, vendors, onClose }: Props) {
     vendors.find((name) => !old.some(({ vendor }) => vendor === name)) ?? vendors[0] ?? ''
   const first = Math.min(...routes.map(({ order = 0 }) => order))
   return (
-    <FormDialog
-      right="catalog:write"
-      title={`Routes of ${model.name}`}
-      wide
-      action="Save the routes"
-      disabled={routes.length === 0}
-      run={async () => {
-        await api.changeModel(uid, { routes: routes.map(tidy), routing })
-        toast(`The routes of ${model.name} apply now.`)
-        catalogChanged()
-      }}
-      onClose={onClose}
-    >
-      <Note>
-        Lower orders are tried first; equal orders share the calls by weight: weights 99 and 1 send 1 % to the second.
-        Drag a route, or use its arrows, to give every route an order of its own.
-      </Note>
-      <div className="grid-2">
-        <SelectField
-          label="Balance equal routes by"
-          value={routing.policy ?? 'weighted'}
-          options={[
-            ['weighted', 'share the calls by weight'],
-            ['least-latency', 'the fastest first'],
-            ['least-busy', 'the one with the fewest calls first'],
-            ['cheapest-first', 'the cheapest first'],
-          ]}
-          // One of the options.
-          onText={(policy) => setRouting((old) => ({ ...old, policy: policy as CatalogRouting['policy'] }))}
-        />
-        <Checkbox
-          label="Sticky conversations"
-          hint="So that the vendor’s prompt cache is used."
-          checked={routing.sticky === true}
-          onCheck={(sticky) => setRouting((old) => ({ ...old, sticky }))}
-        />
-      </div>
-      <ol className="route-list">
-        {routes.map((route, at) => (
-          <li
-            // Routes have no names of their own, and may be equal.
-            key={at}
-            draggable
-            className={dragged === at ? 'route-row route-dragged' : 'route-row'}
-            onDragStart={() => setDragged(at)}
-            onDragOver={(event) => event.preventDefault()}
-            onDrop={(event) => {
-              event.preventDefault()
-              if (dragged !== undefined) move(dragged, at)
-              setDragged(undefined)
-            }}
-            onDragEnd={() => setDragged(undefined)}
-          >
-            <h3 className="small">{(route.order ?? 0) === first ? 'Tried first' : 'Fallback'}</h3>
-            <RouteFields
-              {...{ route, at, vendors, formats: formatsOf(model, route), pricing: model.pricing, type: model.type }}
-              onChange={(next) => change(at, next)}
-            />
-            <p className="small muted">
-              {figuresInWords(figures.data?.items.find(({ route: number }) => number === at + 1))}
-            </p>
-            <div className="row">
-              <IconButton
-                icon="up"
-                label={`Move route ${at + 1} up`}
-                disabled={at === 0}
-                onClick={() => move(at, at - 1)}
+    <>
+      <FormDialog
+        right="catalog:write"
+        title={`Routes of ${model.name}`}
+        wide
+        action="Preview the change"
+        stay
+        disabled={routes.length === 0}
+        run={async () => {
+          const fields = { routes: routes.map(tidy), ...(Object.keys(routing).length > 0 ? { routing } : {}) }
+          await propose({ after: withModel(document, uid, fields), text: `The routes of ${model.name} apply now.` })
+        }}
+        onClose={onClose}
+      >
+        <Note>
+          Lower orders are tried first; equal orders share the calls by weight: weights 99 and 1 send 1 % to the second.
+          Drag a route, or use its arrows, to give every route an order of its own.
+        </Note>
+        <div className="grid-2">
+          <SelectField
+            label="Balance equal routes by"
+            value={routing.policy ?? 'weighted'}
+            options={[
+              ['weighted', 'share the calls by weight'],
+              ['least-latency', 'the fastest first'],
+              ['least-busy', 'the one with the fewest calls first'],
+              ['cheapest-first', 'the cheapest first'],
+            ]}
+            // One of the options.
+            onText={(policy) => setRouting((old) => ({ ...old, policy: policy as CatalogRouting['policy'] }))}
+          />
+          <Checkbox
+            label="Sticky conversations"
+            hint="So that the vendor’s prompt cache is used."
+            checked={routing.sticky === true}
+            onCheck={(sticky) => setRouting((old) => ({ ...old, sticky }))}
+          />
+        </div>
+        <ol className="route-list">
+          {routes.map((route, at) => (
+            <li
+              // Routes have no names of their own, and may be equal.
+              key={at}
+              draggable
+              className={dragged === at ? 'route-row route-dragged' : 'route-row'}
+              onDragStart={() => setDragged(at)}
+              onDragOver={(event) => event.preventDefault()}
+              onDrop={(event) => {
+                event.preventDefault()
+                if (dragged !== undefined) move(dragged, at)
+                setDragged(undefined)
+              }}
+              onDragEnd={() => setDragged(undefined)}
+            >
+              <h3 className="small">{(route.order ?? 0) === first ? 'Tried first' : 'Fallback'}</h3>
+              <RouteFields
+                {...{ route, at, vendors, formats: formatsOf(model, route), pricing: model.pricing, type: model.type }}
+                onChange={(next) => change(at, next)}
               />
-              <IconButton
-                icon="down"
-                label={`Move route ${at + 1} down`}
-                disabled={at === routes.length - 1}
-                onClick={() => move(at, at + 1)}
-              />
-              <Switch
-                label={`Use route ${at + 1}`}
-                on={route.enabled !== false}
-                onSwitch={(enabled) => change(at, { enabled })}
-              />
-              {routes.length > 1 ? (
-                <Button small onClick={() => sendOnePercent(at)}>
-                  Send 1 % here
-                </Button>
-              ) : null}
-              <IconButton
-                icon="trash"
-                label={`Remove route ${at + 1}`}
-                disabled={routes.length === 1}
-                onClick={() => setRoutes((old) => old.filter((_, index) => index !== at))}
-              />
-            </div>
-          </li>
-        ))}
-      </ol>
-      <Button small icon="plus" onClick={add}>
-        Add a fallback
-      </Button>
-    </FormDialog>
+              <p className="small muted">
+                {figuresInWords(figures.data?.items.find(({ route: number }) => number === at + 1))}
+              </p>
+              <div className="row">
+                <IconButton
+                  icon="up"
+                  label={`Move route ${at + 1} up`}
+                  disabled={at === 0}
+                  onClick={() => move(at, at - 1)}
+                />
+                <IconButton
+                  icon="down"
+                  label={`Move route ${at + 1} down`}
+                  disabled={at === routes.length - 1}
+                  onClick={() => move(at, at + 1)}
+                />
+                <Switch
+                  label={`Use route ${at + 1}`}
+                  on={route.enabled !== false}
+                  onSwitch={(enabled) => change(at, { enabled })}
+                />
+                {routes.length > 1 ? (
+                  <Button small onClick={() => sendOnePercent(at)}>
+                    Send 1 % here
+                  </Button>
+                ) : null}
+                <IconButton
+                  icon="trash"
+                  label={`Remove route ${at + 1}`}
+                  disabled={routes.length === 1}
+                  onClick={() => setRoutes((old) => old.filter((_, index) => index !== at))}
+                />
+              </div>
+            </li>
+          ))}
+        </ol>
+        <Button small icon="plus" onClick={add}>
+          Add a fallback
+        </Button>
+      </FormDialog>
+      {review}
+    </>
   )
+}
+
+/** Those that serve models, for a model, and those that serve data, for data; a vendor that serves nothing yet can do either. */
+function vendorsFor({ vendors, models, endpoints, toolServers }: CatalogDocument, { type }: Props['model']): string[] {
+  const servedIn = (shelf: Readonly<Record<string, { routes: readonly CatalogRoute[] }>>) =>
+    new Set(Object.values(shelf).flatMap(({ routes }) => routes.map(({ vendor }) => vendor)))
+  const [own, other] = type === 'data' ? [endpoints, models] : [models, endpoints]
+  const [same, others] = [servedIn(own), servedIn(other)]
+  for (const { vendor } of Object.values(toolServers ?? {})) others.add(vendor)
+  return Object.keys(vendors).filter((name) => same.has(name) || !others.has(name))
 }
 
 function figuresInWords(figures: RouteFigures | undefined): string {

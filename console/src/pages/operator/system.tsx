@@ -19,7 +19,7 @@ export function SystemPage() {
   const billing = useQuery('billing', api.billing)
   return (
     <Page title="System" lead="This gateway, its database and its queue.">
-      <Loaded query={system} skeleton={<Skeleton lines={2} tall />}>
+      <Loaded query={system} skeleton={<Skeleton lines={2} like="tall" />}>
         {(data) => <SystemBody system={data} />}
       </Loaded>
       <Loaded query={billing}>{(data) => <BillingCard key={JSON.stringify(data)} billing={data} />}</Loaded>

@@ -28,9 +28,9 @@ export function VendorPage({ vendor: name }: { vendor: string }) {
   if (vendor && catalog.data) return <OneVendor vendor={vendor} catalog={catalog.data} />
   return (
     <Page title={name} back={BACK}>
-      <Loaded query={vendors} skeleton={<Skeleton lines={4} tall />}>
+      <Loaded query={vendors} skeleton={<Skeleton lines={4} like="tall" />}>
         {() => (
-          <Loaded query={catalog} skeleton={<Skeleton lines={4} tall />}>
+          <Loaded query={catalog} skeleton={<Skeleton lines={4} like="tall" />}>
             {() => <Empty icon="vendors" title="The catalog has no vendor of this name" />}
           </Loaded>
         )}

@@ -26,7 +26,7 @@ export function VendorsPage() {
       }
     >
       <Card flush>
-        <Loaded query={vendors} skeleton={<Skeleton lines={3} tall />}>
+        <Loaded query={vendors} skeleton={<Skeleton lines={3} like="tall" />}>
           {({ items }) =>
             items.length === 0 ? (
               <Empty icon="vendors" title="No vendors yet">

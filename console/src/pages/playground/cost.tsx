@@ -99,6 +99,29 @@ export function QuoteList(props: { account: string; names: readonly string[]; bo
   )
 }
 
+/** What many calls cost, judged by the first of them. */
+export function BatchCost(props: { account: string; bodies: readonly Body[]; total: number }) {
+  const { account, bodies, total } = props
+  const { quoted } = useQuotes(account, bodies)
+  const usual = useUsual(account)
+  const each = bodies.flatMap((body, at) => {
+    const most = parseCredits(quoted?.[at]?.quote?.costAtMost ?? '')
+    return most === undefined ? [] : [{ most, about: usual.get(String(body.model)) ?? most }]
+  })
+  if (each.length === 0) return null
+  const ofAll = (pick: (one: (typeof each)[number]) => bigint) =>
+    (each.reduce((sum, one) => sum + pick(one), 0n) * BigInt(total)) / BigInt(each.length)
+  const [about, most] = [ofAll((one) => one.about), ofAll(({ most }) => most)]
+  return (
+    <p className="cost-hint" role="status">
+      <Icon name="info" size={14} /> {about < most ? `Costs about ${briefCredits(about)}, at most ` : 'Costs at most '}
+      {creditsText(most)}
+      {total > each.length ? `, judged by the first ${each.length} requests` : ''}. Models with a price for batches cost
+      less.
+    </p>
+  )
+}
+
 /** The exact price if it is known before the call, otherwise the most: of "auto" quality, for one, the dearest is held. */
 function costWords(quotes: readonly Quote[], usual?: bigint): string {
   const sum = sumCredits(quotes.map(({ costAtMost }) => costAtMost))
