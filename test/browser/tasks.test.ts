@@ -7,7 +7,7 @@ import { idAtTime } from '../../src/kernel/world.ts'
 import { OPERATOR_TOKEN } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { startConsole, type Visitor } from './console.ts'
+import { addFilter, startConsole, type Visitor } from './console.ts'
 
 interface Ordered {
   data: { jobId: string }
@@ -204,6 +204,7 @@ test('a replaced key says when it ends and answers until then, can be ended now,
   const { id, key, last4 } = await home.gateway.keys.create(account, { name: 'till' }, BY)
   const next = await home.gateway.keys.rotate(id, { overlapSeconds: 23 * 3600 }, BY)
   await operator.go(`/a/${account}/usage`)
+  await addFilter(page, 'Key')
   const all = page.getByLabel('Key', { exact: true }).locator('option')
   await all.filter({ hasText: next.last4 }).waitFor({ state: 'attached' })
   const options = await all.allTextContents()

@@ -37,6 +37,7 @@ async function firstBodies(file: File): Promise<Checked['bodies']> {
   // The last one may have been cut.
   const whole = file.size > FIRST_BYTES ? lines.slice(0, -1) : lines
   const requests = whole.filter((line) => line.trim()).slice(0, QUOTED_MAX)
+  // The check has found a body in each.
   return requests.map((line) => (JSON.parse(line) as { body: Record<string, unknown> }).body)
 }
 

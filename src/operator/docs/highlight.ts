@@ -2,20 +2,17 @@
 import { escapeHtml } from '../../kernel/html.ts'
 
 const LANGUAGES = ['sh', 'json', 'python', 'ts', 'js', 'go', 'yaml', 'toml', 'java', 'http']
-const WORDS =
-  'async|await|class|const|curl|def|else|export|false|for|from|func|function|if|import|in|let|new|None|npm|npx|null|print|return|True|False|true|type|var|while|with'
 
 /** A comment begins a line or follows a space, so that neither an address nor an anchor is one. */
-const TOKEN = new RegExp(
-  [
-    String.raw`(?<comment>(?<=^|\s)(?:#|//)[^\n]*)`,
-    String.raw`(?<name>"(?:[^"\\\n]|\\.)*"(?=\s*:)|(?<=^\s*)[\w.-]+(?=:\s)|(?<=\s)--?[a-zA-Z][\w-]*)`,
-    String.raw`(?<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')`,
-    String.raw`(?<number>(?<![\w.-])\d+(?:\.\d+)?(?![\w.-]))`,
-    String.raw`(?<word>(?<![\w.$-])(?:${WORDS})(?![\w-]))`,
-  ].join('|'),
-  'gm',
-)
+const KINDS = [
+  /(?<comment>(?<=^|\s)(?:#|\/\/)[^\n]*)/,
+  /(?<name>"(?:[^"\\\n]|\\.){0,200}"(?=\s?:)|(?<=^ {0,20})[\w.-]{1,60}(?=:\s)|(?<=\s)--?[a-zA-Z][\w-]*)/,
+  /(?<text>"(?:[^"\\\n]|\\.){0,2000}"|'(?:[^'\\]|\\.){0,2000}')/,
+  /(?<number>(?<![\w.-])\d+(?:\.\d+)?(?![\w.-]))/,
+  /(?<word>(?<![\w.$-])(?:async|await|class|const|curl|def|else|export|for|from|func|function|if|import)(?![\w-]))/,
+  /(?<value>(?<![\w.$-])(?:false|true|null|None|True|False|in|let|new|npm|npx|print|return|type|var|with)(?![\w-]))/,
+]
+const TOKEN = new RegExp(KINDS.map(({ source }) => source).join('|'), 'gm')
 
 /** As HTML; in a language that is not known, as it is. */
 export function highlighted(code: string, language: string): string {

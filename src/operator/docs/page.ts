@@ -398,9 +398,8 @@ function anchored(html: string): string {
 }
 
 // Within them all angle brackets are escaped, but for those of the colours.
-const CODE = '<code>(?:[^<]|</?span[^>]*>)*</code>'
-const TAB = new RegExp(`<pre tabindex="0" data-tab="([^"]*)">(${CODE})</pre>\\n`, 'g')
-const RUN = new RegExp(`(?:<pre tabindex="0" data-tab="[^"]*">${CODE}</pre>\\n)+`, 'g')
+const TAB = /<pre tabindex="0" data-tab="([^"]*)">(<code>(?:[^<]|<\/?span[^>]*>)*<\/code>)<\/pre>\n/g
+const RUN = /(?:<pre tabindex="0" data-tab="[^"]*"><code>(?:[^<]|<\/?span[^>]*>)*<\/code><\/pre>\n)+/g
 
 /** Blocks that say the same in several languages lie on top of one another: the radio buttons of HTML, so no script is needed. */
 function tabbed(html: string): string {
