@@ -171,11 +171,11 @@ function SideNav({
           <span>Find</span>
           <kbd>{/Mac|iP/.test(navigator.platform) ? '⌘ K' : 'Ctrl K'}</kbd>
         </button>
-        {onPick && place === 'account' ? (
-          <button type="button" className="switcher" onClick={onPick}>
+        {place === 'account' && (onPick || account.name) ? (
+          <button type="button" className="switcher" onClick={onPick} disabled={!onPick}>
             <span className="switcher-label">Account</span>
             <span className="switcher-name">{account.name ?? 'Choose one'}</span>
-            <Icon name="swap" size={16} />
+            {onPick ? <Icon name="swap" size={16} /> : null}
           </button>
         ) : null}
         <nav className="nav-group" aria-label={place === 'operator' ? 'Operator' : (account.name ?? 'Account')}>

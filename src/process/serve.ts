@@ -124,7 +124,7 @@ async function checkPort({ PORT: port, HOST: host, dataDirectory }: Config): Pro
     ? ` (a gateway with process id ${server.pid} uses this data directory, and serves ${server.url})`
     : ''
   throw new Error(
-    `Port ${port} of ${host} is taken by another program${who}. End that one, or start here elsewhere. ${other}`,
+    `Port ${port} of ${host} is taken by another program${who}. Stop that program, or use another port. ${other}`,
   )
 }
 

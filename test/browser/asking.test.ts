@@ -60,6 +60,7 @@ test('a file is checked by its lines before it is begun; then its lines are work
   assert.equal(await page.getByText('Nothing is wrong').count(), 0)
 
   await choose(`${line('one')}\n${line('two', { content: '[[400]]' })}`)
+  await page.getByText(/^ ?Costs (about [\d.]+, )?at most [\d.]+ credits/).waitFor()
   await page.getByRole('button', { name: 'Start 2 requests' }).click()
   await page.getByText('Completed').waitFor()
   await page

@@ -116,6 +116,22 @@ test('one switch opens every client format for every text model', async () => {
   assert.equal((await home.call('/beta/v1/messages', key, body)).status, 400)
 })
 
+test('a model is no longer offered once that was seen, and is offered again by Undo', async () => {
+  const { page } = operator
+  await operator.go('/operator/catalogue')
+  await page.getByLabel('Search models').fill('gamma-v4-flash')
+  await page.getByRole('switch', { name: /^Enable / }).click()
+  const isOffered = () => home.gateway.catalog.current.document.models['gamma-v4-flash']?.enabled
+  await page.getByRole('dialog').getByText('gamma-v4-flash is switched off.').waitFor()
+  assert.equal(isOffered(), true, 'nothing applies before it has been seen')
+  await applyChange(page)
+  await page.getByText(/ is no longer offered\.$/).waitFor()
+  assert.equal(isOffered(), false)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText(/^Version \d+ is undone/).waitFor()
+  assert.equal(isOffered(), true)
+})
+
 async function saveRoutes(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Preview the change' }).click()
   await applyChange(page)

@@ -271,6 +271,26 @@ test('operators search the calls of all accounts: by request id, message, custom
   assert.deepEqual(await latency.locator('td:first-child').allTextContents(), ['beta'])
 })
 
+test('a click on a row shows the call beside the list, and its page is one click further; a phone needs two lines for it', async () => {
+  const { page } = operator
+  const account = await home.gateway.accounts.create({ name: 'Panels', credits: 1_000_000n }, BY)
+  const [id] = await past(account, [{ atMs: Date.now() - 60_000, key: 'console', product: 'alpha-5.4', durationMs: 5 }])
+  await operator.go(`/a/${account}/usage?period=24h`)
+  await rowsOf(page).getByText('Charged', { exact: true }).click()
+  const panel = page.getByRole('dialog', { name: 'alpha-5.4' })
+  await panel.getByText(id ?? '').waitFor()
+  assert.deepEqual(await home.violations(page), [])
+  await page.keyboard.press('Escape')
+  await panel.waitFor({ state: 'detached' })
+  await page.setViewportSize({ width: 390, height: 844 })
+  const { height } = (await rowsOf(page).first().boundingBox()) ?? { height: 0 }
+  assert.ok(height > 0 && height < 100, `${height} pixels`)
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await rowsOf(page).getByText('Charged', { exact: true }).click()
+  await panel.getByRole('link', { name: 'Open its page' }).click()
+  await page.waitForURL(/usage\/req_/)
+})
+
 test('percentiles are those of the calls, by model and by vendor', async () => {
   const { page } = operator
   const account = await home.gateway.accounts.create({ name: 'Percentiles', credits: 1_000_000n }, BY)

@@ -103,7 +103,11 @@ function Factors({
     <Card
       flush={factors.length > 0}
       title="Second factors"
-      lead="Asked for after your password, and again before sensitive actions. A passkey also signs you in by itself."
+      lead={`Asked for after your password, and again before sensitive actions. ${
+        security.passkeysPossible
+          ? 'A passkey also signs you in by itself.'
+          : 'Passkeys need the console’s https address in PUBLIC_URL.'
+      }`}
       actions={
         <>
           {security.passkeysPossible && hasPasskeys() ? (

@@ -198,7 +198,7 @@ function callColumns(keys: ReadonlyMap<string, string>, to: (row: ListedCall) =>
           <Link to={to(row)} className="cell-link">
             <Name text={row.product || 'unknown model'} />
           </Link>
-          {row.calls > 1 ? <span className="cell-sub">stands for {plural(row.calls, 'call')}</span> : null}
+          {row.calls > 1 ? <span className="cell-sub">{plural(row.calls, 'call')}</span> : null}
         </>
       ),
     },

@@ -77,12 +77,14 @@ function ZoneLine() {
   const same = own === 'UTC' || own === 'Etc/UTC'
   return (
     <p className="zone-line">
-      Times are in {utc || same ? 'UTC' : own}.{' '}
-      {same ? null : (
-        <button type="button" className="text-button" onClick={() => setZone(utc ? 'local' : 'utc')}>
-          Show {utc ? own : 'UTC'}
-        </button>
-      )}
+      <span className="zone-times">
+        Times are in {utc || same ? 'UTC' : own}.{' '}
+        {same ? null : (
+          <button type="button" className="text-button" onClick={() => setZone(utc ? 'local' : 'utc')}>
+            Show {utc ? own : 'UTC'}
+          </button>
+        )}
+      </span>
       {currency === null ? null : (
         <>
           {' '}

@@ -4,6 +4,7 @@ import { formatCredits, parseCredits } from '../../credits.ts'
 import { formatWhole, monthName, plural } from '../../format.ts'
 import { useList, useQuery } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
+import { Button } from '../../ui/button.tsx'
 import { Segments, TextField } from '../../ui/field.tsx'
 import { Amount, Page, Stat, Stats } from '../../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
@@ -72,7 +73,7 @@ export function MarginPage() {
         rowKey={(row) => row.group}
         empty={
           <Empty icon="ledger" title="No calls were charged in this time">
-            <p>Choose other months.</p>
+            <Button onClick={() => setQuery({ from: months[0], to: months[0] })}>Show this month</Button>
           </Empty>
         }
         columns={[

@@ -28,6 +28,8 @@ export function LivePage() {
   const matching = calls?.filter((call) => SHOWS[show]?.(call) !== false && mentions(call, text))
   const data = all ? matching : matching?.slice(0, SHOWN_MAX)
   const hidden = (matching?.length ?? 0) - (data?.length ?? 0)
+  const accounts = useQuery('accounts/filter', (signal) => api.accounts({ limit: 200 }, signal))
+  const names = new Map(accounts.data?.items.map(({ id, name }) => [id, name]))
   return (
     <Page
       title="Live calls"
@@ -64,7 +66,7 @@ export function LivePage() {
             <p>Calls appear here as they arrive.</p>
           </Empty>
         }
-        columns={COLUMNS}
+        columns={columnsOf(names)}
       />
       {hidden > 0 ? (
         <div className="more">
@@ -100,7 +102,7 @@ const mentions = (call: LiveCall, text: string) =>
     .toLowerCase()
     .includes(text.trim().toLowerCase())
 
-const COLUMNS: Parameters<typeof TableCard<LiveCall>>[0]['columns'] = [
+const columnsOf = (names: ReadonlyMap<string, string>): Parameters<typeof TableCard<LiveCall>>[0]['columns'] => [
   {
     head: 'Call',
     main: true,
@@ -110,7 +112,7 @@ const COLUMNS: Parameters<typeof TableCard<LiveCall>>[0]['columns'] = [
         <span className="cell-sub">
           <CallLink call={call} />
         </span>
-        {call.calls > 1 ? <span className="cell-sub">stands for {plural(call.calls, 'call')}</span> : null}
+        {call.calls > 1 ? <span className="cell-sub">{plural(call.calls, 'call')}</span> : null}
       </>
     ),
   },
@@ -120,7 +122,7 @@ const COLUMNS: Parameters<typeof TableCard<LiveCall>>[0]['columns'] = [
     cell: (call) => (
       <>
         <Link to={`/operator/accounts/${encodeURIComponent(call.account)}`}>
-          <ShortId id={call.account} />
+          {names.get(call.account) ?? <ShortId id={call.account} />}
         </Link>
         <span className="cell-sub">
           <Link to={`/a/${encodeURIComponent(call.account)}/usage?key=${encodeURIComponent(call.key)}`}>
