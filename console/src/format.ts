@@ -108,3 +108,10 @@ export const formatPercent = (share: number) => `${(share * 100).toFixed(share >
 
 export const plural = (count: number, one: string, many = `${one}s`) =>
   `${formatWhole(count)} ${count === 1 ? one : many}`
+
+/** "Starter 2026" becomes "starter-2026". */
+export const idOf = (name: string) =>
+  name
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '')

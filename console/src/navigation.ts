@@ -118,14 +118,14 @@ const ACCOUNT: readonly Section[] = [
     pages: [
       { to: '/alerts', label: 'Alerts', right: 'alerts:read' },
       { to: '/alerts/rules', label: 'Alert rules', also: 'budget receivers email slack', right: 'alert-settings:read' },
-      { to: '/deliveries', label: 'Deliveries', also: 'webhooks', right: 'deliveries:read' },
+      { to: '/deliveries', label: 'Deliveries', also: 'webhooks secret', right: 'deliveries:read' },
     ],
   },
   {
     label: 'Members',
     icon: 'members',
     pages: [
-      { to: '/members', label: 'Members', also: 'invite people role webhook secret', right: 'members:read' },
+      { to: '/members', label: 'Members', also: 'invite people role', right: 'members:read' },
       { to: '/teams', label: 'Teams', also: 'projects members keys', right: 'teams:read' },
       {
         to: '/agents',

@@ -256,7 +256,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     }),
     see('operator-product-operation', '/operator/products/new', async (page) => {
       await page.getByText('Preset', { exact: true }).click()
-      await press(page, /^Take \d+ operation/)
+      await press(page, /^Add \d+ operation/)
       await press(page, 'Edit')
       await page.getByLabel('Per row returned').fill('0.1')
       await page.getByLabel('What is counted as rows').fill('size(answer.web.results)')

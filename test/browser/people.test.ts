@@ -152,8 +152,8 @@ test('a customer comes from an invitation to a first call in five clicks', async
   assert.equal(clicks, 5)
 })
 
-test('an owner finds the webhook secret among the members', async () => {
-  await operator.go(`/a/${own}/members`)
+test('an owner finds the webhook secret beside the deliveries', async () => {
+  await operator.go(`/a/${own}/deliveries`)
   await operator.page.getByRole('button', { name: 'Webhook secret' }).click()
   const shown = operator.page.getByRole('dialog').locator('pre')
   await shown.waitFor()

@@ -175,7 +175,7 @@ test('live calls say why they failed, and are found by account, key and reason; 
   await home.logIn(phone, 'op@example.com')
   await phone.go('/operator/live')
   const { page } = phone
-  await page.getByText('calls of the only process').waitFor()
+  await page.getByText('The last 200 calls, newest first.').waitFor()
   await page.getByRole('button', { name: /^Show \d+ older call/ }).waitFor()
   assert.equal(await page.getByRole('row').count(), 41, 'forty and the head')
   await page.getByLabel('Show').selectOption('failed')

@@ -1,11 +1,15 @@
 // What was sent to receivers outside (webhooks, Slack, mails), what became of it, and what is still to come.
+import { useState } from 'react'
 import { api } from '../api.ts'
-import { useList } from '../query.ts'
+import { useList, useQuery } from '../query.ts'
 import { Link, setQuery, useLocation } from '../router.tsx'
+import { Button } from '../ui/button.tsx'
+import { Code } from '../ui/code.tsx'
+import { Notice } from '../ui/dialog.tsx'
 import { SelectField } from '../ui/field.tsx'
 import { FilterBar } from '../ui/filter-bar.tsx'
-import { Badge, Page, ShortId, type Tone, When } from '../ui/page.tsx'
-import { Empty } from '../ui/state.tsx'
+import { Badge, Note, Page, ShortId, type Tone, When } from '../ui/page.tsx'
+import { Empty, Loaded } from '../ui/state.tsx'
 import { Table, TableCard, type TableColumn } from '../ui/table.tsx'
 import type { Delivery } from '../wire.ts'
 import { AccountPick } from './pickers.tsx'
@@ -30,13 +34,33 @@ export const deliveriesOf = (account: string | undefined) =>
   account ? `/a/${encodeURIComponent(account)}/deliveries` : '/operator/deliveries'
 
 export function DeliveriesPage({ account }: { account: string }) {
+  const [secret, setSecret] = useState(false)
   return (
     <Page
       title="Deliveries"
       lead="Webhooks, messages and mails that the gateway sent for this account: every attempt, and what the receiver answered."
+      actions={
+        <Button right="webhook-secret:read" account={account} icon="key" onClick={() => setSecret(true)}>
+          Webhook secret
+        </Button>
+      }
     >
       <DeliveryList account={account} />
+      {secret ? <WebhookSecret account={account} onClose={() => setSecret(false)} /> : null}
     </Page>
+  )
+}
+
+/** For whoever receives the account's webhooks; only owners and admins are told. */
+function WebhookSecret({ account, onClose }: { account: string; onClose: () => void }) {
+  const query = useQuery(`webhook-secret/${account}`, (signal) => api.webhookSecret(account, signal))
+  return (
+    <Notice title="Webhook secret" onClose={onClose}>
+      <Note tone="warn">
+        All webhooks are signed with it. Anyone who knows it can send webhooks that look like ours.
+      </Note>
+      <Loaded query={query}>{({ secret }) => <Code label="Webhook secret" text={secret} wrap />}</Loaded>
+    </Notice>
   )
 }
 

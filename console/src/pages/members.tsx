@@ -1,16 +1,15 @@
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { DomainsCard } from '../extensions/directory/domains.tsx'
-import { refresh, useList, useQuery } from '../query.ts'
+import { refresh, useList } from '../query.ts'
 import { useDialogInAddress } from '../router.tsx'
 import { useMay, useSession } from '../session.tsx'
 import { Button } from '../ui/button.tsx'
-import { Code } from '../ui/code.tsx'
-import { Confirm, FormDialog, Notice } from '../ui/dialog.tsx'
+import { Confirm, FormDialog } from '../ui/dialog.tsx'
 import { SelectField, TextField } from '../ui/field.tsx'
 import { Menu, type MenuItem } from '../ui/menu.tsx'
-import { Ago, Badge, Note, Page } from '../ui/page.tsx'
-import { Empty, Loaded } from '../ui/state.tsx'
+import { Ago, Badge, Page } from '../ui/page.tsx'
+import { Empty } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { AccountRole, Ended, Member } from '../wire.ts'
@@ -19,30 +18,21 @@ import { ChangeRole, ROLE_NAMES, RoleField, useAccountRoles } from './roles.tsx'
 
 export function MembersPage({ account }: { account: string }) {
   const [inviting, setInviting] = useDialogInAddress('invite')
-  const [secret, setSecret] = useState(false)
   const may = useMay()
   return (
     <Page
       title="Members"
       lead="The people of this account, and what their roles let them do."
       actions={
-        <>
-          {may('webhook-secret:read', account) ? (
-            <Button icon="key" onClick={() => setSecret(true)}>
-              Webhook secret
-            </Button>
-          ) : null}
-          {may('members:write', account) ? (
-            <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
-              Invite
-            </Button>
-          ) : null}
-        </>
+        may('members:write', account) ? (
+          <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
+            Invite
+          </Button>
+        ) : null
       }
     >
       <MembersPanel account={account} inviting={inviting} onInviting={setInviting} />
       {may('scim:read', account) ? <DomainsCard account={account} /> : null}
-      {secret ? <WebhookSecret account={account} onClose={() => setSecret(false)} /> : null}
     </Page>
   )
 }
@@ -202,19 +192,6 @@ async function changeRole(account: string, member: Member, role: AccountRole): P
   const { ended } = await api.changeRole(account, member.userId, role)
   toast(`${member.email} has the role ${ROLE_NAMES[role]} now.${ended ? endedText(ended) : ''}`)
   refresh(`members/${account}`, 'session')
-}
-
-/** For whoever receives the account's webhooks; only owners and admins are told. */
-function WebhookSecret({ account, onClose }: { account: string; onClose: () => void }) {
-  const query = useQuery(`webhook-secret/${account}`, (signal) => api.webhookSecret(account, signal))
-  return (
-    <Notice title="Webhook secret" onClose={onClose}>
-      <Note tone="warn">
-        All webhooks are signed with it. Anyone who knows it can send webhooks that look like ours.
-      </Note>
-      <Loaded query={query}>{({ secret }) => <Code label="Webhook secret" text={secret} wrap />}</Loaded>
-    </Notice>
-  )
 }
 
 function InviteForm({ account, onClose }: { account: string; onClose: () => void }) {

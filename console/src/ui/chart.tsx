@@ -250,7 +250,9 @@ export function BarList({ label, rows, named = false }: { label: string; rows: r
             {row.note ? <span className="bars-note"> {row.note}</span> : null}
           </span>
           <span className="bars-track" aria-hidden="true">
-            <span style={{ width: `${top > 0 ? Math.max(0.5, (Math.abs(row.value) / top) * 100) : 0}%` }} />
+            <span
+              style={{ width: `${top > 0 && row.value !== 0 ? Math.max(0.5, (Math.abs(row.value) / top) * 100) : 0}%` }}
+            />
           </span>
         </li>
       ))}

@@ -1,7 +1,7 @@
 // Where operations of a product come from: an OpenAPI document, or a preset.
 import { useRef, useState } from 'react'
 import { api } from '../../api.ts'
-import { plural } from '../../format.ts'
+import { idOf, plural } from '../../format.ts'
 import { JsonArea, type JsonAreaHandle } from '../../pages/operator/json-area.tsx'
 import { useQuery } from '../../query.ts'
 import { useAction } from '../../ui/action.ts'
@@ -61,7 +61,7 @@ function FromDocument({ onTake }: { onTake: (taken: Taken) => void }) {
       operations: [...chosen],
     })
     onTake({
-      ...{ title, description, baseUrl: server ?? '' },
+      ...{ id: idOf(title), title, description, baseUrl: server ?? '' },
       ...(auth ? { auth: auth as Auth } : {}), // In the catalog's words, as the server reads it.
       operations: operations.flatMap(({ id, entry }) =>
         // In the form of the catalog, as the server makes it.
@@ -100,7 +100,7 @@ function FromDocument({ onTake }: { onTake: (taken: Taken) => void }) {
           <div className="row">
             <TextField label="Price per call (credits)" inputMode="decimal" value={call} onText={setCall} />
             <Button disabled={chosen.length === 0} busy={taking.busy} onClick={() => taking.go()}>
-              Take {plural(chosen.length, 'operation')}
+              Add {plural(chosen.length, 'operation')}
             </Button>
           </div>
         </>
@@ -205,7 +205,7 @@ function PresetFields({ presets, onTake }: { presets: readonly ProductPreset[]; 
       </Note>
       <div>
         <Button disabled={!(Number(perDollar) > 0)} onClick={take}>
-          Take {plural(preset.operations.length, 'operation')}
+          Add {plural(preset.operations.length, 'operation')}
         </Button>
       </div>
     </div>

@@ -153,7 +153,7 @@ function AmountCard(props: {
   )
 }
 
-const COLUMNS: readonly TableColumn<Payment>[] = [
+const columnsOf = (account: string): readonly TableColumn<Payment>[] => [
   { head: 'Payment', main: true, cell: (payment) => <Named name={paymentName(payment)} /> },
   { head: 'At', tight: true, cell: ({ createdAt }) => <When at={createdAt} /> },
   { head: 'Amount', right: true, cell: ({ amount, currency }) => `${amount} ${currency}` },
@@ -161,7 +161,14 @@ const COLUMNS: readonly TableColumn<Payment>[] = [
   { head: 'State', cell: (payment) => <PaymentState payment={payment} /> },
   {
     head: 'Receipt',
-    cell: ({ receiptUrl }) => (receiptUrl ? <a href={receiptUrl}>Receipt</a> : <span className="muted">–</span>),
+    cell: ({ receiptUrl, state }) =>
+      receiptUrl ? (
+        <a href={receiptUrl}>Receipt</a>
+      ) : state === 'paid' ? (
+        <Link to={`/a/${encodeURIComponent(account)}/invoices`}>Invoices</Link>
+      ) : (
+        <span className="muted">–</span>
+      ),
   },
 ]
 
@@ -177,7 +184,7 @@ function AccountPayments({ account }: { account: string }) {
           <p>Payments for this account appear here, with their receipts.</p>
         </Empty>
       }
-      columns={COLUMNS}
+      columns={columnsOf(account)}
       rowKey={({ id }) => id}
     />
   )

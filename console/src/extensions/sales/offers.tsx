@@ -2,7 +2,7 @@
 import { type ReactNode, useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'
-import { formatWhole, plural } from '../../format.ts'
+import { formatWhole, idOf, plural } from '../../format.ts'
 import { describeLimits } from '../../pages/limits.tsx'
 import { Review, toastSaved } from '../../pages/operator/review.tsx'
 import { useQuery } from '../../query.ts'
@@ -242,13 +242,6 @@ const textsOf = (known: object | undefined): Texts =>
   Object.fromEntries(
     Object.entries(known ?? {}).flatMap(([name, value]) => (typeof value === 'object' ? [] : [[name, String(value)]])),
   )
-
-/** "Starter 2026" becomes "starter-2026". */
-const idOf = (name: string) =>
-  name
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .replaceAll(/^-|-$/g, '')
 
 /** "sales.plans.2.price: must be …" is of the field `price`. */
 const isOf = (problem: string, field: string) => /^sales\.(?:\w+\.\d+\.)?(\w+):/.exec(problem)?.[1] === field

@@ -34,9 +34,7 @@ export function LivePage() {
     <Page
       title="Live calls"
       lead={
-        live.data
-          ? `The last 200 calls of ${ofProcesses(live.data)}, newest first.`
-          : 'The last 200 calls, newest first.'
+        live.data ? `The last 200 calls${ofProcesses(live.data)}, newest first.` : 'The last 200 calls, newest first.'
       }
       actions={
         <>
@@ -78,8 +76,8 @@ export function LivePage() {
 }
 
 function ofProcesses({ processes: { answering, silent } }: Live): string {
-  const all = answering === 1 ? 'the only process' : `all ${answering} processes`
-  return silent ? `${plural(answering, 'process', 'processes')} (${silent} did not answer)` : all
+  if (silent) return ` of ${plural(answering, 'process', 'processes')} (${silent} did not answer)`
+  return answering === 1 ? '' : ` of all ${answering} processes`
 }
 
 const SHOWS: Record<string, (call: LiveCall) => boolean> = {
