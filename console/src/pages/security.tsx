@@ -82,6 +82,9 @@ function Cards({ security }: { security: Security }) {
   )
 }
 
+const LEAD = 'Asked for after your password, and again before sensitive actions.'
+const NO_PASSKEYS = 'Passkeys need the console’s https address in PUBLIC_URL.'
+
 function Factors({
   security,
   isRequired,
@@ -103,11 +106,7 @@ function Factors({
     <Card
       flush={factors.length > 0}
       title="Second factors"
-      lead={`Asked for after your password, and again before sensitive actions. ${
-        security.passkeysPossible
-          ? 'A passkey also signs you in by itself.'
-          : 'Passkeys need the console’s https address in PUBLIC_URL.'
-      }`}
+      lead={security.passkeysPossible ? `${LEAD} A passkey also signs you in by itself.` : `${LEAD} ${NO_PASSKEYS}`}
       actions={
         <>
           {security.passkeysPossible && hasPasskeys() ? (
