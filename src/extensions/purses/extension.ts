@@ -1,12 +1,15 @@
 // Purses: what customers of an account have there to spend, at the account's own prices.
 import type { ApiKeys } from '../../admission/api-key.ts'
+import { type AccountDeps, quoteCall } from '../../api/account.ts'
 import type { Api } from '../../api/api.ts'
+import { jsonBody } from '../../api/server/body.ts'
 import type { WebServer } from '../../api/server/server.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
 import type { Database } from '../../database/database.ts'
 import { defineExtension } from '../../extension.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
+import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import type { Secrets } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
 import { withCommands } from '../../operator/command.ts'
@@ -14,13 +17,13 @@ import { type Actor, mountResources } from '../../operator/resource.ts'
 import { PURSE, purseCallers, withPurses } from './calls.ts'
 import { PURSE_COMMANDS } from './commands.ts'
 import { createPurseEvents } from './events.ts'
-import { createPurseLists } from './prices.ts'
+import { createPurseLists, type PurseLists, purseCharge } from './prices.ts'
 import { createPurses, type Purses } from './purses.ts'
 import { ownResources, purseResources, requireUnrestricted } from './resources.ts'
-import { createPurseSessions, OWN_PURSE_PATH } from './sessions.ts'
+import { createPurseSessions, OWN_PURSE_PATH, PURSE_QUOTE_PATH } from './sessions.ts'
 import { verifyPurses } from './verify.ts'
 
-interface Core {
+interface Core extends Pick<AccountDeps, 'ledger' | 'budget'> {
   readonly database: Database
   readonly world: World
   readonly secrets: Secrets
@@ -30,7 +33,7 @@ interface Core {
   readonly jobs: { readonly deliveries: Pick<Deliveries, 'add' | 'wake'> }
 }
 
-interface Place {
+interface Place extends Pick<AccountDeps, 'read'> {
   readonly app: WebServer
   readonly api: Api
 }
@@ -51,9 +54,10 @@ export const purses = defineExtension({
     }
   },
   resources: (all) => withCommands(purseResources(all), PURSE_COMMANDS),
-  endpoints(all, { app, api }: Place) {
+  endpoints(all, { app, api, read }: Place) {
     mountForKeys(app, all)
     mountOwnPurse(api, all.purses)
+    mountPurseQuote(api, { ...all, read })
   },
   callers: ({ sessions }) => purseCallers(sessions),
   ledger: ({ lists, catalog }, ledger) => withPurses(ledger, lists, catalog),
@@ -91,4 +95,30 @@ function mountOwnPurse(api: Api, purses: Pick<Purses, 'find'>): void {
     },
   })
   api.crossSite(OWN_PURSE_PATH)
+}
+
+const QUOTE_BYTES_MAX = 1_000_000
+
+/** What a call would cost the customer at most, by the price list of now. */
+function mountPurseQuote(api: Api, deps: AccountDeps & { readonly purses: Purses; readonly lists: PurseLists }): void {
+  api.add('POST', PURSE_QUOTE_PATH, {
+    ...{ surface: 'native', alias: false, isRecorded: false, bodyBytesMax: QUOTE_BYTES_MAX },
+    async handle(request, out) {
+      const { principal, lease, id: requestId } = request
+      const { id, available } = await deps.purses.find(principal.accountId, principal.place?.[PURSE] ?? '')
+      const quote = await quoteCall({ body: jsonBody(request), endpoint: null, principal, lease }, deps)
+      const { version, list } = await deps.lists.current(principal.accountId)
+      const charge = purseCharge(list, {
+        product: quote.product,
+        charged: parseCredits(quote.costAtMost) ?? 0n,
+        lines: quote.lines.map(
+          ({ unit, quantity, rate }) => [unit, quantity, String(parseCredits(rate) ?? 0n)] as const,
+        ),
+      })
+      const data = { purse: id, product: quote.product, list: version, costAtMost: formatCredits(charge), available }
+      const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
+      out.send(200, headers, JSON.stringify({ success: true, data, requestId }))
+    },
+  })
+  api.crossSite(PURSE_QUOTE_PATH)
 }

@@ -38,6 +38,9 @@ test(
     assert.ok(Number(await balanceOf(key, 'ann')) < 5)
     const own = (await (await g.call('/v1/purse', token)).json()) as { data: { id: string } }
     assert.equal(own.data.id, 'ann')
+    const quoted = await g.call('/v1/purse/quote', token, BODY)
+    const { data } = (await quoted.json()) as { data: { purse: string; costAtMost: string; list: number } }
+    assert.deepEqual([quoted.status, data.purse, data.list, Number(data.costAtMost) > 0], [200, 'ann', 0, true])
     for (const path of ['/v1/account', '/v1/models', '/v1/purses', '/v1/purses/bob', '/v1/files'])
       assert.ok([401, 403].includes((await g.call(path, token)).status), path)
     assert.equal((await g.call('/v1/purses/bob/sessions', token, {})).status, 401)

@@ -40,6 +40,8 @@ const TOKENS_MAX = 20_000
 
 /** Where a session may read what is its own, besides paid endpoints. */
 export const OWN_PURSE_PATH = '/v1/purse'
+export const PURSE_QUOTE_PATH = '/v1/purse/quote'
+const OWN_PATHS: readonly string[] = [OWN_PURSE_PATH, PURSE_QUOTE_PATH]
 
 interface SessionDeps {
   readonly secrets: Secrets
@@ -90,7 +92,7 @@ export function createPurseSessions({ secrets, world, catalog }: SessionDeps): P
         })
       checkOrigin(token, request.headers.origin)
       // Lists of what an account has are not a customer's.
-      if (request.route.endpoint === undefined && request.raw.url?.split('?', 1)[0] !== OWN_PURSE_PATH)
+      if (request.route.endpoint === undefined && !OWN_PATHS.includes(request.raw.url?.split('?', 1)[0] ?? ''))
         throw new Fault('access_denied', { message: 'A session token may only make calls, and read its own purse.' })
       return principal
     },
