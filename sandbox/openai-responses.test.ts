@@ -55,9 +55,17 @@ test('the events of a stream are numbered, complete and assembled by the SDK', a
   }
   assert.equal(text, finalText)
   assert.deepEqual(types, [
-    ...['response.created', 'response.in_progress', 'response.output_item.added', 'response.output_item.done'],
-    ...['response.output_item.added', 'response.content_part.added', 'response.output_text.delta'],
-    ...['response.output_text.done', 'response.content_part.done', 'response.output_item.done', 'response.completed'],
+    'response.created',
+    'response.in_progress',
+    'response.output_item.added',
+    'response.output_item.done',
+    'response.output_item.added',
+    'response.content_part.added',
+    'response.output_text.delta',
+    'response.output_text.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.completed',
   ])
 })
 

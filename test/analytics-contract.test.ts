@@ -139,8 +139,11 @@ for (const { edition, analytics, prefix } of EDITIONS)
 
 test('a 28th endpoint is one entry of the table', async () => {
   const spec = analyticsEndpoint('websites/weather', {
-    ...{ title: 'Weather over a website', description: 'Whether it rains there.', returns: 'Rows in `Data`.' },
-    ...{ answer: {}, window: { unit: 'months', count: 2 } },
+    title: 'Weather over a website',
+    description: 'Whether it rains there.',
+    returns: 'Rows in `Data`.',
+    answer: {},
+    window: { unit: 'months', count: 2 },
     params: {
       keys: { kind: 'domain', required: true, description: 'The website.', example: 'example.com' },
       from: { kind: 'date', description: 'First day.', example: '2026-10-01' },

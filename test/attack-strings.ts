@@ -25,7 +25,12 @@ export interface Attack {
 
 const CANDIDATES = [
   ...Array.from({ length: 128 }, (_, code) => String.fromCharCode(code)),
-  ...['é', 'É', '“', '”', '😀', '\u2028'],
+  'é',
+  'É',
+  '“',
+  '”',
+  '😀',
+  '\u2028',
 ]
 /** From here on a repetition is a loop. */
 const MANY = 16

@@ -229,11 +229,26 @@ const idsIn = (door: ClientFormatName, body: string) =>
 
 test('a file behind the vendor’s credential is found however its address is written', () => {
   const uris = [
-    ...['files/a', 'files\\/a', ' files/a', '\\tfiles/a', '\\u0020files/a', 'gs:\\/\\/b', '\\ngs://b', ' s3://b'],
+    'files/a',
+    'files\\/a',
+    ' files/a',
+    '\\tfiles/a',
+    '\\u0020files/a',
+    'gs:\\/\\/b',
+    '\\ngs://b',
+    ' s3://b',
   ]
   for (const uri of [...uris, 'https:\\/\\/generativelanguage.googleapis.com/v1beta/files/a'])
     for (const name of [
-      ...['fileUri', 'file_uri', 'uri', 'URL', 'image_url', 'imageUrl', 'file_url', 'video_url', 'audioUrl'],
+      'fileUri',
+      'file_uri',
+      'uri',
+      'URL',
+      'image_url',
+      'imageUrl',
+      'file_url',
+      'video_url',
+      'audioUrl',
     ])
       assert.deepEqual(
         idsIn('gemini', `{"contents":[{"parts":[{"fileData":{"${name}":"${uri}"}}]}]}`),

@@ -12,8 +12,11 @@ const g = testGateway({ catalog: openAllDoors }, async () => {
 afterEach(() => g.sandbox.seen.clear())
 
 const SHELL = {
-  ...{ type: 'function', name: 'shell', description: 'Runs a command.', strict: false },
-  ...{ parameters: { type: 'object', properties: {} } },
+  type: 'function',
+  name: 'shell',
+  description: 'Runs a command.',
+  strict: false,
+  parameters: { type: 'object', properties: {} },
 }
 /** As Codex 0.166 sends it. */
 const CODEX = {

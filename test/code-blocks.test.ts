@@ -52,8 +52,11 @@ const settings = (): Settings => ({
   ...{ url: g.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: key, tokenSource: 'a test' },
   ...{ dataDirectory: g.config.TOLLGATE_DATA, databaseUrl: undefined, publicUrl: undefined, trustProxy: '' },
   ...{
-    ...{ host: '127.0.0.1', codexHome: join(g.config.TOLLGATE_DATA, 'codex'), server: undefined },
-    ...{ version: '0.0.0-test', credential: () => undefined },
+    host: '127.0.0.1',
+    codexHome: join(g.config.TOLLGATE_DATA, 'codex'),
+    server: undefined,
+    version: '0.0.0-test',
+    credential: () => undefined,
   },
 })
 
@@ -91,9 +94,16 @@ after(async () => {
 
 const filled = (code: string) => placeholders.reduce((said, [what, by]) => said.replaceAll(what, () => by), code)
 const environment = () => ({
-  ...{ PATH: `${join(room, 'bin')}:${process.env.PATH}`, OUTER_PATH: process.env.PATH, HOME: room, TOLLGATE: g.url },
-  ...{ GATEWAY: g.url, TOLLGATE_URL: g.url, TOLLGATE_KEY: key, TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN },
-  ...{ OPERATOR_TOKEN, ACCOUNT: placeholders[2]?.[1] },
+  PATH: `${join(room, 'bin')}:${process.env.PATH}`,
+  OUTER_PATH: process.env.PATH,
+  HOME: room,
+  TOLLGATE: g.url,
+  GATEWAY: g.url,
+  TOLLGATE_URL: g.url,
+  TOLLGATE_KEY: key,
+  TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN,
+  OPERATOR_TOKEN,
+  ACCOUNT: placeholders[2]?.[1],
 })
 
 for (const page of pages) {

@@ -14,8 +14,11 @@ export function commandLineOf(
       ...{ args, world: realWorld, otherVerbs: [] },
       settings: () => ({
         ...{
-          ...{ url: server().url, urlSource: 'from a test', token: server().token ?? OPERATOR_TOKEN },
-          ...{ tokenSource: 'a test', apiKey: undefined },
+          url: server().url,
+          urlSource: 'from a test',
+          token: server().token ?? OPERATOR_TOKEN,
+          tokenSource: 'a test',
+          apiKey: undefined,
         },
         ...{
           dataDirectory: '',

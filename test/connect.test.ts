@@ -53,8 +53,12 @@ const strict: RequestListener = (req, res) => {
     const written = Math.min(2, tokensMax ?? 2)
     const usage = { prompt_tokens: 8, completion_tokens: written, total_tokens: 8 + written }
     json(res, 200, {
-      ...{ id: 'c1', object: 'chat.completion', created: 1, model },
-      ...{ choices: [{ index: 0, message, finish_reason: 'stop' }], usage },
+      id: 'c1',
+      object: 'chat.completion',
+      created: 1,
+      model,
+      choices: [{ index: 0, message, finish_reason: 'stop' }],
+      usage,
     })
   })
 }
@@ -88,8 +92,12 @@ async function tollgate(
   const settings: Settings = {
     ...{ url: gateway.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
     ...{
-      ...{ dataDirectory: '/nowhere', databaseUrl: undefined, publicUrl: undefined, trustProxy: '' },
-      ...{ host: '127.0.0.1', codexHome: '' },
+      dataDirectory: '/nowhere',
+      databaseUrl: undefined,
+      publicUrl: undefined,
+      trustProxy: '',
+      host: '127.0.0.1',
+      codexHome: '',
     },
     ...{ server: undefined, version: '0.0.0-test', credential: (name: string) => environment[name] },
   }

@@ -80,9 +80,16 @@ async function realIds(): Promise<Record<string, string>> {
   const said = { type: 'message', role: 'user', content: 'hello' }
   const added = await post(`/v1/conversations/${conversation.id}/items`, { items: [said] })
   return {
-    ...{ conversations: conversation.id, item: added.data[0].id, responses: stored.id, jobs: data.jobId },
-    ...{ videos: `video_${data.jobId}`, user: user.data.id, files: free.id, batches: batch.id },
-    ...{ messages: messages.id, background: later.id },
+    conversations: conversation.id,
+    item: added.data[0].id,
+    responses: stored.id,
+    jobs: data.jobId,
+    videos: `video_${data.jobId}`,
+    user: user.data.id,
+    files: free.id,
+    batches: batch.id,
+    messages: messages.id,
+    background: later.id,
   }
 }
 

@@ -244,7 +244,13 @@ test('a report is charged as it is, one that the model cannot have read as far a
     assert.deepEqual(await g.balance(id), { posted: 100_000_000n - BigInt(charge) * 1_000_000n, held: 0n })
   }
   for (const bad of [
-    ...['{}', '[]', '{"data":null}', '{"data":[]}', '{"data":[1]}', '{"data":[{}]', '{"error":{"message":"no"}}'],
+    '{}',
+    '[]',
+    '{"data":null}',
+    '{"data":[]}',
+    '{"data":[1]}',
+    '{"data":[{}]',
+    '{"error":{"message":"no"}}',
   ]) {
     answer = bad
     const { id, key: own } = await g.account({ credits: 100_000_000n })

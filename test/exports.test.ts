@@ -403,8 +403,12 @@ test('a test asks the receiver whether it would take usage, and leaves nothing i
     await ask('DELETE', `/exports/${id}`)
   }
   assert.deepEqual(asked, [
-    ...['POST / tollgate.test', 'GET /api/v1/meters', 'GET /api/v1/billable_metrics/calls'],
-    ...['GET /api/v1/billable_metrics/gone', 'GET /v1/billing/meters', 'GET /v1/billing/meters'],
+    'POST / tollgate.test',
+    'GET /api/v1/meters',
+    'GET /api/v1/billable_metrics/calls',
+    'GET /api/v1/billable_metrics/gone',
+    'GET /v1/billing/meters',
+    'GET /v1/billing/meters',
     'PUT /books/usage/tollgate-test.txt',
   ])
 })

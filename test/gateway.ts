@@ -181,10 +181,16 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     ...options.env,
   })
   const gateway = await createGateway({
-    ...{ config, world, log: options.log ?? silentLog },
-    ...{ connection: options.through ? { ...options.through(fresh.connection) } : fresh.connection, secret: SECRET },
-    ...{ operatorToken: OPERATOR_TOKEN, sandboxUrl: () => sandbox.url, jobs: options.jobs ?? FAST },
-    ...{ passwordCost: options.passwordCost ?? CHEAP, initialCatalog: options.initialCatalog },
+    config,
+    world,
+    log: options.log ?? silentLog,
+    connection: options.through ? { ...options.through(fresh.connection) } : fresh.connection,
+    secret: SECRET,
+    operatorToken: OPERATOR_TOKEN,
+    sandboxUrl: () => sandbox.url,
+    jobs: options.jobs ?? FAST,
+    passwordCost: options.passwordCost ?? CHEAP,
+    initialCatalog: options.initialCatalog,
     // Those who make the database slow want to see what the gateway does then.
     waitFactor: options.through ? 1 : WAIT_FACTOR,
   })

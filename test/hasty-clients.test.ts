@@ -107,7 +107,13 @@ const PATHS: Record<string, string> = {
   '/v1': 'GET, HEAD',
 }
 const NO_PATHS = [
-  ...['/nothing', '/v2', '/v1/nothing', '/v1/jobs/1/2/3', '/admin/v1/nothing', '/console/api/nothing', '/docs/x/y'],
+  '/nothing',
+  '/v2',
+  '/v1/nothing',
+  '/v1/jobs/1/2/3',
+  '/admin/v1/nothing',
+  '/console/api/nothing',
+  '/docs/x/y',
 ]
 
 test('every method is taken, or refused with the methods that the path takes; none is an error of ours', async () => {
@@ -269,8 +275,15 @@ for (let i = 0; i < connections; i++) {
 
 test('64 MB on each of many connections, to paths and methods that take no body, are not kept', async () => {
   const heads = [
-    ...['POST /nothing', 'PUT /v1/chat-completions', 'OPTIONS /v1/chat-completions', 'QUERY /v1/models'],
-    ...['GET /healthz', 'GET /docs', 'PROPFIND /', 'POST /admin/v1/accounts', 'POST /console/api/nothing'],
+    'POST /nothing',
+    'PUT /v1/chat-completions',
+    'OPTIONS /v1/chat-completions',
+    'QUERY /v1/models',
+    'GET /healthz',
+    'GET /docs',
+    'PROPFIND /',
+    'POST /admin/v1/accounts',
+    'POST /console/api/nothing',
     'DELETE /v1/jobs/1',
   ].map((head) => `${head} HTTP/1.1\r\n`)
   const served: Socket[] = []

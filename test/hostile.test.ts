@@ -171,7 +171,16 @@ test('hostile JSON is refused before anything is held, and does not block', asyn
 
 test('numbers that are none, or too large, are refused in every field that counts', async () => {
   const values = [
-    ...['"1"', '1e309', '-1', '0.5', '9007199254740993', 'true', '[]', '{}', '1e400', '-9223372036854775808'],
+    '"1"',
+    '1e309',
+    '-1',
+    '0.5',
+    '9007199254740993',
+    'true',
+    '[]',
+    '{}',
+    '1e400',
+    '-9223372036854775808',
     '18446744073709551616',
   ]
   const before = await holds()
@@ -186,7 +195,12 @@ test('numbers that are none, or too large, are refused in every field that count
 
 test('U+0000, lone surrogates and database words are ordinary text', async () => {
   for (const text of [
-    ...['\\u0000', '\\ud800', '\\udfff\\ud800', "'; drop table account; --", '$1 %s {{7*7}}', '\\u202e\\ufeff'],
+    '\\u0000',
+    '\\ud800',
+    '\\udfff\\ud800',
+    "'; drop table account; --",
+    '$1 %s {{7*7}}',
+    '\\u202e\\ufeff',
     '\u2028\u2029',
   ]) {
     const body = `{"model":"${MODEL}","messages":[{"role":"user","content":"${text}"}],"user":"${text}"}`
@@ -197,7 +211,13 @@ test('U+0000, lone surrogates and database words are ordinary text', async () =>
     await answer.text().catch(() => undefined)
   }
   for (const model of [
-    ...["' or 1=1 --", '\\u0000', '__proto__', 'constructor', 'toString', '../alpha', '\\ud800'],
+    "' or 1=1 --",
+    '\\u0000',
+    '__proto__',
+    'constructor',
+    'toString',
+    '../alpha',
+    '\\ud800',
     'x'.repeat(10_000),
   ]) {
     const { status } = await refusal(
@@ -263,8 +283,11 @@ test('unknown paths, wrong methods and wrong types have their own answers', asyn
   assert.match(wrong.headers.get('allow') ?? '', /POST/)
   assert.deepEqual(pick(await refusal(wrong)), [405, 10000])
   for (const type of [
-    ...['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'],
-    ...['application/json\t; a', 'application/jsonx'],
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/json\t; a',
+    'application/jsonx',
   ])
     assert.deepEqual(
       pick(await refusal(await g.call(CHAT_PATH, account.key, chatBody('x'), { headers: { 'content-type': type } }))),

@@ -123,7 +123,11 @@ export async function startTestEngine(
     url: (id) => `https://files.example/${id}`,
   }
   const deps: EngineOptions = {
-    ...{ database, ledger, catalog, upstream, logins: { open: () => assert.fail('no vendor here has a login') } },
+    database,
+    ledger,
+    catalog,
+    upstream,
+    logins: { open: () => assert.fail('no vendor here has a login') },
     // Faults on purpose would open the breaker, and the others would wait for it.
     vendors: { ...createVendors(world), available: () => true },
     byokKeys: { of: () => undefined },
@@ -140,7 +144,13 @@ export async function startTestEngine(
   const engine = startJobs(deps)
 
   const made: TestEngine = {
-    ...{ fresh, database, ledger, engine, sandbox, results, deps },
+    fresh,
+    database,
+    ledger,
+    engine,
+    sandbox,
+    results,
+    deps,
     async account(credits = 1_000_000_000n) {
       const id = `acc_${newId(world)}`
       await database.query({ text: 'insert into account (id, name) values ($1, $2)' }, [id, 'test'])
@@ -166,8 +176,12 @@ export async function startTestEngine(
     },
     async store(account, body) {
       const principal = {
-        ...{ accountId: account, keyId: 'key_test', models: null, endpoints: null },
-        ...{ expiresAtMs: Number.POSITIVE_INFINITY, addresses: null },
+        accountId: account,
+        keyId: 'key_test',
+        models: null,
+        endpoints: null,
+        expiresAtMs: Number.POSITIVE_INFINITY,
+        addresses: null,
       }
       const json = readJson(Buffer.from(JSON.stringify({ model: 'videogen-2.0', ...body })))
       const requestId = `req_${newId(world)}`

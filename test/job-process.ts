@@ -30,8 +30,11 @@ const gateway = await createGateway({
     warn() {},
     error() {},
   },
-  ...{ connection: options.connection, secret: SECRET, operatorToken: OPERATOR_TOKEN },
-  ...{ sandboxUrl: () => options.sandboxUrl, jobs: FAST },
+  connection: options.connection,
+  secret: SECRET,
+  operatorToken: OPERATOR_TOKEN,
+  sandboxUrl: () => options.sandboxUrl,
+  jobs: FAST,
 })
 say(`listening ${await gateway.app.listen({ port: 0, host: '127.0.0.1' })}`)
 process.on('SIGTERM', () => {

@@ -48,9 +48,23 @@ function resolution(
   more: Partial<Resolution> = {},
 ): Resolution {
   return {
-    ...{ id, account, key: 'k', product: 'p', catalogVersion: 1, kind, charge },
-    ...{ lines: charge > 0n ? [['call', 1, (charge * 1_000_000n).toString()]] : [], endpoint: 'chat', status: 200 },
-    ...{ estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 1, outputTokens: 1 },
+    id,
+    account,
+    key: 'k',
+    product: 'p',
+    catalogVersion: 1,
+    kind,
+    charge,
+    lines: charge > 0n ? [['call', 1, (charge * 1_000_000n).toString()]] : [],
+    endpoint: 'chat',
+    status: 200,
+    estimated: false,
+    stream: false,
+    route: 1,
+    durationMs: 1,
+    firstByteMs: 1,
+    inputTokens: 1,
+    outputTokens: 1,
     ...more,
   }
 }
@@ -101,15 +115,22 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      ...{ do: fc.constant('settle' as const), by, hold, amount: fc.nat({ max: 90 }), keep: fc.boolean() },
+      do: fc.constant('settle' as const),
+      by,
+      hold,
+      amount: fc.nat({ max: 90 }),
+      keep: fc.boolean(),
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('release' as const), by, hold }) },
   {
     weight: 2,
     arbitrary: fc.record({
-      ...{ do: fc.constant('burst' as const), by, calls: fc.integer({ min: 4, max: 12 }) },
-      ...{ want: fc.integer({ min: 1, max: 4 }), charge: fc.nat({ max: 6 }) },
+      do: fc.constant('burst' as const),
+      by,
+      calls: fc.integer({ min: 4, max: 12 }),
+      want: fc.integer({ min: 1, max: 4 }),
+      charge: fc.nat({ max: 6 }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('grant' as const), amount: fc.integer({ min: -80, max: 80 }) }) },

@@ -7,7 +7,15 @@ const ROOT = resolve(import.meta.dirname, '..')
 
 /** Licences that may be used and passed on with Apache-2.0 code, by their SPDX names. */
 const KNOWN = new Set([
-  ...['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'CC0-1.0', 'ISC', 'MIT', 'MIT-0'],
+  '0BSD',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'CC0-1.0',
+  'ISC',
+  'MIT',
+  'MIT-0',
   'MPL-2.0',
   // Fonts: may be embedded and passed on, not be sold by themselves.
   'OFL-1.1',

@@ -135,9 +135,13 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
     const send = (value: unknown) => response.setHeader('content-type', 'application/json').end(JSON.stringify(value))
     if (request.url === '/.well-known/openid-configuration')
       send({
-        ...{ issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` },
-        ...{ jwks_uri: `${issuer}/keys`, id_token_signing_alg_values_supported: ['RS256'] },
-        ...{ response_types_supported: ['code'], subject_types_supported: ['public'] },
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        jwks_uri: `${issuer}/keys`,
+        id_token_signing_alg_values_supported: ['RS256'],
+        response_types_supported: ['code'],
+        subject_types_supported: ['public'],
         ...made.metadata,
       })
     else if (request.url === '/keys')

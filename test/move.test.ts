@@ -9,8 +9,8 @@ import type { CatalogInput } from '../src/catalog/document.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { type Database, openDatabase, type Queryable, withLast } from '../src/database/database.ts'
-import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/extensions/moving/move.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
+import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/extensions/moving/move.ts'
 import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { SECRET, startGateway, type TestGateway } from './gateway.ts'
@@ -185,7 +185,12 @@ const STAYS = {
   'calls that run are waited for': ['hold', 'lease', 'journal', 'quota_slice', 'account_move'],
   'people are known by their address': ['membership', 'team_member', 'invite', 'access_token'],
   'set up at each gateway': [
-    ...['account_domain', 'login_domain', 'login_group', 'export', 'export_customer', 'audit_export'],
+    'account_domain',
+    'login_domain',
+    'login_group',
+    'export',
+    'export_customer',
+    'audit_export',
   ],
   'not compared, or not moved': ['refusal', 'delivery', 'recording', 'tool_connection', 'account_change'],
 }
@@ -283,7 +288,11 @@ test('a mover that dies at any step leaves the account open at one end at most, 
 test('a command that is killed while a call runs closes the account for a minute at most, and ends when it is repeated', async () => {
   const account = await here.account()
   const hold = {
-    ...{ id: newId(realWorld), account: account.id, key: account.keyId, product: 'alpha-5.4', catalogVersion: 1 },
+    id: newId(realWorld),
+    account: account.id,
+    key: account.keyId,
+    product: 'alpha-5.4',
+    catalogVersion: 1,
   }
   const reserved = await here.gateway.ledger.reserve({ ...hold, want: 50n, floor: 50n, tokens: 1 })
   assert.equal(reserved.outcome, 'held')
@@ -303,7 +312,13 @@ test('a command that is killed while a call runs closes the account for a minute
     above(0),
   )
   const facts = {
-    ...{ endpoint: 'chat', status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
+    endpoint: 'chat',
+    status: 200,
+    estimated: false,
+    stream: false,
+    route: 1,
+    durationMs: 1,
+    firstByteMs: 1,
   }
   await here.gateway.ledger.resolve({
     ...{ ...hold, ...facts, inputTokens: 1, outputTokens: 1 },
@@ -326,7 +341,11 @@ test('what cannot be moved is refused in a sentence, and stays open', async () =
   await target.query({ text: 'delete from account where id = $1' }, [account.id])
 
   const hold = {
-    ...{ id: newId(realWorld), account: account.id, key: account.keyId, product: 'alpha-5.4', catalogVersion: 1 },
+    id: newId(realWorld),
+    account: account.id,
+    key: account.keyId,
+    product: 'alpha-5.4',
+    catalogVersion: 1,
   }
   const job = { id: `job_${newId(realWorld)}`, input: '{}', request: '{}', answer: '{}' }
   await source.query(

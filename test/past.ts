@@ -53,7 +53,13 @@ export function past(database: Database, ledger: Ledger, account: string): Past 
         ...{
           ...releaseOf(call),
           ...FACTS,
-          ...{ kind: 'settled', charge, route: 1, vendor, status: 200, endpoint: 'chat', cost },
+          kind: 'settled',
+          charge,
+          route: 1,
+          vendor,
+          status: 200,
+          endpoint: 'chat',
+          cost,
         },
         lines: [['call', 1, String(charge * 1_000_000n)]] as never,
       })

@@ -151,10 +151,15 @@ const g = testGateway(() => ({
     const tiers = tiersOf(TEXT_UNITS)
     for (const format of CLIENT_FORMATS)
       document.models[nameOf(format)] = {
-        ...{ name: nameOf(format), type: 'text', family: 'table', clientFormats: [...CLIENT_FORMATS] },
-        ...{ limits: { contextTokens: 1_000_000, outputTokensMax: 60_000 } },
-        ...{ routes: [{ vendor: 'table', protocol: format, model: 'm' }], pricing: { unit: 'credits', tiers } },
-        ...{ batchFactor: '0.5', cache: { ttlSeconds: 600 } },
+        name: nameOf(format),
+        type: 'text',
+        family: 'table',
+        clientFormats: [...CLIENT_FORMATS],
+        limits: { contextTokens: 1_000_000, outputTokensMax: 60_000 },
+        routes: [{ vendor: 'table', protocol: format, model: 'm' }],
+        pricing: { unit: 'credits', tiers },
+        batchFactor: '0.5',
+        cache: { ttlSeconds: 600 },
       }
   },
 }))

@@ -32,7 +32,15 @@ test('27 and 3 endpoints, rebuilt from one document, take and refuse exactly wha
     const copy = copyOf(spec)
     assert.equal(copy.path, `/v1/again/${spec.id}`)
     for (const name of [
-      ...['params', 'window', 'pairs', 'modes', 'rowsMax', 'vendorPath', 'title', 'description', 'returns'],
+      'params',
+      'window',
+      'pairs',
+      'modes',
+      'rowsMax',
+      'vendorPath',
+      'title',
+      'description',
+      'returns',
       'protocol',
     ] as const)
       assert.deepEqual(

@@ -93,9 +93,12 @@ const MAPS = {
     slow: { title: 'Slow', route: 'GET /slow', vendorPath: 'v2/slow', timeoutSeconds: 1 },
     patient: { title: 'Patient', route: 'GET /patient', vendorPath: 'v2/slow', timeoutSeconds: 600 },
     list: {
-      ...{ title: 'A list', route: 'GET /list', vendorPath: 'v2/list' },
-      ...{ params: { cursor: { kind: 'text', example: 'x' } }, tool: { name: 'get_balance' } },
-      ...{ pageToken: { param: 'cursor', path: 'meta.next' } },
+      title: 'A list',
+      route: 'GET /list',
+      vendorPath: 'v2/list',
+      params: { cursor: { kind: 'text', example: 'x' } },
+      tool: { name: 'get_balance' },
+      pageToken: { param: 'cursor', path: 'meta.next' },
     },
   },
 }

@@ -82,16 +82,37 @@ export function publishedModalities(): string[] {
 
 /** What Google takes for each: pictures have a unit of their own, and the price of text where a model's price does not name it. */
 export const MODALITIES: Readonly<Record<string, Unit | 'billed by the vendor at the rate of text'>> = {
-  ...{ TEXT: 'input', MODALITY_UNSPECIFIED: 'input', IMAGE: 'inputImage', AUDIO: 'inputAudio' },
-  ...{ VIDEO: 'billed by the vendor at the rate of text', DOCUMENT: 'billed by the vendor at the rate of text' },
+  TEXT: 'input',
+  MODALITY_UNSPECIFIED: 'input',
+  IMAGE: 'inputImage',
+  AUDIO: 'inputAudio',
+  VIDEO: 'billed by the vendor at the rate of text',
+  DOCUMENT: 'billed by the vendor at the rate of text',
 }
 
 // ---- Rates: no two are alike, so that nothing passes at another's.
 
 export const RATES: Readonly<Record<Unit, number>> = {
-  ...{ input: 101, cachedInput: 11, cacheWrite: 131, cacheWriteHour: 211, inputAudio: 307, inputImage: 401 },
-  ...{ output: 1009, outputAudio: 2003, outputImage: 3001, image: 13, second: 17, page: 23, character: 503 },
-  ...{ webSearch: 7, fileSearch: 5, codeRun: 3, call: 2, byte: 1_013, metered: 1_019, row: 19 },
+  input: 101,
+  cachedInput: 11,
+  cacheWrite: 131,
+  cacheWriteHour: 211,
+  inputAudio: 307,
+  inputImage: 401,
+  output: 1009,
+  outputAudio: 2003,
+  outputImage: 3001,
+  image: 13,
+  second: 17,
+  page: 23,
+  character: 503,
+  webSearch: 7,
+  fileSearch: 5,
+  codeRun: 3,
+  call: 2,
+  byte: 1_013,
+  metered: 1_019,
+  row: 19,
 }
 
 /** In micro-credits. What is priced by the million has its rate for one. */
@@ -243,8 +264,11 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
       { tools: [{ type: 'web_search_20260318', name: 'web_search' }] },
     ],
     // Its vendor takes nothing for it but the tokens.
-    ...{ 'server_tool_use.web_fetch_requests': 'no quantity', inference_geo: 'no quantity' },
-    ...{ service_tier: 'no quantity', speed: 'no quantity', 'fallback_credit.status': 'no quantity' },
+    'server_tool_use.web_fetch_requests': 'no quantity',
+    inference_geo: 'no quantity',
+    service_tier: 'no quantity',
+    speed: 'no quantity',
+    'fallback_credit.status': 'no quantity',
   },
   gemini: {
     promptTokenCount: [google({}), PLAIN],

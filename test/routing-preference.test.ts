@@ -161,8 +161,12 @@ test('of several models those that rules leave no vendor are passed over, and Op
     messages: HELLO,
     max_tokens: 50,
     provider: {
-      ...{ order: ['south', 'north'], allow_fallbacks: true, require_parameters: false, data_collection: 'deny' },
-      ...{ max_price: { prompt: 1, completion: 3 }, sort: 'throughput' },
+      order: ['south', 'north'],
+      allow_fallbacks: true,
+      require_parameters: false,
+      data_collection: 'deny',
+      max_price: { prompt: 1, completion: 3 },
+      sort: 'throughput',
     },
   }
   const answer = await openai.chat.completions.create(body)

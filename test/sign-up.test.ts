@@ -346,8 +346,12 @@ test('a challenge is asked before a mail is sent: yes, no, and no answer', async
 test('refused domains hold for names below them and in every script', async () => {
   await configure({ mode: 'open', blockedDomains: ['throwaway.example', 'bücher.example', '@UPPER.example'] })
   const refused = [
-    ...['a@throwaway.example', 'a@x.y.throwaway.example', 'a@xn--bcher-kva.example', 'a@BÜCHER.example'],
-    ...['a@upper.example', 'a@x\u3002throwaway.example'],
+    'a@throwaway.example',
+    'a@x.y.throwaway.example',
+    'a@xn--bcher-kva.example',
+    'a@BÜCHER.example',
+    'a@upper.example',
+    'a@x\u3002throwaway.example',
   ]
   for (const [i, email] of refused.entries())
     assert.match((await browser(`203.0.113.${i}`)('POST', '/public/sign-up', { email })).message, /not accepted/, email)
@@ -363,9 +367,18 @@ test('refused domains hold for names below them and in every script', async () =
 
 test('an address that is a list, a header or a quoted part is no mailbox', async () => {
   const bad = [
-    ...['a,b@example.com', 'a@example.com,c@example.com', 'a;b@example.com', '<a@example.com>', '"a b"@example.com'],
-    ...['a\r\nBcc: v@example.com', 'a@example.com\r\nBcc: v@example.com', 'a@[127.0.0.1]', 'a@localhost'],
-    ...['a@exa_mple.com', '(c)a@example.com', 'a@1.2.3.4'],
+    'a,b@example.com',
+    'a@example.com,c@example.com',
+    'a;b@example.com',
+    '<a@example.com>',
+    '"a b"@example.com',
+    'a\r\nBcc: v@example.com',
+    'a@example.com\r\nBcc: v@example.com',
+    'a@[127.0.0.1]',
+    'a@localhost',
+    'a@exa_mple.com',
+    '(c)a@example.com',
+    'a@1.2.3.4',
     `${'x'.repeat(65)}@example.com`,
   ]
   for (const email of bad) assert.equal((await browser()('POST', '/public/sign-up', { email })).status, 400, email)

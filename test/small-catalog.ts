@@ -9,8 +9,11 @@ export const SMALL_CATALOG: CatalogInput = {
   },
   models: {
     'alpha-5.4': {
-      ...{ name: 'Alpha 5.4', type: 'text', family: 'alpha', clientFormats: ['openai-chat'] },
-      ...{ routes: [{ vendor: 'textworks', protocol: 'openai-chat' }] },
+      name: 'Alpha 5.4',
+      type: 'text',
+      family: 'alpha',
+      clientFormats: ['openai-chat'],
+      routes: [{ vendor: 'textworks', protocol: 'openai-chat' }],
       pricing: {
         unit: 'credits',
         tiers: [

@@ -99,12 +99,20 @@ test('a response object has every member that the open specification requires, w
 
 test('what a vendor says of its response stays as it is, and only members that SDKs need are added', async () => {
   const response = {
-    ...{ id: 'resp_1', object: 'response', created_at: 1789000000, status: 'completed', model: 'vendor-model' },
-    ...{ temperature: 0.3, tools: [{ type: 'function', name: 'f', description: 'Größe' }] },
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1789000000,
+    status: 'completed',
+    model: 'vendor-model',
+    temperature: 0.3,
+    tools: [{ type: 'function', name: 'f', description: 'Größe' }],
     output: [
       {
-        ...{ type: 'message', id: 'm', role: 'assistant', status: 'completed' },
-        ...{ content: [{ type: 'output_text', text: 'Grüße', annotations: [] }] },
+        type: 'message',
+        id: 'm',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: 'Grüße', annotations: [] }],
       },
     ],
     usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },

@@ -19,7 +19,15 @@ function* places(value: Json, path: string[] = []): Generator<string[]> {
   for (const [name, member] of Object.entries(value)) {
     const here = [...path, name]
     const isNamed = [
-      ...['type', 'protocol', 'onAbort', 'auth', 'cloud', 'policy', 'quantization', 'dataPolicy', 'reports'],
+      'type',
+      'protocol',
+      'onAbort',
+      'auth',
+      'cloud',
+      'policy',
+      'quantization',
+      'dataPolicy',
+      'reports',
       'tokenField',
     ]
     if (isNamed.includes(name) && typeof member === 'string') yield here

@@ -26,17 +26,33 @@ const SQL_FUNCTION_LINES_MAX = 100
 const LONG_TESTS = ['src/operator/admin.test.ts', 'src/operator/console.test.ts']
 /** What nobody but a test asks for from outside, because the rest of the product reaches it another way. */
 const FOR_TESTS = [
-  ...['src/assets/store.ts#HostedAsset', 'src/api/assets.ts#AssetRequest', 'src/api/assets.ts#serveAsset'],
-  ...['src/assets/open.ts#openDiskStore', 'src/assets/store.ts#putAsset', 'src/database/migrate.ts#applyFunctions'],
-  ...['src/database/migration-plan.ts#objectionTo', 'src/protocols/media/openai-images/exchange.ts#ImageRelay'],
-  ...['src/reports/verify/account.ts#checkLots', 'src/identity/branding/branding.ts#contrast'],
-  ...['src/catalog/analytics.ts#analyticsEndpoint', 'src/catalog/reference.ts#camel'],
-  ...['src/catalog/reference.ts#pascal', 'src/catalog/reference.ts#pythonName', 'src/catalog/reference.ts#snake'],
-  ...['src/catalog/traits.ts#TextTraitsGiven', 'src/database/server/binaries.ts#findPackage'],
-  ...['src/extensions/guardrails/recordings.ts#CallRecording', 'src/identity/password.ts#COST'],
-  ...['src/identity/totp.ts#totpAt', 'src/jobs/engine.ts#EngineOptions', 'src/jobs/views.ts#jobView'],
-  ...['src/kernel/log.ts#silentLog', 'src/kernel/redact.ts#patternOf', 'src/upstream/guard.ts#IMAGE_REFUSED'],
-  ...['src/upstream/guard.ts#ADDRESS_REFUSED', 'src/upstream/guard.ts#GuardOptions'],
+  'src/assets/store.ts#HostedAsset',
+  'src/api/assets.ts#AssetRequest',
+  'src/api/assets.ts#serveAsset',
+  'src/assets/open.ts#openDiskStore',
+  'src/assets/store.ts#putAsset',
+  'src/database/migrate.ts#applyFunctions',
+  'src/database/migration-plan.ts#objectionTo',
+  'src/protocols/media/openai-images/exchange.ts#ImageRelay',
+  'src/reports/verify/account.ts#checkLots',
+  'src/identity/branding/branding.ts#contrast',
+  'src/catalog/analytics.ts#analyticsEndpoint',
+  'src/catalog/reference.ts#camel',
+  'src/catalog/reference.ts#pascal',
+  'src/catalog/reference.ts#pythonName',
+  'src/catalog/reference.ts#snake',
+  'src/catalog/traits.ts#TextTraitsGiven',
+  'src/database/server/binaries.ts#findPackage',
+  'src/extensions/guardrails/recordings.ts#CallRecording',
+  'src/identity/password.ts#COST',
+  'src/identity/totp.ts#totpAt',
+  'src/jobs/engine.ts#EngineOptions',
+  'src/jobs/views.ts#jobView',
+  'src/kernel/log.ts#silentLog',
+  'src/kernel/redact.ts#patternOf',
+  'src/upstream/guard.ts#IMAGE_REFUSED',
+  'src/upstream/guard.ts#ADDRESS_REFUSED',
+  'src/upstream/guard.ts#GuardOptions',
 ]
 
 const house = readHouse()
@@ -159,7 +175,10 @@ test('clocks and randomness come from kernel/world.ts only', () => {
 test('SQL is never built from input', () => {
   // Constants may be put together. Only these make statements from names: of months, of our tables, and of what migrations say.
   const named = [
-    ...['ledger/retention.ts', 'ledger/archive.ts', 'database/backup.ts', 'database/migrate.ts'],
+    'ledger/retention.ts',
+    'ledger/archive.ts',
+    'database/backup.ts',
+    'database/migrate.ts',
     'database/backfill.ts',
   ]
   const built = /`[^`]*\b(select|insert|update|delete|drop|create)\b[^`]*\$\{(?![^}]*\b[A-Z][A-Z_]+\b)/

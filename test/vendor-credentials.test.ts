@@ -190,8 +190,12 @@ test('the command line lists, adds and removes them; the last one stays', async 
     const settings: Settings = {
       ...{ url: g.url, urlSource: 'a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
       ...{
-        ...{ dataDirectory: '/nowhere', databaseUrl: undefined, publicUrl: undefined, trustProxy: '' },
-        ...{ host: '127.0.0.1', codexHome: '' },
+        dataDirectory: '/nowhere',
+        databaseUrl: undefined,
+        publicUrl: undefined,
+        trustProxy: '',
+        host: '127.0.0.1',
+        codexHome: '',
       },
       ...{ server: undefined, version: '0.0.0-test', credential: () => undefined },
     }

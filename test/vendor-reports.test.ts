@@ -136,8 +136,13 @@ test('OpenAI: tokens by credential and costs by model, page by page; all planted
     return undefined
   })
   const input = {
-    ...{ vendor: 'acme', source: 'openai', from: DAY, to: NEXT, url, creditsPerUnit: '100' },
-    ...{ keys: { key_a: 'ACME_A', key_b: 'ACME_B' } },
+    vendor: 'acme',
+    source: 'openai',
+    from: DAY,
+    to: NEXT,
+    url,
+    creditsPerUnit: '100',
+    keys: { key_a: 'ACME_A', key_b: 'ACME_B' },
   }
   assert.equal((await g.operator('POST', '/vendor-reports', input)).status, 409, 'its credential is not stored')
   await ask('PUT', '/vendor-reports/credential', { source: 'openai', url, value: 'sk-admin-1' })
@@ -198,8 +203,11 @@ test('Anthropic: usage with caches, costs in cents', async () => {
       return page([
         {
           ...{
-            ...{ model: 'large-2-20251101', api_key_id: 'apikey_1', uncached_input_tokens: 9_000 },
-            ...{ cache_read_input_tokens: 500, output_tokens: 1_000 },
+            model: 'large-2-20251101',
+            api_key_id: 'apikey_1',
+            uncached_input_tokens: 9_000,
+            cache_read_input_tokens: 500,
+            output_tokens: 1_000,
           },
           cache_creation: { ephemeral_1h_input_tokens: 200, ephemeral_5m_input_tokens: 300 },
         },
@@ -236,8 +244,13 @@ test('OpenRouter: activity by the hash of a key', async () => {
     if (authorization !== 'Bearer sk-or-mgmt' || pathname !== '/api/v1/activity') return undefined
     const calls = searchParams.get('date') === DAY && searchParams.get('api_key_hash') === 'hash-a' ? 10 : 0
     const row = {
-      ...{ date: DAY, model: 'large-2', model_permaslug: 'large-2', endpoint_id: 'e', provider_name: 'p' },
-      ...{ byok_usage_inference: 0, reasoning_tokens: 0 },
+      date: DAY,
+      model: 'large-2',
+      model_permaslug: 'large-2',
+      endpoint_id: 'e',
+      provider_name: 'p',
+      byok_usage_inference: 0,
+      reasoning_tokens: 0,
     }
     return {
       data: calls ? [{ ...row, usage: 0.0013, requests: calls, prompt_tokens: 10_000, completion_tokens: 1_000 }] : [],
@@ -262,7 +275,12 @@ test('OpenRouter: activity by the hash of a key', async () => {
 test('CSV: an uploaded report is compared by what it says, and refused by its line', async () => {
   const upload = (csv: string) =>
     g.operator<ReportView>('POST', '/vendor-reports', {
-      ...{ vendor: 'acme', source: 'csv', from: DAY, to: NEXT, creditsPerUnit: '100', csv },
+      vendor: 'acme',
+      source: 'csv',
+      from: DAY,
+      to: NEXT,
+      creditsPerUnit: '100',
+      csv,
     })
   const { status, data } = await upload(
     `day,model,requests,cost\n${DAY},large-2,15,0.00195\n${DAY},"small-1",4,0.00052\n${NEXT},small-1,9,\n`,

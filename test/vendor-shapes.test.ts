@@ -32,7 +32,12 @@ async function heard(back: ClientFormatName, bytes: Buffer, stream: boolean) {
 
 test('a tool call that the token limit cut says so in every format', async () => {
   const call = {
-    ...{ type: 'function_call', id: 'fc_1', call_id: 'call_1', name: 'f', arguments: '{"a":', status: 'incomplete' },
+    type: 'function_call',
+    id: 'fc_1',
+    call_id: 'call_1',
+    name: 'f',
+    arguments: '{"a":',
+    status: 'incomplete',
   }
   const response = {
     ...{ id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'incomplete', output: [call] },

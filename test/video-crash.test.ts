@@ -90,7 +90,12 @@ test('killed with jobs in every status, a gateway ends them all after its restar
   await first.kill()
   const pending = [...(await make(account, 10, 'an anchor')), ...(await make(account, 40, '[[fail]]'))]
   assert.deepEqual(await statuses([...done, ...running, ...connected, ...pending]), {
-    ...{ PENDING: 50, CONNECT: 50, PROCESSING: 50, COMPLETED: 50, FAILED: 50, CANCELLED: 50 },
+    PENDING: 50,
+    CONNECT: 50,
+    PROCESSING: 50,
+    COMPLETED: 50,
+    FAILED: 50,
+    CANCELLED: 50,
   })
 
   const second = await startProcess()

@@ -81,7 +81,13 @@ test('a video is created, followed to its end, and downloads as an MP4 file', as
   const job = await get(key, answer.data.jobId)
   assert.deepEqual(job, seen.at(-1))
   assert.deepEqual(Object.keys(job), [
-    ...['id', 'status', 'inputParams', 'outputResult', 'createdAt', 'startedAt', 'completedAt'],
+    'id',
+    'status',
+    'inputParams',
+    'outputResult',
+    'createdAt',
+    'startedAt',
+    'completedAt',
   ])
   assert.equal(job.status, 'COMPLETED')
   assert.deepEqual(job.inputParams, { model: 'videogen-2.0', prompt: 'a lighthouse' })
@@ -286,7 +292,11 @@ test('a callback is signed with the account’s secret, and never goes to a priv
   assert.equal(message.type, 'job.completed')
   assert.deepEqual(message.data, await get(key, id))
   for (const url of [
-    ...['http://127.0.0.1/hook', 'http://169.254.169.254/', 'ftp://example.com/', 'x', 'http://a@b.com/'],
+    'http://127.0.0.1/hook',
+    'http://169.254.169.254/',
+    'ftp://example.com/',
+    'x',
+    'http://a@b.com/',
   ]) {
     const response = await on.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'x', callback_url: url })
     assert.equal(response.status, 400, url)

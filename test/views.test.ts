@@ -101,7 +101,11 @@ async function onePayment(account: string): Promise<{ payment: string; invoice: 
   const details = { ...address, company: null, name: 'Mara', vatId: null, email: null }
   await invoices.changeDetails(account, details, by)
   const payment = {
-    ...{ id: 'pay_1', currency: 'EUR', amountMinor: 2_000n, description: '2,200 credits', paidAt: new Date() },
+    id: 'pay_1',
+    currency: 'EUR',
+    amountMinor: 2_000n,
+    description: '2,200 credits',
+    paidAt: new Date(),
   }
   const issued = await database.transaction(async (tx) => {
     const text = `insert into payment (account_id, id, provider, kind, currency, amount_minor, credits, state) values ($1, 'pay_1', 'webhook', 'amount', 'EUR', 2000, 1, 'failed')`

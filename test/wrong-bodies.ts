@@ -14,7 +14,21 @@ type Json = Record<string, any>
 
 /** As they are sent: JSON has numbers that a computer has not. */
 const VALUES = [
-  ...['null', 'true', '0', '-0', '-1', '1.5', '1e-400', '1e400', '""', '"x"', '[]', '["a"]', '[1]', '[{}]', '{}'],
+  'null',
+  'true',
+  '0',
+  '-0',
+  '-1',
+  '1.5',
+  '1e-400',
+  '1e400',
+  '""',
+  '"x"',
+  '[]',
+  '["a"]',
+  '[1]',
+  '[{}]',
+  '{}',
 ]
 const PLACE = '\u{1F4CD}'
 

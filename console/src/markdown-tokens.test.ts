@@ -74,9 +74,15 @@ test('only addresses of the web and of mail become links', () => {
     'mailto:h@i.example',
   ])
   for (const hostile of [
-    ...['[x](javascript:alert(1))', '[x](JaVaScRiPt:alert(1))', '[x](javascript&#58;alert(1))'],
-    ...['[x](<java\tscript:alert(1)>)', '[x](data:text/html,<script>alert(1)</script>)', '[x](vbscript:x)'],
-    ...['[x](//evil.example)', '[x](/console/api)', '![x](data:image/svg+xml,<svg/onload=alert(1)>)'],
+    '[x](javascript:alert(1))',
+    '[x](JaVaScRiPt:alert(1))',
+    '[x](javascript&#58;alert(1))',
+    '[x](<java\tscript:alert(1)>)',
+    '[x](data:text/html,<script>alert(1)</script>)',
+    '[x](vbscript:x)',
+    '[x](//evil.example)',
+    '[x](/console/api)',
+    '![x](data:image/svg+xml,<svg/onload=alert(1)>)',
     '<javascript:alert(1)>',
   ])
     assert.deepEqual([...new Set(links(hostile))], ['none'], hostile)
@@ -84,10 +90,33 @@ test('only addresses of the web and of mail become links', () => {
 
 test('one hundred kilobytes of marks are read in time', () => {
   const marks = [
-    ...['*a_', '**a* ', '_', '`', '``a', '> ', '>>', '- > ', '1. ', '| ', '- \n', '[a](', '![', 'http://', '<a'],
+    '*a_',
+    '**a* ',
+    '_',
+    '`',
+    '``a',
+    '> ',
+    '>>',
+    '- > ',
+    '1. ',
+    '| ',
+    '- \n',
+    '[a](',
+    '![',
+    'http://',
+    '<a',
   ]
   const shapes = [
-    ...['|a|\n', '"|a|\n', '===', '- [ ] ---\n', '\n\n_', '/*a\n\n', '  - a\n', 'a|b\n-|-\n', '[a]: b\n[a]', '😀'],
+    '|a|\n',
+    '"|a|\n',
+    '===',
+    '- [ ] ---\n',
+    '\n\n_',
+    '/*a\n\n',
+    '  - a\n',
+    'a|b\n-|-\n',
+    '[a]: b\n[a]',
+    '😀',
   ]
   for (const mark of [...marks, ...shapes])
     for (const text of [

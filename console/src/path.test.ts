@@ -15,7 +15,11 @@ test('an address names its page and its parameters', () => {
 test('after signing in nobody is led out of the console', () => {
   assert.equal(safeNext('/a/acc_1/usage?from=2026-11-01'), '/a/acc_1/usage?from=2026-11-01')
   for (const address of [
-    ...['//evil.example', 'https://evil.example', 'javascript:alert(1)', '/\\evil.example', '/login'],
+    '//evil.example',
+    'https://evil.example',
+    'javascript:alert(1)',
+    '/\\evil.example',
+    '/login',
     null,
   ])
     assert.equal(safeNext(address), '/')

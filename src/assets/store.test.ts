@@ -64,7 +64,12 @@ interface Bucket {
 
 async function startS3(): Promise<Bucket> {
   const bucket: Bucket = {
-    ...{ url: '', objects: new Map(), uploads: new Map(), types: new Map(), refused: 0, broken: false },
+    url: '',
+    objects: new Map(),
+    uploads: new Map(),
+    types: new Map(),
+    refused: 0,
+    broken: false,
   }
   const server = await listen(async (request, response) => {
     const body = await buffer(request)
@@ -145,8 +150,12 @@ function s3Store(world: World, bucket: Bucket, secretAccessKey = SECRET): AssetS
   const upstream = createUpstream({ world: realWorld })
   closers.unshift(() => upstream.close())
   return createS3Store({
-    ...{ world, upstream, endpoint: bucket.url, bucket: 'pictures' },
-    ...{ credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey, region: 'eu-central-1' }, prefix: '/results/' },
+    world,
+    upstream,
+    endpoint: bucket.url,
+    bucket: 'pictures',
+    credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey, region: 'eu-central-1' },
+    prefix: '/results/',
   })
 }
 
@@ -221,7 +230,12 @@ for (const [kind, make] of Object.entries(stores)) {
     const store = await make(heldWorld())
     const real = newAssetName(realWorld, { extension: 'png', expiresMs: 1 })
     for (const name of [
-      ...['', '.', '..', '../../etc/passwd', 'x.png', '/etc/passwd'],
+      '',
+      '.',
+      '..',
+      '../../etc/passwd',
+      'x.png',
+      '/etc/passwd',
       real,
       real.replace('.png', '.exe'),
       `${real}/..`,

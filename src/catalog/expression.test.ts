@@ -44,13 +44,21 @@ test('the bound of an expression is proved from constants, min, bounded paramete
   ] as const)
     assert.equal(bound(text), most, text)
   for (const text of [
-    ...['answer.free', 'size(answer.free)', 'max(answer.free, 1)', '1 / answer.n'],
-    ...['answer.free > 1 ? answer.free : 2', 'answer.n * answer.free'],
+    'answer.free',
+    'size(answer.free)',
+    'max(answer.free, 1)',
+    '1 / answer.n',
+    'answer.free > 1 ? answer.free : 2',
+    'answer.n * answer.free',
   ])
     assert.match(String(bound(text)), /has no upper bound/, text)
   // A caller's number without a minimum: -5 of it would make the call free.
   for (const text of [
-    ...['request.w', 'request.w * 2 + 1', 'min(request.w, 3)', '5 - request.any', 'answer.n > 1 ? request.w : 2'],
+    'request.w',
+    'request.w * 2 + 1',
+    'min(request.w, 3)',
+    '5 - request.any',
+    'answer.n > 1 ? request.w : 2',
   ])
     assert.match(String(bound(text)), /has no lower bound: "request\.(?:w|any)"/, text)
   assert.equal(bound('max(request.w, 1) * 2'), 18)
@@ -61,7 +69,13 @@ test('the bound of an expression is proved from constants, min, bounded paramete
   }
   assert.equal(counts('min(50, 50 - answer.x)', { x: -5 }), 50)
   for (const text of [
-    ...['other.x', '[1]', '{"a": 1}', 'answer.items.map(x, 1)', 'answer[request.limit]', 'upper("x")', '"text"'],
+    'other.x',
+    '[1]',
+    '{"a": 1}',
+    'answer.items.map(x, 1)',
+    'answer[request.limit]',
+    'upper("x")',
+    '"text"',
     'x'.repeat(501),
     `1${'+1'.repeat(240)}`,
   ])

@@ -37,12 +37,28 @@ test('the vendors that are asked for most are known', () => {
   const names = presets.map(({ name }) => name)
   for (const name of [
     ...[
-      ...['openai', 'anthropic', 'deepseek', 'gemini', 'moonshot', 'minimax', 'volcengine', 'byteplus', 'x'],
+      'openai',
+      'anthropic',
+      'deepseek',
+      'gemini',
+      'moonshot',
+      'minimax',
+      'volcengine',
+      'byteplus',
+      'x',
       'site-analytics',
     ],
     ...[
-      ...['azure', 'bedrock', 'bedrock-anthropic', 'vertex', 'openrouter', 'groq', 'together', 'fireworks'],
-      ...['mistral', 'xai'],
+      'azure',
+      'bedrock',
+      'bedrock-anthropic',
+      'vertex',
+      'openrouter',
+      'groq',
+      'together',
+      'fireworks',
+      'mistral',
+      'xai',
     ],
     ...['cohere', 'vllm', 'ollama', 'llama.cpp', 'lm-studio'],
   ])

@@ -59,7 +59,10 @@ test('every window of every day of six years is what the UTC calendar says', () 
 /** What each endpoint asks for at moments when the local date of some zone differs from the UTC one. */
 function defaultsAtEdges(): string {
   const moments = [
-    ...['2026-10-31T23:30:00Z', '2026-11-01T00:30:00Z', '2026-12-31T18:20:00Z', '2027-01-01T10:00:00Z'],
+    '2026-10-31T23:30:00Z',
+    '2026-11-01T00:30:00Z',
+    '2026-12-31T18:20:00Z',
+    '2027-01-01T10:00:00Z',
     '2026-03-29T01:30:00Z',
   ]
   return JSON.stringify(

@@ -22,7 +22,14 @@ test('alerts are listed, their rules changed and receivers added, removed and te
       'change',
       '--account',
       id,
-      ...['--balance-below', '12.5', '--limit-shares', '90', '--key-days', 'off', '--job-failed', 'off'],
+      '--balance-below',
+      '12.5',
+      '--limit-shares',
+      '90',
+      '--key-days',
+      'off',
+      '--job-failed',
+      'off',
     ],
   ])
   assert.deepEqual(changed.rules, {
@@ -34,7 +41,11 @@ test('alerts are listed, their rules changed and receivers added, removed and te
   })
   await json(['alerts', 'add', 'slack', 'https://127.0.0.1/services/T1', '--account', id])
   const { receivers, rules } = await json<Settings>([
-    ...['alerts', 'add', 'webhook', 'https://127.0.0.1/hook', '--account'],
+    'alerts',
+    'add',
+    'webhook',
+    'https://127.0.0.1/hook',
+    '--account',
     id,
   ])
   assert.deepEqual([receivers.length, rules], [2, changed.rules], 'what was there stays')

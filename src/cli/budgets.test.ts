@@ -42,7 +42,11 @@ test('budgets are made, listed, changed and ended from the command line', async 
     'change',
     id,
     each.id,
-    ...['--soft', '--alert', '90', '--name', 'All'],
+    '--soft',
+    '--alert',
+    '90',
+    '--name',
+    'All',
   ])
   assert.deepEqual([softened.name, softened.hard, softened.alertPercent, softened.max], ['All', false, 90, '7.5'])
   assert.equal((await json<BudgetView>(['budgets', 'change', id, each.id, '--hard'])).hard, true)

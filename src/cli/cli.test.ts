@@ -19,12 +19,21 @@ const folder = temporary('tollgate-cli-')
 function settings(more: Partial<Settings> = {}): Settings {
   return {
     ...{
-      ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: undefined },
-      ...{ tokenSource: 'a test', dataDirectory: folder },
+      url: server.url,
+      urlSource: 'from a test',
+      token: OPERATOR_TOKEN,
+      apiKey: undefined,
+      tokenSource: 'a test',
+      dataDirectory: folder,
     },
     ...{
-      ...{ databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
-      ...{ codexHome: join(folder, 'codex-home'), server: undefined, version: '0.0.0-test' },
+      databaseUrl: undefined,
+      publicUrl: undefined,
+      trustProxy: '',
+      host: '127.0.0.1',
+      codexHome: join(folder, 'codex-home'),
+      server: undefined,
+      version: '0.0.0-test',
     },
     credential: () => undefined,
     ...more,
@@ -414,7 +423,10 @@ test('every command has a summary and help, and the help needs no configuration'
   const [short, help] = [await runHelp(['help']), await runHelp(['help', 'all'])]
   assert.ok(short.out.split('\n').length < 60 && /\n {2}accounts, credits, limits, keys/.test(short.out), short.out)
   const titles = [
-    ...['Call endpoints', 'Accounts, keys and people', 'Usage and money', 'Vendors and catalog'],
+    'Call endpoints',
+    'Accounts, keys and people',
+    'Usage and money',
+    'Vendors and catalog',
     'Alerts and deliveries',
   ]
   for (const title of titles) assert.ok(help.out.includes(`\n\n${title}\n  `), title)
@@ -513,16 +525,32 @@ test('Codex is set up in its own home, where it looks, with what was there befor
   assert.equal(await readFile(file, 'utf8'), fresh, 'the same again changes nothing')
 
   const theirs = [
-    ...['# mine', 'model = "gpt-5" # the best', 'approval_policy = "never"', 'notes = """'],
-    ...['[model_providers.tollgate]', '"""', '', '[model_providers.other]', 'name = "Other"', ''],
-    ...['[model_providers.tollgate]', 'base_url = "http://old.example/v1"', '', '[[skills]]', 'path = "x"'],
+    '# mine',
+    'model = "gpt-5" # the best',
+    'approval_policy = "never"',
+    'notes = """',
+    '[model_providers.tollgate]',
+    '"""',
+    '',
+    '[model_providers.other]',
+    'name = "Other"',
+    '',
+    '[model_providers.tollgate]',
+    'base_url = "http://old.example/v1"',
+    '',
+    '[[skills]]',
+    'path = "x"',
   ]
   await writeFile(file, theirs.join('\n'))
   await setUp()
   const merged = (await readFile(file, 'utf8')).split('\n')
   for (const line of [
     ...theirs.slice(2, 6),
-    ...['# mine', '[model_providers.other]', 'name = "Other"', '[[skills]]', 'path = "x"'],
+    '# mine',
+    '[model_providers.other]',
+    'name = "Other"',
+    '[[skills]]',
+    'path = "x"',
   ])
     assert.ok(merged.includes(line), `${line}\n${merged.join('\n')}`)
   assert.ok(merged.includes('# before Tollgate: model = "gpt-5" # the best'))

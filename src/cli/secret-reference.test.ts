@@ -60,7 +60,12 @@ test('what is no reference is refused and not repeated', () => {
   for (const given of [
     secret,
     `https://${secret}`,
-    ...['env:', 'env:a b', 'vault:secret/x', 'gcp:x', 'aws:', 'file:'],
+    'env:',
+    'env:a b',
+    'vault:secret/x',
+    'gcp:x',
+    'aws:',
+    'file:',
     `other:${secret}`,
   ]) {
     const problem = referenceProblem(given)

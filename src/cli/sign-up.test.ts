@@ -19,7 +19,11 @@ test('sign-up and branding are shown and changed from the command line', async (
   await writeFile(list, 'one.example\ntwo.example\n')
   const terms = ['--terms-version', '1', '--terms-url', 'https://example.com/terms']
   const set = await run([
-    ...['sign-up', 'change', '--mode', 'invitation', '--blocked'],
+    'sign-up',
+    'change',
+    '--mode',
+    'invitation',
+    '--blocked',
     `@${list}`,
     '--credits',
     '5',

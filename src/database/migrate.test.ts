@@ -81,7 +81,13 @@ test('a process of the version before goes on when an upgrade adds a column, wit
   const shared = { id: newId(realWorld), account: 'acc', key: 'k', product: 'p', catalogVersion: 1 }
   await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
   const facts = {
-    ...{ endpoint: 'chat', status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
+    endpoint: 'chat',
+    status: 200,
+    estimated: false,
+    stream: false,
+    route: 1,
+    durationMs: 1,
+    firstByteMs: 1,
   }
   const paid = { kind: 'settled', charge: 7n, lines: [], inputTokens: 1, outputTokens: 1 } as const
   await ledger.resolve({ ...shared, ...facts, ...paid })
@@ -127,13 +133,15 @@ test('a database of an unreleased version is refused with one sentence that says
 test('no migration rewrites a table that grows with every call, or locks it while it reads it; the line is named', async () => {
   for (const { name, sql } of await listMigrations()) assert.deepEqual([name, ...objections(sql)], [name])
   for (const bad of [
-    ...['create index usage_x on usage (product)', 'create unique index x on transfer (id)'],
+    'create index usage_x on usage (product)',
+    'create unique index x on transfer (id)',
     'alter table usage alter column route type integer',
     'alter table usage_hour add column x bigint not null default random()',
     'alter table usage add column x text generated always as (lower(product)) stored',
     'alter table transfer alter column note set not null',
     'alter table transfer add constraint t check (amount >= 0)',
-    ...[`update usage set client = '' where client is null`, 'delete from usage_2026_01'],
+    `update usage set client = '' where client is null`,
+    'delete from usage_2026_01',
     `do $$ begin update usage set client = ''; end $$`,
     'alter table account add column x text; create index concurrently usage_x on usage (product)',
   ])

@@ -101,9 +101,23 @@ test('nothing is submitted that is not held', async () => {
   const { account, id } = await make()
   const job = await claim(id)
   await on.ledger.resolve({
-    ...{ id: job.hold_id, account, key: job.key_id, product: job.product, catalogVersion: job.catalog_version },
-    ...{ kind: 'released', charge: 0n, lines: [], endpoint: 'video', status: 503, estimated: false, stream: false },
-    ...{ route: 0, durationMs: 0, firstByteMs: 0, inputTokens: 0, outputTokens: 0 },
+    id: job.hold_id,
+    account,
+    key: job.key_id,
+    product: job.product,
+    catalogVersion: job.catalog_version,
+    kind: 'released',
+    charge: 0n,
+    lines: [],
+    endpoint: 'video',
+    status: 503,
+    estimated: false,
+    stream: false,
+    route: 0,
+    durationMs: 0,
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: 0,
   })
   await stepJob(job, on.step)
   assert.equal((await on.row(id)).status, 'FAILED')

@@ -97,7 +97,11 @@ test('requests to AWS are signed as the published vectors say, and as another im
   const url = new URL('https://example.s3.us-east-1.amazonaws.com/a%20b/c%3Ad?list-type=2&prefix=x%2Fy')
   const unsigned = 'UNSIGNED-PAYLOAD'
   const call = {
-    ...{ method: 'GET', url, headers: { 'x-amz-content-sha256': unsigned }, bodySha256: unsigned, service: 's3' },
+    method: 'GET',
+    url,
+    headers: { 'x-amz-content-sha256': unsigned },
+    bodySha256: unsigned,
+    service: 's3',
   }
   const { authorization = '' } = signAwsCall(call, { ...KEYS, region: 'us-east-1' }, AT)
   assert.equal(authorization.split('Signature=')[1], '7b2ef6915194ef7e4ee6dbdc582e5e2602d4c37f514e60fdc52b653f6cc2d22b')

@@ -17,7 +17,14 @@ test('days that do not exist are not read', () => {
   for (const text of ['2026-02-29', '2100-02-29', '2026-04-31', '2026-13-01', '2026-00-10', '2026-01-00', '0000-01-01'])
     assert.equal(parseDay(text), undefined, text)
   for (const text of [
-    ...['2026-1-01', '26-01-01', '2026/01/01', '2026-01|01', ' 2026-01-01', '2026-01-01 ', '20260101', ''],
+    '2026-1-01',
+    '26-01-01',
+    '2026/01/01',
+    '2026-01|01',
+    ' 2026-01-01',
+    '2026-01-01 ',
+    '20260101',
+    '',
   ])
     assert.equal(parseDay(text), undefined, text)
   assert.equal(formatDay(parseDay('2024|02|29') ?? 0), '2024-02-29')

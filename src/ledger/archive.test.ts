@@ -95,7 +95,11 @@ async function statementOf(account: string, month: number): Promise<string> {
 
 async function callOnce(account: string): Promise<void> {
   const common = {
-    ...{ id: newId(world), account, key: 'key_1', product: 'alpha-5.4', catalogVersion: catalog.current.version },
+    id: newId(world),
+    account,
+    key: 'key_1',
+    product: 'alpha-5.4',
+    catalogVersion: catalog.current.version,
   }
   await ledger.reserve({ ...common, want: 10_000n, floor: 10_000n, tokens: 1 })
   const charge = chargeOf(catalog.current.document.models['alpha-5.4']!.pricing, { input: 100, output: 50 })

@@ -169,7 +169,15 @@ test('a lease from before a chargeback does not grow', async () => {
   await buy(ledger, acc, 1_000_000n)
   const [row] = await rows<{ id: string; amount: bigint }>('select id, amount from lease where account_id = $1', [acc])
   const change = {
-    ...{ id: row!.id, key: 'k1', fresh: false, give: 0, add: 5_000, least: 1, requests: 0, tokens: 0, close: false },
+    id: row!.id,
+    key: 'k1',
+    fresh: false,
+    give: 0,
+    add: 5_000,
+    least: 1,
+    requests: 0,
+    tokens: 0,
+    close: false,
   }
   const [answer] = await rows<{ answer: Array<{ added: string }> }>('select ledger_lease($1, $2, $3, null) as answer', [
     acc,

@@ -342,7 +342,14 @@ test('calls that are settled together are settled as one by one, whatever each f
   assert.deepEqual(answers.sort(), single.sort())
   const outcomes = single.map(([id, outcome]) => `${id} ${outcome}`)
   assert.deepEqual(outcomes, [
-    ...['c1 settled', 'c2 released', 'c3 already', 'c4 late', 'c5 late', 'c6 settled', 'c7 settled', 'c8 late'],
+    'c1 settled',
+    'c2 released',
+    'c3 already',
+    'c4 late',
+    'c5 late',
+    'c6 settled',
+    'c7 settled',
+    'c8 late',
     'c9 settled',
   ])
   const books = await booksOf(together.acc)

@@ -28,7 +28,14 @@ async function account(credits: bigint): Promise<string> {
 }
 
 const reservation = (id: string, acc: string, want: bigint, more: Partial<Reservation> = {}): Reservation => ({
-  ...{ id, account: acc, key: 'k1', product: 'alpha-5.4', catalogVersion: 1, want, floor: want, tokens: 10 },
+  id,
+  account: acc,
+  key: 'k1',
+  product: 'alpha-5.4',
+  catalogVersion: 1,
+  want,
+  floor: want,
+  tokens: 10,
   ...more,
 })
 const resolution = (
@@ -38,9 +45,23 @@ const resolution = (
   charge: bigint,
   more: Partial<Resolution> = {},
 ): Resolution => ({
-  ...{ id, account: acc, key: 'k1', product: 'alpha-5.4', catalogVersion: 1, kind, charge },
-  ...{ lines: charge > 0n ? [['output', Number(charge), '1000000']] : [], endpoint: 'chat', status: 200 },
-  ...{ estimated: false, stream: false, route: 1, durationMs: 5, firstByteMs: 2, inputTokens: 1, outputTokens: 2 },
+  id,
+  account: acc,
+  key: 'k1',
+  product: 'alpha-5.4',
+  catalogVersion: 1,
+  kind,
+  charge,
+  lines: charge > 0n ? [['output', Number(charge), '1000000']] : [],
+  endpoint: 'chat',
+  status: 200,
+  estimated: false,
+  stream: false,
+  route: 1,
+  durationMs: 5,
+  firstByteMs: 2,
+  inputTokens: 1,
+  outputTokens: 2,
   ...more,
 })
 

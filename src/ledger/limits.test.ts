@@ -358,7 +358,15 @@ test('a lease is given of the minute only what it asks for, and nothing is count
   await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1_000 }))
   const ask = async (id: string, requests: number | null) => {
     const change = {
-      ...{ id, key: 'k1', fresh: true, give: '0', add: '100', least: '1', requests, tokens: requests, close: false },
+      id,
+      key: 'k1',
+      fresh: true,
+      give: '0',
+      add: '100',
+      least: '1',
+      requests,
+      tokens: requests,
+      close: false,
     }
     const [row] = await rows<{ answer: Array<{ added: string; requests?: number }> }>(
       `select ledger_lease($1, 'p', $2, null) as answer`,

@@ -15,7 +15,12 @@ const TURNS_MAX = 500
 const READ_MAX = 300
 /** Others look at everything now and then: that is their work. */
 const OF_CALLS = [
-  ...['ledger_reserve ', 'ledger_resolve ', 'ledger_lease ', 'ledger_post ', 'journal_write ', 'journal_write_one '],
+  'ledger_reserve ',
+  'ledger_resolve ',
+  'ledger_lease ',
+  'ledger_post ',
+  'journal_write ',
+  'journal_write_one ',
 ]
 const CROWDED = ['hold', 'lease', 'counter', 'journal']
 

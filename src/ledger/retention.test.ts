@@ -14,7 +14,13 @@ const fresh = started(freshDatabase, ({ drop }) => drop())
 const database = started(() => openDatabase({ connection: { ...fresh.connection }, connectionsMax: 2 }))
 
 const FACTS = {
-  ...{ endpoint: 'chat', status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
+  endpoint: 'chat',
+  status: 200,
+  estimated: false,
+  stream: false,
+  route: 1,
+  durationMs: 1,
+  firstByteMs: 1,
 }
 const SETTLED = { ...FACTS, kind: 'settled', charge: 7n, lines: [], inputTokens: 1, outputTokens: 1 } as const
 const KEPT_MONTHS = 3

@@ -194,7 +194,11 @@ test('a limit holds from the moment it is set, counting what is open and what wa
       id: open,
       account: id,
       key: 'key_y', // Nothing is leased for its first call.
-      ...{ want: 50_000n, floor: 50_000n, tokens: 5, product: 'alpha-5.4', catalogVersion: 1 },
+      want: 50_000n,
+      floor: 50_000n,
+      tokens: 5,
+      product: 'alpha-5.4',
+      catalogVersion: 1,
     },
   })
   // 0.01 is spent and 0.05 is held.
@@ -211,8 +215,14 @@ test('a limit holds from the moment it is set, counting what is open and what wa
   const { amount, lines } = { amount: 0n, lines: [] }
   await server.ledger.resolve({
     ...{
-      ...{ id: open, account: id, key: 'key_x', product: 'alpha-5.4', catalogVersion: 1, kind: 'released' },
-      ...{ charge: amount, lines },
+      id: open,
+      account: id,
+      key: 'key_x',
+      product: 'alpha-5.4',
+      catalogVersion: 1,
+      kind: 'released',
+      charge: amount,
+      lines,
     },
     ...{ endpoint: 'chat', status: 500, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 0 },
     ...{ inputTokens: 0, outputTokens: 0 },
@@ -545,8 +555,18 @@ test('every change is in the audit, in a chain that shows what was changed or re
   const { data } = await ask<Page<AuditView>>('GET', '/audit?limit=200')
   const actions = new Set(data.items.map(({ action }) => action))
   for (const action of [
-    ...['account.create', 'account.change', 'account.credit', 'key.create', 'key.change', 'key.revoke', 'key.rotate'],
-    ...['catalog.apply', 'catalog.model', 'catalog.rollback', 'credential.store', 'credential.remove'],
+    'account.create',
+    'account.change',
+    'account.credit',
+    'key.create',
+    'key.change',
+    'key.revoke',
+    'key.rotate',
+    'catalog.apply',
+    'catalog.model',
+    'catalog.rollback',
+    'credential.store',
+    'credential.remove',
     'system.limits',
   ].filter((name) => name !== 'catalog.apply'))
     assert.ok(actions.has(action), action)
@@ -674,7 +694,13 @@ test('what no index finds is looked for in 92 days, and a longer time is rejecte
   assert.deepEqual(await list(`${own}?from=2020-01-01&sort=duration`), [recent, old])
   const day = new Date(realWorld.nowMs() - 99 * 86_400_000).toISOString().slice(0, 10)
   const narrow = [
-    ...['q=alpha', 'status=200', 'status=2xx', 'endpoint=chat', 'product=alpha-5.4', 'key=key_x', 'outcome=settled'],
+    'q=alpha',
+    'status=200',
+    'status=2xx',
+    'endpoint=chat',
+    'product=alpha-5.4',
+    'key=key_x',
+    'outcome=settled',
   ]
   for (const filter of [...narrow, 'minMs=1', 'minCharged=0.000001']) {
     assert.deepEqual(await list(`${own}?${filter}`), [recent], filter)

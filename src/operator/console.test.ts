@@ -255,7 +255,11 @@ test('an invitation is a link that works once; whoever has a login proves it', a
   const token = tokenOf(invited.data.link)
   const visitor = asBrowser(server)
   assert.deepEqual((await visitor('GET', `/invites/${token}`)).data, {
-    ...{ kind: 'member', account: 'Guild', email: 'new@guild.example', role: 'member', others: [] },
+    kind: 'member',
+    account: 'Guild',
+    email: 'new@guild.example',
+    role: 'member',
+    others: [],
   })
   assert.equal((await visitor('GET', `/invites/${'x'.repeat(43)}`)).status, 404)
   assert.equal((await visitor('POST', `/invites/${token}`, { password: 'password1234' })).status, 400)
@@ -416,12 +420,27 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   })
   await server.ledger.resolve({
     ...{
-      ...{ id: '01call', account: mine, key: key.data.id, product: 'alpha-5.4', catalogVersion: 1 },
-      ...{ kind: 'released', charge: 0n, lines: [] },
+      id: '01call',
+      account: mine,
+      key: key.data.id,
+      product: 'alpha-5.4',
+      catalogVersion: 1,
+      kind: 'released',
+      charge: 0n,
+      lines: [],
     },
     ...{
-      ...{ endpoint: 'chat', status: 500, estimated: false, stream: false, route: 0, durationMs: 1, firstByteMs: 0 },
-      ...{ inputTokens: 0, outputTokens: 0, cost: 7n, vendor: 'textworks' },
+      endpoint: 'chat',
+      status: 500,
+      estimated: false,
+      stream: false,
+      route: 0,
+      durationMs: 1,
+      firstByteMs: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      cost: 7n,
+      vendor: 'textworks',
       attemptLog: {
         heldMs: 1,
         attempts: [
@@ -726,8 +745,19 @@ test('text that cannot be stored or shown is refused with 400', async () => {
     assert.ok([400, 404].includes((await operator('GET', `/usage/${id}`)).status), id)
   }
   const amounts = [
-    ...['NaN', '1e309', '"1e3"', '-0.0000001', '"0.0000001"', '99999999999999', '"١٢"', 'true', 'null', '[1]', '{}'],
-    ...['""', '0'],
+    'NaN',
+    '1e309',
+    '"1e3"',
+    '-0.0000001',
+    '"0.0000001"',
+    '99999999999999',
+    '"١٢"',
+    'true',
+    'null',
+    '[1]',
+    '{}',
+    '""',
+    '0',
   ]
   for (const amount of amounts)
     assert.equal((await operator('POST', `/accounts/${account}/credits`, `{"amount":${amount}}`)).status, 400, amount)

@@ -167,8 +167,13 @@ test('margins by model, customer, vendor and month are the same before and after
     ['siteanalytics/websites/visits', 1, '0.500001', '0.500001', '0.25', '0.250001', 50],
   ])
   assert.deepEqual(before.october.totals, {
-    ...{ calls: 3, charged: '14.500001', chargedWithKnownCost: '1.500001', cost: '0.75', margin: '0.750001' },
-    ...{ marginPercent: 50, unbilled: '0' },
+    calls: 3,
+    charged: '14.500001',
+    chargedWithKnownCost: '1.500001',
+    cost: '0.75',
+    margin: '0.750001',
+    marginPercent: 50,
+    unbilled: '0',
   })
   assert.deepEqual(before.margins.map(shown)[1], [
     ['Acme & Söhne "GmbH"', 5, '34.500002', '10.500002', '10.25', '0.250002', 2.3],
@@ -316,10 +321,24 @@ test('October’s statement of one customer is a PDF and a CSV file with the cus
   )
   const text = textOf(body)
   for (const line of [
-    ...['Statement October 2025', 'Acme & Söhne "GmbH"', '1 October 2025 to 31 October 2025 (UTC)'],
-    ...['Opening balance', '128.999999', '1.55', '-13.500001', '-20.000000', '95.499998', '1.15', 'alpha-5.4'],
-    ...['website', 'siteanalytics/websites/visits', '0.500001', '10 October 2025', 'Invoice 2 was too high'],
-    ...['One credit is worth 0.012 EUR. Credits are exact; amounts of money are rounded.', 'Page 1 of 1'],
+    'Statement October 2025',
+    'Acme & Söhne "GmbH"',
+    '1 October 2025 to 31 October 2025 (UTC)',
+    'Opening balance',
+    '128.999999',
+    '1.55',
+    '-13.500001',
+    '-20.000000',
+    '95.499998',
+    '1.15',
+    'alpha-5.4',
+    'website',
+    'siteanalytics/websites/visits',
+    '0.500001',
+    '10 October 2025',
+    'Invoice 2 was too high',
+    'One credit is worth 0.012 EUR. Credits are exact; amounts of money are rounded.',
+    'Page 1 of 1',
   ])
     assert.ok(text.split('\n').includes(line), `${line} in:\n${text}`)
   assert.match(text, /Questions: billing@acme\.example/)

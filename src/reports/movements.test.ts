@@ -35,7 +35,14 @@ const grant = (account: string, credits: bigint) =>
 async function begin(account: string): Promise<Reservation> {
   const id = newId(realWorld)
   const call = {
-    ...{ id, account, key: 'k1', product: 'alpha-5.4', catalogVersion: 1, want: CREDIT, floor: CREDIT, tokens: 1 },
+    id,
+    account,
+    key: 'k1',
+    product: 'alpha-5.4',
+    catalogVersion: 1,
+    want: CREDIT,
+    floor: CREDIT,
+    tokens: 1,
   }
   assert.equal((await ledger.reserve(call)).outcome, 'held')
   return call

@@ -20,8 +20,22 @@ const event = (data: string, name?: string, id?: string): SseEvent => ({ event: 
 
 test('events are read with LF, CR LF and CR, with comments, names, ids and several data lines', () => {
   const lines = [
-    ...[': hello', 'event: first', 'data: {"a":1}', '', 'data:one', 'data: two', 'id: 7', 'retry: 3', '', ': ping'],
-    ...['', 'data', '', 'data: 你好 👋🏽', '', ''],
+    ': hello',
+    'event: first',
+    'data: {"a":1}',
+    '',
+    'data:one',
+    'data: two',
+    'id: 7',
+    'retry: 3',
+    '',
+    ': ping',
+    '',
+    'data',
+    '',
+    'data: 你好 👋🏽',
+    '',
+    '',
   ]
   const expected = [event('{"a":1}', 'first'), event('one\ntwo', undefined, '7'), event(''), event('你好 👋🏽')]
   for (const end of ['\n', '\r\n', '\r'])

@@ -14,8 +14,11 @@ const ARGUMENTS = [
   '--no-sandbox',
   '--disable-dev-shm-usage',
   // Drawn by the processor either way; without the detour over a simulated graphics card.
-  ...['--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-  ...['--disable-domain-reliability', '--no-pings'],
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-domain-reliability',
+  '--no-pings',
 ]
 
 export async function launchChromium(): Promise<Browser> {

@@ -24,9 +24,16 @@ export const DOORS: readonly PageToSee[] = [
 
 /** Of the documentation: the landing page, the index, one page of each kind. */
 export const DOCS_PAGES: readonly string[] = [
-  ...['/docs', '/docs/api', '/docs/api/chat', '/docs/api/siteanalytics-websites-visits', '/docs/api/files-create'],
-  ...['/docs/api/operator-get-accounts', '/docs/guides/quick-start', '/docs/reference/errors'],
-  ...['/docs/reference/command-line', '/docs/search?q=vision'],
+  '/docs',
+  '/docs/api',
+  '/docs/api/chat',
+  '/docs/api/siteanalytics-websites-visits',
+  '/docs/api/files-create',
+  '/docs/api/operator-get-accounts',
+  '/docs/guides/quick-start',
+  '/docs/reference/errors',
+  '/docs/reference/command-line',
+  '/docs/search?q=vision',
 ]
 
 const SMALL_OPENAPI = `openapi: 3.1.0

@@ -10,8 +10,10 @@ const AT_ONCE = 6
 const HISTORY_DAYS = 30
 
 const QUESTIONS = [
-  ...['Summarise this week’s support tickets in five lines.', 'Write a product description for a rain jacket.'],
-  ...['Which of these two contracts is more favourable, and why?', 'Translate the release notes into Portuguese.'],
+  'Summarise this week’s support tickets in five lines.',
+  'Write a product description for a rain jacket.',
+  'Which of these two contracts is more favourable, and why?',
+  'Translate the release notes into Portuguese.',
   'Draft a polite reminder for an unpaid invoice.',
 ]
 const MODELS = ['alpha-5.4', 'beta-opus-5', 'beta-haiku-4-5', 'gamma-v4-pro', 'delta-3.8-flash', 'alpha-5.6-sol']

@@ -51,8 +51,11 @@ const FAILURES: readonly {
     said: [/this call needs \S+ credits, \S+ are available/, /What to do: .*Add credits/],
   },
   {
-    ...{ name: 'the rate limit of the key', body: chat('beta-opus-5'), status: 429, badge: /Rejected · Rate limit/ },
-    ...{ said: [/requests per minute/, /Cause: your request/, /What to do: /] },
+    name: 'the rate limit of the key',
+    body: chat('beta-opus-5'),
+    status: 429,
+    badge: /Rejected · Rate limit/,
+    said: [/requests per minute/, /Cause: your request/, /What to do: /],
   },
   {
     name: 'a request that a guardrail blocks',

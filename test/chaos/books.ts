@@ -44,8 +44,11 @@ export async function checkBooks(database: Database, acknowledged: readonly Told
   const { holds } = await openOf(database)
   const count = (outcome: string) => rows.filter((row) => row.outcome === outcome).length
   return {
-    ...{ acknowledged: acknowledged.length, settled: count('settled'), released: count('released') },
-    ...{ expired: count('expired'), holds },
+    acknowledged: acknowledged.length,
+    settled: count('settled'),
+    released: count('released'),
+    expired: count('expired'),
+    holds,
   }
 }
 

@@ -43,8 +43,11 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
   const start = () =>
     startProcess({
       env: {
-        ...{ DATABASE_URL: url, TOLLGATE_SECRET: SECRET, TOLLGATE_DATA: join(directory, `data-${number++}`) },
-        ...{ TOLLGATE_SANDBOX_SPEED: '100', TOLLGATE_DATABASE_CONNECTIONS: '8' },
+        DATABASE_URL: url,
+        TOLLGATE_SECRET: SECRET,
+        TOLLGATE_DATA: join(directory, `data-${number++}`),
+        TOLLGATE_SANDBOX_SPEED: '100',
+        TOLLGATE_DATABASE_CONNECTIONS: '8',
       },
     })
   const gateways: GatewayProcess[] = []

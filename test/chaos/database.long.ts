@@ -135,7 +135,11 @@ test('a commit whose answer is lost is repeated without a second effect', async 
   const { host, port } = { host: '127.0.0.1', port: proxy.port }
   const database = openDatabase({ connection: { ...fresh.connection, host, port }, connectionsMax: 4 })
   const ledger = createLedger({
-    ...{ database, world: realWorld, processId: 'commit-unknown', reserveForMs: 60_000, reserveWaitMs: 60_000 },
+    database,
+    world: realWorld,
+    processId: 'commit-unknown',
+    reserveForMs: 60_000,
+    reserveWaitMs: 60_000,
   })
   await ledger.sweep()
   // A process that says nothing for 20 s is taken for dead, and its reservations are given up.
@@ -159,9 +163,19 @@ test('a commit whose answer is lost is repeated without a second effect', async 
     assert.equal(reserved.outcome, 'held')
     const settled = await ledger.resolve({
       ...base,
-      ...{ id, kind: i % 3 === 0 ? 'released' : 'settled', charge: i % 3 === 0 ? 0n : 7n },
-      ...{ lines: i % 3 === 0 ? [] : [['call', 1, '7000000']], endpoint: 'chat', status: 200, estimated: true },
-      ...{ stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 0, outputTokens: 0 },
+      id,
+      kind: i % 3 === 0 ? 'released' : 'settled',
+      charge: i % 3 === 0 ? 0n : 7n,
+      lines: i % 3 === 0 ? [] : [['call', 1, '7000000']],
+      endpoint: 'chat',
+      status: 200,
+      estimated: true,
+      stream: false,
+      route: 1,
+      durationMs: 1,
+      firstByteMs: 1,
+      inputTokens: 0,
+      outputTokens: 0,
     })
     assert.ok(['settled', 'released', 'already'].includes(settled.outcome), settled.outcome)
   })

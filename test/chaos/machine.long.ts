@@ -40,7 +40,11 @@ test('a full disk refuses paid work and loses nothing; with room again, work goe
     const key = await keyOf(gateway)
     // Calls whose settlement finds no room wait for it for minutes; these callers do not.
     const traffic = startTraffic({
-      ...{ urls: () => [gateway.url], key, kinds: ['chat', 'stream', 'data'], atOnce: 10, patienceMs: 10_000 },
+      urls: () => [gateway.url],
+      key,
+      kinds: ['chat', 'stream', 'data'],
+      atOnce: 10,
+      patienceMs: 10_000,
     })
     await until(() => traffic.acknowledged().length, above(20))
     const { bavail, bsize } = await statfs(disk)

@@ -164,7 +164,11 @@ export async function startCluster(programs: Programs): Promise<PatroniCluster> 
       }
     },
     connectionOf: ({ port }) => ({
-      ...{ host: '127.0.0.1', port, user: 'postgres', password: PASSWORD, database: 'postgres' },
+      host: '127.0.0.1',
+      port,
+      user: 'postgres',
+      password: PASSWORD,
+      database: 'postgres',
     }),
     async close() {
       for (const child of children.reverse()) await endGroup(child)

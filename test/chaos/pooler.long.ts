@@ -103,8 +103,11 @@ async function everythingWorks(settings: string, prepare: '0' | '1'): Promise<st
     const start = () =>
       startProcess({
         env: {
-          ...{ DATABASE_URL: pooler.url, TOLLGATE_DATABASE_PREPARE: prepare, TOLLGATE_SECRET: SECRET },
-          ...{ TOLLGATE_DATA: join(data, String(gateways.length)), TOLLGATE_SANDBOX_SPEED: '100' },
+          DATABASE_URL: pooler.url,
+          TOLLGATE_DATABASE_PREPARE: prepare,
+          TOLLGATE_SECRET: SECRET,
+          TOLLGATE_DATA: join(data, String(gateways.length)),
+          TOLLGATE_SANDBOX_SPEED: '100',
         },
       })
     const first = await start()

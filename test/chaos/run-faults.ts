@@ -42,7 +42,11 @@ export async function runFaults(options: { full: boolean }): Promise<number> {
       (ok: boolean) => (data: { file?: string; name: string; details: { duration_ms: number; type?: string } }) => {
         if (data.details.type === 'suite' || data.file === undefined || /\.(test|long)\.ts$/.test(data.name)) return
         results.push({
-          ...{ file: data.file.slice(ROOT.length + 1), name: data.name, ok, ms: data.details.duration_ms, said: [] },
+          file: data.file.slice(ROOT.length + 1),
+          name: data.name,
+          ok,
+          ms: data.details.duration_ms,
+          said: [],
         })
         console.log(`${ok ? '✔' : '✖'} ${data.name}`)
       }

@@ -111,11 +111,20 @@ const REFUSED_PAUSE_MS = 50
 const FAILING_MODEL = 'epsilon-k3'
 
 const PATHS: Record<Kind, string> = {
-  ...{ chat: '/v1/chat-completions', messages: '/beta/v1/messages', responses: '/alpha/responses' },
-  ...{ stream: '/v1/chat-completions', data: '/v1/siteanalytics/websites/visits?keys=example.com' },
-  ...{ image: '/v1/images/generations', rerank: '/v1/rerank', moderation: '/v1/moderations' },
-  ...{ audio: '/v1/audio/transcriptions', speech: '/v1/audio/speech', embedding: '/v1/embeddings' },
-  ...{ kept: '/v1/chat-completions', leave: '/v1/chat-completions', fail: '/v1/chat-completions' },
+  chat: '/v1/chat-completions',
+  messages: '/beta/v1/messages',
+  responses: '/alpha/responses',
+  stream: '/v1/chat-completions',
+  data: '/v1/siteanalytics/websites/visits?keys=example.com',
+  image: '/v1/images/generations',
+  rerank: '/v1/rerank',
+  moderation: '/v1/moderations',
+  audio: '/v1/audio/transcriptions',
+  speech: '/v1/audio/speech',
+  embedding: '/v1/embeddings',
+  kept: '/v1/chat-completions',
+  leave: '/v1/chat-completions',
+  fail: '/v1/chat-completions',
 }
 
 async function ask(client: Dispatcher, url: string, kind: Kind, options: TrafficOptions): Promise<Told> {

@@ -54,8 +54,12 @@ test('the whole client for Python works', async (t) => {
   const poor = (await g.account({ credits: 1n })).key
   const hook = webhookRequest().init
   const { out, err, code } = await run(python, [join(SCRIPTS, 'surface.py')], {
-    ...{ GATEWAY: g.url, GATEWAY_KEY: key, POOR_KEY: poor, HOOK_BODY: hook.body },
-    ...{ HOOK_HEADERS: JSON.stringify(hook.headers), HOOK_SECRET: WEBHOOK_SECRET },
+    GATEWAY: g.url,
+    GATEWAY_KEY: key,
+    POOR_KEY: poor,
+    HOOK_BODY: hook.body,
+    HOOK_HEADERS: JSON.stringify(hook.headers),
+    HOOK_SECRET: WEBHOOK_SECRET,
   })
   assert.equal(code, 0, err)
   const checks = linesOf(out)

@@ -77,7 +77,11 @@ class Models {
 }
 
 const SIMPLE: Readonly<Record<string, string>> = {
-  ...{ string: 'str', integer: 'int', number: 'float', boolean: 'bool', null: 'None' },
+  string: 'str',
+  integer: 'int',
+  number: 'float',
+  boolean: 'bool',
+  null: 'None',
 }
 
 function models(): string[] {

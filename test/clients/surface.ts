@@ -20,10 +20,19 @@ export const SCHEMAS = components.schemas
 
 /** Addresses of the endpoints that are called by hand-written code. */
 export const PATHS = {
-  ...{ analytics: '/v1/siteanalytics', social: SOCIAL[0]?.path ?? '', chat: PAID.chat.path },
-  ...{ responses: PAID.responses.path, messages: PAID.messages.path, countTokens: FREE.count_tokens.path },
-  ...{ embeddings: PAID.embeddings.path, images: PAID.images.path, video: PAID.video.path, jobs: FREE.jobs.path },
-  ...{ models: FREE.models.path, account: FREE.account.path, quote: FREE.quote.path },
+  analytics: '/v1/siteanalytics',
+  social: SOCIAL[0]?.path ?? '',
+  chat: PAID.chat.path,
+  responses: PAID.responses.path,
+  messages: PAID.messages.path,
+  countTokens: FREE.count_tokens.path,
+  embeddings: PAID.embeddings.path,
+  images: PAID.images.path,
+  video: PAID.video.path,
+  jobs: FREE.jobs.path,
+  models: FREE.models.path,
+  account: FREE.account.path,
+  quote: FREE.quote.path,
 }
 
 export const PAID_IDS = ENDPOINTS.filter(({ sells }) => sells !== undefined).map(({ id }) => id)
@@ -46,7 +55,12 @@ export const GROUPS = [...new Set(METHODS.map(({ group }) => group))]
 
 /** Names of schemas that hand-written code speaks of; what they refer to comes along. */
 export const NAMED = [
-  ...['Model', 'JobStatus', 'Job', 'SocialUser', 'Tweet', 'SocialIncludes'],
+  'Model',
+  'JobStatus',
+  'Job',
+  'SocialUser',
+  'Tweet',
+  'SocialIncludes',
   ...['Chat', 'Responses', 'Messages', 'Embeddings', 'Images', 'Video'].map((name) => `${name}Request`),
   'CountTokensRequest',
   ...['Chat', 'Responses', 'Messages', 'Embeddings', 'Images', 'Account', 'Quote'].map((name) => `${name}Answer`),

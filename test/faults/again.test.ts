@@ -200,8 +200,12 @@ test('redirects of vendors are not followed, and their cookies, hop headers and 
   const location = `${canary.url}/chat/completions`
   try {
     const leaky = {
-      ...{ 'set-cookie': 'session=vendor-cookie', 'x-hop': 'hop', connection: 'keep-alive, x-hop' },
-      ...{ server: 'vendor-server', 'openai-organization': 'org-canary', 'x-request-id': 'vendor-request' },
+      'set-cookie': 'session=vendor-cookie',
+      'x-hop': 'hop',
+      connection: 'keep-alive, x-hop',
+      server: 'vendor-server',
+      'openai-organization': 'org-canary',
+      'x-request-id': 'vendor-request',
     }
     // One more failure, and the breakers would answer instead of the vendors.
     for (const status of [301, 302, 307, 308]) {

@@ -147,8 +147,11 @@ function find(said: string, where: string, form: string): void {
 function errorOf(form: string): object {
   const message = `Refused ${HEADER} at ${HOUSE.join(' and ')}: ${form} while reading "${PROMPT}".`
   return {
-    ...{ type: 'invalid_request_error', code: form.slice(0, 200), param: form.slice(0, 200), message },
-    ...{ details: { error_code: form, unsupported: [form] } },
+    type: 'invalid_request_error',
+    code: form.slice(0, 200),
+    param: form.slice(0, 200),
+    message,
+    details: { error_code: form, unsupported: [form] },
   }
 }
 

@@ -88,8 +88,11 @@ export const DONE = 'data: [DONE]\n\n'
 
 export function chunk(text: string, finish: string | null = null, more: object = {}): string {
   return event({
-    ...{ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'vendor-model' },
-    ...{ choices: [{ index: 0, delta: text === '' ? {} : { content: text }, finish_reason: finish }] },
+    id: 'chatcmpl-1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'vendor-model',
+    choices: [{ index: 0, delta: text === '' ? {} : { content: text }, finish_reason: finish }],
     ...more,
   })
 }
@@ -112,8 +115,11 @@ export function wholeStream(words: readonly string[], prompt: number, completion
 
 export function wholeAnswer(text: string, used: unknown): string {
   return JSON.stringify({
-    ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'vendor-model' },
-    ...{ choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }] },
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'vendor-model',
+    choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
     ...(used === undefined ? {} : { usage: used }),
   })
 }

@@ -63,7 +63,11 @@ test('what failed says with which parameters it was asked, and nothing of what w
   first.answer = ({ response }) => response.writeHead(400).end('{"error":{"message":"no"}}')
   const { detail } = await told(
     chatBody('my secret question', {
-      ...{ temperature: 0.25, max_tokens: 77, reasoning_effort: 'low', user: 'mara', seed: 7 },
+      temperature: 0.25,
+      max_tokens: 77,
+      reasoning_effort: 'low',
+      user: 'mara',
+      seed: 7,
     }),
   )
   assert.deepEqual(detail.attemptLog?.parameters, {

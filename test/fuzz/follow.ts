@@ -62,7 +62,11 @@ function afterConversation(text: string): Step[] {
     {
       request: {
         ...at,
-        ...{ method: 'POST', path: `${path}/items`, headers, body, endpoint: 'conversations/{id}/items/create' },
+        method: 'POST',
+        path: `${path}/items`,
+        headers,
+        body,
+        endpoint: 'conversations/{id}/items/create',
       },
       statuses: [200],
     },

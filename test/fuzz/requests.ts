@@ -232,11 +232,15 @@ const UNSENT = [1, 65_535, 65_536, 65_537, 1_000_000, BYTES_TOO_MANY]
 
 const oneIn = (count: number) => fc.nat({ max: count - 1 }).map((value) => value === 0)
 const travel = fc.record({
-  ...{ isRaw: oneIn(5), chunked: fc.boolean() },
-  ...{ cuts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 }), pipelined: oneIn(8) },
-  ...{ leaves: oneIn(12), anonymous: oneIn(8), expects: oneIn(20) },
-  ...{ size: fc.option(fc.constantFrom(...SIZES), { freq: 6 }) },
-  ...{ unsent: fc.option(fc.constantFrom(...UNSENT), { freq: 6 }) },
+  isRaw: oneIn(5),
+  chunked: fc.boolean(),
+  cuts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 }),
+  pipelined: oneIn(8),
+  leaves: oneIn(12),
+  anonymous: oneIn(8),
+  expects: oneIn(20),
+  size: fc.option(fc.constantFrom(...SIZES), { freq: 6 }),
+  unsent: fc.option(fc.constantFrom(...UNSENT), { freq: 6 }),
 })
 
 /** Blanks behind JSON are JSON. */

@@ -84,8 +84,12 @@ export async function sendOnWire(
     const ms = performance.now() - startedMs
     const wrong = await rest(line, headers.connection === 'close', wire)
     return {
-      ...{ status, type: headers['content-type'] ?? '', requestId: headers['x-request-id'], text: body.toString() },
-      ...{ headers: JSON.stringify(headers), ms },
+      status,
+      type: headers['content-type'] ?? '',
+      requestId: headers['x-request-id'],
+      text: body.toString(),
+      headers: JSON.stringify(headers),
+      ms,
       ...(wrong === undefined ? {} : { wrong }),
     }
   } finally {

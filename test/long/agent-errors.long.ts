@@ -69,9 +69,13 @@ test('Claude Code answers, calls tools, also its web search, and says what was w
       // It may use this one tool only: the sandbox calls what it is told to call.
       ['-p', prompt, '--output-format', 'json', '--tools', tool, '--allowedTools', tool],
       {
-        ...{ ANTHROPIC_BASE_URL: `${g.url}/beta`, ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_MODEL: model },
-        ...{ ANTHROPIC_DEFAULT_HAIKU_MODEL: model, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
-        ...{ CLAUDE_CODE_MAX_RETRIES: '0', DISABLE_AUTOUPDATER: '1' },
+        ANTHROPIC_BASE_URL: `${g.url}/beta`,
+        ANTHROPIC_AUTH_TOKEN: key,
+        ANTHROPIC_MODEL: model,
+        ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        CLAUDE_CODE_MAX_RETRIES: '0',
+        DISABLE_AUTOUPDATER: '1',
         ...over,
       },
     )

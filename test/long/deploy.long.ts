@@ -16,7 +16,11 @@ const IMAGE = ['--set', 'image.repository=registry.example.com/tollgate', '--set
 const ALL = [
   ...['--set', 'autoscaling.enabled=true', '--set', 'networkPolicy.enabled=true', '--set', 'ingress.enabled=true'],
   ...[
-    ...['--set', 'ingress.host=tollgate.example.com', '--set', 'ingress.tlsSecret=tls', '--set'],
+    '--set',
+    'ingress.host=tollgate.example.com',
+    '--set',
+    'ingress.tlsSecret=tls',
+    '--set',
     'ingress.className=nginx',
   ],
   ...['--set', 'serviceMonitor.enabled=true', '--set', 'serviceMonitor.tokenKey=TOLLGATE_METRICS_TOKEN'],

@@ -92,7 +92,14 @@ const pagesOf = ({ account, call }: { account: string; call: string }) => {
   const lately = `from=${formatDay(today - 7)}T00:00:00Z`
   const ofAccount = [
     ...[
-      ...['', '/balance', '/limits', '/labels', '/keys', '/keys/figures', '/ledger', '/ledger?kind=settled'],
+      '',
+      '/balance',
+      '/limits',
+      '/labels',
+      '/keys',
+      '/keys/figures',
+      '/ledger',
+      '/ledger?kind=settled',
       '/ledger?zero=true',
     ],
     ...[
@@ -124,7 +131,13 @@ const pagesOf = ({ account, call }: { account: string; call: string }) => {
       `/statements/${of}`,
     ]),
     ...[
-      ...['/home', '/accounts', '/audit', '/alerts', '/margins/unbilled', '/requests/live', '/system'],
+      '/home',
+      '/accounts',
+      '/audit',
+      '/alerts',
+      '/margins/unbilled',
+      '/requests/live',
+      '/system',
       `/focus?from=${closed}-01T00:00:00Z&to=${month}-01T00:00:00Z`,
       '/payments',
     ],

@@ -60,8 +60,14 @@ function inputOf(text: unknown): unknown {
 
 const ENDS: Record<string, string> = {
   ...{
-    ...{ stop: 'stop', pause_turn: 'stop', compaction: 'stop', end_turn: 'stop', stop_sequence: 'stop' },
-    ...{ STOP: 'stop', completed: 'stop', eos: 'stop' },
+    stop: 'stop',
+    pause_turn: 'stop',
+    compaction: 'stop',
+    end_turn: 'stop',
+    stop_sequence: 'stop',
+    STOP: 'stop',
+    completed: 'stop',
+    eos: 'stop',
   },
   ...{ length: 'length', max_tokens: 'length', MAX_TOKENS: 'length', max_output_tokens: 'length' },
   ...{ model_context_window_exceeded: 'length', model_length: 'length' },

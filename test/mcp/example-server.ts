@@ -159,8 +159,11 @@ const tools: Tool[] = [
   })),
   {
     ...shared,
-    ...{ name: 'json_schema_2020_12_tool', title: 'Schemas', description: 'Its schema is passed on whole.' },
-    ...{ input: JSON_SCHEMA_TOOL, run: async () => say('done') },
+    name: 'json_schema_2020_12_tool',
+    title: 'Schemas',
+    description: 'Its schema is passed on whole.',
+    input: JSON_SCHEMA_TOOL,
+    run: async () => say('done'),
   },
 ]
 

@@ -50,8 +50,17 @@ export class Program implements OAuthClientProvider {
 export async function serveDocument() {
   const made = spawnSync('openssl', [
     ...[
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', '-'],
-      ...['-days', '2'],
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-keyout',
+      '-',
+      '-days',
+      '2',
     ],
     ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'],
   ])

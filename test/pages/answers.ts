@@ -38,7 +38,14 @@ interface Made {
 
 /** Which of what was made stands in a path: `/v1/files/{id}` is about the file. */
 const OWNERS = [
-  ...['messages/batches', 'responses', 'conversations', 'files', 'batches', 'jobs', 'videos', 'social'],
+  'messages/batches',
+  'responses',
+  'conversations',
+  'files',
+  'batches',
+  'jobs',
+  'videos',
+  'social',
 ] as const
 
 function pathOf(spec: EndpointSpec, { values }: Made): string {

@@ -6,10 +6,18 @@ import { code, page, table } from './markdown.ts'
 
 /** What each integer code means to the contract. */
 const CODES: Record<number, string> = {
-  ...{ 10000: 'Invalid request', 10001: 'Validation error', 20000: 'Missing or invalid authentication' },
-  ...{ 20001: 'Access denied', 30000: 'Not found', 30001: 'Conflict', 40000: 'Insufficient credit' },
-  ...{ 40001: 'Rate limit exceeded', 50000: 'Upstream provider error', 50001: 'Service unavailable' },
-  ...{ 50002: 'Gateway timeout', 50003: 'Internal error' },
+  10000: 'Invalid request',
+  10001: 'Validation error',
+  20000: 'Missing or invalid authentication',
+  20001: 'Access denied',
+  30000: 'Not found',
+  30001: 'Conflict',
+  40000: 'Insufficient credit',
+  40001: 'Rate limit exceeded',
+  50000: 'Upstream provider error',
+  50001: 'Service unavailable',
+  50002: 'Gateway timeout',
+  50003: 'Internal error',
 }
 
 const BLAME: Record<Blame, string> = { caller: 'the request', vendor: 'the vendor', gateway: 'the gateway' }

@@ -93,7 +93,11 @@ for (const [version, make] of VERSIONS)
       const thinking = { type: 'enabled' as const, budget_tokens: 1024 }
       const question = { role: 'user' as const, content: WEATHER_QUESTION }
       const first = await make().messages.create({
-        ...{ model: 'beta-opus-4-5', max_tokens: 3000, thinking, tools: [tool], messages: [question] },
+        model: 'beta-opus-4-5',
+        max_tokens: 3000,
+        thinking,
+        tools: [tool],
+        messages: [question],
       })
       assert.equal(first.content[0]?.type, 'thinking')
       const call = first.content.find((block) => block.type === 'tool_use')

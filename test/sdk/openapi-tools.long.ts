@@ -9,7 +9,10 @@ import { npmPackages, pythonWith, runProgram } from './cache.ts'
 import { openGoogleDoor } from './families.ts'
 
 const NPM_TOOLS = [
-  ...['@redocly/cli@2.73.0', '@stoplight/spectral-cli@6.16.3', 'openapi-typescript@7.13.0', 'openapi-fetch@0.17.0'],
+  '@redocly/cli@2.73.0',
+  '@stoplight/spectral-cli@6.16.3',
+  'openapi-typescript@7.13.0',
+  'openapi-fetch@0.17.0',
   'typescript@5.9.3',
 ]
 // A WebSocket opens with 101.

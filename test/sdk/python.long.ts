@@ -9,8 +9,11 @@ import { openAllDoors } from './families.ts'
 /** What can be installed side by side, with all that it needs, is in python/<set>.txt; and which scripts run with it. */
 const SETS = {
   newest: {
-    ...{ openai_sdk: 'openai 3.49', anthropic_sdk: 'anthropic 2.8', langchain_sdk: 'LangChain' },
-    ...{ pydantic_ai_sdk: 'pydantic-ai', openai_agents_sdk: 'openai-agents' },
+    openai_sdk: 'openai 3.49',
+    anthropic_sdk: 'anthropic 2.8',
+    langchain_sdk: 'LangChain',
+    pydantic_ai_sdk: 'pydantic-ai',
+    openai_agents_sdk: 'openai-agents',
   },
   before: { openai_sdk: 'openai 2.54', anthropic_sdk: 'anthropic 1.17', llama_index_sdk: 'LlamaIndex' },
   oldest: { openai_sdk: 'openai 1.109', anthropic_sdk: 'anthropic 0.125' },

@@ -34,7 +34,12 @@ if (!checked.ok) throw new Error(checked.problems.join('\n'))
 const { document } = checked
 
 export const catalog: Catalog = {
-  ...{ version: 1, document, setAside: [], input: document as never, simulated: false, isGuarded: false },
+  version: 1,
+  document,
+  setAside: [],
+  input: document as never,
+  simulated: false,
+  isGuarded: false,
 }
 export const textModel = document.models[MODEL] as ModelOf<'text'>
 export const catalogs = { current: catalog, at: async () => catalog } as unknown as CatalogStore

@@ -25,8 +25,25 @@ const VIRTUAL_TIME = `
 const SHORT_DEADLINE = `alter table job alter column deadline_at set default now() + interval '3 minutes'`
 /** Everything that a story writes. Rows are deleted and not truncated with their tables, which would cost every plan. */
 const WRITTEN = [
-  ...['api_key', 'budget', 'account', 'hold', 'lease', 'lot', 'claim', 'payment', 'journal', 'transfer', 'usage'],
-  ...['usage_hour', 'counter', 'quota_slice', 'idempotency', 'gateway_instance', 'job', 'job_body', 'delivery'],
+  'api_key',
+  'budget',
+  'account',
+  'hold',
+  'lease',
+  'lot',
+  'claim',
+  'payment',
+  'journal',
+  'transfer',
+  'usage',
+  'usage_hour',
+  'counter',
+  'quota_slice',
+  'idempotency',
+  'gateway_instance',
+  'job',
+  'job_body',
+  'delivery',
 ]
 const CLEAR = [...WRITTEN, `setting where name = 'system-limits'`].map((table) => `delete from ${table}`).join('; ')
 

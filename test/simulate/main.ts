@@ -42,8 +42,11 @@ const failed = await withTestServer(async () => {
   let toldMs = startedMs
   const seconds = () => (performance.now() - startedMs) / 1000
   const { failures, done, events, leased } = await runSeeds(server, {
-    ...{ from, count: wanted, atOnce: values.tell ? 1 : Number(values['at-once']) },
-    ...{ stage: values.limited ? { limited: true } : undefined, stopped: () => stopped },
+    from,
+    count: wanted,
+    atOnce: values.tell ? 1 : Number(values['at-once']),
+    stage: values.limited ? { limited: true } : undefined,
+    stopped: () => stopped,
     ...(values.tell ? { tell: (line) => console.log(line) } : {}),
     onDone(sofar, wrong) {
       if (performance.now() - toldMs < PROGRESS_EVERY_MS) return

@@ -60,8 +60,13 @@ export async function simulate(seed: number, lane: Lane, options: StoryOptions =
   const videos = new VideoCalls(world, line, account, some, wrong)
 
   const around: Surroundings = {
-    ...{ world, line, books, faults: () => (line.calm ? 0 : faults), onCall },
-    ...{ onWebhook: (body) => videos.webhook(body), stage: options.stage },
+    world,
+    line,
+    books,
+    faults: () => (line.calm ? 0 : faults),
+    onCall,
+    onWebhook: (body) => videos.webhook(body),
+    stage: options.stage,
   }
 
   async function onCall(call: HttpCall) {

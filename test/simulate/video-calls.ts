@@ -32,7 +32,12 @@ export interface VideoCall {
 }
 
 const RANKS: Readonly<Record<JobStatus, number>> = {
-  ...{ PENDING: 0, CONNECT: 1, PROCESSING: 2, COMPLETED: 3, FAILED: 3, CANCELLED: 3 },
+  PENDING: 0,
+  CONNECT: 1,
+  PROCESSING: 2,
+  COMPLETED: 3,
+  FAILED: 3,
+  CANCELLED: 3,
 }
 
 export class VideoCalls {
@@ -61,8 +66,17 @@ export class VideoCalls {
     const seconds = 4 + chance.below(6)
     const callback = chance.is(0.5)
     const call: VideoCall = {
-      ...{ jobId: '', holdId: newId(this.#world), seconds, callback, process, acknowledged: false },
-      ...{ cancelAcknowledged: false, refused: undefined, ended: false, seen: [], told: [] },
+      jobId: '',
+      holdId: newId(this.#world),
+      seconds,
+      callback,
+      process,
+      acknowledged: false,
+      cancelAcknowledged: false,
+      refused: undefined,
+      ended: false,
+      seen: [],
+      told: [],
     }
     this.made.push(call)
     this.#create(call)

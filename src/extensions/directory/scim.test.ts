@@ -349,7 +349,11 @@ test('only a token with the scope gets in, and reading needs no more than readin
 test('what cannot be meant is refused by its kind, and nothing is stored', async () => {
   const deep = `${'('.repeat(40)}active eq true${')'.repeat(40)}`
   for (const filter of [
-    ...['active', 'active is true', 'userName eq', 'userName eq x', '(active eq true'],
+    'active',
+    'active is true',
+    'userName eq',
+    'userName eq x',
+    '(active eq true',
     deep,
     `userName eq "${'x'.repeat(2000)}"`,
   ])

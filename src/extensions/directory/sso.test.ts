@@ -511,9 +511,14 @@ test('a provider’s addresses are checked like every address that is fetched', 
   const ask = asOperator(server)
   const body = (issuer: string) => ({ name: 'X', issuer, clientId: 'x' })
   for (const issuer of [
-    ...['http://169.254.169.254/latest', 'https://169.254.169.254/latest', 'https://10.0.0.1/'],
-    ...['https://localhost:1/', 'http://login.example.com/', 'https://metadata.google.internal/'],
-    ...['ftp://login.example.com/', 'https://login.example.com/?x=1'],
+    'http://169.254.169.254/latest',
+    'https://169.254.169.254/latest',
+    'https://10.0.0.1/',
+    'https://localhost:1/',
+    'http://login.example.com/',
+    'https://metadata.google.internal/',
+    'ftp://login.example.com/',
+    'https://login.example.com/?x=1',
   ])
     assert.equal((await ask('PUT', '/login-providers/x', body(issuer))).status, 400, issuer)
   // What its description names is checked too.

@@ -56,8 +56,20 @@ const PLANTS: readonly ((random: Random) => string)[] = [
   (random) => `-----BEGIN PRIVATE KEY-----\nMII"${digits(random, 60)}\\/\n-----END PRIVATE KEY-----`,
 ]
 const WORDS = [
-  ...['the', 'Zürich', '日本', '😀', 'ask', '[', '[EMAIL_', '[CARD_0123456789AB]', 'a@b', '42', '"quoted"', '\\'],
-  ...['OK.\n', 'IBAN'],
+  'the',
+  'Zürich',
+  '日本',
+  '😀',
+  'ask',
+  '[',
+  '[EMAIL_',
+  '[CARD_0123456789AB]',
+  'a@b',
+  '42',
+  '"quoted"',
+  '\\',
+  'OK.\n',
+  'IBAN',
 ]
 const patterns = ['email', 'phone', 'card', 'iban', 'api_key', 'private_key']
 const own = { ticket: 'TCK-[0-9]{6}' }

@@ -64,8 +64,12 @@ async function run(...args: string[]) {
     settings: () => ({
       ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, tokenSource: 'a test' },
       ...{
-        ...{ apiKey: undefined, dataDirectory: folder, databaseUrl: undefined, publicUrl: undefined },
-        ...{ trustProxy: '', codexHome: '' },
+        apiKey: undefined,
+        dataDirectory: folder,
+        databaseUrl: undefined,
+        publicUrl: undefined,
+        trustProxy: '',
+        codexHome: '',
       },
       ...{ host: '127.0.0.1', server: undefined, version: '0.0.0-test', credential: () => undefined },
     }),

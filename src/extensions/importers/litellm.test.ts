@@ -68,11 +68,17 @@ test('addresses, credentials, costs, fallbacks and the strategy are taken over; 
   assert.deepEqual(models['gpt-latest']?.pricing, models['gpt-5.4']?.pricing)
   const said = lines.map(({ at, what }) => `${what} ${at}`)
   for (const line of [
-    ...['taken model_list[0]', 'left model_list[0].litellm_params.rpm'],
-    ...['left model_list[1].litellm_params.api_version', 'changed model_list[2]'],
-    ...['changed model_list[4].litellm_params.api_key', 'taken model_list[5]', 'left model_list[6]'],
-    ...['changed router_settings.fallbacks', 'changed router_settings.model_group_alias'],
-    ...['taken router_settings.routing_strategy', 'left litellm_settings.max_budget'],
+    'taken model_list[0]',
+    'left model_list[0].litellm_params.rpm',
+    'left model_list[1].litellm_params.api_version',
+    'changed model_list[2]',
+    'changed model_list[4].litellm_params.api_key',
+    'taken model_list[5]',
+    'left model_list[6]',
+    'changed router_settings.fallbacks',
+    'changed router_settings.model_group_alias',
+    'taken router_settings.routing_strategy',
+    'left litellm_settings.max_budget',
     'left general_settings.master_key',
   ])
     assert.ok(said.includes(line), line)

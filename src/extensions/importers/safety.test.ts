@@ -62,7 +62,12 @@ function strayed(document: CatalogInput, secrets: readonly string[]): string[] {
 
 test('no variable goes to an address at which its vendor is not, whatever a configuration names', () => {
   const secrets = [
-    ...['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'POSTGRES_PASSWORD', 'HOME', 'STRANGER_KEY', 'AWS_SECRET_ACCESS_KEY'],
+    'OPENAI_API_KEY',
+    'ANTHROPIC_API_KEY',
+    'POSTGRES_PASSWORD',
+    'HOME',
+    'STRANGER_KEY',
+    'AWS_SECRET_ACCESS_KEY',
   ]
   const bases = [
     'https://llm.stranger.example/v1',
@@ -198,7 +203,11 @@ test('every member that is not carried over is named', () => {
   const entry = { ...deployment('m', { model: 'openai/gpt-5', rpm: 3, ...PRICED }, info), tpm: 9 }
   const { document, said } = litellm({ model_list: [entry] })
   for (const name of [
-    ...['litellm_params.rpm', 'model_info.team_id', 'model_info.access_groups', 'model_info.supports_vision', 'tpm'],
+    'litellm_params.rpm',
+    'model_info.team_id',
+    'model_info.access_groups',
+    'model_info.supports_vision',
+    'tpm',
   ])
     assert.ok(
       said.some((line) => line.startsWith(`left model_list[0].${name}: `)),

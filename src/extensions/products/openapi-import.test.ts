@@ -97,7 +97,12 @@ test('operations of a document are read, and those that cannot be sold say why a
   assert.match(by['list-pets'].notes.join(), /"session" is left out: it is a cookie/)
   const read: any = importOpenapi(PETS).operations[0]
   assert.deepEqual(read.operation.params.limit, {
-    ...{ description: '', example: '1', kind: 'integer', min: 1, max: 40, default: '20' },
+    description: '',
+    example: '1',
+    kind: 'integer',
+    min: 1,
+    max: 40,
+    default: '20',
   })
 })
 
@@ -252,7 +257,11 @@ test('documents of strangers are bounded: circles, size, trees of alternatives, 
   await refused(`a: &a [x]\nb: [${'*a, '.repeat(200)}]\nopenapi: 3.1.0`, /cannot be read|no operations/)
   await refused(`{"x":"${'y'.repeat(5 * 1024 * 1024)}"}`, /Too big/)
   for (const url of [
-    ...['http://127.0.0.1:80/x', 'http://localhost', 'http://10.0.0.8', 'http://[::1]', 'https://db.internal'],
+    'http://127.0.0.1:80/x',
+    'http://localhost',
+    'http://10.0.0.8',
+    'http://[::1]',
+    'https://db.internal',
     'http://169.254.169.254/latest',
   ])
     await refused(doc({ servers: [{ url }] }), /not a public address/)
@@ -342,11 +351,22 @@ test('a pattern of a document is used only if few ways lead through it, and for 
     '\\w+\\w+@',
     `^${'a?'.repeat(25)}${'a'.repeat(25)}b$`,
     `^${'(a|a)'.repeat(30)}b$`,
-    ...['^(a+)+$', '^(a|a){30}b$', '^((a|a){9}){9}b$', '^(.|\\d)*x$', '^a*|a*a*b$', '[a-z]+x', '^(a)\\1+$'],
+    '^(a+)+$',
+    '^(a|a){30}b$',
+    '^((a|a){9}){9}b$',
+    '^(.|\\d)*x$',
+    '^a*|a*a*b$',
+    '[a-z]+x',
+    '^(a)\\1+$',
   ])
     assert.equal(isQuickPattern(slow), false, slow)
   for (const quick of [
-    ...['^\\w+$', '^[a-z]{2}-\\d+$', '^[^\\]*+]*$', '^@?[A-Za-z0-9_]{1,15}$', '^(ab)+?$', '[a-z]{2}'],
+    '^\\w+$',
+    '^[a-z]{2}-\\d+$',
+    '^[^\\]*+]*$',
+    '^@?[A-Za-z0-9_]{1,15}$',
+    '^(ab)+?$',
+    '[a-z]{2}',
     '^\\p{L}{1,64}(?:, \\p{L}{1,64})?$',
   ])
     assert.equal(isQuickPattern(quick), true, quick)
@@ -374,7 +394,11 @@ test('what a document says under x-tollgate is read only if it is trusted, and n
           ],
           responses: {},
           'x-tollgate': {
-            ...{ route: 'DELETE /b', vendorPath: 'b', method: 'DELETE', tool: { name: 'get_balance' }, rowsMax: 7 },
+            route: 'DELETE /b',
+            vendorPath: 'b',
+            method: 'DELETE',
+            tool: { name: 'get_balance' },
+            rowsMax: 7,
           },
         },
       },

@@ -61,7 +61,10 @@ test('a header that is cut off anywhere, or lies, is no picture', () => {
 
 test('SVG, HTML, PDF, TIFF, BMP and noise have no type', () => {
   for (const text of [
-    ...['<svg xmlns="http://www.w3.org/2000/svg">', '<!DOCTYPE html><html>', '%PDF-1.7 123456', 'II*\0........'],
+    '<svg xmlns="http://www.w3.org/2000/svg">',
+    '<!DOCTYPE html><html>',
+    '%PDF-1.7 123456',
+    'II*\0........',
     'BM..............',
   ])
     assert.equal(imageTypeOf(Buffer.from(text)), undefined)

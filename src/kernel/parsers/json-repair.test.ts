@@ -50,7 +50,20 @@ test('JSON that is right stays as it is, and a damaged one gives JSON or nothing
 
 test('no text takes more than one pass', () => {
   for (const piece of [
-    ...['{', '[', '{"a":', '"', '" ', '... ', '//\n', '/*', '\\', 'x ', '{"a" "b', '```json ', '“', ',:'],
+    '{',
+    '[',
+    '{"a":',
+    '"',
+    '" ',
+    '... ',
+    '//\n',
+    '/*',
+    '\\',
+    'x ',
+    '{"a" "b',
+    '```json ',
+    '“',
+    ',:',
   ])
     repairJson(`{${piece.repeat(200_000 / piece.length)}`)
 })

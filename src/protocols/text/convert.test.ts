@@ -343,8 +343,11 @@ test('a tool by its name is said with a word where the vendor takes no names, wh
     MESSAGES,
     CHAT,
     {
-      ...{ model: 'm', max_tokens: 10, messages: hi, tools: [name('f'), name('g')] },
-      ...{ tool_choice: { type: 'tool', name: 'g' } },
+      model: 'm',
+      max_tokens: 10,
+      messages: hi,
+      tools: [name('f'), name('g')],
+      tool_choice: { type: 'tool', name: 'g' },
     },
     traits,
   )

@@ -12,7 +12,20 @@ const FACTS = {
 }
 /** Texts that could be taken for something else, or for part of what stands around them. */
 const TEXTS = [
-  ...['a', ' word', ',', '","', '"', '\\', 'b\\', '\n', '', 'content', 'Zürich', '日本', '🙂', '{"a":'],
+  'a',
+  ' word',
+  ',',
+  '","',
+  '"',
+  '\\',
+  'b\\',
+  '\n',
+  '',
+  'content',
+  'Zürich',
+  '日本',
+  '🙂',
+  '{"a":',
   'x'.repeat(30),
 ]
 const STREAMS = 400

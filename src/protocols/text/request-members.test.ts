@@ -20,8 +20,11 @@ test('what spends or acts for the operator is refused by its name, unless the ca
       plugins: [{}],
     },
     ...{
-      ...{ search_settings: { country: 'x' }, extra_body: { a: 1 }, models: ['m'] },
-      ...{ search_parameters: { mode: 'on' }, best_of: 2 },
+      search_settings: { country: 'x' },
+      extra_body: { a: 1 },
+      models: ['m'],
+      search_parameters: { mode: 'on' },
+      best_of: 2,
     },
   }
   for (const [name, value] of Object.entries(spending)) {

@@ -162,16 +162,34 @@ test('the Responses and Messages endpoints refuse what their formats refuse, and
 test('numbers that a computer cannot hold as written are refused in every numeric field', () => {
   const fields: Record<ClientFormatName, string[]> = {
     'openai-chat': [
-      ...['temperature', 'top_p', 'frequency_penalty', 'presence_penalty', 'n', 'max_tokens'],
-      ...['max_completion_tokens', 'seed', 'top_logprobs'],
+      'temperature',
+      'top_p',
+      'frequency_penalty',
+      'presence_penalty',
+      'n',
+      'max_tokens',
+      'max_completion_tokens',
+      'seed',
+      'top_logprobs',
     ],
     'openai-responses': ['temperature', 'top_p', 'max_output_tokens', 'top_logprobs', 'max_tool_calls'],
     'anthropic-messages': ['temperature', 'top_p', 'top_k', 'max_tokens'],
     gemini: [],
   }
   const numbers = [
-    ...['NaN', 'Infinity', '1e309', '-1e309', '-0', '-0.0', '1e-400', '"1"', '9007199254740993', '1e400', 'true'],
-    ...['[1]', '{}'],
+    'NaN',
+    'Infinity',
+    '1e309',
+    '-1e309',
+    '-0',
+    '-0.0',
+    '1e-400',
+    '"1"',
+    '9007199254740993',
+    '1e400',
+    'true',
+    '[1]',
+    '{}',
   ]
   for (const [clientFormat, names] of Object.entries(fields) as [ClientFormatName, string[]][])
     for (const name of names)

@@ -84,7 +84,10 @@ test('an invoice is PDF/A-3 with embedded fonts and its EN 16931 XML inside, and
     const raw = once.body.toString('latin1')
     assert.ok(streamsOf(once.body).includes(facturX(row.document)))
     for (const mark of [
-      ...['/AFRelationship /Data', '/UF (factur-x.xml)', '/OutputIntents', '<pdfaid:part>3<'],
+      '/AFRelationship /Data',
+      '/UF (factur-x.xml)',
+      '/OutputIntents',
+      '<pdfaid:part>3<',
       '<fx:ConformanceLevel>EN 16931<',
     ])
       assert.ok(raw.includes(mark), mark)

@@ -182,7 +182,10 @@ test('JSON is the only content type, and a missing one is forgiven', () => {
   ])
     checkImageContentType(type)
   for (const type of [
-    ...['multipart/form-data; boundary=x', 'text/plain', 'application/x-www-form-urlencoded', 'application/jsonx'],
+    'multipart/form-data; boundary=x',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/jsonx',
     'application/json\tx',
   ])
     assert.throws(() => checkImageContentType(type), { status: 400 })

@@ -13,8 +13,15 @@ const PNG = Buffer.concat([
 ])
 const b64_json = PNG.toString('base64')
 const checked: CheckedImages = {
-  ...{ prompt: 'x', size: 'auto', quality: 'auto', format: 'png', stream: true, inlineAnswer: false, isEdit: false },
-  ...{ mask: undefined, outputTokens: 100 },
+  prompt: 'x',
+  size: 'auto',
+  quality: 'auto',
+  format: 'png',
+  stream: true,
+  inlineAnswer: false,
+  isEdit: false,
+  mask: undefined,
+  outputTokens: 100,
 }
 const usage = { input_tokens: 5, output_tokens: 100, total_tokens: 105 }
 const partial = `event: image_generation.partial_image\ndata: ${JSON.stringify({ type: 'image_generation.partial_image', b64_json, partial_image_index: 0 })}\n\n`

@@ -87,13 +87,27 @@ test('a plain request becomes the vendor’s JSON, with its own model name and k
   assert.equal(call.headers.authorization, 'Bearer vendor-key')
   assert.equal(call.headers['x-extra'], '1')
   assert.deepEqual(JSON.parse(call.body as string), {
-    ...{ model: 'vendor-image-2', prompt: 'a cat', n: 1, size: 'auto', quality: 'auto', output_format: 'png' },
+    model: 'vendor-image-2',
+    prompt: 'a cat',
+    n: 1,
+    size: 'auto',
+    quality: 'auto',
+    output_format: 'png',
   })
 })
 
 test('null is the same as absent, in every field', async () => {
   const names = [
-    ...['n', 'size', 'quality', 'resolution', 'image_urls', 'output_format', 'stream', 'mask', 'mask_url', 'maskUrl'],
+    'n',
+    'size',
+    'quality',
+    'resolution',
+    'image_urls',
+    'output_format',
+    'stream',
+    'mask',
+    'mask_url',
+    'maskUrl',
     'response_format',
   ]
   const nulls = Object.fromEntries(names.map((name) => [name, null]))
@@ -226,8 +240,13 @@ test('references make a multipart upload in the order they were given, from data
   }).formData()
   const fields = Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'))
   assert.deepEqual(fields, {
-    ...{ model: 'vendor-image-2', prompt: 'fuse "these"\r\n--tollgate', n: '1', size: '1536x864', quality: 'auto' },
-    ...{ output_format: 'png', stream: 'true' },
+    model: 'vendor-image-2',
+    prompt: 'fuse "these"\r\n--tollgate',
+    n: '1',
+    size: '1536x864',
+    quality: 'auto',
+    output_format: 'png',
+    stream: 'true',
   })
   const files = form.getAll('image[]') as File[]
   assert.deepEqual(
@@ -288,8 +307,11 @@ const vendorAnswer = {
   data: [{ b64_json: DRAWN.toString('base64') }],
   size: '1024x1024',
   usage: {
-    ...{ input_tokens: 50, output_tokens: 4_160, total_tokens: 4_210 },
-    ...{ input_tokens_details: { text_tokens: 10, image_tokens: 40 }, secret: 1 },
+    input_tokens: 50,
+    output_tokens: 4_160,
+    total_tokens: 4_210,
+    input_tokens_details: { text_tokens: 10, image_tokens: 40 },
+    secret: 1,
   },
 }
 

@@ -31,8 +31,13 @@ test('a creation names the vendor’s model, the length that is paid for, and ou
   })
   assert.equal(call.url, 'https://vendor.example/api/v3/contents/generations/tasks')
   assert.deepEqual(JSON.parse(call.body as string), {
-    ...{ model: 'seed-2-0', content: [{ type: 'text', text: 'x' }], duration: 5, resolution: '720p', seed: 7 },
-    ...{ execution_expires_after: 86_400, safety_identifier: '1789' },
+    model: 'seed-2-0',
+    content: [{ type: 'text', text: 'x' }],
+    duration: 5,
+    resolution: '720p',
+    seed: 7,
+    execution_expires_after: 86_400,
+    safety_identifier: '1789',
   })
 })
 
