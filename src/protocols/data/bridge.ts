@@ -1,41 +1,48 @@
 // The mapper of bridges: from a checked query to the vendor's request, and from the vendor's answer to the shape that the endpoint promises. Pure, with a
 // bound on its steps. A missing member becomes null, a missing table becomes empty.
-import { isObject } from '../../kernel/json.ts'
+
 import { type Bridge, NAME, operatorOf, PATH, type Template, type VendorBridge } from '../../catalog/bridge.ts'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import type { NormalisedQuery } from '../../catalog/query.ts'
 import { DAY_MS, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { invalid } from '../../kernel/fault.ts'
+import { isObject } from '../../kernel/json.ts'
 import { garbled } from '../protocol.ts'
 
 type Names = ReadonlyMap<string, string>
 
 /** The path and query below the vendor's address. Throws a fault that says what the caller must change, if the vendor cannot answer the query. */
-export function bridgedAddress({ path, query, carries }: Bridge, spec: DataEndpointSpec, asked: NormalisedQuery): string {
+export function bridgedAddress(
+  { path, query, carries }: Bridge,
+  spec: DataEndpointSpec,
+  asked: NormalisedQuery,
+): string {
   for (const [name, value] of asked)
     if (!carries.has(name) && value !== spec.params[name]?.default)
       throw invalid(`${name}=${value} cannot be answered by the source of this endpoint; leave ${name} out.`, name)
   // Host names are case-insensitive, but not every vendor treats them so. The answer has the name as the caller wrote it.
-  const names = namesOf(asked.map(([name, value]) => [name, spec.params[name]?.kind === 'domain' ? value.toLowerCase() : value]))
+  const names = namesOf(
+    asked.map(([name, value]) => [name, spec.params[name]?.kind === 'domain' ? value.toLowerCase() : value]),
+  )
   const filled = path.replace(NAME, (_, name: string) => encodeURIComponent(names.get(name) ?? ''))
   const pairs = Object.entries(query).flatMap(([name, template]) => {
-    const value = valueOf(template, names)
+    const value = filledIn(template, names)
     return value === undefined ? [] : [`${encodeURIComponent(name)}=${encodeURIComponent(value)}`]
   })
   return `/${filled}${pairs.length > 0 ? '?' : ''}${pairs.join('&')}`
 }
 
 /** Undefined: the vendor's parameter is left out. */
-function valueOf(template: Template, names: Names): string | undefined {
+function filledIn(template: Template, names: Names): string | undefined {
   if (template === null) return undefined
   if (typeof template !== 'object') return textOf(String(template), names)
   if (Array.isArray(template)) return undefined
   if (typeof template.$offset === 'string') {
-    const [page, size] = [names.get(template.$offset), valueOf(template.by ?? null, names)]
+    const [page, size] = [names.get(template.$offset), filledIn(template.by ?? null, names)]
     return page === undefined || size === undefined ? undefined : String((Number(page) - 1) * Number(size))
   }
   const chosen = choiceOf(template, names)
-  if (chosen !== undefined) return valueOf(chosen, names)
+  if (chosen !== undefined) return filledIn(chosen, names)
   const name = String(template.$of)
   if (!names.has(name)) return undefined
   const others = Object.keys(template.is ?? {}).join(', ')
@@ -63,7 +70,8 @@ function namesOf(asked: NormalisedQuery): Names {
   const country = names.get('country')
   if (country !== undefined && country !== '999') {
     const code = codeOf(country)
-    if (code === undefined) throw invalid(`country=${country} is not supported by the source of this endpoint.`, 'country')
+    if (code === undefined)
+      throw invalid(`country=${country} is not supported by the source of this endpoint.`, 'country')
     names.set('countryCode', code.toLowerCase())
   }
   return names
@@ -157,7 +165,8 @@ function found(path: string, walk: Walk, row: unknown): unknown {
   return at
 }
 
-const memberOf = (value: unknown, name: string) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined)
+const memberOf = (value: unknown, name: string) =>
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 
 type Operator = (template: { [name: string]: Template }, walk: Walk, row: unknown) => unknown
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { startSandbox } from '../../../sandbox/server.ts'
+import { started } from '../../../test/started.ts'
 import { ANALYTICS } from '../../catalog/analytics.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { realWorld } from '../../kernel/world.ts'
-import { startSandbox } from '../../../sandbox/server.ts'
-import { started } from '../../../test/started.ts'
 import type { Exchange, Target } from '../protocol.ts'
 import { readDataRequest } from './http-api.ts'
 

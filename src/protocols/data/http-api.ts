@@ -120,7 +120,8 @@ function worstOf(
     const known = { schema: answer ?? {}, root: answer }
     const bound = boundOf(expression, { request, answer: known })
     // The request has no usable value, such as null instead of a number: then the bound that was proved for every request applies.
-    const most = typeof bound === 'number' ? bound : boundOf(expression, { request: requestSchema(params, body), answer: known })
+    const most =
+      typeof bound === 'number' ? bound : boundOf(expression, { request: requestSchema(params, body), answer: known })
     if (typeof most === 'string') throw new Fault('internal', { internal: { why: most, product: spec.product } })
     worst[unit] = most
   }
@@ -129,7 +130,11 @@ function worstOf(
 }
 
 /** The usage of an answer without the counted value. Undefined if nothing is counted. */
-function leastOf({ operation }: DataEndpointSpec, priced: ReadonlySet<Unit>, bridges: ReadonlyMap<string, Bridge>): Usage | undefined {
+function leastOf(
+  { operation }: DataEndpointSpec,
+  priced: ReadonlySet<Unit>,
+  bridges: ReadonlyMap<string, Bridge>,
+): Usage | undefined {
   if (bridges.size > 0 && priced.has('metered')) return { call: 1, metered: 1 }
   const counted = countedOf(operation, priced)
   if (counted.length === 0) return undefined
@@ -143,7 +148,8 @@ function requestOf({ params, body }: DataEndpointSpec, query: NormalisedQuery, j
     if ('max' in field && field.max !== undefined) values[name] = field.max
   for (const [name, value] of query) {
     const kind = params[name]?.kind
-    values[name] = kind === 'integer' || kind === 'number' ? Number(value) : kind === 'boolean' ? value === 'true' : value
+    values[name] =
+      kind === 'integer' || kind === 'number' ? Number(value) : kind === 'boolean' ? value === 'true' : value
   }
   if (json) values.body = json.value
   const { days, months } = periodOf(query) ?? {}
@@ -192,9 +198,16 @@ function openBridged(spec: DataEndpointSpec, { query, priced, worst }: Read, tar
       }
       const made = Buffer.from(JSON.stringify(bridgedAnswer(bridge, query, value)))
       const body = key === undefined ? made : withoutKey(made, key)
-      const billed = bridge.metered && countOf(bridge.metered, { request: requestOf(spec, query, undefined), answer: { json: value } })
+      const billed =
+        bridge.metered &&
+        countOf(bridge.metered, { request: requestOf(spec, query, undefined), answer: { json: value } })
       const rows = priced.has('row') ? { row: countRows(body) } : {}
-      if (billed === undefined) return { body, contentType: 'application/json', usage: priced.has('metered') ? undefined : { call: 1, ...rows } }
+      if (billed === undefined)
+        return {
+          body,
+          contentType: 'application/json',
+          usage: priced.has('metered') ? undefined : { call: 1, ...rows },
+        }
       // A count above the proven bound is wrong, and is capped at the bound, which the hold covers.
       const metered = priced.has('metered') ? Math.min(billed, worst.metered ?? 0) : billed
       return { body, contentType: 'application/json', usage: { call: 1, ...rows, metered } }
@@ -216,7 +229,8 @@ function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange 
   const called: Usage = { call: 1 }
   // A credential in the vendor's address may appear in the answer, e.g. in the link to the next page.
   const inAddress = keyInAddress(target)
-  const isRead = priced.has('row') || priced.has('metered') || priced.has('byte') || inAddress !== undefined || operation?.pageToken
+  const isRead =
+    priced.has('row') || priced.has('metered') || priced.has('byte') || inAddress !== undefined || operation?.pageToken
   const typeOf = (headers: Headers) => (operation ? answerType(operation, headers) : jsonType(headers))
   return {
     call: target.simulated && operation ? simulatedCall(spec, query, target) : callOf(spec, read, target),
@@ -228,13 +242,19 @@ function openData(spec: DataEndpointSpec, read: Read, target: Target): Exchange 
       if (operation?.bytesMax !== undefined && bytes.length > operation.bytesMax)
         throw garbled('the answer is larger than the catalog allows')
       const body = inAddress === undefined ? bytes : withoutKey(bytes, inAddress)
-      if (!operation) return { body, contentType, usage: priced.has('row') ? { call: 1, row: countRows(body) } : called }
-      return counted(spec, read, { body: operation.pageToken && tokens ? sealed(body, operation.pageToken.path, tokens) : body, contentType })
+      if (!operation)
+        return { body, contentType, usage: priced.has('row') ? { call: 1, row: countRows(body) } : called }
+      return counted(spec, read, {
+        body: operation.pageToken && tokens ? sealed(body, operation.pageToken.path, tokens) : body,
+        contentType,
+      })
     },
     // An effect is charged, whether or not its caller waits for the answer.
     drains: operation && !operation.readOnly ? 'call' : undefined,
     ...(isRead ? {} : { pass: (headers: Headers) => ({ contentType: typeOf(headers), usage: called }) }),
-    ...(operation && !operation.answers.every(isJsonType) ? { passesAsItComes: (headers: Headers) => !isJsonType(bare(headers['content-type'] ?? '')) } : {}),
+    ...(operation && !operation.answers.every(isJsonType)
+      ? { passesAsItComes: (headers: Headers) => !isJsonType(bare(headers['content-type'] ?? '')) }
+      : {}),
     vendorError: (body) => dataWords(body, saidIn),
   }
 }
@@ -255,7 +275,11 @@ function withoutKey(bytes: Buffer, key: string): Buffer {
 type Headers = Readonly<Record<string, string>>
 
 /** The usage that the answer shows. Without the counted value there is none, and the minimum is charged as an estimate. */
-function counted(spec: DataEndpointSpec, { priced, query, json, worst }: Read, answer: Pick<Answer, 'body' | 'contentType'>): Answer {
+function counted(
+  spec: DataEndpointSpec,
+  { priced, query, json, worst }: Read,
+  answer: Pick<Answer, 'body' | 'contentType'>,
+): Answer {
   const usage: { [unit in Unit]?: number } = { call: 1 }
   const rules = countedOf(spec.operation, priced)
   if (priced.has('byte')) usage.byte = answer.body.length
@@ -281,7 +305,9 @@ function parsed(body: string | Buffer): unknown {
 /** Only what the entry names is sent: no other parameter, header or path of the caller. */
 function callOf(spec: DataEndpointSpec, { query, json }: Read, target: Target): HttpCall {
   const { operation, params } = spec
-  const inHeader = query.filter(([name]) => params[name]?.in === 'header').map(([name, value]) => [name.toLowerCase(), value])
+  const inHeader = query
+    .filter(([name]) => params[name]?.in === 'header')
+    .map(([name, value]) => [name.toLowerCase(), value])
   const accept = operation ? { accept: operation.answers.join(', ') } : {}
   const headers = { ...DATA_HEADERS, ...accept, ...Object.fromEntries(inHeader) }
   const call = { method: spec.method, url: target.baseUrl + vendorAddress(spec, query), headers }
@@ -305,7 +331,12 @@ function simulatedCall(spec: DataEndpointSpec, query: NormalisedQuery, { baseUrl
   const { answers = ['application/json'], example = {} } = spec.operation ?? {}
   const type = (answers[0] ?? 'application/json').replace('*', 'octet-stream')
   const body = typeof example === 'string' && !isJsonType(type) ? example : JSON.stringify(example)
-  return { method: 'POST', url: baseUrl + vendorAddress(spec, query), headers: { 'content-type': type, accept: type }, body }
+  return {
+    method: 'POST',
+    url: baseUrl + vendorAddress(spec, query),
+    headers: { 'content-type': type, accept: type },
+    body,
+  }
 }
 
 /** The headers for data vendors. Compression is declined, because the bytes are relayed unchanged. */
@@ -340,25 +371,37 @@ function answerType({ answers }: OperationFacts, headers: Headers): string {
 function countRows(body: Buffer): number {
   const value = parsed(body)
   const { Data: data, Records: records, records: others } = objectOf(value)
-  for (const rows of [value, records, others, data, objectOf(data).Records])
-    if (Array.isArray(rows)) return rows.length
+  for (const rows of [value, records, others, data, objectOf(data).Records]) if (Array.isArray(rows)) return rows.length
   return 1
 }
 
 function saidIn(value: Readonly<Record<string, unknown>>): unknown {
   const { error, meta } = value
-  return value.Message ?? value.message ?? value.detail ?? objectOf(error).message ?? error ?? objectOf(meta).error_message ?? value.title
+  return (
+    value.Message ??
+    value.message ??
+    value.detail ??
+    objectOf(error).message ??
+    error ??
+    objectOf(meta).error_message ??
+    value.title
+  )
 }
 
 // Tokens for the next page, bound to the account that got them.
 
-function openedToken({ operation }: DataEndpointSpec, query: NormalisedQuery, tokens: PageTokens | undefined): NormalisedQuery {
+function openedToken(
+  { operation }: DataEndpointSpec,
+  query: NormalisedQuery,
+  tokens: PageTokens | undefined,
+): NormalisedQuery {
   const { param } = operation?.pageToken ?? {}
   if (param === undefined || !tokens) return query
   return query.map(([name, value]) => {
     if (name !== param) return [name, value] as const
     const opened = tokens.open(value)
-    if (opened === undefined) throw invalid(`${name} must be what an answer of this endpoint gave to this account.`, name)
+    if (opened === undefined)
+      throw invalid(`${name} must be what an answer of this endpoint gave to this account.`, name)
     return [name, opened] as const
   })
 }
@@ -377,7 +420,6 @@ function sealed(body: Buffer, path: string, tokens: PageTokens): Buffer {
   holder[last] = tokens.seal(token)
   return Buffer.from(JSON.stringify(value))
 }
-
 
 /** The token is readable, but valid only for the account and endpoint for which it was signed. */
 export function boundTokens(key: Buffer, account: string, endpoint: string): PageTokens {

@@ -1,19 +1,19 @@
 // Users and timelines from an API of the X v2 kind. Answers are parsed and rewritten, to normalize names, errors with status 200, pages
 // smaller than the vendor's minimum, and a missing `data`.
-import { isObject, type Json } from '../../kernel/json.ts'
+
 import { createHash } from 'node:crypto'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
 import { type NormalisedQuery, readQuery, vendorAddress } from '../../catalog/query.ts'
 import type { DataTraits } from '../../catalog/traits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
+import { isObject, type Json } from '../../kernel/json.ts'
 import type { Usage } from '../../meter/usage.ts'
+import { type Exchange, garbled, type OpenOptions, type Target } from '../protocol.ts'
 import { dataWords } from './data-words.ts'
 import { DATA_HEADERS, type DataRequest, jsonType } from './http-api.ts'
-import { garbled, type Exchange, type OpenOptions, type Target } from '../protocol.ts'
 
 /** The vendor's smallest page size. */
 const PAGE_MIN = 5
-
 
 /** `perRow`: the price has a rate per row. A user is one row, and so is each tweet of a timeline. */
 export function readSocialRequest(
@@ -44,7 +44,12 @@ const usageOf = (perRow: boolean, rows: number): Usage => (perRow ? { call: 1, r
 
 function openSocial(
   spec: DataEndpointSpec,
-  { asked, since, traits, perRow }: { asked: Asked; since: Continuation | undefined; traits: DataTraits; perRow: boolean },
+  {
+    asked,
+    since,
+    traits,
+    perRow,
+  }: { asked: Asked; since: Continuation | undefined; traits: DataTraits; perRow: boolean },
   target: Target,
   { createdSeconds }: Pick<OpenOptions, 'createdSeconds'>,
 ): Exchange {
