@@ -38,7 +38,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     [
       ...derived('usage', 'ledger', 'audit'),
       ...LEDGER_COMMANDS,
-      ...derived('budgets', 'teams', 'agent-settings', 'programs'),
+      ...derived('budgets', 'teams', 'agent-settings', 'programs', 'purses'),
       ...derived('balance', 'plans', 'codes', 'payments', 'payment-settings'),
       ...derived('statements', 'margins', 'billing', 'invoices', 'billing-details'),
       ...derived('exports', 'focus', 'vendor-reports', 'content'),
