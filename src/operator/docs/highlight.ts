@@ -7,7 +7,7 @@ const LANGUAGES = ['sh', 'json', 'python', 'ts', 'js', 'go', 'yaml', 'toml', 'ja
 const KINDS = [
   /(?<comment>(?<=^|\s)(?:#|\/\/)[^\n]*)/,
   /(?<name>"(?:[^"\\\n]|\\.){0,200}"(?=\s?:)|(?<=^ {0,20})[\w.-]{1,60}(?=:\s)|(?<=\s)--?[a-zA-Z][\w-]*)/,
-  /(?<text>"(?:[^"\\\n]|\\.){0,2000}"|'(?:[^'\\]|\\.){0,2000}')/,
+  /(?<text>"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\\]|\\.){0,200}')/,
   /(?<number>(?<![\w.-])\d+(?:\.\d+)?(?![\w.-]))/,
   /(?<word>(?<![\w.$-])(?:async|await|class|const|curl|def|else|export|for|from|func|function|if|import)(?![\w-]))/,
   /(?<value>(?<![\w.$-])(?:false|true|null|None|True|False|in|let|new|npm|npx|print|return|type|var|with)(?![\w-]))/,
