@@ -73,6 +73,9 @@ export function pagesOf(account: string): readonly PageToSee[] {
     see('overview', base, (page) => page.getByText('Spend', { exact: true }).first().waitFor()),
     see('keys', `${base}/keys`),
     see('invoices', `${base}/invoices`),
+    see('purses', `${base}/purses`),
+    see('purse-form', `${base}/purses`, (page) => press(page, 'New purse')),
+    see('purse-prices', `${base}/purse-prices`),
     see('key-form', `${base}/keys?new=1`, async (page) => {
       await page.getByLabel('Name').fill('website')
       await page.getByText('Restrictions and limits').click()

@@ -99,7 +99,7 @@ function List({ prices: { version, markupPercent, models } }: { prices: PursePri
         <p>Customers pay what you pay.</p>
       </Empty>
     )
-  const rows = [...models, { model: 'All others', markupPercent }]
+  const rows = [...models, { model: models.length === 0 ? 'All models' : 'All others', markupPercent }]
   return (
     <Card title={`Version ${version}`} flush>
       <Table

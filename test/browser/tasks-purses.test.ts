@@ -1,0 +1,84 @@
+// What a reseller does in the console: a purse for a customer, credits, prices, what the customer's call cost, and a token for an app.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { NewKey } from '../../src/admission/views.ts'
+import { startConsole, type TestConsole, type Visitor } from './console.ts'
+
+let g: TestConsole
+let operator: Visitor
+let account: string
+before(async () => {
+  g = await startConsole()
+  operator = await g.visitor()
+  await g.setUp(operator, 'op@example.com')
+  account = (await g.account()).id
+})
+after(() => g.close())
+
+/** For looking at it: `SHOTS=<folder>`. */
+const see = async (name: string) => {
+  const { page } = operator
+  for (const width of process.env.SHOTS ? [1440, 390] : []) {
+    await page.setViewportSize({ width, height: 900 })
+    await page.screenshot({ path: `${process.env.SHOTS}/${name}-${width}.png`, fullPage: true })
+  }
+  await page.setViewportSize({ width: 1280, height: 900 })
+}
+
+test('a reseller makes a purse, sets a markup, sees what a call cost both, and freezes the purse', async () => {
+  const { page } = operator
+  const button = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true })
+  await operator.go(`/a/${account}/purse-prices`)
+  await page.getByText('No price list yet').waitFor()
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByLabel('Markup on what you pay, in percent').fill('50')
+  await see('purse-prices-form')
+  await button('Save').click()
+  await page.getByText('50 % on what you pay').waitFor()
+
+  await operator.go(`/a/${account}/purses`)
+  await page.getByText('No purses yet').waitFor()
+  await page.getByRole('button', { name: 'New purse' }).click()
+  await page.getByLabel('Your name of the customer').fill('ann_1')
+  await page.getByLabel('For people').fill('Ann <b>Smith</b>')
+  await page.getByLabel('Credits to start with').fill('20')
+  await see('purse-form')
+  await button('Create purse').click()
+  await page.getByRole('heading', { name: 'Ann <b>Smith</b>' }).waitFor()
+
+  const { data: made } = await g.operator<NewKey>('POST', `/accounts/${account}/keys`, { name: 'app' })
+  const chat = { model: 'alpha-5.4', max_tokens: 50, messages: [{ role: 'user', content: 'Hello' }] }
+  const ask = () => g.call('/v1/chat/completions', made.key, chat, { headers: { 'x-tollgate-purse': 'ann_1' } })
+  const answer = await ask()
+  assert.equal(answer.status, 200, await answer.text())
+  await operator.go(`/a/${account}/purses/ann_1`)
+  const moves = page.getByRole('table', { name: 'Calls and top-ups' })
+  await moves.getByText('Call · alpha-5.4').waitFor()
+  await see('purse')
+
+  await page.getByRole('button', { name: 'Put credits in' }).click()
+  await page.getByLabel('Credits', { exact: true }).fill('5')
+  await page.getByLabel('Reference').fill('INV-1')
+  await button('Put in').click()
+  await moves.getByText('Top-up · INV-1').waitFor()
+  await page.getByRole('button', { name: 'Actions for ann_1' }).click()
+  await page.getByRole('menuitem', { name: 'Session token' }).click()
+  await button('Create').click()
+  const token = await page.getByText(/^tgs_/).first().textContent()
+  await page.getByRole('dialog').getByRole('button').first().click()
+  assert.equal((await g.call('/v1/purse', token?.trim() ?? '')).status, 200)
+
+  await page.getByRole('button', { name: 'Actions for ann_1' }).click()
+  await page.getByRole('menuitem', { name: 'Freeze' }).click()
+  await button('Freeze').click()
+  await page.getByText('frozen', { exact: true }).first().waitFor()
+  assert.equal((await ask()).status, 403)
+
+  await operator.go(`/a/${account}/purse-prices`)
+  await page.getByRole('table', { name: 'Margin by customer' }).getByText('Ann <b>Smith</b>').waitFor()
+  await see('purse-prices')
+  await operator.go(`/a/${account}/purses`)
+  await page.getByRole('table', { name: 'Purses' }).getByText('ann_1').waitFor()
+  await see('purses')
+  assert.deepEqual(g.mishaps, [])
+})
