@@ -328,7 +328,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     }),
     see('operator-live', '/operator/live'),
     see('operator-alerts', '/operator/alerts'),
-    see('operator-deliveries', '/operator/deliveries', (page) => page.getByLabel('Kind').waitFor()),
+    see('operator-deliveries', '/operator/deliveries', (page) => page.getByLabel('Add filter').first().waitFor()),
     see('operator-ledger', '/operator/ledger', async (page) => {
       await press(page, 'Check now')
       await page.getByText('in order').waitFor()

@@ -461,8 +461,8 @@ test('Ctrl K finds a page, a model, a key of any account and a call by its id, b
     await page.getByRole('option', { name }).first().waitFor()
     await page.keyboard.press('Enter')
   }
-  await find('webhook secret', /Members/)
-  await page.waitForURL((url) => url.pathname.endsWith(`/a/${account}/members`))
+  await find('webhook secret', /Deliveries/)
+  await page.waitForURL((url) => url.pathname.endsWith(`/a/${account}/deliveries`))
   await find('beta-opus', /Opus/)
   await page.waitForURL((url) => url.pathname.includes('/models/beta-opus'))
   await find(last4, /checkout/)
