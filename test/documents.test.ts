@@ -10,7 +10,6 @@ import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { sectionsOf } from '../src/operator/docs/page.ts'
 import { mountDocs } from '../src/operator/docs/routes.ts'
-import { listResources } from './pages/operator-api.ts'
 import { rawGet } from './raw-get.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -140,10 +139,12 @@ test('every command that a page shows exists, with its options', () => {
 })
 
 test('every address that a page calls exists', () => {
-  const paths = [
-    ...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases]),
-    ...listResources().map(({ path }) => `/admin/v1${path}`),
-  ].map((path) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`))
+  const served = textOf('test/routes.txt')
+    .split('\n')
+    .flatMap((line) => /^\S+ +\S+ +(\/\S*)/.exec(line)?.[1] ?? [])
+  const paths = [...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases]), ...served].map(
+    (path) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}|:\w+/g, '[^/]+')}$`),
+  )
   const wrong: string[] = []
   for (const page of pages)
     for (const [, path = ''] of textOf(page).matchAll(
