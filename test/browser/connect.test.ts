@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld } from '../../src/kernel/world.ts'
+import { until } from '../until.ts'
 import { applyChange, rowAction, startConsole, type TestConsole, type Visitor } from './console.ts'
 
 const CLICKS_MAX = 12
@@ -119,7 +120,9 @@ test('a model is no longer offered once that was seen, and is offered again by U
   const { page } = operator
   await operator.go('/operator/catalogue')
   await page.getByLabel('Search models').fill('gamma-v4-flash')
-  await page.getByRole('switch', { name: /^Enable / }).click()
+  const found = page.getByRole('switch', { name: /^Enable / })
+  await until(() => found.count(), 1)
+  await found.click()
   const isOffered = () => home.gateway.catalog.current.document.models['gamma-v4-flash']?.enabled
   await page.getByRole('dialog').getByText('gamma-v4-flash is switched off.').waitFor()
   assert.equal(isOffered(), true, 'nothing applies before it has been seen')

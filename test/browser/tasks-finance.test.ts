@@ -284,7 +284,8 @@ test('usage is sent to a destination that is added by form: its rejection is rea
   books.status = 200
   await page.getByRole('button', { name: 'Resume' }).click()
   await page.getByText('Running').waitFor()
-  await until(() => books.got.filter(({ type }) => type === 'tollgate.usage').length, 3)
+  // What was rejected may come again: each at least once.
+  await until(() => books.got.filter(({ type }) => type === 'tollgate.usage').length >= 3)
   assert.deepEqual(await home.violations(page), [])
   await page.getByRole('button', { name: 'Remove' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
