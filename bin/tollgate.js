@@ -110,14 +110,15 @@ function watchNpm(onGone) {
   if (!isRunByNpm()) return undefined
   const parent = process.ppid
   const throughShell = readProc(parent, 'cmdline').split('\0')[1] === '-c'
-  const look = () => {
-    if (process.ppid !== parent || isAdopted(process.pid) || (throughShell && isAdopted(parent))) onGone()
-  }
-  look()
-  return setInterval(look, LOOK_MS)
+  const [npm] = throughShell ? parentAndSession(parent) : []
+  // Gone before we could look: only another session gives that away.
+  if (isAdopted(process.pid) || (throughShell && isAdopted(parent))) onGone()
+  return setInterval(() => {
+    if (process.ppid !== parent || (throughShell && parentAndSession(parent)[0] !== npm)) onGone()
+  }, LOOK_MS)
 }
 
-/** Whether the parent of a process has gone: another one of another session stands in for it. Only Linux tells. */
+/** Whether another process, of another session, stands in for the parent of this one. Only Linux tells. */
 function isAdopted(pid) {
   const [parent, session] = parentAndSession(pid)
   const [, itsSession] = parentAndSession(parent)

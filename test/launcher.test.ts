@@ -1,11 +1,14 @@
 // The first command a newcomer types. When its runtime cannot start, it says what to do.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, copyFile, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { before, test } from 'node:test'
 import { temporary } from './started.ts'
 
+/** It looks twice a second whether its parent is there. */
+const ENDS_WITHIN_MS = 60_000
 const ROOT = resolve(import.meta.dirname, '..')
 const OLD = `data:text/javascript,${encodeURIComponent(
   "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.1.0' } })",
@@ -94,7 +97,7 @@ for (const [by, event, script] of [
 ] as const)
   test(`${by} ended by its pid alone ends the gateway`, {
     skip: process.platform !== 'linux' && 'needs /proc',
-  }, async () => {
+  }, async (context) => {
     await rm(runtime, { force: true })
     await symlink(process.execPath, runtime)
     await writeFile(join(folder, 'src', 'main.ts'), 'console.log(process.pid); setInterval(() => {}, 1000)')
@@ -102,10 +105,14 @@ for (const [by, event, script] of [
     // In the place of npm: it starts a shell, which starts the program and hears no signal.
     const npm = `require('node:child_process').spawn('sh', ['-c', ${JSON.stringify(program)}], { stdio: 'inherit' }); setInterval(() => {}, 1000)`
     const env = { ...process.env, npm_lifecycle_event: event, npm_lifecycle_script: script, TOLLGATE_DATA: folder }
-    const child = spawn(process.execPath, ['-e', npm], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, ['-e', npm], { env, stdio: ['ignore', 'pipe', 'ignore'] })
     const pid = await new Promise<number>((done) => child.stdout.once('data', (line: Buffer) => done(Number(line))))
+    context.after(() => {
+      if (child.stdout.readableEnded) return
+      process.kill(pid, 'SIGKILL')
+    })
     child.kill('SIGTERM')
     // Its output is open for as long as it runs.
-    await new Promise((done) => child.stdout.once('close', done))
+    await once(child.stdout, 'close', { signal: AbortSignal.timeout(ENDS_WITHIN_MS) })
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
   })

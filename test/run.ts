@@ -96,17 +96,19 @@ interface Suite {
   readonly filesPerProcess: number
   /** A guard against tests that hang; none comes near it. */
   readonly testMsMax: number
+  /** When no file ends for so long, something hangs: what a test started may keep its process open after the test has failed. */
+  readonly stallMsMax: number
 }
 const ORDINARY: Suite = {
   globs: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
   // More than there are processors: a file often waits, for its database or for a vendor that is slow on purpose.
   processesAtOnce: 3 * availableParallelism(),
   filesPerProcess: 8,
-  testMsMax: 600_000,
+  ...{ testMsMax: 300_000, stallMsMax: 900_000 },
 }
 const LONG: Suite = {
   ...{ globs: ['test/**/*.long.ts'], processesAtOnce: 1, filesPerProcess: 1 },
-  testMsMax: 3_600_000,
+  ...{ testMsMax: 3_600_000, stallMsMax: 7_200_000 },
 }
 /** What a test says that looks at its process or changes it: it is alone in its process. */
 const ALONE =
@@ -206,13 +208,17 @@ class Progress {
   readonly #ended: string
   readonly #timer: NodeJS.Timeout
 
-  constructor(files: readonly string[], ended: string) {
+  constructor(files: readonly string[], ended: string, { stallMsMax }: Suite, onStall: () => void) {
     this.#files = files
     this.#ended = ended
     const start = Date.now()
+    let done = 0
+    let changed = start
     this.#timer = setInterval(() => {
-      const done = this.#files.length - this.#left().length
-      console.error(`${done} of ${files.length} files have run after ${Math.round((Date.now() - start) / 1000)} s.`)
+      const now = this.#files.length - this.#left().length
+      console.error(`${now} of ${files.length} files have run after ${Math.round((Date.now() - start) / 1000)} s.`)
+      if (now > done) [done, changed] = [now, Date.now()]
+      else if (Date.now() - changed > stallMsMax) onStall()
     }, PROGRESS_EVERY_MS)
   }
 
@@ -327,6 +333,7 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
   await chmod(directory, 0o711)
   await mkdir(temporary)
   const interrupted = new AbortController()
+  const stalled = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort(name))
   try {
     const server = await startEmbedded({
@@ -343,8 +350,11 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
         ...(values['no-extensions'] ? { [EXTENSIONS_OFF_VARIABLE]: 'all' } : {}),
       }
       const grouped = await groupFiles(files, suite, join(directory, 'groups'))
-      const progress = new Progress(files, ended)
-      const { passed, failed } = await runTests(grouped, suite, { env, signal: interrupted.signal })
+      const progress = new Progress(files, ended, suite, () => stalled.abort('SIGTERM'))
+      const { passed, failed } = await runTests(grouped, suite, {
+        env,
+        signal: AbortSignal.any([interrupted.signal, stalled.signal]),
+      })
       const unfinished = progress.stop()
       const left = interrupted.signal.aborted ? [] : unfinished
       if (values.times) console.log(progress.longest())
