@@ -112,7 +112,7 @@ const LONG: Suite = {
 }
 /** What a test says that looks at its process or changes it: it is alone in its process. */
 const ALONE =
-  /process\.(?:memoryUsage|cpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|ledger-part/
+  /process\.(?:memoryUsage|cpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|addSections|ledger-part/
 
 function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
   const files = globSync(globs, { cwd: ROOT }).sort()

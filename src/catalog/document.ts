@@ -268,7 +268,8 @@ const schemas = new Map<string, z.ZodType<CatalogDocument, CatalogInput>>()
 
 /** Of the document with its sections. Those of extensions that are switched off are taken as they are, and left out of what is read. */
 export function documentSchema(off: readonly string[] = []): z.ZodType<CatalogDocument, CatalogInput> {
-  const name = off.join()
+  // A section may be added after the first use.
+  const name = JSON.stringify([off, allSections().map((one) => one.name)])
   const made = schemas.get(name) ?? makeSchema(off)
   schemas.set(name, made)
   return made

@@ -73,9 +73,19 @@ function serverFor(guest: ToolCaller, offer: Offer): Server {
     { name: 'tollgate', title: 'Tollgate', version: VERSION },
     { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: offer.instructions, ...offer.options },
   )
-  server.setRequestHandler('tools/list', () => ({ tools: offer.list(guest) }))
+  /** The client is told that something broke, and the log what. */
+  async function discreet<Made>(make: () => Made | Promise<Made>): Promise<Made> {
+    try {
+      return await make()
+    } catch (error) {
+      const fault = asFault(error)
+      logFault(fault, guest.newRequestId(), offer.log)
+      throw new ProtocolError(ProtocolErrorCode.InternalError, fault.message)
+    }
+  }
+  server.setRequestHandler('tools/list', async () => ({ tools: await discreet(() => offer.list(guest)) }))
   server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const tool = offer.tool(guest, params.name)
+    const tool = await discreet(() => offer.tool(guest, params.name))
     if (!tool) throw unknown('tool', params.name)
     // In older protocol revisions a request does not carry the client's capabilities.
     const canAsk = server.getClientCapabilities()?.elicitation !== undefined
@@ -94,7 +104,7 @@ function serverFor(guest: ToolCaller, offer: Offer): Server {
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
     const resource = offer.resources.find((one) => (one.template ? one.template.match(uri) : one.uri === uri))
     if (!resource) throw new ResourceNotFoundError(uri)
-    return { contents: [{ uri, mimeType: resource.mimeType, ...(await resource.read(guest, uri)) }] }
+    return { contents: [{ uri, mimeType: resource.mimeType, ...(await discreet(() => resource.read(guest, uri))) }] }
   })
   server.setRequestHandler('prompts/list', () => ({ prompts: offer.prompts.map(({ write: _, ...facts }) => facts) }))
   server.setRequestHandler('prompts/get', ({ params }, context) => {
