@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { realWorld } from '../src/kernel/world.ts'
+import { pluck } from '../test/lists.ts'
 import { started } from '../test/started.ts'
 import { startSandbox } from './server.ts'
 
@@ -40,10 +41,7 @@ test('thinking comes first, is signed, and may be sent back as it was but not ch
   }
   const question = ask('What is the weather in Oslo?')
   const first = await client.messages.create({ ...request, messages: question })
-  assert.deepEqual(
-    first.content.map((block) => block.type),
-    ['thinking', 'tool_use'],
-  )
+  assert.deepEqual(pluck(first.content, 'type'), ['thinking', 'tool_use'])
   const [thinking, use] = first.content
   assert.ok(thinking?.type === 'thinking' && use?.type === 'tool_use')
   assert.deepEqual(use.input, { city: 'Oslo' })
@@ -80,10 +78,7 @@ test('the official SDK assembles a stream with thinking, text and a tool call', 
       messages: ask('Tell me about tides.'),
     })
     .finalMessage()
-  assert.deepEqual(
-    text.content.map((block) => block.type),
-    ['thinking', 'text'],
-  )
+  assert.deepEqual(pluck(text.content, 'type'), ['thinking', 'text'])
   assert.ok(text.content[0]?.type === 'thinking' && text.content[0].signature !== '')
   assert.ok(text.usage.output_tokens > 20)
   const tool = await client.messages

@@ -4,6 +4,7 @@ import { inflateSync } from 'node:zlib'
 import OpenAI, { toFile } from 'openai'
 import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
 import { realWorld } from '../src/kernel/world.ts'
+import { atOnce } from '../test/lists.ts'
 import { started } from '../test/started.ts'
 import { readForm } from './multipart.ts'
 import { paint } from './picture.ts'
@@ -105,7 +106,7 @@ test('sixteen references are taken and seventeen refused', async () => {
     client.images.edit({
       model,
       prompt: 'Mix',
-      image: await Promise.all(Array.from({ length: count }, (_, i) => toFile(one, `${i}.png`, { type: 'image/png' }))),
+      image: await atOnce(count, (i) => toFile(one, `${i}.png`, { type: 'image/png' })),
     })
   assert.ok((await edit(16)).data?.[0]?.b64_json)
   await assert.rejects(edit(17), /at most 16/)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import OpenAI from 'openai'
 import { realWorld } from '../src/kernel/world.ts'
+import { pluck } from '../test/lists.ts'
 import { started } from '../test/started.ts'
 import { startSandbox } from './server.ts'
 
@@ -134,10 +135,7 @@ test('structured output is an instance of the schema', async () => {
 
 test('limits are kept: n, stop and the most tokens', async () => {
   const many = await client.chat.completions.create({ model: 'gamma-v4-flash', messages: ask('Hello'), n: 3 })
-  assert.deepEqual(
-    many.choices.map((choice) => choice.index),
-    [0, 1, 2],
-  )
+  assert.deepEqual(pluck(many.choices, 'index'), [0, 1, 2])
   const stopped = await client.chat.completions.create({
     model: 'gamma-v4-flash',
     messages: ask('Say one two three'),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import OpenAI from 'openai'
 import { realWorld } from '../src/kernel/world.ts'
+import { pluck } from '../test/lists.ts'
 import { started } from '../test/started.ts'
 import { startSandbox } from './server.ts'
 
@@ -26,10 +27,7 @@ test('a response has a reasoning item, a message and consistent usage', async ()
     input: 'Hello',
     reasoning: { effort: 'low', summary: 'auto' },
   })
-  assert.deepEqual(
-    response.output.map((item) => item.type),
-    ['reasoning', 'message'],
-  )
+  assert.deepEqual(pluck(response.output, 'type'), ['reasoning', 'message'])
   assert.match(response.output_text, /sandbox/)
   assert.equal(response.status, 'completed')
   const { usage } = response

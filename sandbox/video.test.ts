@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
-import { started } from '../test/started.ts'
+import { closing, started } from '../test/started.ts'
 import { startSandbox } from './server.ts'
 
 /** Added to the real clock, so that tests go forward in time instead of waiting. */
@@ -196,29 +196,21 @@ for (const [what, fields, code] of REFUSED) {
 }
 
 test('at speed Infinity a task is done at once', async () => {
-  const fast = await startSandbox({ world: realWorld, speed: Number.POSITIVE_INFINITY })
-  try {
-    const made = await fetch(fast.url + TASKS, { method: 'POST', body: JSON.stringify(order('quick')) })
-    const { id } = (await made.json()) as Task
-    const task = (await (await fetch(`${fast.url}${TASKS}/${id}`)).json()) as Task
-    assert.equal(task.status, 'succeeded')
-  } finally {
-    await fast.close()
-  }
+  await using fast = closing(await startSandbox({ world: realWorld, speed: Number.POSITIVE_INFINITY }))
+  const made = await fetch(fast.url + TASKS, { method: 'POST', body: JSON.stringify(order('quick')) })
+  const { id } = (await made.json()) as Task
+  const task = (await (await fetch(`${fast.url}${TASKS}/${id}`)).json()) as Task
+  assert.equal(task.status, 'succeeded')
 })
 
 test('a task outlives the sandbox that took it', async () => {
   const id = await create('A fox [[queued-ms=0]] [[running-ms=0]]', { duration: 4 })
-  const next = await startSandbox({ world: realWorld })
-  try {
-    const headers = { authorization: 'Bearer sk-video' }
-    const task = (await (await fetch(`${next.url}${TASKS}/${id}`, { headers })).json()) as Task
-    assert.equal(task.status, 'succeeded')
-    const film = await fetch(task.content?.video_url ?? '')
-    const mvhd = boxes(Buffer.from(await film.arrayBuffer())).get('mvhd')
-    assert.equal((mvhd?.readUInt32BE(16) ?? 0) / (mvhd?.readUInt32BE(12) ?? 1), 4)
-    assert.equal((await fetch(`${next.url}${TASKS}/cgt-20260101000000-nonsense`, { headers })).status, 404)
-  } finally {
-    await next.close()
-  }
+  await using next = closing(await startSandbox({ world: realWorld }))
+  const headers = { authorization: 'Bearer sk-video' }
+  const task = (await (await fetch(`${next.url}${TASKS}/${id}`, { headers })).json()) as Task
+  assert.equal(task.status, 'succeeded')
+  const film = await fetch(task.content?.video_url ?? '')
+  const mvhd = boxes(Buffer.from(await film.arrayBuffer())).get('mvhd')
+  assert.equal((mvhd?.readUInt32BE(16) ?? 0) / (mvhd?.readUInt32BE(12) ?? 1), 4)
+  assert.equal((await fetch(`${next.url}${TASKS}/cgt-20260101000000-nonsense`, { headers })).status, 404)
 })

@@ -7,6 +7,7 @@ import type { AuditView } from '../src/database/audit.ts'
 import type { AccountView, LedgerView, VerificationState } from '../src/ledger/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway, WITH_EXTENSIONS } from './gateway.ts'
+import { none, pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import { type Listening, listen } from './started.ts'
 import { above, until } from './until.ts'
@@ -129,10 +130,12 @@ test('calls of a suspended account get 403 with the reason in the words of each 
   for (const one of [g, other]) assert.equal(await status(one.call('/v1/chat/completions', key, CHAT)), 200)
   assert.equal(await status(g.call('/v1/chat/completions', made.data.key, CHAT)), 200)
   const audit = await g.operator<{ items: AuditView[] }>('GET', `/audit?object=${id}`)
-  assert.deepEqual(
-    audit.data.items.map(({ action }) => action),
-    ['account.reopen', 'account.credit', 'account.suspend', 'account.create'],
-  )
+  assert.deepEqual(pluck(audit.data.items, 'action'), [
+    'account.reopen',
+    'account.credit',
+    'account.suspend',
+    'account.create',
+  ])
 })
 
 test('a call that runs when its account is suspended ends and is charged; batch lines that have not begun end with 403', async () => {
@@ -270,10 +273,7 @@ test('calls that go on all the while an account is closed are either paid or ref
   over = true
   await Promise.all(calling)
   await g.settled()
-  assert.deepEqual(
-    [...seen.keys()].filter((one) => ![200, 401, 403].includes(one)),
-    [],
-  )
+  none(seen.keys(), (one) => ![200, 401, 403].includes(one))
   const [last] = await movements(id)
   assert.deepEqual([last?.kind, Math.round(Number(last?.moved) * 1e6)], ['writeoff', charged - 900_000_000])
   assert.deepEqual(await g.balance(id), { posted: 0n, held: 0n })

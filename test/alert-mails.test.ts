@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { AlertSettings, AlertView } from '../src/jobs/alerts/views.ts'
 import type { DeliveryDetail, DeliveryPage } from '../src/jobs/views.ts'
 import { startGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { addMember, type ReceivedMail, startMailServer } from './mail-server.ts'
 import { started } from './started.ts'
 
@@ -52,10 +53,7 @@ test('a stranger gets one mail, and alerts only after a press of a button; openi
   const place = `/accounts/${id}`
   await addMember(g.gateway.database, id, 'member@here.example')
   const { data } = await put(place, ['Member@here.example', 'stranger@else.example'])
-  assert.deepEqual(
-    data.receivers.map(({ status }) => status),
-    ['active', 'waiting'],
-  )
+  assert.deepEqual(pluck(data.receivers, 'status'), ['active', 'waiting'])
   const asked = await post.newest('stranger@else.example')
   assert.equal(asked.headers.get('subject'), '[Tollgate] Do you want to receive alerts?')
   assert.deepEqual(await told(place), ['Member@here.example'])

@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import type { AlertSettings, AlertView, Receiver } from '../src/jobs/alerts/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { OPERATOR_TOKEN, startGateway, textOf } from './gateway.ts'
+import { atOnce, pluck } from './lists.ts'
 import { addMember, startMailServer } from './mail-server.ts'
 import { listen, started } from './started.ts'
 import { atLeast, until } from './until.ts'
@@ -61,7 +62,7 @@ test('a share of a limit fires once at each step, however many look at once, and
       id,
       credits * 1_000_000,
     ])
-  const look = () => Promise.all(Array.from({ length: 4 }, () => g.gateway.alerts.look()))
+  const look = () => atOnce(4, () => g.gateway.alerts.look())
   await spend(49)
   await look()
   assert.deepEqual(inShort(await alertsOf(id)), [])
@@ -145,14 +146,11 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
     const [alert] = await alertsOf(id)
     return alert?.deliveries.every(({ status }) => status === 'delivered') ? alert : undefined
   })
-  assert.deepEqual(
-    told.deliveries.map(({ kind, to }) => [kind, to]),
-    [
-      ['webhook', `127.0.0.1:${hooks.port}`],
-      ['slack', `127.0.0.1:${hooks.port}`],
-      ['email', 'ada@example.com'],
-    ],
-  )
+  assert.deepEqual(pluck(told.deliveries, 'kind', 'to'), [
+    ['webhook', `127.0.0.1:${hooks.port}`],
+    ['slack', `127.0.0.1:${hooks.port}`],
+    ['email', 'ada@example.com'],
+  ])
   assert.ok(
     told.deliveries.some(({ attempts }) => attempts > 1),
     'the one that was refused',
@@ -290,22 +288,18 @@ test('slow receivers of one account have three deliveries at a time, and all are
       response.end()
     }, 1_500)
   }
-  const slow = await listen(answerSlowly, hooks.port, '127.0.0.2')
-  try {
-    const { id } = await g.account()
-    const to = `${slow.url}/slow`
-    await ask('PUT', `/accounts/${id}/alert-settings`, {
-      receivers: Array.from({ length: 5 }, (): Receiver => ({ kind: 'webhook', to })),
-    })
-    await ask('POST', `/accounts/${id}/alerts/test`)
-    await until(() => told, atLeast(3))
-    assert.equal(most, 3)
-    // Those that were put back come by themselves.
-    await until(() => told, atLeast(5))
-    assert.equal(most, 3)
-  } finally {
-    await slow.close()
-  }
+  await using slow = await listen(answerSlowly, hooks.port, '127.0.0.2')
+  const { id } = await g.account()
+  const to = `${slow.url}/slow`
+  await ask('PUT', `/accounts/${id}/alert-settings`, {
+    receivers: Array.from({ length: 5 }, (): Receiver => ({ kind: 'webhook', to })),
+  })
+  await ask('POST', `/accounts/${id}/alerts/test`)
+  await until(() => told, atLeast(3))
+  assert.equal(most, 3)
+  // Those that were put back come by themselves.
+  await until(() => told, atLeast(5))
+  assert.equal(most, 3)
 })
 
 test('what cannot be a receiver is refused', async () => {

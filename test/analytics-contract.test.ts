@@ -151,25 +151,21 @@ test('a 28th endpoint is one entry of the table', async () => {
       sky: text('The sky.', 'grey', 'grey'),
     },
   })
-  const server = await listen((req, res) => {
+  await using server = await listen((req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ Data: [req.url] }))
   })
-  try {
-    const ask = readDataRequest(spec, { query: 'keys=example.com' }, { nowMs: NOW_MS })
-    const exchange = await ask.open(targetAt(server.url), OPEN)
-    const response = await fetch(exchange.call.url, { headers: exchange.call.headers })
-    const body = Buffer.from(await response.arrayBuffer())
-    const answer = await exchange.answer(body, Object.fromEntries(response.headers))
-    assert.equal(answer.body, body, 'the same bytes')
-    assert.deepEqual(JSON.parse(body.toString()), {
-      Data: ['/websites/weather?keys=example.com&from=2026%7C09%7C01&to=2026%7C10%7C31&sky=grey'],
-    })
-    for (const [name, field] of Object.entries(spec.params))
-      for (const value of casesOf(field).bad) refusal(spec, encode(around(spec, name, value)))
-    assert.equal(spec.path, '/v1/siteanalytics/websites/weather')
-  } finally {
-    await server.close()
-  }
+  const ask = readDataRequest(spec, { query: 'keys=example.com' }, { nowMs: NOW_MS })
+  const exchange = await ask.open(targetAt(server.url), OPEN)
+  const response = await fetch(exchange.call.url, { headers: exchange.call.headers })
+  const body = Buffer.from(await response.arrayBuffer())
+  const answer = await exchange.answer(body, Object.fromEntries(response.headers))
+  assert.equal(answer.body, body, 'the same bytes')
+  assert.deepEqual(JSON.parse(body.toString()), {
+    Data: ['/websites/weather?keys=example.com&from=2026%7C09%7C01&to=2026%7C10%7C31&sky=grey'],
+  })
+  for (const [name, field] of Object.entries(spec.params))
+    for (const value of casesOf(field).bad) refusal(spec, encode(around(spec, name, value)))
+  assert.equal(spec.path, '/v1/siteanalytics/websites/weather')
 })
 
 test('at least 3,000 generated cases were run', (t) => {

@@ -5,6 +5,7 @@ import OpenAI, { toFile } from 'openai'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { readAudioFacts } from '../src/kernel/parsers/audio-file.ts'
 import { startGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
 import { started } from './started.ts'
 
@@ -72,7 +73,7 @@ test('the openai package transcribes and translates in every format, by every pa
   assert.equal(spoken.segments.length, 3)
   const all = await rows(id)
   assert.deepEqual(
-    all.slice(0, 5).map(({ charged, estimated }) => [charged, estimated]),
+    pluck(all.slice(0, 5), 'charged', 'estimated'),
     // srt and vtt come without a report: the file's own length is taken.
     [
       [90_000n, false],

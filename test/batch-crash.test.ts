@@ -5,6 +5,7 @@ import OpenAI, { toFile } from 'openai'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { type Killable, killable } from './killable.ts'
+import { pluck } from './lists.ts'
 import { runs } from './runs.ts'
 import { until } from './until.ts'
 
@@ -85,7 +86,7 @@ test('batches and responses in the background go on after kill -9, each answered
     .filter(Boolean)
     .map((line) => JSON.parse(line))
   assert.deepEqual(
-    answers.map(({ custom_id }) => custom_id),
+    pluck(answers, 'custom_id'),
     lines.map(({ custom_id }) => custom_id),
   )
   for (const one of later) {

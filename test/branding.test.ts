@@ -144,11 +144,7 @@ test('a logo is a PNG or a JPEG of a size that pages can bear', async () => {
 })
 
 test('another process shows the change too', async () => {
-  const other = await startGateway({ database: fresh })
-  try {
-    await put({ name: 'Second name' })
-    await until(async () => (await (await fetch(`${other.url}/docs`)).text()).includes('Second name docs'))
-  } finally {
-    await other.close()
-  }
+  await using other = await startGateway({ database: fresh })
+  await put({ name: 'Second name' })
+  await until(async () => (await (await fetch(`${other.url}/docs`)).text()).includes('Second name docs'))
 })

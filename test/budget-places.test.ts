@@ -7,6 +7,7 @@ import type { Page } from '../src/kernel/view.ts'
 import type { UsageView } from '../src/ledger/views.ts'
 import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { joined } from './operator-server.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
@@ -132,10 +133,7 @@ test('whom the directory takes out of the last team keeps their own keys and rea
   await g.sql(text, [id])
   assert.equal((await group()).data.members.length, 0)
   const { data: seen } = await ask<Page<KeyView>>('GET', `/accounts/${id}/keys`)
-  assert.deepEqual(
-    seen.items.map((one) => one.id),
-    [own.id],
-  )
+  assert.deepEqual(pluck(seen.items, 'id'), [own.id])
   assert.equal((await ask('PATCH', `/keys/${keyId}`, { name: 'x' })).status, 403)
   assert.equal((await ask('POST', `/keys/${keyId}/rotate`, {})).status, 403)
   assert.equal((await ask('POST', `/accounts/${id}/keys`, { name: 'k' })).status, 403)

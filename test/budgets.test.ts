@@ -8,6 +8,7 @@ import type { BudgetValueView, BudgetView, UsageView } from '../src/ledger/views
 import type { UsageSums } from '../src/reports/views.ts'
 import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { testGateway, textOf, WITH_EXTENSIONS } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
@@ -218,10 +219,7 @@ test('a repetition with the same Idempotency-Key counts once', async () => {
   const budget = await make(id, { scope: 'key', max: 5 })
   const again = { 'idempotency-key': 'order 17' }
   const answers = [await ask(key, {}, again), await ask(key, {}, again)]
-  assert.deepEqual(
-    answers.map(({ status }) => status),
-    [200, 200],
-  )
+  assert.deepEqual(pluck(answers, 'status'), [200, 200])
   assert.deepEqual(await usedOf(id, budget.id), ['1'])
 })
 

@@ -8,6 +8,7 @@ import type { Overview, UsageDetail } from '../src/ledger/views.ts'
 import type { ByokKeyStored, ByokKeyView, VendorView } from '../src/operator/views.ts'
 import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
+import { atOnce, pluck } from './lists.ts'
 import { above, until } from './until.ts'
 
 const HOUSE = 'sk-house-00000000aaaa'
@@ -111,7 +112,7 @@ test('a key is tested when it is stored: at the address of the catalog, with not
   assert.equal(closed.status, 409)
   assert.equal((await g.operator('PUT', `/accounts/${owner.id}/byok-keys/nowhere`, { value: OWN })).status, 409)
   assert.equal((await g.operator('PUT', `/accounts/${other.id}/byok-keys/text`, { fallback: true })).status, 400)
-  const tries = await Promise.all(Array.from({ length: 6 }, () => g.operator('PUT', path, { value: OWN })))
+  const tries = await atOnce(6, () => g.operator('PUT', path, { value: OWN }))
   assert.ok(
     tries.some(({ status }) => status === 429),
     'so many tests a minute',
@@ -131,14 +132,11 @@ test('its calls cost the fee, which hold, quote, usage and headers show; the ven
     (await quoted.json()) as { data: { byok: boolean; hold: string; lines: { unit: string; rate: string }[] } }
   ).data
   assert.equal(quote.byok, true)
-  assert.deepEqual(
-    quote.lines.map(({ unit, rate }) => [unit, rate]),
-    [
-      ['input', '10'],
-      ['output', '40'],
-      ['call', '10000'],
-    ],
-  )
+  assert.deepEqual(pluck(quote.lines, 'unit', 'rate'), [
+    ['input', '10'],
+    ['output', '40'],
+    ['call', '10000'],
+  ])
   const answered = await chat(owner)
   assert.equal(answered.status, 200)
   assert.deepEqual(new Set(text.keysAsked()), new Set([OWN]))

@@ -133,7 +133,7 @@ test('where no vendor keeps threads, the error says so in the code that makes th
 })
 
 test('the code in `details` of a vendor’s refusal reaches the caller, and nothing else of it', async () => {
-  const vendor = await listen((_request, response) => {
+  await using vendor = await listen((_request, response) => {
     const details = {
       error_code: 'thread_unsupported_request',
       unsupported: ['thinking', 'sk-ant-0123 of org-1'],
@@ -144,22 +144,17 @@ test('the code in `details` of a vendor’s refusal reaches the caller, and noth
       JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message: 'No threads.', details } }),
     )
   })
-  const own = await startGateway({
+  await using own = await startGateway({
     catalog(document) {
       document.vendors.beta = { baseUrl: vendor.url }
     },
   })
-  try {
-    const { error } = await jsonOf<any>(own.call('/beta/v1/messages', (await own.account()).key, create, THREADS), 400)
-    assert.deepEqual(error, {
-      type: 'invalid_request_error',
-      message: 'No threads.',
-      details: { error_code: 'thread_unsupported_request', unsupported: ['thinking'] },
-    })
-  } finally {
-    await own.close()
-    await vendor.close()
-  }
+  const { error } = await jsonOf<any>(own.call('/beta/v1/messages', (await own.account()).key, create, THREADS), 400)
+  assert.deepEqual(error, {
+    type: 'invalid_request_error',
+    message: 'No threads.',
+    details: { error_code: 'thread_unsupported_request', unsupported: ['thinking'] },
+  })
 })
 
 test('every error below /beta is one that the Anthropic SDKs can read', async () => {

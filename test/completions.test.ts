@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 
 let key: string
 let account: string
@@ -49,10 +50,7 @@ for (const model of MODELS)
     assert.equal(tokens, whole.usage?.total_tokens)
     const charges = (await chargesOf()).slice(-3)
     assert.deepEqual(new Set(charges.map(({ charged }) => charged)).size, 1, String(charges.map((one) => one.charged)))
-    assert.deepEqual(
-      charges.map(({ endpoint }) => endpoint),
-      ['completions', 'chat', 'completions'],
-    )
+    assert.deepEqual(pluck(charges, 'endpoint'), ['completions', 'chat', 'completions'])
   })
 
 test('several prompts are answered in their order, and each is charged', async () => {
@@ -61,10 +59,7 @@ test('several prompts are answered in their order, and each is charged', async (
   const send = () => g.call('/v1/completions', key, asked, { headers: { 'idempotency-key': 'three' } })
   const response = await send()
   const answer = (await response.json()) as OpenAI.Completion
-  assert.deepEqual(
-    answer.choices.map(({ index }) => index),
-    [0, 1, 2],
-  )
+  assert.deepEqual(pluck(answer.choices, 'index'), [0, 1, 2])
   for (const [at, word] of ['first', 'second', 'third'].entries()) {
     const alone = await client().completions.create({ ...asked, prompt: asked.prompt[at]! })
     assert.equal(answer.choices[at]?.text, alone.choices[0]?.text, word)

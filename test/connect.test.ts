@@ -15,6 +15,7 @@ import { realWorld } from '../src/kernel/world.ts'
 import type { VendorTest } from '../src/routing/views.ts'
 import { examplesIn } from './clients/examples.ts'
 import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { freePort, type Listening, listen } from './started.ts'
 
 const KEY = 'sk-live-0123456789abcdefghij'
@@ -210,10 +211,7 @@ test('one command connects a vendor never seen, offers its model at cost times m
     { actor: 'test', ip: null, requestId: null },
   )
   const rows = await operatorAsks<{ items: { charged: string; cost: string }[] }>(`/accounts/${id}/usage`)
-  assert.deepEqual(
-    rows.items.map(({ charged, cost }) => [charged, cost]),
-    [['0.00192', '0.0016']],
-  )
+  assert.deepEqual(pluck(rows.items, 'charged', 'cost'), [['0.00192', '0.0016']])
   const { margin } = await operatorAsks<{ margin: object }>(`/accounts/${id}/overview?days=1`)
   const sums = { requests: 1, charged: '0.00192', cost: '0.0016' }
   assert.deepEqual(margin, { ...sums, products: [{ product: 'newcomer-one', ...sums }] })

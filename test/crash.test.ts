@@ -17,6 +17,7 @@ import {
 } from './chaos/gateway-process.ts'
 import { countBy, type Kind, startTraffic, type Told } from './chaos/traffic.ts'
 import { FULL, runs } from './runs.ts'
+import { closing } from './started.ts'
 import { atLeast, until } from './until.ts'
 
 /** 5 s on a machine of its own. */
@@ -61,12 +62,8 @@ async function operator(method: string, path: string, body?: object): Promise<{ 
 }
 
 async function withStore<T>(run: (database: Database) => Promise<T>): Promise<T> {
-  const database = await openStore(data.path)
-  try {
-    return await run(database)
-  } finally {
-    await database.close()
-  }
+  await using database = closing(await openStore(data.path))
+  return await run(database)
 }
 
 test('a gateway that is killed in the middle of load loses nothing that it acknowledged', async (t) => {

@@ -5,6 +5,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { freshDatabase } from './database.ts'
 import { MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { atOnce } from './lists.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
 
@@ -84,7 +85,7 @@ for (const over of [1, 2])
       // Every second round the key is new, and nothing is known of it.
       if (round % 2 === 0) account = await g.account({ credits: 20n * costOf(150) })
       else await g.operator('POST', `/accounts/${account.id}/credits`, { amount: '2.3', note: 'again' })
-      const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => chat(processes[at % over]!, account.key)))
+      const answers = await atOnce(10, (at) => chat(processes[at % over]!, account.key))
       assert.deepEqual(
         answers.map(({ status, body }) => (status === 200 ? 200 : body)),
         Array(10).fill(200),

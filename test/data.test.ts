@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'
 import { SOCIAL } from '../src/catalog/social.ts'
 import { startGateway, testGateway, WITH_EXTENSIONS } from './gateway.ts'
+import { atOnce } from './lists.ts'
 import { addCopies, copyOf, EDITIONS } from './product-copy.ts'
 import { listen } from './started.ts'
 
@@ -66,9 +67,7 @@ both(
     const { id, key } = await g.account()
     const before = (await g.balance(id)).posted
     const seen = g.sandbox.seen.requests
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, () => g.call(`${prefix}/siteanalytics/websites/ranks?keys=cached.example`, key)),
-    )
+    const answers = await atOnce(20, () => g.call(`${prefix}/siteanalytics/websites/ranks?keys=cached.example`, key))
     assert.deepEqual(new Set(answers.map((answer) => answer.status)), new Set([200]))
     assert.deepEqual(answers.map((answer) => answer.headers.get('x-cache')).sort(), [...Array(19).fill('hit'), 'miss'])
     const bodies = new Set(await Promise.all(answers.map((answer) => answer.text())))

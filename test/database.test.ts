@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { listMigrations } from '../src/database/migrate.ts'
 import { emptyDatabase, freshDatabase, testServer } from './database.ts'
+import { pluck } from './lists.ts'
 
 async function ask(connection: pg.ClientConfig, text: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(connection)
@@ -23,7 +24,7 @@ test('a fresh database has every migration and nothing of another test, and is g
     'select number from migration where number > 0 order by number',
   )
   assert.deepEqual(
-    applied.map((row) => row.number),
+    pluck(applied, 'number'),
     (await listMigrations()).map(({ number }) => number),
   )
   await Promise.all([one.drop(), two.drop()])

@@ -18,7 +18,7 @@ const TEMPLATE_LOCK = 7_046_029_255
 /** Of test gateways and ledgers: what is slow only because the machine is busy is waited for. */
 export const WAIT_FACTOR = 4
 
-export interface FreshDatabase {
+export interface FreshDatabase extends AsyncDisposable {
   readonly connection: EmbeddedConnection
   /** The same as a DATABASE_URL, for processes that a test starts. */
   readonly url: string
@@ -49,12 +49,13 @@ async function copyOf(template: string): Promise<FreshDatabase> {
   await withServer((server) => server.query(`create database ${name} template ${template} strategy file_copy`))
   const connection = { ...testServer(), database: name }
   const password = connection.password === undefined ? '' : `:${encodeURIComponent(connection.password)}`
+  const drop = async () =>
+    void (await withServer((server) => server.query(`drop database if exists ${name} with (force)`)))
   return {
     connection,
     url: `postgres://${connection.user}${password}@${encodeURIComponent(connection.host)}:${connection.port}/${name}`,
-    async drop() {
-      await withServer((server) => server.query(`drop database if exists ${name} with (force)`))
-    },
+    drop,
+    [Symbol.asyncDispose]: drop,
   }
 }
 

@@ -15,6 +15,7 @@ import { freshDatabase } from './database.ts'
 import { SECRET, startGateway, type TestGateway } from './gateway.ts'
 import { FAST } from './job-pace.ts'
 import { killable } from './killable.ts'
+import { pluck } from './lists.ts'
 import { addMember } from './mail-server.ts'
 import { type Listening, listen, started, temporary } from './started.ts'
 import { above, not, until } from './until.ts'
@@ -239,10 +240,7 @@ test('alerts by webhook, Slack and mail are deliveries of the same kind, and mai
     ['nobody@example.com', null, 550, 'The mail server did not take it (EENVELOPE).'],
   )
   const { items } = await ask<DeliveryPage>('GET', `/accounts/${account}/deliveries?kind=slack`)
-  assert.deepEqual(
-    items.map(({ id, to }) => [id, to]),
-    [[slack, host()]],
-  )
+  assert.deepEqual(pluck(items, 'id', 'to'), [[slack, host()]])
   assert.ok(!JSON.stringify(await seen(slack!)).includes('channel-secret'))
   const [alert] = (await ask<{ items: AlertView[] }>('GET', `/accounts/${account}/alerts`)).items
   assert.deepEqual(
@@ -335,13 +333,10 @@ test('killed between sending and writing it down, a process loses no delivery; a
   const { id } = deliveries[0]!
   const isDelivered = ({ status }: DeliveryDetail) => status === 'delivered'
   const { history } = await until(() => second.ask<DeliveryDetail>('GET', `/deliveries/${id}`), isDelivered)
-  assert.deepEqual(
-    history.map(({ number, statusCode, error }) => [number, statusCode, error]),
-    [
-      [1, null, 'The process that sent it ended before it knew the answer.'],
-      [2, 204, null],
-    ],
-  )
+  assert.deepEqual(pluck(history, 'number', 'statusCode', 'error'), [
+    [1, null, 'The process that sent it ended before it knew the answer.'],
+    [2, 204, null],
+  ])
   const ids = at('/killed').map(({ headers }) => headers['webhook-id'])
   assert.deepEqual(ids, [id, id])
 
@@ -352,8 +347,5 @@ test('killed between sending and writing it down, a process loses no delivery; a
   const all = () => third.ask<DeliveryPage>('GET', `/deliveries?account=${many}&status=delivered`)
   const { items } = await until(all, (page) => page.items.length === 10)
   for (const [place] of receivers.entries()) assert.equal(at(`/many-${place}`).length, 1)
-  assert.deepEqual(
-    items.map(({ attempts }) => attempts),
-    Array(10).fill(1),
-  )
+  assert.deepEqual(pluck(items, 'attempts'), Array(10).fill(1))
 })

@@ -8,6 +8,7 @@ import { readPresets } from '../src/catalog/preset.ts'
 import { SETTINGS } from '../src/config.ts'
 import { startEmbedded } from '../src/database/server/embedded.ts'
 import { makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
+import { none } from './lists.ts'
 import { SECRET_SETTINGS } from './pages/chart.ts'
 import { seriesNames } from './pages/metrics.ts'
 
@@ -20,21 +21,14 @@ test('the dashboard and the alerts use only metrics that exist', async () => {
   for (const path of ['deploy/grafana-dashboard.json', 'deploy/alerts.yaml']) {
     const used = new Set([...textOf(path).matchAll(/\btollgate_[a-z_]+/g)].map(([name]) => name))
     assert.ok(used.size > 5)
-    assert.deepEqual(
-      [...used].filter((name) => !known.has(name)),
-      [],
-      path,
-    )
+    none(used, (name) => !known.has(name), path)
   }
 })
 
 test('every metric is on the dashboard', async () => {
   const dashboard = textOf('deploy/grafana-dashboard.json')
   const bases = new Set([...(await seriesNames())].map((name) => name.replace(/_(bucket|sum|count)$/, '')))
-  assert.deepEqual(
-    [...bases].filter((name) => !dashboard.includes(name)),
-    [],
-  )
+  none(bases, (name) => !dashboard.includes(name))
 })
 
 test('the dashboard is JSON with panels that do not overlap', () => {
@@ -116,19 +110,13 @@ test('the image copies what there is, and ends as an unprivileged user', () => {
   const copied = [...dockerfile.matchAll(/^COPY --from=build (.+)$/gm)].flatMap(([, line]) =>
     line!.split(' ').filter((word) => word.startsWith('/app/')),
   )
-  assert.deepEqual(
-    copied.filter((path) => !existsSync(join(ROOT, path.slice('/app/'.length)))),
-    [],
-  )
+  none(copied, (path) => !existsSync(join(ROOT, path.slice('/app/'.length))))
   assert.match(dockerfile, /^USER 10001:10001$/m)
   assert.match(dockerfile, /^HEALTHCHECK /m)
 })
 
 test('manifests are indented by spaces and have no trailing blanks', () => {
-  assert.deepEqual(
-    manifests.filter((path) => /\t|[ ]$/m.test(textOf(path))),
-    [],
-  )
+  none(manifests, (path) => /\t|[ ]$/m.test(textOf(path)))
 })
 
 test('no manifest of Kubernetes names an image by a tag, and each pod is closed to the cluster but for named callers', () => {
@@ -137,10 +125,7 @@ test('no manifest of Kubernetes names an image by a tag, and each pod is closed 
     [...textOf(path).matchAll(/^\s*(?:- )?image: *(\S+)/gm)].map(([, image]) => image),
   )
   assert.ok(images.length > 0)
-  assert.deepEqual(
-    images.filter((image) => !/^[^@\s]+@sha256:[0-9a-f]{64}$/.test(image ?? '')),
-    [],
-  )
+  none(images, (image) => !/^[^@\s]+@sha256:[0-9a-f]{64}$/.test(image ?? ''))
   for (const kind of ['Ingress', 'Egress'])
     assert.ok(
       kubernetes.some((path) => textOf(path).includes(`policyTypes: [${kind}]`)),

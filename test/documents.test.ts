@@ -10,6 +10,7 @@ import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { sectionsOf } from '../src/operator/docs/page.ts'
 import { mountDocs } from '../src/operator/docs/routes.ts'
+import { none } from './lists.ts'
 import { rawGet } from './raw-get.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -60,10 +61,7 @@ test('the README is short, and its table compares the same six in every row', ()
 })
 
 test('every guide begins with its title', () => {
-  assert.deepEqual(
-    pages.filter((page) => page.startsWith('docs/guides/') && !/^# .+\n\n/.test(textOf(page))),
-    [],
-  )
+  none(pages, (page) => page.startsWith('docs/guides/') && !/^# .+\n\n/.test(textOf(page)))
 })
 
 test('a command of a page can be pasted where the program is not on the path', () => {

@@ -9,6 +9,7 @@ import OpenAI from 'openai'
 import { checkDocument } from '../src/catalog/document.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { testGateway, textOf } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { listen, started } from './started.ts'
 
 const PATH = '/v1/embeddings'
@@ -80,7 +81,7 @@ test('a batch is answered in its order, as texts or as tokens, up to 2048 of the
   const texts = Array.from({ length: 2048 }, (_, i) => `text ${i}`)
   const many = await client().embeddings.create({ model: SMALL, input: texts, dimensions: 8 })
   assert.deepEqual(
-    many.data.map(({ index }) => index),
+    pluck(many.data, 'index'),
     texts.map((_, i) => i),
   )
   const one = await client().embeddings.create({ model: SMALL, input: 'text 2047', dimensions: 8 })
@@ -316,7 +317,7 @@ test('@google/genai embeds one text and many, with the vectors of /v1/embeddings
   const config = { outputDimensionality: 8, taskType: 'RETRIEVAL_DOCUMENT' }
   const many = await google().models.embedContent({ model: SMALL, contents: texts, config })
   assert.deepEqual(
-    many.embeddings?.map(({ values }) => values),
+    pluck(many.embeddings, 'values'),
     plain.data.map(({ embedding }) => embedding),
   )
   const one = await google().models.embedContent({ model: SMALL, contents: texts[0]! })
@@ -356,14 +357,11 @@ test('both addresses of Google’s protocol embed, in either spelling, and cost 
     'select endpoint, product, count(*)::int as calls from usage where account_id = $1 group by 1, 2 order by 1',
     [id],
   )
-  assert.deepEqual(
-    rows.map(({ endpoint, product, calls }) => [endpoint, product, calls]),
-    [
-      ['embeddings', LARGE, 1],
-      ['gemini/embed', LARGE, 4],
-      ['gemini/embed_batch', LARGE, 2],
-    ],
-  )
+  assert.deepEqual(pluck(rows, 'endpoint', 'product', 'calls'), [
+    ['embeddings', LARGE, 1],
+    ['gemini/embed', LARGE, 4],
+    ['gemini/embed_batch', LARGE, 2],
+  ])
 })
 
 test('what is wrong with an embedding of Google’s protocol is said in its words, by the field, and no vendor hears of it', async () => {

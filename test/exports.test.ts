@@ -11,6 +11,7 @@ import type { Page } from '../src/kernel/view.ts'
 import { idAtTime } from '../src/kernel/world.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { atOnce } from './lists.ts'
 import { runs } from './runs.ts'
 import { type Listening, listen } from './started.ts'
 import { above, until } from './until.ts'
@@ -126,13 +127,11 @@ test('every call arrives with the same content, whatever fails, repeats or dies'
   const batch = runs(100, 1_000)
   const { id } = await create('hostile', 'webhook', { url: `${receiver.url}/usage`, batch })
 
-  const writers = await Promise.all(
-    Array.from({ length: 4 }, async () => {
-      const client = new pg.Client({ ...fresh.connection })
-      await client.connect()
-      return client
-    }),
-  )
+  const writers = await atOnce(4, async () => {
+    const client = new pg.Client({ ...fresh.connection })
+    await client.connect()
+    return client
+  })
   // This one wrote first and is committed last: its rows have the smallest numbers, and others have been sent long before.
   const late = writers[0]!
   await late.query('begin')

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { testGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 
 const GOOD = 'alpha-5.4'
 const CHEAP = 'beta-haiku-4-5'
@@ -112,10 +113,7 @@ test('credits for some products pay only for models that are among them, also as
   const lots = await g.sql<{ left: bigint }>('select remaining as left from lot where account_id = $1 order by id', [
     id,
   ])
-  assert.deepEqual(
-    lots.map(({ left }) => left),
-    [5_000_000n, 5_000_000n - charged],
-  )
+  assert.deepEqual(pluck(lots, 'left'), [5_000_000n, 5_000_000n - charged])
 })
 
 test('what the caller did wrong, or a model that is not there, is not tried elsewhere; when all fail nothing is charged', async () => {

@@ -41,7 +41,7 @@ process.once('exit', (code) => {
 /** Accounts whose calls may cost more than was held. */
 const exceeding = new Set<string>()
 
-export interface TestGateway {
+export interface TestGateway extends AsyncDisposable {
   readonly url: string
   readonly gateway: Gateway
   readonly sandbox: Sandbox
@@ -109,7 +109,7 @@ interface TestGatewayOptions {
   /** Sees the server before it listens. */
   hook?: (app: Gateway['app']) => void
   /** Shared with another gateway; one of its own by default. */
-  database?: FreshDatabase
+  database?: Pick<FreshDatabase, 'connection'>
   /** One gateway for all files of a process that ask for it with the same catalog: they may change nothing that others see. */
   isShared?: boolean
   /** Puts something between the gateway and its database. */
@@ -159,7 +159,7 @@ function usersOf({ catalog }: TestGatewayOptions): Users {
 }
 
 export async function startGateway(options: TestGatewayOptions = {}): Promise<TestGateway> {
-  const fresh = options.database ?? (await freshDatabase())
+  const fresh = options.database ? { ...options.database, drop: async () => {} } : await freshDatabase()
   const world = options.world ?? realWorld
   const sandbox = await startSandbox({
     ...{ world: options.vendorWorld ?? realWorld, speed: 1000 },
@@ -292,11 +292,12 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
       const above = options.mayExceedHolds ? [] : await aboveHold(database, [...exceeding]).catch(() => [])
       await gateway.close()
       await sandbox.close()
-      if (!options.database) await fresh.drop()
+      await fresh.drop()
       await rm(data, { recursive: true, force: true })
       checkAnswered()
       if (above.length > 0) throw new Error(`calls cost more than was held for them: ${inspect(above)}`)
     },
+    [Symbol.asyncDispose]: () => made.close(),
   }
   return made
 }

@@ -24,6 +24,7 @@ import { metricsPage } from './pages/metrics.ts'
 import { operatorApiPage, rolesPage } from './pages/operator-api.ts'
 import { dumpSchema } from './pages/schema.ts'
 import { vendorsPage } from './pages/vendors.ts'
+import { closing } from './started.ts'
 
 export const ROOT = resolve(import.meta.dirname, '..')
 
@@ -54,14 +55,9 @@ export async function generatedFiles(): Promise<Map<string, string>> {
 }
 
 async function schema(): Promise<string> {
-  const fresh = await freshDatabase()
-  const database = openDatabase({ connection: fresh.connection, connectionsMax: 1 })
-  try {
-    return await dumpSchema(database)
-  } finally {
-    await database.close()
-    await fresh.drop()
-  }
+  await using fresh = await freshDatabase()
+  await using database = closing(openDatabase({ connection: fresh.connection, connectionsMax: 1 }))
+  return await dumpSchema(database)
 }
 
 async function write(): Promise<void> {

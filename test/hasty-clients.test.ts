@@ -20,6 +20,7 @@ import { freshDatabase } from './database.ts'
 import { each } from './faults/raw-client.ts'
 import { startGateway, testGateway, textOf } from './gateway.ts'
 import { FULL, runs } from './runs.ts'
+import { closing } from './started.ts'
 import { above, until } from './until.ts'
 
 const FLOODED = runs(20, 50)
@@ -402,42 +403,36 @@ test('whoever sends a body slowly, and is not known, is cut off after 15 s at ev
 })
 
 test('however many ask for the figures or for readiness, the database is asked once a second; figures may take a token', async () => {
-  const fresh = await freshDatabase()
-  const proxy = await startProxy({ path: `${fresh.connection.host}/.s.PGSQL.${fresh.connection.port}` })
+  await using fresh = await freshDatabase()
+  await using proxy = closing(await startProxy({ path: `${fresh.connection.host}/.s.PGSQL.${fresh.connection.port}` }))
   const token = 'a-token-for-scrapes'
-  const counted = await startGateway({
+  await using counted = await startGateway({
     env: { TOLLGATE_METRICS_TOKEN: token },
     database: fresh,
     through: (connection) => ({ ...connection, host: '127.0.0.1', port: proxy.port }),
   })
-  try {
-    const scrape = (authorization?: string) =>
-      fetch(`${counted.url}/metrics`, { headers: authorization ? { authorization } : {} })
-    const asked = { holds: 0, 'select 1': 0 }
-    proxy.cutAfter = (piece) => {
-      for (const what of ['holds', 'select 1'] as const) if (piece.includes(what)) asked[what] += 1
-      return false
-    }
-    for (const authorization of [undefined, 'Bearer wrong', `Basic ${token}`, `Bearer ${token}x`])
-      assert.equal((await scrape(authorization)).status, 401)
-    assert.equal(asked.holds, 0)
-    const startedMs = performance.now()
-    await each(Array.from({ length: 400 }), 40, async () => {
-      const figures = await scrape(`Bearer ${token}`)
-      assert.equal(figures.status, 200)
-      assert.match(await figures.text(), /tollgate_holds_pending 0/)
-      assert.equal((await fetch(`${counted.url}/readyz`)).status, 200)
-    })
-    // Once when the first second begins, and once in each that follows; a connection that has not asked before sends its question in two pieces, and on a
-    // busy machine an answer may come when its second is over.
-    const seconds = Math.ceil((performance.now() - startedMs) / 1000) + 1
-    for (const [what, times] of Object.entries(asked))
-      assert.ok(times >= 1 && times <= 3 * seconds, `${what}: ${times} times in ${seconds} s`)
-  } finally {
-    await counted.close()
-    await proxy.close()
-    await fresh.drop()
+  const scrape = (authorization?: string) =>
+    fetch(`${counted.url}/metrics`, { headers: authorization ? { authorization } : {} })
+  const asked = { holds: 0, 'select 1': 0 }
+  proxy.cutAfter = (piece) => {
+    for (const what of ['holds', 'select 1'] as const) if (piece.includes(what)) asked[what] += 1
+    return false
   }
+  for (const authorization of [undefined, 'Bearer wrong', `Basic ${token}`, `Bearer ${token}x`])
+    assert.equal((await scrape(authorization)).status, 401)
+  assert.equal(asked.holds, 0)
+  const startedMs = performance.now()
+  await each(Array.from({ length: 400 }), 40, async () => {
+    const figures = await scrape(`Bearer ${token}`)
+    assert.equal(figures.status, 200)
+    assert.match(await figures.text(), /tollgate_holds_pending 0/)
+    assert.equal((await fetch(`${counted.url}/readyz`)).status, 200)
+  })
+  // Once when the first second begins, and once in each that follows; a connection that has not asked before sends its question in two pieces, and on a
+  // busy machine an answer may come when its second is over.
+  const seconds = Math.ceil((performance.now() - startedMs) / 1000) + 1
+  for (const [what, times] of Object.entries(asked))
+    assert.ok(times >= 1 && times <= 3 * seconds, `${what}: ${times} times in ${seconds} s`)
 })
 
 /** How many of so many connections are left open when the server has answered a request on one of the others. */

@@ -5,6 +5,7 @@ import { after, beforeEach, test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
 import type { MarginPage, UnbilledRow } from '../src/reports/views.ts'
 import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 import { not, until } from './until.ts'
 
@@ -121,10 +122,7 @@ test('a vendor in time is the only one that is called', async () => {
   const { id, key } = await g.account()
   assert.match(await (await ask(key, 'patient')).text(), /from north/)
   assert.equal(south.sent.length, 0)
-  assert.deepEqual(
-    (await g.calls(id)).map(({ charged, log }) => [charged, log]),
-    [[ONE, null]],
-  )
+  assert.deepEqual(pluck(await g.calls(id), 'charged', 'log'), [[ONE, null]])
 })
 
 for (const faster of ['south', 'north'] as const)
@@ -149,10 +147,7 @@ for (const faster of ['south', 'north'] as const)
     assert.equal(others.length, 0)
     assert.deepEqual([row?.charged, row?.vendor], [ONE, faster])
     const lost = row?.log?.attempts.filter(({ stopped }: any) => stopped === 'hedge_lost')
-    assert.deepEqual(
-      lost?.map(({ vendor }: any) => vendor),
-      [faster === 'south' ? 'north' : 'south'],
-    )
+    assert.deepEqual(pluck(lost, 'vendor'), [faster === 'south' ? 'north' : 'south'])
     assert.ok(Number(lost?.[0]?.cost) > 0, 'the operator sees what it cost')
     assert.match(row?.log?.decided?.join() ?? '', /No token came within 50 ms.*Route [12] answered first/)
     assert.equal((await g.balance(id)).held, 0n)
@@ -174,10 +169,7 @@ test('when the first fails after the second was called, the second answers; when
   await until(() => south.sent.length, 2)
   again.resolve()
   assert.equal((await failing).status, 502)
-  assert.deepEqual(
-    (await g.calls(id)).map(({ charged }) => charged),
-    [ONE, 0n],
-  )
+  assert.deepEqual(pluck(await g.calls(id), 'charged'), [ONE, 0n])
 })
 
 test('a caller who leaves ends both where vendors bill no further, and nothing stays held', async () => {
@@ -190,10 +182,7 @@ test('a caller who leaves ends both where vendors bill no further, and nothing s
   leaving.abort()
   await assert.rejects(asked)
   await until(() => north.aborted === 1 && south.aborted === 1)
-  assert.deepEqual(
-    (await g.calls(id)).map(({ charged }) => charged),
-    [0n],
-  )
+  assert.deepEqual(pluck(await g.calls(id), 'charged'), [0n])
 })
 
 test('a stream that is converted to another format is hedged too, and comes whole', async () => {
@@ -202,10 +191,7 @@ test('a stream that is converted to another format is hedged too, and comes whol
   const answer = await g.call('/v1/messages', key, { model: 'hedged', ...BODY })
   const text = await answer.text()
   assert.match(text, /message_start[\s\S]*from south[\s\S]*message_stop/)
-  assert.deepEqual(
-    (await g.calls(id)).map(({ charged }) => charged),
-    [ONE],
-  )
+  assert.deepEqual(pluck(await g.calls(id), 'charged'), [ONE])
 })
 
 /** The vendors whose headers the gateway has read. */
@@ -237,10 +223,7 @@ for (const model of ['drained-bounded', 'drained-hedged'])
     )
     assert.deepEqual([north.aborted, south.aborted], [0, 0])
     gate.resolve()
-    assert.deepEqual(
-      (await g.calls(id)).map(({ charged, vendor }) => [charged, vendor]),
-      [[ONE, 'north-drained']],
-    )
+    assert.deepEqual(pluck(await g.calls(id), 'charged', 'vendor'), [[ONE, 'north-drained']])
     if (model === 'drained-hedged') await until(() => south.aborted, 1)
     assert.equal((await g.balance(id)).held, 0n)
   })
@@ -270,10 +253,7 @@ for (const model of ['brief-bounded', 'brief-hedged', 'brief'])
     await until(() => drains.size, called.length)
     for (const end of drains) end()
     await until(() => called.every(({ aborted }) => aborted === 1))
-    assert.deepEqual(
-      (await g.calls(id)).map(({ charged }) => charged),
-      [0n],
-    )
+    assert.deepEqual(pluck(await g.calls(id), 'charged'), [0n])
     assert.equal(south.sent.length, called.length - 1, 'nobody else is asked')
     assert.deepEqual([(await g.balance(id)).held, drains.size], [0n, 0])
     const now = await unbilled()
@@ -335,10 +315,7 @@ test('a stream that breaks after it said what it used is charged once; its repet
   assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [502, 'true'])
   assert.match(await again.text(), /"error"/)
   assert.equal(north.sent.length, 1)
-  assert.deepEqual(
-    (await g.calls(id)).map(({ charged }) => charged),
-    [ONE],
-  )
+  assert.deepEqual(pluck(await g.calls(id), 'charged'), [ONE])
 })
 
 test('what broken-off calls cost is listed by the day, vendor and model, and margins count it', async () => {
@@ -386,8 +363,5 @@ test('what a moderation model takes for a check is listed too, whether the call 
   const now = await unbilled()
   const [earlier, later] = [before('guardrail', 'alpha'), now('guardrail', 'alpha')]
   assert.deepEqual([later[0] - earlier[0], later[1] - earlier[1]], [2, 0.5])
-  assert.deepEqual(
-    (await g.calls(id)).map(({ charged }) => charged),
-    [ONE, 0n],
-  )
+  assert.deepEqual(pluck(await g.calls(id), 'charged'), [ONE, 0n])
 })

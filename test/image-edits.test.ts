@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { readImageFacts } from '../src/kernel/parsers/image-file.ts'
 import { testGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { PICTURE } from './picture.ts'
 
 const MODEL = 'alpha-image-2'
@@ -40,19 +41,13 @@ test('the openai SDK edits one picture, several, and one with a mask; each is pa
   assert.ok((one.usage?.input_tokens_details.image_tokens ?? 0) > 0)
 
   await client().images.edit({ ...asked, image: [await picture(), await picture('second.png')] })
-  assert.deepEqual(
-    seen().files.map(({ name }) => name),
-    ['image[]', 'image[]'],
-  )
+  assert.deepEqual(pluck(seen().files, 'name'), ['image[]', 'image[]'])
 
   await client().images.edit({ ...asked, image: await picture(), mask: await picture('mask.png') })
-  assert.deepEqual(
-    seen().files.map(({ name, type }) => [name, type]),
-    [
-      ['image[]', 'image/png'],
-      ['mask', 'image/png'],
-    ],
-  )
+  assert.deepEqual(pluck(seen().files, 'name', 'type'), [
+    ['image[]', 'image/png'],
+    ['mask', 'image/png'],
+  ])
   const rows = await g.calls(account)
   const after = await g.balance(account)
   assert.ok(after.posted < before.posted && after.held === 0n)
@@ -74,10 +69,7 @@ test('a stream has the events of an edit, and an address is given where one is a
   const stream = await client().images.edit({ ...asked, image: await picture(), stream: true })
   const events = []
   for await (const event of stream) events.push(event)
-  assert.deepEqual(
-    events.map(({ type }) => type),
-    ['image_edit.completed'],
-  )
+  assert.deepEqual(pluck(events, 'type'), ['image_edit.completed'])
   const [event] = events
   assert.equal(readImageFacts([Buffer.from(event?.b64_json ?? '', 'base64')])?.type, 'png')
 

@@ -14,7 +14,7 @@ import type { VendorView } from '../src/operator/views.ts'
 import { startPair } from './chaos/pair.ts'
 import { startGateway, type TestGateway, testGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
-import { listen, started } from './started.ts'
+import { closing, listen, started } from './started.ts'
 import { above, until } from './until.ts'
 
 const received: Array<{ type: string; data: { subject: string; title: string; message: string } }> = []
@@ -130,52 +130,43 @@ for (const { what, cause, begin } of TROUBLES)
   })
 
 test('an export that is stuck and an old backup: ready, a metric and an alert say so, and all of it clears', async () => {
-  const g = await startGateway({ env: env() })
+  await using g = await startGateway({ env: env() })
   const run = (text: string) => g.sql(text)
-  try {
-    const account = await g.account()
-    const settings = { url: `http://127.0.0.1:${hooks.port}/events` }
-    assert.equal((await g.operator('POST', '/exports', { name: 'stuck', kind: 'openmeter', settings })).status, 200)
-    const body = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'x' }] }
-    assert.equal((await g.call('/v1/chat-completions', account.key, body)).status, 200)
-    await until(() => readMetrics(g), /^tollgate_database_statement_seconds_count\{kind="ledger_\w+"\} [1-9]/m)
-    assert.match(await readMetrics(g), /^tollgate_usage_unpartitioned_rows 0$/m)
-    await receive(g)
-    // It fails, and has done so for a while.
-    await until(async () => (await run('select 1 from export where failures > 0')).length, 1)
-    await run(`update export set created_at = now() - interval '20 minutes', step_at = now() + interval '1 hour'`)
-    await run(`insert into setting (name, value) values ('backup-at', (now() - interval '3 days')::text)`)
-    await until(() => readMetrics(g), /^tollgate_export_lag_seconds 1[23]\d\d/m)
-    await until(() => readMetrics(g), /^tollgate_backup_age_seconds 259\d\d\d/m)
-    await until(titles, ['An export is stuck', 'The last backup is old'])
-    for (const { data } of received) assert.match(data.message, /See the runbook "/)
-    assert.equal((await fetch(`${g.url}/readyz`)).status, 200)
-    exported = 204
-    await run('update export set step_at = now()')
-    await until(() => readMetrics(g), /^tollgate_export_lag_seconds 0$/m)
-  } finally {
-    await g.close()
-  }
+  const account = await g.account()
+  const settings = { url: `http://127.0.0.1:${hooks.port}/events` }
+  assert.equal((await g.operator('POST', '/exports', { name: 'stuck', kind: 'openmeter', settings })).status, 200)
+  const body = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'x' }] }
+  assert.equal((await g.call('/v1/chat-completions', account.key, body)).status, 200)
+  await until(() => readMetrics(g), /^tollgate_database_statement_seconds_count\{kind="ledger_\w+"\} [1-9]/m)
+  assert.match(await readMetrics(g), /^tollgate_usage_unpartitioned_rows 0$/m)
+  await receive(g)
+  // It fails, and has done so for a while.
+  await until(async () => (await run('select 1 from export where failures > 0')).length, 1)
+  await run(`update export set created_at = now() - interval '20 minutes', step_at = now() + interval '1 hour'`)
+  await run(`insert into setting (name, value) values ('backup-at', (now() - interval '3 days')::text)`)
+  await until(() => readMetrics(g), /^tollgate_export_lag_seconds 1[23]\d\d/m)
+  await until(() => readMetrics(g), /^tollgate_backup_age_seconds 259\d\d\d/m)
+  await until(titles, ['An export is stuck', 'The last backup is old'])
+  for (const { data } of received) assert.match(data.message, /See the runbook "/)
+  assert.equal((await fetch(`${g.url}/readyz`)).status, 200)
+  exported = 204
+  await run('update export set step_at = now()')
+  await until(() => readMetrics(g), /^tollgate_export_lag_seconds 0$/m)
 })
 
 test('a standby that is lost: ready, a metric and an alert say so', async () => {
-  const pair = await startPair({ synchronous: false })
+  await using pair = closing(await startPair({ synchronous: false }))
   const { connection } = pair.primary.server
   const database = openDatabase({ connection })
   await migrate(database).finally(() => database.close())
-  const g = await startGateway({ env: env(), database: { connection, url: pair.url, drop: async () => undefined } })
-  try {
-    await until(() => readMetrics(g), /^tollgate_database_standbys 1$/m)
-    await receive(g)
-    await pair.loseStandby()
-    await until(titles, ['The database has lost a standby'])
-    assert.match(received[0]?.data.message ?? '', /^0 of 1 standbys follow .* See the runbook "/)
-    assert.match(await readMetrics(g), /^tollgate_database_standbys 0$/m)
-    assert.equal((await fetch(`${g.url}/readyz`)).status, 200)
-  } finally {
-    await g.close()
-    await pair.close()
-  }
+  await using g = await startGateway({ env: env(), database: { connection } })
+  await until(() => readMetrics(g), /^tollgate_database_standbys 1$/m)
+  await receive(g)
+  await pair.loseStandby()
+  await until(titles, ['The database has lost a standby'])
+  assert.match(received[0]?.data.message ?? '', /^0 of 1 standbys follow .* See the runbook "/)
+  assert.match(await readMetrics(g), /^tollgate_database_standbys 0$/m)
+  assert.equal((await fetch(`${g.url}/readyz`)).status, 200)
 })
 
 const north: ScriptedVendor = started(() => scriptedVendor('north'))

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from './gateway.ts'
+import { atOnce, none, pluck } from './lists.ts'
 
 const on = testGateway({ isShared: true })
 
@@ -48,10 +49,8 @@ test('while one account sends large videos, not a call of another is refused', a
   const [{ key: large }, { key: small }] = [await on.account(), await on.account()]
   const image = `data:image/png;base64,${'A'.repeat(12 * MB)}`
   let sending = true
-  const sent = Promise.all(
-    Array.from({ length: 4 }, (_, i) =>
-      on.call('/v1/video/seedance', large, { ...VIDEO, prompt: i === 3 ? 'x'.repeat(12 * MB) : 'it moves', image }),
-    ),
+  const sent = atOnce(4, (i) =>
+    on.call('/v1/video/seedance', large, { ...VIDEO, prompt: i === 3 ? 'x'.repeat(12 * MB) : 'it moves', image }),
   ).finally(() => {
     sending = false
   })
@@ -62,14 +61,8 @@ test('while one account sends large videos, not a call of another is refused', a
     await answer.arrayBuffer()
     seen.push(answer.status)
   } while (sending)
-  assert.deepEqual(
-    seen.filter((status) => status !== 200),
-    [],
-  )
-  assert.deepEqual(
-    (await sent).map(({ status }) => status),
-    [200, 200, 200, 413],
-  )
+  none(seen, (status) => status !== 200)
+  assert.deepEqual(pluck(await sent, 'status'), [200, 200, 200, 413])
 })
 
 test('a list of large jobs comes in pages of bounded size, and misses none', async () => {

@@ -7,6 +7,7 @@ import { endLots, type Lot } from '../src/ledger/lots.ts'
 import { readBalance } from '../src/reports/statement.ts'
 import { checkLots } from '../src/reports/verify/account.ts'
 import { database, account as makeAccount, processOf, reserve, rows, settle } from './ledger-part.ts'
+import { atOnce } from './lists.ts'
 import { runs } from './runs.ts'
 
 const PRODUCTS = ['data/a', 'data/b', 'text'] as const
@@ -324,12 +325,10 @@ test('lots are held, spent, given back and expired as a plain reference says, wi
   const ledger = await processOf({ leases: false })
   const ways = 4
   const numRuns = Math.ceil(runs(80, 10_000) / ways)
-  await Promise.all(
-    Array.from({ length: ways }, () =>
-      fc.assert(
-        fc.asyncProperty(history, (steps) => play(ledger, steps)),
-        { numRuns },
-      ),
+  await atOnce(ways, () =>
+    fc.assert(
+      fc.asyncProperty(history, (steps) => play(ledger, steps)),
+      { numRuns },
     ),
   )
 })

@@ -8,8 +8,10 @@ import { startProxy } from './chaos/proxy.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { fastWorld } from './faults/chat-vendor.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
+import { atOnce } from './lists.ts'
 import { serveDocument } from './mcp/oauth-program.ts'
 import { runs } from './runs.ts'
+import { closing } from './started.ts'
 import { pause } from './until.ts'
 
 let fresh: FreshDatabase
@@ -76,8 +78,8 @@ test('callers of an account that is locked are refused, and those of other accou
   try {
     await enough.promise
     const plain = await statusesOf(15, () => chat(other.key))
-    const idempotent = await Promise.all(
-      Array.from({ length: 15 }, (_, at) => statusesOf(1, () => chat(other.key, { 'idempotency-key': `other-${at}` }))),
+    const idempotent = await atOnce(15, (at) =>
+      statusesOf(1, () => chat(other.key, { 'idempotency-key': `other-${at}` })),
     )
     assert.deepEqual([...plain, ...idempotent.flat()], allOf(30, 200))
   } finally {
@@ -100,46 +102,41 @@ const GUESSES = 400
 
 test('an address that guesses keys is refused without a look into the database, and keys that exist go on working from it', async () => {
   const { connection } = fresh
-  const proxy = await startProxy({ path: `${connection.host}/.s.PGSQL.${connection.port}` })
+  await using proxy = closing(await startProxy({ path: `${connection.host}/.s.PGSQL.${connection.port}` }))
   let looks = 0
   proxy.cutAfter = (piece) => {
     looks += piece.toString('latin1').split('key_find\0').length - 1
     return false
   }
-  const small = await startGateway({
+  await using small = await startGateway({
     env: { TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: String(UNKNOWN_PER_MINUTE) },
     through: (given) => ({ ...given, host: '127.0.0.1', port: proxy.port }),
   })
-  try {
-    const [known, fresh] = await Promise.all([small.account(), small.account()])
-    const models = (key: string) => small.call('/v1/models', key)
-    assert.equal((await models(known.key)).status, 200)
-    const before = looks
-    const answers = await Promise.all(Array.from({ length: GUESSES }, (_, at) => models(`sk-guess-${at}`)))
-    const refused = answers.filter(({ status }) => status === 429)
-    assert.equal(answers.filter(({ status }) => status === 401).length, GUESSES - refused.length)
-    // What comes back of the budget while this runs is not much.
-    assert.ok(refused.length > GUESSES / 2, `${refused.length} were refused`)
-    for (const answer of refused) assert.ok(Number(answer.headers.get('retry-after')) > 0)
-    assert.match(await refused[0]!.text(), /network address/)
-    // A statement is named once more when a connection first prepares it.
-    assert.ok(looks - before <= 2 * (GUESSES - refused.length), `${looks - before} looks for ${refused.length} refused`)
-    // One that was used before, one that nobody has used yet, and one that was made in the middle of it.
-    const made = await small.account()
-    const statuses = await Promise.all(
-      [known, fresh, made].map(async ({ key }) => {
-        // What was made a moment ago may be asked for again after as long as the answer says.
-        for (;;) {
-          const { status } = await models(key)
-          if (status !== 429 || key !== made.key) return status
-        }
-      }),
-    )
-    assert.deepEqual(statuses, [200, 200, 200])
-  } finally {
-    await small.close()
-    await proxy.close()
-  }
+  const [known, unused] = await Promise.all([small.account(), small.account()])
+  const models = (key: string) => small.call('/v1/models', key)
+  assert.equal((await models(known.key)).status, 200)
+  const before = looks
+  const answers = await atOnce(GUESSES, (at) => models(`sk-guess-${at}`))
+  const refused = answers.filter(({ status }) => status === 429)
+  assert.equal(answers.filter(({ status }) => status === 401).length, GUESSES - refused.length)
+  // What comes back of the budget while this runs is not much.
+  assert.ok(refused.length > GUESSES / 2, `${refused.length} were refused`)
+  for (const answer of refused) assert.ok(Number(answer.headers.get('retry-after')) > 0)
+  assert.match(await refused[0]!.text(), /network address/)
+  // A statement is named once more when a connection first prepares it.
+  assert.ok(looks - before <= 2 * (GUESSES - refused.length), `${looks - before} looks for ${refused.length} refused`)
+  // One that was used before, one that nobody has used yet, and one that was made in the middle of it.
+  const made = await small.account()
+  const statuses = await Promise.all(
+    [known, unused, made].map(async ({ key }) => {
+      // What was made a moment ago may be asked for again after as long as the answer says.
+      for (;;) {
+        const { status } = await models(key)
+        if (status !== 429 || key !== made.key) return status
+      }
+    }),
+  )
+  assert.deepEqual(statuses, [200, 200, 200])
 })
 
 const PICTURE = { model: 'alpha-image-2', prompt: 'A house' }

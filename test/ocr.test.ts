@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { testGateway } from './gateway.ts'
+import { atOnce, pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
@@ -136,7 +137,7 @@ test('a call costs the pages that its vendor reports, never above its hold; with
 
 test('fifty calls at once on the credits of a few spend no more than there is', async () => {
   const { id, key } = await g.account({ credits: 25n * CREDIT })
-  const calls = await Promise.all(Array.from({ length: 50 }, () => read({ document: HERE, pages: '0-9' }, key)))
+  const calls = await atOnce(50, () => read({ document: HERE, pages: '0-9' }, key))
   const served = calls.filter(({ status }) => status === 200).length
   assert.ok(served >= 1 && served <= 2, String(served))
   assert.ok(calls.every(({ status }) => [200, 402, 503].includes(status)))
@@ -196,8 +197,5 @@ test('an agent reads a document by the tool, and the sandbox reads what it is to
   })) as { content: { text: string }[]; structuredContent: { pages: { index: number }[] } }
   await client.close()
   assert.match(found.content[0]!.text, /# Page 2/)
-  assert.deepEqual(
-    found.structuredContent.pages.map(({ index }) => index),
-    [1],
-  )
+  assert.deepEqual(pluck(found.structuredContent.pages, 'index'), [1])
 })

@@ -9,6 +9,7 @@ import type { Resource } from '../src/operator/resource.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
+import { closing } from './started.ts'
 
 export { OPERATOR_TOKEN }
 
@@ -17,7 +18,7 @@ type Parts = Pick<
   'ledger' | 'catalog' | 'changes' | 'accounts' | 'keys' | 'apiKeys' | 'audit' | 'credentials' | 'secrets'
 >
 
-export interface OperatorServer extends Parts {
+export interface OperatorServer extends Parts, AsyncDisposable {
   readonly url: string
   readonly app: WebServer
   readonly database: Database
@@ -64,7 +65,7 @@ export async function startOperatorServer(options: OperatorServerOptions = {}): 
     mounted.flatMap(({ path, resource }) =>
       path.startsWith(prefix) && (!access || resource.access === access) ? [resource] : [],
     )
-  return {
+  return closing({
     ...gateway,
     ...{ url, app, database, databaseUrl: fresh.url, logged },
     environment: config.vendorKeys as Map<string, string>, // It is made by readConfig.
@@ -77,7 +78,7 @@ export async function startOperatorServer(options: OperatorServerOptions = {}): 
       await started.close()
       await fresh.drop()
     },
-  }
+  })
 }
 
 export function memoryLog(): { log: Log; logged: () => string } {

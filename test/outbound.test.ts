@@ -4,6 +4,7 @@ import { pipeline, Readable } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
+import { atOnce } from './lists.ts'
 import { listen, started } from './started.ts'
 
 const MB = 1_000_000
@@ -96,13 +97,11 @@ test('webhooks beyond an account’s budget are put off, and none is lost', asyn
   // All but one of this minute are spent.
   const nowhere = { account: id, signal: new AbortController().signal }
   await Promise.allSettled(Array.from({ length: 59 }, () => guard.post('http://127.0.0.1:1/', '', {}, nowhere)))
-  const jobs = await Promise.all(
-    Array.from({ length: 4 }, async (_, i) => {
-      const body = { model: 'videogen-2.0', prompt: `bell ${i} [[fail]]`, callback_url: receiver.url }
-      const answer = await on.call('/v1/video/seedance', key, body)
-      return ((await answer.json()) as { data: { jobId: string } }).data.jobId
-    }),
-  )
+  const jobs = await atOnce(4, async (i) => {
+    const body = { model: 'videogen-2.0', prompt: `bell ${i} [[fail]]`, callback_url: receiver.url }
+    const answer = await on.call('/v1/video/seedance', key, body)
+    return ((await answer.json()) as { data: { jobId: string } }).data.jobId
+  })
   await receiver.until(6)
   assert.ok(performance.now() - startMs > 4_900, 'one a second comes back, and one was left')
   for (const job of jobs) await receiver.about(job)

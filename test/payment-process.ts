@@ -5,10 +5,9 @@ import { startGateway } from './gateway.ts'
 
 const { PAYMENT_PROCESS = '{}' } = process.env
 const { connection, stripeUrl, killEvery } = JSON.parse(PAYMENT_PROCESS)
-const drop = async () => undefined
 const gateway = await startGateway({
   env: { TOLLGATE_STRIPE_URL: stripeUrl },
-  database: { connection, url: '', drop },
+  database: { connection },
   hook: (app) => {
     let answers = 0
     app.answered = ({ raw }) => {

@@ -11,6 +11,7 @@ import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
 import { chatChunk, event, FORMATS, formatOf, requestTo } from './formats.ts'
 import { type Call, OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { none } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import {
   cellsOf,
@@ -36,27 +37,19 @@ test('every published member of a usage object has a meaning here: a new one is 
       known.filter((name) => !name.includes(' unpublished')).map((name) => name.split(' ')[0] ?? ''),
     )
     assert.deepEqual([...published].filter((name) => !members.has(name)).sort(), [], `${format}: not read`)
-    assert.deepEqual(
-      [...members].filter((name) => !published.has(name)),
-      [],
-      `${format}: not published`,
-    )
+    none(members, (name) => !published.has(name), `${format}: not published`)
   }
   assert.deepEqual(publishedModalities().sort(), Object.keys(MODALITIES).sort())
 })
 
 test('every format and every unit of prices has a cell', () => {
   const cells = cellsOf(PROTOCOLS)
-  assert.deepEqual(
-    PROTOCOLS.filter((name) => !isByCatalog(name) && !cells.some(({ format }) => format === name)),
-    [],
+  none(
+    PROTOCOLS,
+    (name) => !isByCatalog(name) && !cells.some(({ format }) => format === name),
     'formats without a cell',
   )
-  assert.deepEqual(
-    UNIT_NAMES.filter((unit) => !isByCatalog(unit) && !cells.some(({ due }) => due[unit])),
-    [],
-    'units without a cell',
-  )
+  none(UNIT_NAMES, (unit) => !isByCatalog(unit) && !cells.some(({ due }) => due[unit]), 'units without a cell')
 })
 
 const CELLS = cellsOf(CLIENT_FORMATS).flatMap((cell) => (isText(cell.format) ? [{ ...cell, format: cell.format }] : []))

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { testGateway } from './gateway.ts'
+import { atOnce } from './lists.ts'
 import { listen } from './started.ts'
 import { until } from './until.ts'
 
@@ -299,13 +300,11 @@ test('no number of calls at once spends more than there is, by the row or by an 
     [36_000_000n, 35_000_000n, (key: string) => g.call('/v1/maps/routes', key, { from: 'a', to: 'b' })],
   ] as const) {
     const { id, key } = await g.account({ credits })
-    const statuses = await Promise.all(
-      Array.from({ length: 20 }, async () => {
-        const answer = await ask(key)
-        await answer.text()
-        return answer.status
-      }),
-    )
+    const statuses = await atOnce(20, async () => {
+      const answer = await ask(key)
+      await answer.text()
+      return answer.status
+    })
     await g.settled()
     const paid = statuses.filter((status) => status === 200).length
     assert.ok(paid >= 1 && BigInt(paid) <= credits / most, `${paid} were let in`)

@@ -5,6 +5,7 @@ import type { NewKey } from '../src/admission/views.ts'
 import type { InviteView, LinkView, NewToken, WhoView } from '../src/identity/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway, WITH_EXTENSIONS } from './gateway.ts'
+import { none, pluck } from './lists.ts'
 import { CLIENT_ID, CLIENT_SECRET, journey, startProvider, type TestProvider } from './login-provider.ts'
 import { type MailServer, startMailServer } from './mail-server.ts'
 import { asBrowser } from './operator-server.ts'
@@ -90,10 +91,7 @@ async function requireNothingLeft({ browser, me, key, token, email }: Awaited<Re
        exists (select 1 from person where id = $1 and email_verified_at is null) as unproved`,
     [me, email, account],
   )
-  assert.deepEqual(
-    Object.entries(left[0] ?? {}).filter(([, is]) => is),
-    [],
-  )
+  none(Object.entries(left[0] ?? {}), ([, is]) => is)
   assert.equal((await browser('GET', '/session')).status, 401)
   assert.equal((await asBrowser(g)('POST', '/login', { email, password: PASSWORD })).status, 401)
   assert.equal((await g.call('/v1/models', key)).status, 401)
@@ -143,10 +141,7 @@ const PROOFS: Record<string, (email: string) => Promise<unknown>> = {
     await mapDomain(id, email.split('@')[1] ?? '')
     corp.people.set(email, { email, email_verified: true })
     const { data } = await (await comeBy(email))<WhoView>('GET', '/session')
-    assert.deepEqual(
-      data.accounts.map((one) => one.id),
-      [id],
-    )
+    assert.deepEqual(pluck(data.accounts, 'id'), [id])
   },
   'the directory of the domain': async (email) => {
     const { id } = await g.account()

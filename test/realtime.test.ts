@@ -9,6 +9,7 @@ import { OpenAIRealtimeWS } from 'openai/realtime/ws'
 import { launchChromium } from './browser/chromium.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
 import { testGateway } from './gateway.ts'
+import { atOnce, pluck } from './lists.ts'
 import { openSocket as connectSocket, type TestSocket } from './socket-client.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
@@ -73,7 +74,7 @@ test('a session answers in text and sound, and each response is charged by what 
   socket.ws.close()
   const rows = await g.calls(id)
   assert.deepEqual(
-    rows.map(({ endpoint, outcome, charged }) => [endpoint, outcome, charged]),
+    pluck(rows, 'endpoint', 'outcome', 'charged'),
     prices.map((price) => ['realtime', 'settled', price]),
   )
   assert.deepEqual(await g.problems(), [])
@@ -235,7 +236,7 @@ test('with a price by the second the input is transcribed, held before it is sen
   const charged = rows.reduce((sum, row) => sum + row.charged, 0n)
   assert.equal(charged, 1_040_000n, '2.5 seconds, rounded up, and 101')
   assert.deepEqual(
-    rows.map(({ endpoint, outcome, loss }) => [endpoint, outcome, loss]),
+    pluck(rows, 'endpoint', 'outcome', 'loss'),
     rows.map(() => ['realtime', 'settled', 0n]),
   )
   assert.ok(rows.length <= 3, String(rows.length))
@@ -325,16 +326,14 @@ test('sound that comes faster than it is spoken is held for before it is read', 
 
 test('strangers take few sockets, and the next of them is answered as HTTP', async () => {
   const { port, hostname } = new URL(g.url)
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, async () => {
-      // It does not answer the end of its socket.
-      const link = connect(Number(port), hostname)
-      links.add(link)
-      link.write(`GET ${at}&key=x HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`)
-      link.write('sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n')
-      return new Promise<string>((resolve) => link.once('data', (piece) => resolve(String(piece).slice(9, 12))))
-    }),
-  )
+  const answers = await atOnce(20, async () => {
+    // It does not answer the end of its socket.
+    const link = connect(Number(port), hostname)
+    links.add(link)
+    link.write(`GET ${at}&key=x HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n`)
+    link.write('sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n')
+    return new Promise<string>((resolve) => link.once('data', (piece) => resolve(String(piece).slice(9, 12))))
+  })
   assert.deepEqual(answers.sort(), [...Array(16).fill('101'), ...Array(4).fill('401')])
 })
 
@@ -366,7 +365,7 @@ test('a vendor that ignores the cap is stopped, and sessions at once spend no mo
   const { id, key } = await g.account({ credits: 3_000_000n })
   // Its loss is what this test is about.
   g.mayExceedHold(id)
-  const sockets = await Promise.all(Array.from({ length: 6 }, () => open(key)))
+  const sockets = await atOnce(6, () => open(key))
   await Promise.all(
     sockets.map(async (socket) => {
       await socket.next('session.created')
@@ -408,10 +407,7 @@ test('a vendor that dies ends the session with the reason, and what it did not r
   socket.send({ type: 'response.create' })
   assert.ok((await socket.next('error')).status >= 500)
   assert.equal((await socket.closed()).code, 1011)
-  assert.deepEqual(
-    (await g.calls(id)).map(({ charged }) => charged),
-    [0n],
-  )
+  assert.deepEqual(pluck(await g.calls(id), 'charged'), [0n])
   assert.equal((await g.balance(id)).held, 0n)
 })
 
@@ -515,10 +511,7 @@ test('the browser client of the openai package speaks to the gateway in a browse
     await browser.close()
   }
   const rows = await g.calls(id)
-  assert.deepEqual(
-    rows.map(({ endpoint, outcome }) => [endpoint, outcome]),
-    [['realtime', 'settled']],
-  )
+  assert.deepEqual(pluck(rows, 'endpoint', 'outcome'), [['realtime', 'settled']])
   assert.ok(rows[0]!.charged > 0n)
 })
 
@@ -549,7 +542,7 @@ test('a client secret opens sessions of its model from its sites for a minute, a
     one.ws.close()
   }
   assert.deepEqual(
-    (await g.calls(id)).map(({ labels }) => labels),
+    pluck(await g.calls(id), 'labels'),
     [{ team: 'a' }, { team: 'a' }],
     'those of the request that made the secret',
   )

@@ -10,6 +10,7 @@ import type { LiveCallView } from '../src/operator/views.ts'
 import { createRefusals } from '../src/telemetry/refusals.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway, textOf } from './gateway.ts'
+import { atOnce, pluck } from './lists.ts'
 import { until } from './until.ts'
 
 const g = testGateway()
@@ -103,10 +104,7 @@ test('strangers, free endpoints and calls that reached a vendor are no refusals'
   )
   assert.equal((await read(g.call(CHAT, key, { ...good, model: 'none' }))).status, 404)
   const rows = await refusals(id, 1)
-  assert.deepEqual(
-    rows.map(({ fault }) => fault),
-    ['model_unknown'],
-  )
+  assert.deepEqual(pluck(rows, 'fault'), ['model_unknown'])
 })
 
 test('a flood of refusals from one key is counted in a bounded number of rows, and others are served', async () => {
@@ -116,11 +114,9 @@ test('a flood of refusals from one key is counted in a bounded number of rows, a
   const startedMs = performance.now()
   let left = FLOOD
   let flooding = true
-  const flood = Promise.all(
-    Array.from({ length: 32 }, async () => {
-      while (left-- > 0) assert.equal((await read(g.call(CHAT, noisy.key, { ...good, messages: [] }))).status, 400)
-    }),
-  ).finally(() => {
+  const flood = atOnce(32, async () => {
+    while (left-- > 0) assert.equal((await read(g.call(CHAT, noisy.key, { ...good, messages: [] }))).status, 400)
+  }).finally(() => {
     flooding = false
   })
   let served = 0
@@ -170,11 +166,9 @@ test('operators see refusals live with account, key and reason, also those at th
   // At the door, and on the path.
   const FLOOD = 600
   let left = FLOOD
-  await Promise.all(
-    Array.from({ length: 32 }, async () => {
-      while (left-- > 0) await read(g.call(CHAT, left % 2 ? poor.key : bound.key, good))
-    }),
-  )
+  await atOnce(32, async () => {
+    while (left-- > 0) await read(g.call(CHAT, left % 2 ? poor.key : bound.key, good))
+  })
   const after = await live()
   assert.ok(after.length <= 200)
   const lines = after.filter(({ account }) => account === poor.id)
@@ -204,11 +198,9 @@ test('a flood without credits costs the database little, is counted, and ends wi
     assert.equal(short.status, 402)
     const credits = short.headers.get('x-tollgate-required')
     const before = await statements(one)
-    flood = Promise.all(
-      Array.from({ length: 32 }, async () => {
-        while (left-- > 0) assert.equal((await read(one.call(CHAT, key, large))).status, 402)
-      }),
-    )
+    flood = atOnce(32, async () => {
+      while (left-- > 0) assert.equal((await read(one.call(CHAT, key, large))).status, 402)
+    })
     while (left > FLOOD * 0.75) await new Promise((resolve) => setImmediate(resolve))
     for (const giver of [one, two]) {
       const path = `/admin/v1/accounts/${id}/credits`

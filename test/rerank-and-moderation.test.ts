@@ -4,6 +4,7 @@ import { before, test } from 'node:test'
 import OpenAI from 'openai'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { testGateway, textOf } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { listen, started } from './started.ts'
 
 /** A vendor whose answer a test says. */
@@ -97,10 +98,7 @@ test('the openai package moderates one text, many, and parts, by every path', as
     const one = await moderations.create({ model, input: 'A kind word.' })
     assert.deepEqual([one.model, one.results.length, one.results[0]?.flagged], [model, 1, false])
     const many = await moderations.create({ model, input: ['A kind word.', 'violence'] })
-    assert.deepEqual(
-      many.results.map(({ flagged }) => flagged),
-      [false, true],
-    )
+    assert.deepEqual(pluck(many.results, 'flagged'), [false, true])
     const parts = await moderations.create({ model, input: [{ type: 'text', text: 'hate' }] })
     assert.equal(parts.results[0]?.categories.hate, true)
   }

@@ -15,6 +15,7 @@ import {
   wholeStream,
 } from './faults/chat-vendor.ts'
 import { startGateway } from './gateway.ts'
+import { atOnce, pluck } from './lists.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
 
@@ -88,7 +89,7 @@ test('many who ask the same at once are one call of the vendor, and a fault is n
   const { key } = await g.account()
   const answer = vendor.answer
   vendor.answer = (call) => setTimeout(() => answer(call), 100)
-  const all = await Promise.all(Array.from({ length: 6 }, async () => told(await ask(key))))
+  const all = await atOnce(6, async () => told(await ask(key)))
   assert.deepEqual(all.map(([state]) => state).sort(), ['hit', 'hit', 'hit', 'hit', 'hit', 'miss'])
   assert.equal(new Set(all.map(([, body]) => body)).size, 1)
   assert.equal(vendor.calls.length, 1)
@@ -175,10 +176,7 @@ test('a key may be switched on, for models that say nothing too, or off; the req
   assert.equal(written[0]?.detail.responseCache, true)
   assert.equal((await g.operator('PATCH', `/keys/${next.id}`, { responseCache: 'yes' })).status, 400)
   const charges = (await g.calls(id)).filter(({ product }) => product === 'chosen')
-  assert.deepEqual(
-    charges.map(({ charged }) => charged),
-    [50n, 50n, 50n, HIT, 50n, HIT],
-  )
+  assert.deepEqual(pluck(charges, 'charged'), [50n, 50n, 50n, HIT, 50n, HIT])
 })
 
 test('a hit is held for exactly, and an answer that ended with the credits is not kept', async () => {

@@ -8,6 +8,7 @@ import { responseSocket } from '../src/api/response-socket.ts'
 import { createSockets } from '../src/api/server/sockets.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { startGateway, testGateway } from './gateway.ts'
+import { atOnce, none, pluck } from './lists.ts'
 import { openAllDoors } from './sdk/families.ts'
 import { openSocket } from './socket-client.ts'
 import { until } from './until.ts'
@@ -38,10 +39,7 @@ test('the openai SDK makes responses over one socket, each charged as over HTTP'
   socket.close()
   assert.deepEqual(said, [])
   const rows = await g.calls(id)
-  assert.deepEqual(
-    rows.map(({ endpoint, outcome, charged }) => [endpoint, outcome, charged]),
-    Array(3).fill(['responses', 'settled', price]),
-  )
+  assert.deepEqual(pluck(rows, 'endpoint', 'outcome', 'charged'), Array(3).fill(['responses', 'settled', price]))
 })
 
 test('a request that continues one of the socket need send only what is new, whatever the vendor stores', async () => {
@@ -191,7 +189,7 @@ test('a client that leaves in mid-response is charged for what was delivered, an
 
 test('however many responses run at once on sockets, an account spends no more than it has', async () => {
   const { id, key } = await g.account({ credits: 3_000_000n })
-  const sockets = await Promise.all(Array.from({ length: 10 }, () => open(key)))
+  const sockets = await atOnce(10, () => open(key))
   for (const socket of sockets)
     for (const stream_id of ['a', 'b', 'c']) socket.send(create({ stream_id, store: false, input: 'Write an essay.' }))
   const ends = await Promise.all(
@@ -207,10 +205,7 @@ test('however many responses run at once on sockets, an account spends no more t
   assert.equal(posted + charged, 3_000_000n)
   assert.ok(posted >= 0n)
   assert.equal(held, 0n)
-  assert.deepEqual(
-    rows.filter(({ loss }) => loss !== 0n),
-    [],
-  )
+  none(rows, ({ loss }) => loss !== 0n)
 })
 
 test('a shutdown lets a running response end, and tells the sockets that the gateway goes', async () => {

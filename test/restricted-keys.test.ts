@@ -6,6 +6,7 @@ import { type EndpointSpec, exampleBody, isDataEndpoint } from '../src/catalog/e
 import { accessNameOf } from '../src/catalog/endpoint-access.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { testGateway, WITH_EXTENSIONS } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import { openSocket } from './socket-client.ts'
 import { until } from './until.ts'
@@ -115,21 +116,12 @@ test('a restricted key sees what it made', async () => {
   const { jobId } = ((await job.json()) as { data: { jobId: string } }).data
   assert.equal((await g.call(`/v1/jobs/${jobId}`, video.key)).status, 200)
   const { data } = (await (await g.call('/v1/jobs', video.key)).json()) as { data: { id: string }[] }
-  assert.deepEqual(
-    data.map(({ id }) => id),
-    [jobId],
-  )
+  assert.deepEqual(pluck(data, 'id'), [jobId])
   const file = await upload(video.key)
-  assert.deepEqual(
-    (await client(video.key).files.list()).data.map(({ id }) => id),
-    [file.id],
-  )
+  assert.deepEqual(pluck((await client(video.key).files.list()).data, 'id'), [file.id])
   const order = { endpoint: '/v1/chat/completions', completion_window: '24h', input_file_id: file.id } as const
   const batch = await client(video.key).batches.create(order)
-  assert.deepEqual(
-    (await client(video.key).batches.list()).data.map(({ id }) => id),
-    [batch.id],
-  )
+  assert.deepEqual(pluck((await client(video.key).batches.list()).data, 'id'), [batch.id])
   assert.ok((await client(made.key).files.list()).data.length >= 2, 'a key without a restriction sees all')
   assert.equal((await client(video.key).files.delete((await upload(video.key)).id)).deleted, true)
   // The next test counts what reaches vendors.
@@ -206,11 +198,7 @@ test('a key for one endpoint is refused at every address of every other one, bef
 test('a key for two models and one endpoint lists those models, and quotes by that endpoint', async () => {
   const { key } = await keyFor(['chat'], { models: ['alpha-5.4', 'alpha-image-2'] })
   const { data } = (await (await g.call('/v1/models', key)).json()) as { data: { id: string }[] }
-  assert.deepEqual(
-    data.map(({ id }) => id),
-    ['alpha-5.4'],
-    'no endpoint of this key makes pictures',
-  )
+  assert.deepEqual(pluck(data, 'id'), ['alpha-5.4'], 'no endpoint of this key makes pictures')
   assert.equal((await g.call('/v1/models/alpha-image-2', key)).status, 404)
   const gemini = (await (await g.call('/gemini/v1beta/models', key)).json()) as { models: unknown[] }
   assert.deepEqual(gemini.models, [])
@@ -310,10 +298,7 @@ test('a key for one endpoint reads no job that another key ordered there', async
   const ordered = await g.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'a harbour' })
   const { data } = (await ordered.json()) as { data: { jobId: string } }
   assert.equal((await g.call(`/v1/jobs/${data.jobId}`, key)).status, 200)
-  assert.deepEqual(
-    (await listed()).data.map(({ id }) => id),
-    [data.jobId],
-  )
+  assert.deepEqual(pluck((await listed()).data, 'id'), [data.jobId])
 })
 
 test('a key that is bound to addresses is refused from every other, also when it is known already', async () => {

@@ -19,6 +19,7 @@ import {
   wholeAnswer,
 } from './faults/chat-vendor.ts'
 import { startGateway, testGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
@@ -154,10 +155,7 @@ test('answers to Idempotency-Keys and lines of batches are not readable in the d
     'GET',
     `/accounts/${account.account_id}/batches/${batch.id}/lines?outcome=completed`,
   )
-  assert.deepEqual(
-    shown.data.items.map(({ customId, status }: any) => [customId, status]),
-    [['0', 200]],
-  )
+  assert.deepEqual(pluck(shown.data.items, 'customId', 'status'), [['0', 200]])
   going.resolve()
   await until(async () => (await client.batches.retrieve(batch.id)).status, 'completed')
   const { output_file_id } = await client.batches.retrieve(batch.id)
@@ -231,7 +229,7 @@ const rowOf = async (id: string) =>
 test('a response in the background that its vendor keeps is deleted there too; where the vendor refuses, it is logged and gone here', async () => {
   const deleted: string[] = []
   const lines: object[] = []
-  const keeper = await listen((request, answer) => {
+  await using keeper = await listen((request, answer) => {
     if (request.method === 'DELETE') {
       deleted.push(request.url ?? '')
       const status = deleted.length === 1 ? 200 : 500
@@ -244,32 +242,27 @@ test('a response in the background that its vendor keeps is deleted there too; w
       answer.writeHead(200, STREAM_HEADERS).end(`event: response.completed\ndata: ${data}\n\n`)
     })
   })
-  const own = await startGateway({
+  await using own = await startGateway({
     log: { ...silentLog, warn: (fields, message) => lines.push({ ...fields, message }) },
     catalog(document) {
       document.vendors.alpha = { baseUrl: keeper.url }
     },
   })
-  try {
-    const { id: account, key } = await own.account()
-    for (const tries of [1, 2]) {
-      const made = await own.call('/v1/responses', key, { model: 'alpha-5.4', input: 'Hello', background: true })
-      const { id } = (await made.json()) as { id: string }
-      const read = async () => (await (await own.call(`/v1/responses/${id}`, key)).json()) as { status: string }
-      await until(async () => (await read()).status, 'completed')
-      const before = deleted.length
-      const answer = await own.call(`/v1/responses/${id}`, key, undefined, { method: 'DELETE' })
-      assert.equal(answer.status, 200)
-      assert.deepEqual(await answer.json(), { id, object: 'response', deleted: true })
-      assert.ok(deleted.length > before)
-      assert.match(deleted.at(-1) ?? '', /\/responses\/resp_vendor1$/)
-      const kept = await own.sql('select 1 from vendor_object where account_id = $1', [account])
-      assert.equal(kept.length, 0)
-      const told = lines.filter((line) => JSON.stringify(line).includes('a deleted response stays at its vendor'))
-      assert.equal(told.length, tries - 1)
-    }
-  } finally {
-    await own.close()
-    await keeper.close()
+  const { id: account, key } = await own.account()
+  for (const tries of [1, 2]) {
+    const made = await own.call('/v1/responses', key, { model: 'alpha-5.4', input: 'Hello', background: true })
+    const { id } = (await made.json()) as { id: string }
+    const read = async () => (await (await own.call(`/v1/responses/${id}`, key)).json()) as { status: string }
+    await until(async () => (await read()).status, 'completed')
+    const before = deleted.length
+    const answer = await own.call(`/v1/responses/${id}`, key, undefined, { method: 'DELETE' })
+    assert.equal(answer.status, 200)
+    assert.deepEqual(await answer.json(), { id, object: 'response', deleted: true })
+    assert.ok(deleted.length > before)
+    assert.match(deleted.at(-1) ?? '', /\/responses\/resp_vendor1$/)
+    const kept = await own.sql('select 1 from vendor_object where account_id = $1', [account])
+    assert.equal(kept.length, 0)
+    const told = lines.filter((line) => JSON.stringify(line).includes('a deleted response stays at its vendor'))
+    assert.equal(told.length, tries - 1)
   }
 })

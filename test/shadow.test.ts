@@ -5,6 +5,7 @@ import { after, beforeEach, test } from 'node:test'
 import { checkDocument } from '../src/catalog/document.ts'
 import type { UnbilledRow } from '../src/reports/views.ts'
 import { startGateway, testGateway, textOf } from './gateway.ts'
+import { atOnce, pluck } from './lists.ts'
 import { runs } from './runs.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
 import { atLeast, until } from './until.ts'
@@ -97,10 +98,7 @@ async function noCopy(key: string): Promise<void> {
   const before = await copies('answered')
   await (await ask(key, 'all', { messages: [{ role: 'user', content: 'The last.' }] })).text()
   await until(() => copies('answered'), before + 1)
-  assert.deepEqual(
-    south.sent.map(({ messages }) => messages),
-    [[{ role: 'user', content: 'The last.' }]],
-  )
+  assert.deepEqual(pluck(south.sent, 'messages'), [[{ role: 'user', content: 'The last.' }]])
 }
 
 async function paid(vendor = 'south'): Promise<UnbilledRow | undefined> {
@@ -159,10 +157,7 @@ for (const [fate, script] of Object.entries(FATES))
     south.script = script
     assert.match(await (await ask(key, 'all', { stream: true })).text(), /from north[\s\S]*\[DONE\]/)
     const rows = await usage(id)
-    assert.deepEqual(
-      rows.map(({ charged, vendor }) => [charged, vendor]),
-      [[ONE, 'north']],
-    )
+    assert.deepEqual(pluck(rows, 'charged', 'vendor'), [[ONE, 'north']])
     await until(() => south.sent.length, 1)
     if ('endless' in script) await until(() => south.aborted, 1)
     if ('endless' in script || 'status' in script) await until(() => copies('failed'), failed + 1)
@@ -173,10 +168,7 @@ test('a dead vendor of copies fails for nobody', async () => {
   const { id, key } = await g.account()
   assert.match(await (await ask(key, 'dead')).text(), /from north/)
   await until(() => copies('failed', 'gone'), 1)
-  assert.deepEqual(
-    (await usage(id)).map(({ charged }) => charged),
-    [ONE],
-  )
+  assert.deepEqual(pluck(await usage(id), 'charged'), [ONE])
 })
 
 test('the share is drawn by the id of the request', async () => {
@@ -210,17 +202,15 @@ test('an account has few copies at once; further ones are dropped, and its calls
 })
 
 test('a thousand copies at a silent vendor take no room from its callers, open no breaker, and what they cost is counted', async () => {
-  const accounts = await Promise.all(Array.from({ length: 6 }, () => g.account()))
+  const accounts = await atOnce(6, () => g.account())
   const keyOf = (turn: number) => accounts[turn % accounts.length]?.key ?? ''
   tight.script = { headersAfter: new Promise(() => {}) }
   const dropped = await copies('dropped', 'tight')
   const CALLS = runs(75, 1_000)
   for (let turn = 0; turn < CALLS; turn += 25)
-    await Promise.all(
-      Array.from({ length: 25 }, async (_, at) => {
-        assert.match(await (await ask(keyOf(turn + at), 'tight')).text(), /from north/)
-      }),
-    )
+    await atOnce(25, async (at) => {
+      assert.match(await (await ask(keyOf(turn + at), 'tight')).text(), /from north/)
+    })
   // Half of its four places.
   await until(() => tight.sent.length, 2)
   assert.equal((await copies('dropped', 'tight')) - dropped, CALLS - 2)

@@ -6,6 +6,7 @@ import type { WhoView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { AccountView, VerificationRun } from '../src/ledger/views.ts'
 import { startGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { startMailServer } from './mail-server.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
@@ -129,10 +130,7 @@ test('who confirms by the mail gets a login, an account with credits and limits,
   assert.match((await finish({ terms: '2026-11', password: 'short' })).message, /at least 12/)
   assert.equal((await finish({ terms: '2026-11', name: 'Ada & Co' })).status, 200)
   const { data: who } = await phone<WhoView>('GET', '/session')
-  assert.deepEqual(
-    who.accounts.map(({ name, role }) => [name, role]),
-    [['Ada & Co', 'owner']],
-  )
+  assert.deepEqual(pluck(who.accounts, 'name', 'role'), [['Ada & Co', 'owner']])
   const { data: account } = await g.operator<AccountView>('GET', `/accounts/${who.accounts[0]!.id}`)
   assert.deepEqual([account.balance, account.limits], ['25', { requestsPerMinute: 7 }])
   const [person] = await sql<{ terms_version: string }>(
@@ -152,11 +150,7 @@ test('two confirmations of one link at once make one account', async () => {
   const tries = await Promise.all(
     tokens.map((token, i) => browser(`203.0.113.${i}`)('POST', `/public/sign-up/${token}`, { password: PASSWORD })),
   )
-  assert.deepEqual(
-    tries.map(({ status }) => status).sort(),
-    [200, 404, 404, 404].sort(),
-    tries.map(({ text }) => text).join(),
-  )
+  assert.deepEqual(pluck(tries, 'status').sort(), [200, 404, 404, 404].sort(), tries.map(({ text }) => text).join())
   const [count] = await sql<{ people: number; credits: number }>(
     `select (select count(*)::int from person where email = 'twice@example.com') as people,
        (select count(*)::int from account where name = 'twice@example.com') as credits`,
@@ -393,10 +387,7 @@ test('by invitation, only who was invited gets in', async () => {
   const mail = await post.newest('guest@example.com')
   assert.ok(data.link.endsWith(`#token=${mail.token}`))
   const pending = await g.operator<Page<{ id: string; email: string }>>('GET', '/sign-up/invites')
-  assert.deepEqual(
-    pending.data.items.map(({ email }) => email),
-    ['guest@example.com'],
-  )
+  assert.deepEqual(pluck(pending.data.items, 'email'), ['guest@example.com'])
   assert.equal((await browser()('POST', `/public/sign-up/${mail.token}`, { password: PASSWORD })).status, 200)
   assert.equal((await g.operator('POST', '/sign-up/invites', { email: 'guest@example.com' })).status, 409)
   await g.operator('POST', '/sign-up/invites', { email: 'gone@example.com' })
@@ -534,10 +525,17 @@ test('only operators change sign-up and branding, and mails are previewed in a f
   for (const path of ['/sign-up', '/branding', '/mails', '/sign-up/invites'])
     assert.equal((await person('GET', path)).status, 403, path)
   const { data } = await g.operator<Page<{ name: string; subject: string; text: string }>>('GET', '/mails')
-  assert.deepEqual(
-    data.items.map(({ name }) => name),
-    ['confirm', 'known', 'member', 'operator', 'invitation', 'reset', 'deleted', 'planUnpaid', 'planEnded'],
-  )
+  assert.deepEqual(pluck(data.items, 'name'), [
+    'confirm',
+    'known',
+    'member',
+    'operator',
+    'invitation',
+    'reset',
+    'deleted',
+    'planUnpaid',
+    'planEnded',
+  ])
   const framed = await fetch(`${g.url}/admin/v1/mails/confirm`, {
     headers: { authorization: 'Bearer operator-token-for-tests-0123456789', accept: 'text/html' },
   })

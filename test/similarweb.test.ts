@@ -14,6 +14,7 @@ import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { commandLineOf } from './command-line.ts'
 import { casesOf } from './field-cases.ts'
 import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { SIMILARWEB_KEY, startSimilarweb } from './similarweb-server.ts'
 import { started } from './started.ts'
 
@@ -157,10 +158,7 @@ test('the figures are the vendor’s, in the members that the contract names', a
     Data: { Total: { 'Shop.Example': { Direct: 200, 'Organic Search': 400, 'Gen AI': 600 } } },
   })
   const { Data: places } = (await ask('geography', `${months}&pageSize=6`)) as { Data: { Country: number | null }[] }
-  assert.deepEqual(
-    places.map(({ Country }) => Country),
-    [840, 276, 392, 250, null, 826],
-  )
+  assert.deepEqual(pluck(places, 'Country'), [840, 276, 392, 250, null, 826])
   assert.deepEqual(await ask('incoming-referrals', 'key=shop.example&from=2026-09-05&to=2026-10-20&page=2'), {
     ...{ TotalCount: 7, TotalVisits: 5000 },
     Records: Array.from({ length: 7 }, (_, at) => ({

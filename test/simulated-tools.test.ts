@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { startSandbox } from '../sandbox/server.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { textOf } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { started } from './started.ts'
 
 const sandbox = started(() => startSandbox({ world: realWorld }))
@@ -113,10 +114,7 @@ for (const [name, format] of Object.entries(FORMATS))
     ] as const) {
       const turns = [format.user(`${trigger} Oslo?`)]
       const called = await ask(turns)
-      assert.deepEqual(
-        called.calls.map((call) => call.name),
-        [NAME],
-      )
+      assert.deepEqual(pluck(called.calls, 'name'), [NAME])
       const ended = await ask([...turns, ...called.turns, ...called.calls.map(format.result)])
       assert.equal(ended.calls.length, again, trigger)
       for (const must of format.must) {

@@ -10,6 +10,7 @@ import { startProblem } from '../src/process/serve.ts'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
+import { closing } from './started.ts'
 import { until } from './until.ts'
 
 const MAIN = join(import.meta.dirname, '..', 'src', 'main.ts')
@@ -59,17 +60,12 @@ test('a wrong name of the database ends the start with one sentence', async () =
 })
 
 test('a pooler that loses prepared statements is named, with the setting to change', async () => {
-  const fresh = await freshDatabase()
-  const database = openDatabase({ connection: fresh.connection, connectionsMax: 1 })
-  try {
-    // What the server says when a pooler has given a statement to a connection that does not know it.
-    const lost = await database.query({ text: 'execute unknown_there' }).catch((error: unknown) => error)
-    assert.ok(lost instanceof Fault)
-    assert.match(startProblem(lost) ?? '', /does not keep prepared statements.*TOLLGATE_DATABASE_PREPARE=0/)
-  } finally {
-    await database.close()
-    await fresh.drop()
-  }
+  await using fresh = await freshDatabase()
+  await using database = closing(openDatabase({ connection: fresh.connection, connectionsMax: 1 }))
+  // What the server says when a pooler has given a statement to a connection that does not know it.
+  const lost = await database.query({ text: 'execute unknown_there' }).catch((error: unknown) => error)
+  assert.ok(lost instanceof Fault)
+  assert.match(startProblem(lost) ?? '', /does not keep prepared statements.*TOLLGATE_DATABASE_PREPARE=0/)
 })
 
 test('a start whose last writes fail serves all the same, and makes up for them', async () => {

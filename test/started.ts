@@ -11,6 +11,11 @@ interface Closing {
   close(): unknown
 }
 
+/** For `await using`. */
+export function closing<T extends Closing>(it: T): T & AsyncDisposable {
+  return Object.assign(it, { [Symbol.asyncDispose]: async () => void (await it.close()) })
+}
+
 /** Only what runs after the hooks may look into it. */
 export function started<T extends Closing>(start: () => T | Promise<T>): T
 export function started<T extends object>(start: () => T | Promise<T>, close: (it: T) => unknown): T
@@ -40,7 +45,7 @@ export function temporary(prefix: string): string {
   return path
 }
 
-export interface Listening {
+export interface Listening extends AsyncDisposable {
   readonly url: string
   /** With its port. */
   readonly host: string
@@ -62,14 +67,14 @@ export async function listen(answering: RequestListener | Server, at = 0, name =
   await new Promise<void>((resolve) => server.listen(at, name, resolve))
   const { port } = server.address() as AddressInfo // It listens on a port.
   const host = `${name}:${port}`
-  return {
+  return closing({
     ...{ url: `http://${host}`, host, port },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       if ('closeAllConnections' in server) (server as ReturnType<typeof createServer>).closeAllConnections()
       await closed
     },
-  }
+  })
 }
 
 /** One that nobody listens at now. */

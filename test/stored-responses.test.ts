@@ -117,7 +117,7 @@ test('what a vendor says of its response stays as it is, and only members that S
     ],
     usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
   }
-  const vendor = await listen(async (request, answer) => {
+  await using vendor = await listen(async (request, answer) => {
     const { stream } = (await json(request)) as { stream?: boolean }
     if (!stream) return answer.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(response))
     const event = (type: string, data: object) =>
@@ -127,26 +127,21 @@ test('what a vendor says of its response stays as it is, and only members that S
       event('response.created', { ...response, status: 'in_progress' }) + event('response.completed', response),
     )
   })
-  const own = await startGateway({
+  await using own = await startGateway({
     catalog(document) {
       document.vendors.alpha = { baseUrl: vendor.url }
     },
   })
-  try {
-    const { key: byok } = await own.account()
-    const whole: any = await (await own.call('/v1/responses', byok, ask({}))).json()
-    const streamed = await lifecycle('/v1/responses', ask({}), own, byok)
-    assert.equal(streamed.length, 2)
-    for (const [why, got] of [['whole', whole], ...streamed] as const) {
-      assert.deepEqual([got.parallel_tool_calls, got.tool_choice, 'top_p' in got], [true, 'auto', false], why)
-      assert.equal(got.temperature, 0.3)
-      assert.equal(got.model, 'alpha-5.4')
-      assert.equal(got.output[0].content[0].text, 'Grüße')
-      assert.deepEqual(got.tools, response.tools)
-    }
-  } finally {
-    await own.close()
-    await vendor.close()
+  const { key: byok } = await own.account()
+  const whole: any = await (await own.call('/v1/responses', byok, ask({}))).json()
+  const streamed = await lifecycle('/v1/responses', ask({}), own, byok)
+  assert.equal(streamed.length, 2)
+  for (const [why, got] of [['whole', whole], ...streamed] as const) {
+    assert.deepEqual([got.parallel_tool_calls, got.tool_choice, 'top_p' in got], [true, 'auto', false], why)
+    assert.equal(got.temperature, 0.3)
+    assert.equal(got.model, 'alpha-5.4')
+    assert.equal(got.output[0].content[0].text, 'Grüße')
+    assert.deepEqual(got.tools, response.tools)
   }
 })
 
@@ -238,23 +233,19 @@ test('what was remembered is forgotten after thirty days', async () => {
 })
 
 test('where the catalog keeps nothing at vendors, the vendor is told so and the answer says so', async () => {
-  const own = await startGateway({
+  await using own = await startGateway({
     catalog(document) {
       document.models['alpha-5.4'].traits = { ...document.models['alpha-5.4'].traits, vendorState: false }
     },
   })
-  try {
-    const { key: byok } = await own.account()
-    const made: any = await (await own.call('/v1/responses', byok, ask({ store: true }))).json()
-    assert.equal((made as any).store, false)
-    assert.equal(JSON.parse(own.sandbox.seen.calls.at(-1)?.body ?? '{}').store, false)
-  } finally {
-    await own.close()
-  }
+  const { key: byok } = await own.account()
+  const made: any = await (await own.call('/v1/responses', byok, ask({ store: true }))).json()
+  assert.equal((made as any).store, false)
+  assert.equal(JSON.parse(own.sandbox.seen.calls.at(-1)?.body ?? '{}').store, false)
 })
 
 test('a conversation goes on at the vendor that keeps it, whatever the order of the routes', async () => {
-  const own = await startGateway({
+  await using own = await startGateway({
     catalog(document) {
       document.vendors.other = { ...document.vendors.alpha }
       document.models['alpha-5.4'].routes = [
@@ -263,18 +254,14 @@ test('a conversation goes on at the vendor that keeps it, whatever the order of 
       ]
     },
   })
-  try {
-    const { key: byok } = await own.account()
-    const post = async (over: object) => {
-      const answer = await own.call('/v1/responses', byok, { model: 'alpha-5.4', input: 'Hello.', ...over })
-      return { id: ((await answer.json()) as any).id, route: answer.headers.get('x-tollgate-route') }
-    }
-    for (let i = 0; i < 10; i++) {
-      const first = await post({})
-      assert.equal((await post({ previous_response_id: first.id })).route, first.route)
-    }
-  } finally {
-    await own.close()
+  const { key: byok } = await own.account()
+  const post = async (over: object) => {
+    const answer = await own.call('/v1/responses', byok, { model: 'alpha-5.4', input: 'Hello.', ...over })
+    return { id: ((await answer.json()) as any).id, route: answer.headers.get('x-tollgate-route') }
+  }
+  for (let i = 0; i < 10; i++) {
+    const first = await post({})
+    assert.equal((await post({ previous_response_id: first.id })).route, first.route)
   }
 })
 

@@ -8,6 +8,7 @@ import { openDatabase } from '../src/database/database.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway } from './gateway.ts'
+import { closing } from './started.ts'
 
 const NOVEL = 'of-a-newer-version'
 /** A document that is spoilt on purpose. */
@@ -79,12 +80,12 @@ const VALUES: Record<string, string> = {
 }
 
 test('names of a newer version in every column start and serve, are named, and a limit of theirs holds', async () => {
-  const fresh = await freshDatabase()
+  await using fresh = await freshDatabase()
   const first = await startGateway({ database: fresh })
   const { id: account, key } = await first.account()
   await first.operator('PATCH', `/accounts/${account}`, { limits: { requestsPerDay: 3 } })
   await first.close()
-  const database = openDatabase({ connection: fresh.connection, connectionsMax: 2 })
+  await using database = closing(openDatabase({ connection: fresh.connection, connectionsMax: 2 }))
   const sql = (text: string, values: string[] = []) => database.query<Record<string, string>>({ text }, values)
   const checked = await sql(CHECKED)
   const all = await sql(
@@ -116,36 +117,33 @@ test('names of a newer version in every column start and serve, are named, and a
   await sql(`insert into catalog_version (version, document, actor) select max(version) + 1,
     (jsonb_set(min(document)::jsonb, '{models,alpha-image-2,type}', '"${NOVEL}"'))::text, 'newer' from catalog_version`)
   const said: object[] = []
-  const again = await startGateway({ database: fresh, log: { ...silentLog, warn: (fields) => said.push(fields) } })
-  try {
-    const chat = () =>
-      again.call('/v1/chat/completions', key, { model: 'alpha-5.4', messages: [{ role: 'user', content: 'x' }] })
-    const statuses = [await chat(), await chat(), await chat(), await chat()].map(({ status }) => status)
-    assert.deepEqual(statuses, [200, 200, 200, 429])
-    const { data } = await again.operator<{ setAside: string[] }>('GET', '/system')
-    for (const part of [
-      /^models\.alpha-image-2: type/,
-      new RegExp(`^limit ${NOVEL}: in`),
-      new RegExp(`^role ${NOVEL}: in`),
-    ])
-      assert.ok(
-        data.setAside.some((one) => part.test(one)),
-        `${part} of ${data.setAside.join('; ')}`,
-      )
-    assert.ok(said.some((fields) => 'setAside' in fields))
-    await again.gateway.alerts.look()
-    const alerts = await sql(`select subject from alert where rule = 'stored'`)
-    assert.ok(alerts.some(({ subject }) => subject === 'models.alpha-image-2'))
-    assert.equal((await fetch(`${again.url}/readyz`)).status, 200)
-    assert.equal((await again.operator('PATCH', `/accounts/${account}`, { name: 'Renamed' })).status, 200)
-    assert.deepEqual(await sql(`select name from counter where account_id = $1 and name = $2`, [account, NOVEL]), [
-      { name: NOVEL },
-    ])
-    const edited = await again.operator<{ message: string }>('PATCH', '/catalog/models/alpha-5.4', { enabled: true })
-    assert.ok(edited.status < 500, String(edited.status))
-  } finally {
-    await again.close()
-    await database.close()
-    await fresh.drop()
-  }
+  await using again = await startGateway({
+    database: fresh,
+    log: { ...silentLog, warn: (fields) => said.push(fields) },
+  })
+  const chat = () =>
+    again.call('/v1/chat/completions', key, { model: 'alpha-5.4', messages: [{ role: 'user', content: 'x' }] })
+  const statuses = [await chat(), await chat(), await chat(), await chat()].map(({ status }) => status)
+  assert.deepEqual(statuses, [200, 200, 200, 429])
+  const { data } = await again.operator<{ setAside: string[] }>('GET', '/system')
+  for (const part of [
+    /^models\.alpha-image-2: type/,
+    new RegExp(`^limit ${NOVEL}: in`),
+    new RegExp(`^role ${NOVEL}: in`),
+  ])
+    assert.ok(
+      data.setAside.some((one) => part.test(one)),
+      `${part} of ${data.setAside.join('; ')}`,
+    )
+  assert.ok(said.some((fields) => 'setAside' in fields))
+  await again.gateway.alerts.look()
+  const alerts = await sql(`select subject from alert where rule = 'stored'`)
+  assert.ok(alerts.some(({ subject }) => subject === 'models.alpha-image-2'))
+  assert.equal((await fetch(`${again.url}/readyz`)).status, 200)
+  assert.equal((await again.operator('PATCH', `/accounts/${account}`, { name: 'Renamed' })).status, 200)
+  assert.deepEqual(await sql(`select name from counter where account_id = $1 and name = $2`, [account, NOVEL]), [
+    { name: NOVEL },
+  ])
+  const edited = await again.operator<{ message: string }>('PATCH', '/catalog/models/alpha-5.4', { enabled: true })
+  assert.ok(edited.status < 500, String(edited.status))
 })

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { listLicences } from './licences.ts'
+import { none } from './lists.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 
@@ -64,10 +65,7 @@ test('every locked package has a hash, but for the known tools of other platform
     platforms.map((platform) => `node_modules/${prefix}${platform}`),
   )
   assert.deepEqual(bare.map(([path]) => path).sort(), known.sort())
-  assert.deepEqual(
-    bare.filter(([, { dev, optional }]) => !dev || !optional),
-    [],
-  )
+  none(bare, ([, { dev, optional }]) => !dev || !optional)
 })
 
 test('no locked package names a registry', () => {
@@ -107,10 +105,7 @@ test('every direct dependency has a line that says what it is for', async () => 
   const names = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((group) =>
     Object.keys((manifest[group] ?? {}) as Record<string, string>),
   )
-  assert.deepEqual(
-    names.filter((name) => !decision.includes(`\`${name}\``)),
-    [],
-  )
+  none(names, (name) => !decision.includes(`\`${name}\``))
 })
 
 test('SECURITY.md promises of what is installed only what npm is told to keep to', async () => {

@@ -7,6 +7,7 @@ import type { NewKey } from '../src/admission/views.ts'
 import { openMcp } from '../src/extensions/agents/mcp/open.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
+import { pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
@@ -83,10 +84,7 @@ test('its rows stand apart: usage, ledger, jobs and overview show them when aske
   type Rows = { items: { keyId: string; charged: string }[] }
   assert.deepEqual((await admin<Rows>('GET', `/accounts/${id}/usage`)).data.items, [])
   const { items } = (await admin<Rows>('GET', `/accounts/${id}/usage?test=true`)).data
-  assert.deepEqual(
-    items.map(({ keyId }) => keyId),
-    [made.id],
-  )
+  assert.deepEqual(pluck(items, 'keyId'), [made.id])
   const spent = async (test: string) =>
     (await admin<{ series: { charged: string }[]; balance: string }>('GET', `/accounts/${id}/overview?days=1${test}`))
       .data

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { test } from 'node:test'
 import { CASTS_FILE, castsOf, readHouse } from './house.ts'
+import { none } from './lists.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const SOURCE = join(ROOT, 'src')
@@ -122,10 +123,7 @@ test('the console takes types from the server, and of values only the table of k
 test('the insides of Node and undici are known to one file, whose tests hold them against the lockfile', () => {
   const inside = /undici\/lib|destroySoon|\.prototype\.\w+\.call|listenerCount/
   const isOnlyOne = (path: string) => path === join('upstream', 'internals.ts') || path.endsWith('.d.ts')
-  assert.deepEqual(
-    sources.filter((path) => !isOnlyOne(path) && inside.test(textOf(path))),
-    [],
-  )
+  none(sources, (path) => !isOnlyOne(path) && inside.test(textOf(path)))
 })
 
 /** Files that hold programs for others to run, as text. */
@@ -140,14 +138,12 @@ test('the environment is read in config.ts only', () => {
 
 test('HTTP clients live in upstream/ only', () => {
   const clients = /(?<![.\w])fetch\(|\bhttps?\.(request|get)\(|from ''\s*$/
-  assert.deepEqual(
-    sources.filter(
-      (path) =>
-        !path.startsWith('upstream/') &&
-        !isExample(path) &&
-        (clients.test(codeOf(path)) || /from '(undici|axios|got|node-fetch)'/.test(textOf(path))),
-    ),
-    [],
+  none(
+    sources,
+    (path) =>
+      !path.startsWith('upstream/') &&
+      !isExample(path) &&
+      (clients.test(codeOf(path)) || /from '(undici|axios|got|node-fetch)'/.test(textOf(path))),
   )
 })
 
@@ -190,10 +186,7 @@ test('SQL is never built from input', () => {
 
 test('paths name things', () => {
   const empty = /(^|[/.-])(utils?|helpers?|services?|managers?|common|misc|lib|handlers?)([/.-]|$)/
-  assert.deepEqual(
-    sources.filter((path) => empty.test(path)),
-    [],
-  )
+  none(sources, (path) => empty.test(path))
 })
 
 test('a file has at most 600 lines; a longer test says why', () => {
@@ -223,10 +216,7 @@ test('a function of the database has at most 100 lines', () => {
       lines: text.split(/^(?:end )?\$\$;$/m)[0]!.split('\n').length,
     })) // there is one before the end
   assert.ok(functions.some(({ name }) => name === 'ledger_post'))
-  assert.deepEqual(
-    functions.filter(({ lines }) => lines > SQL_FUNCTION_LINES_MAX),
-    [],
-  )
+  none(functions, ({ lines }) => lines > SQL_FUNCTION_LINES_MAX)
 })
 
 test('a cast or a non-null assertion says why; those that do not become fewer: npm run generate', () => {
@@ -259,10 +249,7 @@ test('an export is used by another file, and not by tests alone', () => {
 })
 
 test('nothing is left over: no marks, no silenced types', () => {
-  assert.deepEqual(
-    sources.filter((path) => /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-nocheck|\bas any\b/.test(textOf(path))),
-    [],
-  )
+  none(sources, (path) => /\bTODO\b|\bFIXME\b|\bXXX\b|@ts-ignore|@ts-nocheck|\bas any\b/.test(textOf(path)))
 })
 
 test('a test that looks again and again does so by until, which ends and says what it saw; one that pauses says why', () => {

@@ -10,6 +10,7 @@ import type { UsageDetail } from '../src/ledger/views.ts'
 import type { VendorCredentialView, VendorView } from '../src/operator/views.ts'
 import { jsonOf, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
+import { pluck } from './lists.ts'
 import { above, until } from './until.ts'
 
 const [A, B, C] = ['sk-first-000000001111', 'sk-second-00000002222', 'sk-third-000000003333'] as const
@@ -167,14 +168,11 @@ test('they are added, replaced and removed while calls run; a new value is tried
   assert.equal((await chat('alone')).status, 200, 'only the old value was disabled')
   assert.deepEqual(text.keysAsked().slice(-1), [C])
   const added = await put('keyed', 'KEYED_D', { value: 'sk-fourth-00000004444', weight: 7 })
-  assert.deepEqual(
-    added.data.items.map(({ name, weight, source, last4 }) => [name, weight, source, last4]),
-    [
-      ['KEYED_KEY_A', 1, 'env', '1111'],
-      ['KEYED_B', 3, 'stored', '3333'],
-      ['KEYED_D', 7, 'stored', '4444'],
-    ],
-  )
+  assert.deepEqual(pluck(added.data.items, 'name', 'weight', 'source', 'last4'), [
+    ['KEYED_KEY_A', 1, 'env', '1111'],
+    ['KEYED_B', 3, 'stored', '3333'],
+    ['KEYED_D', 7, 'stored', '4444'],
+  ])
   assert.equal((await g.operator('DELETE', '/vendors/keyed/credentials/KEYED_D')).status, 200)
   assert.equal((await g.operator('DELETE', '/vendors/keyed/credentials/KEYED_D')).status, 404)
   assert.equal((await put('keyed', 'lower', { value: C })).status, 400)
@@ -266,8 +264,5 @@ test('a video job is looked at with the credential that made its task, and that 
   const rows = await g.sql<{ credential: string }>(
     'select u.credential from usage u join job j on j.hold_id = u.id order by u.id',
   )
-  assert.deepEqual(
-    rows.map(({ credential }) => credential),
-    ['FILM_KEY_A', 'FILM_KEY_B'],
-  )
+  assert.deepEqual(pluck(rows, 'credential'), ['FILM_KEY_A', 'FILM_KEY_B'])
 })

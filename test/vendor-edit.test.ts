@@ -7,6 +7,7 @@ import { idAtTime } from '../src/kernel/world.ts'
 import type { UnbilledRow, VendorError } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { testGateway } from './gateway.ts'
+import { pluck } from './lists.ts'
 import { listen, started } from './started.ts'
 
 const heard: string[] = []
@@ -161,10 +162,7 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
     ['Vendor acme is renamed apex.'],
   )
   const { models, vendors } = g.gateway.catalog.current.document
-  assert.deepEqual(
-    models['acme-one']?.routes.map(({ vendor, protocol }) => [vendor, protocol]),
-    [['apex', 'openai-responses']],
-  )
+  assert.deepEqual(pluck(models['acme-one']?.routes, 'vendor', 'protocol'), [['apex', 'openai-responses']])
   assert.equal(models['alpha-5.5']?.routes.at(-1)?.vendor, 'apex')
   assert.ok(vendors.apex && !vendors.acme)
   const [kept] = await database.query<{ vendor: string }>({
@@ -180,10 +178,7 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
   })
   assert.deepEqual(hours, [{ vendor: 'apex', requests: 4, errors: 1, latencies: [4, 0, 6] }])
   const paid = await g.operator<{ items: UnbilledRow[] }>('GET', '/margins/unbilled?from=2026-01-02&to=2026-01-02')
-  assert.deepEqual(
-    paid.data.items.map(({ vendor, calls, inputTokens, cost }) => [vendor, calls, inputTokens, cost]),
-    [['apex', 3, 30, '0.000007']],
-  )
+  assert.deepEqual(pluck(paid.data.items, 'vendor', 'calls', 'inputTokens', 'cost'), [['apex', 3, 30, '0.000007']])
   // One at which accounts have keys of their own keeps its name.
   await database.query({ text: `insert into byok_key (account_id, vendor, sealed) values ('a', 'apex', '')` })
   assert.equal((await g.operator('PATCH', '/vendors/apex', { name: 'acme' })).status, 409)
@@ -235,13 +230,10 @@ test('failures of a vendor are grouped by their cause, with the newest calls, an
     calls: 2,
     products: ['gamma-v4-pro'],
   })
-  assert.deepEqual(
-    most?.newest.map(({ account, accountName }) => [account, accountName]),
-    [
-      [id, 'test'],
-      [id, 'test'],
-    ],
-  )
+  assert.deepEqual(pluck(most?.newest, 'account', 'accountName'), [
+    [id, 'test'],
+    [id, 'test'],
+  ])
   assert.equal(second?.status, 400)
   const { database } = g.gateway
   await database.query(

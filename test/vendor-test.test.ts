@@ -12,6 +12,7 @@ import type { ProtocolName } from '../src/meter/kind.ts'
 import { testVendor } from '../src/routing/vendor-test.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
 import { makeAuthority, makeCertificate } from './certificate.ts'
+import { pluck } from './lists.ts'
 import { listen } from './started.ts'
 
 const upstream = createUpstream({ world })
@@ -81,10 +82,7 @@ test('vendors of films, pictures and data are asked what costs nothing, and the 
   for (const [protocol, vendor, steps, said, model] of cases) {
     const made = await tryOut(protocol, `${sandbox.url}/${vendor}`, model)
     assert.equal(made.ok, true, made.message)
-    assert.deepEqual(
-      made.steps.map(({ what }) => what),
-      steps,
-    )
+    assert.deepEqual(pluck(made.steps, 'what'), steps)
     assert.match(made.message, said)
     const refused = await tryOut(protocol, `http://${strangers}`, model)
     assert.equal(refused.ok, false)

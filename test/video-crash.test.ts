@@ -7,6 +7,7 @@ import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { testServer } from './database.ts'
 import { startTestEngine } from './job-engine.ts'
 import { killable } from './killable.ts'
+import { atOnce } from './lists.ts'
 import { started, temporary } from './started.ts'
 import { above, until } from './until.ts'
 
@@ -32,7 +33,7 @@ const SMALL = { duration: 4, resolution: '480p' }
 const PRICE = 14_000_000n
 
 async function make(account: string, count: number, prompt: string): Promise<string[]> {
-  const ids = await Promise.all(Array.from({ length: count }, () => on.store(account, { ...SMALL, prompt })))
+  const ids = await atOnce(count, () => on.store(account, { ...SMALL, prompt }))
   await on.database.query({ text: `update job set step_at = now() - interval '1 hour' where id = any($1)` }, [ids])
   return ids
 }

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
+import { atOnce, pluck } from './lists.ts'
 import { started } from './started.ts'
 
 /** The vendor's clock goes forward by this. */
@@ -75,7 +76,7 @@ test('a video is created, followed to its end, and downloads as an MP4 file', as
   const seen = await follow(key, answer.data.jobId)
   const order = ['PENDING', 'CONNECT', 'PROCESSING', 'COMPLETED']
   assert.deepEqual(
-    seen.map(({ status }) => status),
+    pluck(seen, 'status'),
     order.filter((status) => seen.some((job) => job.status === status)),
   )
   const job = await get(key, answer.data.jobId)
@@ -190,16 +191,10 @@ test('an account lists its own jobs, newest first, a page at a time', async () =
     return (await response.json()) as Envelope<Job[]> & { hasMore: boolean; nextBefore?: string }
   }
   const first = await list('?limit=3')
-  assert.deepEqual(
-    first.data.map(({ id }) => id),
-    ids.toReversed().slice(0, 3),
-  )
+  assert.deepEqual(pluck(first.data, 'id'), ids.toReversed().slice(0, 3))
   assert.equal(first.hasMore, true)
   const rest = await list(`?limit=3&before=${first.nextBefore}`)
-  assert.deepEqual(
-    rest.data.map(({ id }) => id),
-    ids.toReversed().slice(3),
-  )
+  assert.deepEqual(pluck(rest.data, 'id'), ids.toReversed().slice(3))
   assert.equal(rest.hasMore, false)
   await Promise.all(ids.map((id) => follow(key, id)))
   assert.equal((await list('?status=COMPLETED')).data.length, 5)
@@ -240,14 +235,12 @@ test('the same Idempotency-Key makes one job, and answers the same to all', asyn
   const body = { model: 'videogen-2.0', prompt: 'once' }
   const init = { headers: { 'idempotency-key': 'order-17' } }
   const ask = () => on.call('/v1/video/seedance', key, body, init)
-  const answers = await Promise.all(
-    Array.from({ length: 30 }, async () => {
-      let answer = await ask()
-      // Those that come in the very moment of the creation are asked to come again.
-      while (answer.status === 409) answer = await ask()
-      return answer
-    }),
-  )
+  const answers = await atOnce(30, async () => {
+    let answer = await ask()
+    // Those that come in the very moment of the creation are asked to come again.
+    while (answer.status === 409) answer = await ask()
+    return answer
+  })
   const bodies = await Promise.all(answers.map((answer) => answer.text()))
   assert.equal(new Set(bodies).size, 1, 'one answer')
   assert.equal(answers.filter(({ headers }) => headers.get('idempotent-replayed') === 'true').length, 29)
@@ -329,6 +322,6 @@ test('a quote says what a video will hold, and starts nothing', async () => {
 test('two hundred clients may follow the same job', async () => {
   const { key } = await on.account()
   const id = await create(key, { prompt: 'a crowd [[queued-ms=300]]' })
-  const all = await Promise.all(Array.from({ length: 200 }, () => follow(key, id)))
+  const all = await atOnce(200, () => follow(key, id))
   for (const seen of all) assert.equal(seen.at(-1)!.status, 'COMPLETED')
 })

@@ -10,6 +10,7 @@ import { realWorld } from '../src/kernel/world.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { listResources } from './pages/operator-api.ts'
+import { pluck } from './lists.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
 
@@ -30,10 +31,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
       callback_url: 'https://127.0.0.1:1/hook',
     }),
   ]
-  assert.deepEqual(
-    calls.map(({ status }) => status),
-    [200, 404, 200],
-  )
+  assert.deepEqual(pluck(calls, 'status'), [200, 404, 200])
   const { data } = (await calls[2]!.json()) as { data: { jobId: string } }
   await home.settled()
   await home.gateway.opened(extension).contents.flush()

@@ -7,7 +7,8 @@ import { startJobs } from '../src/jobs/engine.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
 import { startGateway } from './gateway.ts'
 import { startReceiver, startTestEngine } from './job-engine.ts'
-import { listen, started } from './started.ts'
+import { atOnce } from './lists.ts'
+import { closing, listen, started } from './started.ts'
 import { until } from './until.ts'
 
 /** Longer than any test takes: who waits for a vendor that is silent waits for as long as it likes. */
@@ -50,31 +51,25 @@ test('a thousand deliveries of one account to a silent receiver do not hold up a
   // One that was given up makes room for the next.
   let waiting = 0
   let most = 0
-  const silent = await listen((_, response) => {
+  await using silent = await listen((_, response) => {
     waiting += 1
     most = Math.max(most, waiting)
     response.once('close', () => (waiting -= 1))
   })
-  const receiver = await startReceiver()
-  const sender = await startTestEngine({ allow: [silent.host, receiver.host] })
-  try {
-    const { deliveries } = sender.engine
-    const message = { kind: 'webhook', event: 'job.completed', subject: 'x', body: '{}' } as const
-    const mine = { ...message, account: await sender.account(), to: `${silent.url}/` }
-    const many = Array.from({ length: 1_000 }, (_, place) => ({ ...mine, id: `msg_many_${place}` }))
-    await deliveries.add(sender.database, many)
-    deliveries.wake()
-    await until(() => waiting, 3)
-    const one = { ...message, id: 'msg_one', account: await sender.account(), to: receiver.url }
-    await deliveries.add(sender.database, [one])
-    deliveries.wake()
-    await receiver.until(1)
-    assert.equal(most, 3)
-  } finally {
-    await silent.close()
-    await receiver.close()
-    await sender.close()
-  }
+  await using receiver = closing(await startReceiver())
+  await using sender = closing(await startTestEngine({ allow: [silent.host, receiver.host] }))
+  const { deliveries } = sender.engine
+  const message = { kind: 'webhook', event: 'job.completed', subject: 'x', body: '{}' } as const
+  const mine = { ...message, account: await sender.account(), to: `${silent.url}/` }
+  const many = Array.from({ length: 1_000 }, (_, place) => ({ ...mine, id: `msg_many_${place}` }))
+  await deliveries.add(sender.database, many)
+  deliveries.wake()
+  await until(() => waiting, 3)
+  const one = { ...message, id: 'msg_one', account: await sender.account(), to: receiver.url }
+  await deliveries.add(sender.database, [one])
+  deliveries.wake()
+  await receiver.until(1)
+  assert.equal(most, 3)
 })
 
 test('batches and background responses of one account, whose vendor is silent, do not hold up another’s', async () => {
@@ -97,7 +92,7 @@ test('batches and background responses of one account, whose vendor is silent, d
     const ask = async (client: OpenAI, input: string) =>
       (await client.responses.create({ model: 'alpha-5.4', input, background: true })).id
     for (let made = 0; made < 5; made++) await open(many, 'Batch. [[stall]]')
-    await Promise.all(Array.from({ length: 70 }, () => ask(many, 'Later. [[stall]]')))
+    await atOnce(70, () => ask(many, 'Later. [[stall]]'))
     const leased = async (TABLE: string) => {
       const text = `select count(*)::int as count from ${TABLE} where lease_until > now()`
       return (await g.sql<{ count: number }>(text))[0]?.count

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { runSwarm } from '../../test/ledger-swarm.ts'
+import { atOnce } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import { createAudit } from '../database/audit.ts'
@@ -134,9 +135,7 @@ test('what is taken back while two processes call is found, also what they have 
   )
   // Together nearly all that there is: more than is to be had without what is leased. Calls under way hold 3 % at most.
   const each = GIVEN / 9n
-  const taken = await Promise.all(
-    Array.from({ length: 8 }, () => accounts.credit(id, { amount: -each, note: 'back' }, BY)),
-  )
+  const taken = await atOnce(8, () => accounts.credit(id, { amount: -each, note: 'back' }, BY))
   assert.equal(taken.length, 8)
   isTaken = true
   const [books] = await rows<{ back: bigint; short: bigint }>(

@@ -14,6 +14,7 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { runKilled } from '../../test/ledger-swarm.ts'
+import { atOnce } from '../../test/lists.ts'
 import { runs } from '../../test/runs.ts'
 import { createAudit } from '../database/audit.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -47,7 +48,7 @@ const AT_ONCE = 250
 
 test(`each of ${USERS} new users gets the default budget by their first calls, which come at once, and no process admits one call beyond it`, async () => {
   const acc = await account(1_000_000n)
-  const processes = await Promise.all(Array.from({ length: runs(2, 4) }, () => processOf()))
+  const processes = await atOnce(runs(2, 4), () => processOf())
   await make(acc, {})
   /** On a slow machine a call may be told to come again: it is not admitted, and its budget has room for another. */
   const once = (user: string, n: number) => {
@@ -72,7 +73,7 @@ test(`each of ${USERS} new users gets the default budget by their first calls, w
     const users = Array.from({ length: Math.min(AT_ONCE, USERS - first) }, (_, n) => `u${first + n}`)
     const done = await Promise.all(
       users.map(async (user) => {
-        const outcomes = await Promise.all(Array.from({ length: CALLS }, (_, n) => once(user, n)))
+        const outcomes = await atOnce(CALLS, (n) => once(user, n))
         return { user, held: outcomes.filter((one) => one === 'held').length, isSure: !outcomes.includes('later') }
       }),
     )
@@ -277,7 +278,7 @@ test('a lease of which its process knows nothing gives back what it was given of
 
 test('a budget that is made or changed while others have leases holds from its answer on, in all processes', async () => {
   const acc = await account(1_000_000n)
-  const ledgers = await Promise.all(Array.from({ length: 3 }, () => processOf()))
+  const ledgers = await atOnce(3, () => processOf())
   const outcomes = () => Promise.all(ledgers.map(async (one) => (await reserve(one, acc, 10n, by('alice'))).outcome))
   const leased = async (scoped: boolean) => {
     // Of each, one call goes on: its lease stays where it is.

@@ -1,6 +1,7 @@
 // Every preset must be right as it is: valid in a catalog, and good for a request that its vendor could answer.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pluck } from '../../test/lists.ts'
 import { readDefaultCatalog } from '../compose.ts'
 import { realWorld } from '../kernel/world.ts'
 import { smallestRequest } from '../protocols/free-check.ts'
@@ -162,13 +163,10 @@ test('connecting leaves other vendors and prices as they are, and prices by cost
   assert.deepEqual(kept.models['alpha-5.4']?.pricing, shipped.models['alpha-5.4']?.pricing)
   assert.deepEqual(kept.models['alpha-5.5'], shipped.models['alpha-5.5'])
   assert.deepEqual(kept.vendors.alpha, shipped.vendors.alpha)
-  assert.deepEqual(
-    kept.models['alpha-5.4']?.routes.map(({ vendor, model, protocol, serves }) => [vendor, model, protocol, serves]),
-    [
-      ['openai', 'gpt-5.4', 'openai-chat', undefined],
-      ['openai', 'gpt-5.4', 'openai-responses', ['tools']],
-    ],
-  )
+  assert.deepEqual(pluck(kept.models['alpha-5.4']?.routes, 'vendor', 'model', 'protocol', 'serves'), [
+    ['openai', 'gpt-5.4', 'openai-chat', undefined],
+    ['openai', 'gpt-5.4', 'openai-responses', ['tools']],
+  ])
   const marked = withConnection(shipped, { ...connection, markup: '1.2' }).document
   assert.deepEqual(marked.models['alpha-5.4']?.pricing.tiers[0], {
     upTo: 272_000,
@@ -210,13 +208,10 @@ test('a model is offered by its vendor’s own name, and by the shipped one too 
   const own = withConnection(shipped, { ...connectionOf(openai), models: [{ model: 'gpt-5.4' }] }).document
   assert.deepEqual(own.models['alpha-5.4'], shipped.models['alpha-5.4'])
   const { routes, capabilities, limits } = own.models['gpt-5.4'] ?? {}
-  assert.deepEqual(
-    routes?.map(({ vendor, model }) => [vendor, model]),
-    [
-      ['openai', undefined],
-      ['openai', undefined],
-    ],
-  )
+  assert.deepEqual(pluck(routes, 'vendor', 'model'), [
+    ['openai', undefined],
+    ['openai', undefined],
+  ])
   const { capabilities: shippedCapabilities, limits: shippedLimits } = shipped.models['alpha-5.4'] ?? {}
   assert.deepEqual([capabilities, limits], [shippedCapabilities, shippedLimits])
   const models = [{ model: 'gpt-5.4' }, { model: 'gpt-5.4', uid: 'alpha-5.4' }]

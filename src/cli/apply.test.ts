@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { pluck } from '../../test/lists.ts'
 import { asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started, temporary } from '../../test/started.ts'
@@ -148,10 +149,7 @@ accounts:
   assert.match(pruned.out, /- The invitation of bo@example\.com to Team B is withdrawn\./)
   assert.equal((await livingKeys(id)).length, 2)
   assert.equal((await apply(only, ['--prune', '--yes'])).code, 0)
-  assert.deepEqual(
-    (await livingKeys(id)).map(({ name, expiresAt }) => [name, expiresAt]),
-    [['one', '2030-12-31T23:00:00.000Z']],
-  )
+  assert.deepEqual(pluck(await livingKeys(id), 'name', 'expiresAt'), [['one', '2030-12-31T23:00:00.000Z']])
   assert.equal((await apply(only, ['--prune'])).out, 'Nothing differs.\n')
 })
 
@@ -411,10 +409,7 @@ accounts:
   assert.match(failed.out, /Key first of Team C, shown only now/)
   assert.equal(await readFile(taken, 'utf8'), 'something else')
   const id = (await accountNamed('Team C'))?.id ?? ''
-  assert.deepEqual(
-    (await livingKeys(id)).map(({ name }) => name),
-    ['first'],
-  )
+  assert.deepEqual(pluck(await livingKeys(id), 'name'), ['first'])
   const done = await apply(yaml(join(folder, 'free.key')))
   assert.equal(done.code, 0, done.err)
   assert.deepEqual((await livingKeys(id)).map(({ name }) => name).sort(), ['first', 'second', 'third'])

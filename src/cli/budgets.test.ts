@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
+import { pluck } from '../../test/lists.ts'
 import { asOperator, joined, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import type { KeyView, NewKey, TeamView } from '../admission/views.ts'
@@ -55,10 +56,7 @@ test('budgets are made, listed, changed and ended from the command line', async 
   assert.notEqual(wrong.code, 0)
   assert.match(wrong.err, /scope/)
   assert.match((await run(['budgets', 'end', id, each.id])).out, /The budget All has ended\./)
-  assert.deepEqual(
-    (await json<BudgetView[]>(['budgets', 'list', id])).map((one) => one.id),
-    [session.id],
-  )
+  assert.deepEqual(pluck(await json<BudgetView[]>(['budgets', 'list', id]), 'id'), [session.id])
 })
 
 test('teams are made from the command line, keys go into them, and a member of one team reaches the keys of no other', async () => {
@@ -84,10 +82,7 @@ test('teams are made from the command line, keys go into them, and a member of o
   const { data: people } = await operator<Page<MemberView>>('GET', `/accounts/${id}/members`)
   const userIds = people.items.map(({ userId }) => userId)
   const team = await json<TeamView>(['teams', 'members', id, red.id, 'ann@teams.example'])
-  assert.deepEqual(
-    team.members.map(({ email }) => email),
-    ['ann@teams.example'],
-  )
+  assert.deepEqual(pluck(team.members, 'email'), ['ann@teams.example'])
   assert.equal((await json<TeamView>(['teams', 'change', id, 'Red', '--name', 'Crimson'])).name, 'Crimson')
   assert.deepEqual((await json<TeamView>(['teams', 'members', id, blue.id, 'none'])).members, [])
   assert.deepEqual(await seen(), new Set(['red', 'search']))

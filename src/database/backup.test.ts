@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../test/database.ts'
+import { closing } from '../../test/started.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { maintainUsage } from '../ledger/retention.ts'
@@ -20,38 +21,31 @@ async function collect(run: (out: PassThrough) => Promise<unknown>): Promise<Buf
 }
 
 test('a backup restores every row, and refuses what is damaged, incomplete or in the way', async () => {
-  const from = await freshDatabase()
-  const to = await emptyDatabase()
-  const source = openDatabase({ connection: from.connection })
-  const target = openDatabase({ connection: to.connection })
-  try {
-    await source.query({
-      text: `insert into account (id, name) select 'acc_' || n, 'Größe "' || n || E'\\n' from generate_series(1, 1200) n`,
-    })
-    const ledger = createLedger({ database: source, world: realWorld, processId: 'p' })
-    for (const n of [1, 2, 3])
-      await ledger.grant({ account: `acc_${n}`, amount: 9_007_199_254_740_993n, note: 'big', actor: 'test' })
-    await source.query({
-      text: `insert into api_key (id, account_id, name, digest, prefix, last4, models) values ('k', 'acc_1', 'k', '\\x00ff10', 'p', 'l', '{a,b}')`,
-    })
-    const file = await collect((out) => writeBackup(source, out))
+  await using from = await freshDatabase()
+  await using to = await emptyDatabase()
+  await using source = closing(openDatabase({ connection: from.connection }))
+  await using target = closing(openDatabase({ connection: to.connection }))
+  await source.query({
+    text: `insert into account (id, name) select 'acc_' || n, 'Größe "' || n || E'\\n' from generate_series(1, 1200) n`,
+  })
+  const ledger = createLedger({ database: source, world: realWorld, processId: 'p' })
+  for (const n of [1, 2, 3])
+    await ledger.grant({ account: `acc_${n}`, amount: 9_007_199_254_740_993n, note: 'big', actor: 'test' })
+  await source.query({
+    text: `insert into api_key (id, account_id, name, digest, prefix, last4, models) values ('k', 'acc_1', 'k', '\\x00ff10', 'p', 'l', '{a,b}')`,
+  })
+  const file = await collect((out) => writeBackup(source, out))
 
-    await assert.rejects(readBackup(target, Readable.from([file.subarray(0, file.length - 40)])))
-    const facts = await readBackup(target, Readable.from([file]))
-    assert.equal(facts.rows.account, 1200)
-    for (const table of ['account', 'transfer', 'api_key']) {
-      const text = `select to_jsonb(t)::text as row from ${table} t order by 1`
-      assert.deepEqual(await target.query({ text }), await source.query({ text }), table)
-    }
-    const [row] = await target.query<{ posted: bigint }>({ text: `select posted from account where id = 'acc_1'` })
-    assert.equal(row?.posted, 9_007_199_254_740_993n)
-    await assert.rejects(readBackup(target, Readable.from([file])), /is in use/)
-  } finally {
-    await source.close()
-    await target.close()
-    await from.drop()
-    await to.drop()
+  await assert.rejects(readBackup(target, Readable.from([file.subarray(0, file.length - 40)])))
+  const facts = await readBackup(target, Readable.from([file]))
+  assert.equal(facts.rows.account, 1200)
+  for (const table of ['account', 'transfer', 'api_key']) {
+    const text = `select to_jsonb(t)::text as row from ${table} t order by 1`
+    assert.deepEqual(await target.query({ text }), await source.query({ text }), table)
   }
+  const [row] = await target.query<{ posted: bigint }>({ text: `select posted from account where id = 'acc_1'` })
+  assert.equal(row?.posted, 9_007_199_254_740_993n)
+  await assert.rejects(readBackup(target, Readable.from([file])), /is in use/)
 })
 
 test('a restore keeps partitions and references, and brings an older backup to this version', async (t) => {
@@ -94,12 +88,7 @@ test('a restore keeps partitions and references, and brings an older backup to t
   await assert.rejects(run(target, `delete from account where id = 'acc'`), /foreign key/)
   // Of a version that this one does not know.
   const newer = await collect((out) => writeBackup(target, out))
-  const other = await emptyDatabase()
-  const third = openDatabase({ connection: other.connection })
-  try {
-    await assert.rejects(readBackup(third, Readable.from([newer])), /of migration 2, and this version knows only 1/)
-  } finally {
-    await third.close()
-    await other.drop()
-  }
+  await using other = await emptyDatabase()
+  await using third = closing(openDatabase({ connection: other.connection }))
+  await assert.rejects(readBackup(third, Readable.from([newer])), /of migration 2, and this version knows only 1/)
 })

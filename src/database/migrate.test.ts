@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../test/database.ts'
+import { pluck } from '../../test/lists.ts'
 import { until } from '../../test/until.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
@@ -47,7 +48,7 @@ test('functions are made anew when their text has changed, and only then', async
   await migrate(database)
   const after = await functionsOf(database)
   assert.deepEqual(
-    after.map(({ name }) => name),
+    pluck(after, 'name'),
     before.map(({ name }) => name),
     'none besides those before',
   )
@@ -205,11 +206,7 @@ test('a column, an index of every partition and a backfill come one after the ot
   await run(`update pg_index set indisvalid = false where indexrelid = 'usage_early_usage_region'::regclass`)
   await assert.rejects(migrate(database, folder), /Migration 0004_broken.sql failed and nothing was changed by it/)
   const applied = await run('select number from migration where number > 0 order by number')
-  assert.deepEqual(
-    applied.map(({ number }) => number),
-    [1, 2, 3],
-    'those before it stay',
-  )
+  assert.deepEqual(pluck(applied, 'number'), [1, 2, 3], 'those before it stay')
   const [index] = await run(
     `select i.indisvalid as valid, (select count(*)::int from pg_inherits where inhparent = i.indexrelid) as parts from pg_index i where indexrelid = 'usage_region'::regclass`,
   )

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type ChaosProxy, startProxy } from '../../test/chaos/proxy.ts'
 import { freshDatabase } from '../../test/database.ts'
+import { atOnce } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
 import { Fault } from '../kernel/fault.ts'
 import { addressProblem, splitAddress, withoutPassword } from './address.ts'
@@ -94,7 +95,7 @@ test('a server that vanishes silently costs one short deadline: what is dead is 
     await away.close()
   })
   // Several connections, all of them idle, and two that wait for an answer when it happens.
-  await Promise.all(Array.from({ length: 6 }, () => away.query({ text: 'select pg_sleep(0.1)' })))
+  await atOnce(6, () => away.query({ text: 'select pg_sleep(0.1)' }))
   assert.equal(second.connections, 0)
   const long = away.query({ text: 'select pg_sleep(20)' })
   const within = away.transaction((tx) => tx.query({ text: 'select pg_sleep(20)' }))

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { startReceiver, startTestEngine } from '../../test/job-engine.ts'
+import { atOnce } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
 import type { Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -161,9 +162,7 @@ test('past its deadline a job fails and is refunded; a success that comes later 
 
 test('a poison job among a hundred fails alone, is refunded once, and the worker lives', async () => {
   const account = await on.account(100n * PRICE)
-  const ids = await Promise.all(
-    Array.from({ length: 100 }, (_, i) => on.store(account, { prompt: `wave ${i} [[queued-ms=300]]` })),
-  )
+  const ids = await atOnce(100, (i) => on.store(account, { prompt: `wave ${i} [[queued-ms=300]]` }))
   const poison = ids[50]!
   await on.database.query({ text: `update job set request = 'not JSON' where id = $1` }, [poison])
   await on.begin(...ids)

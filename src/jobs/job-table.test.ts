@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestEngine } from '../../test/job-engine.ts'
+import { atOnce } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
 import { JOB_STATUSES } from '../catalog/generation-answers.ts'
 import type { ClaimedJob } from './job.ts'
@@ -41,7 +42,7 @@ test('the database takes the statuses that callers are told of, and no other', a
 
 test('a job is in one worker’s hands at a time', async () => {
   const { id } = await make()
-  const claims = await Promise.all(Array.from({ length: 20 }, () => on.engine.jobs.work.claim(id)))
+  const claims = await atOnce(20, () => on.engine.jobs.work.claim(id))
   assert.equal(claims.filter(Boolean).length, 1)
 })
 
@@ -140,12 +141,12 @@ test('a job goes forward only, and what has ended stays as it is', async () => {
 })
 
 test('fifty workers that settle the same job at once charge it once', async () => {
-  const made = await Promise.all(Array.from({ length: 10 }, () => make()))
+  const made = await atOnce(10, () => make())
   for (const { id } of made) {
     const job = await claim(id)
     assert.equal(await on.engine.jobs.decide(job, { verdict: 'COMPLETED', delivered: { seconds: 5 } }), true)
     const decided: ClaimedJob = { ...job, verdict: 'COMPLETED', delivered: { seconds: 5 } }
-    await Promise.all(Array.from({ length: 50 }, () => stepJob(decided, on.step)))
+    await atOnce(50, () => stepJob(decided, on.step))
   }
   for (const { account, id } of made) {
     assert.equal((await on.row(id)).status, 'COMPLETED')

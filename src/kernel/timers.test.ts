@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pluck } from '../../test/lists.ts'
 import { silentLog } from './log.ts'
 import { createBufferedWriter } from './timers.ts'
 import { realWorld } from './world.ts'
@@ -59,18 +60,12 @@ test('what came while a write was under way is written before a flush, or the la
 test('what could not be written is tried again, once for all that wait', async () => {
   const { put, end, written, timers } = writer()
   for (const one of ['a', 'b']) put(one)
-  assert.deepEqual(
-    timers.map(({ afterMs }) => afterMs),
-    [1_000],
-  )
+  assert.deepEqual(pluck(timers, 'afterMs'), [1_000])
   timers.shift()?.run()
   await end(new Error('away'))
   while (timers.length === 0) await new Promise((resolve) => setImmediate(resolve))
   put('c')
-  assert.deepEqual(
-    timers.map(({ afterMs }) => afterMs),
-    [5_000],
-  )
+  assert.deepEqual(pluck(timers, 'afterMs'), [5_000])
   timers.shift()?.run()
   await end()
   while (written.length === 0) await new Promise((resolve) => setImmediate(resolve))

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { atOnce } from '../../test/lists.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started } from '../../test/started.ts'
 import { createDiskArchive } from '../assets/ledger-archive.ts'
@@ -130,8 +131,7 @@ async function simulate(ago: number): Promise<void> {
   const lot = { source: 'plan', products: ['alpha-5.4'] } as const
   await ledger.grant({ ...given, account: 'acc_lots', kind: 'plan', lot })
   if (ago === MONTHS) await ledger.grant({ ...given, account: 'acc_idle' })
-  for (const account of ago === MONTHS ? ACCOUNTS : ACCOUNTS.slice(0, 2))
-    await Promise.all(Array.from({ length: CALLS }, () => callOnce(account)))
+  for (const account of ago === MONTHS ? ACCOUNTS : ACCOUNTS.slice(0, 2)) await atOnce(CALLS, () => callOnce(account))
   await ledger.idle()
   await setBack(Math.floor((realWorld.nowMs() - nowMs) / HOUR_MS))
   await sumUsage(database)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, call, count, database, fresh, processOf, rows } from '../../test/ledger-part.ts'
+import { atOnce } from '../../test/lists.ts'
 import { openDatabase } from '../database/database.ts'
 import { storeLimits } from './limits.ts'
 
@@ -13,7 +14,7 @@ const CREDITS = 1_000_000n
 const CHARGE = 3n
 
 test('processes that call the same accounts, lease of them and give back at the same moments leave the ledger right', async () => {
-  const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => account(CREDITS)))
+  const accounts = await atOnce(ACCOUNTS, () => account(CREDITS))
   for (const one of accounts.slice(0, ACCOUNTS / 2))
     await database.transaction((tx) =>
       storeLimits(

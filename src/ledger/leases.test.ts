@@ -15,6 +15,7 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
+import { atOnce, pluck } from '../../test/lists.ts'
 import { isLockWait } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld } from '../kernel/world.ts'
@@ -170,9 +171,7 @@ test('calls of a locked account do not count as load of the gateway, and its cro
     await eventually('it is not known as locked', async () => ledger.isolated > 0)
     assert.equal(ledger.pending, 0)
     const startedMs = performance.now()
-    await Promise.all(
-      Array.from({ length: CROWD }, () => assert.rejects(reserve(ledger, stuck, 1n), { kind: 'unavailable' })),
-    )
+    await atOnce(CROWD, () => assert.rejects(reserve(ledger, stuck, 1n), { kind: 'unavailable' }))
     tookMs = performance.now() - startedMs
   })
   // Two milliseconds for each: timers may be late, and each is early by less than the one by which it rounds.
@@ -291,10 +290,7 @@ test('one that takes no for an answer keeps nobody beside it from asking for wha
     other.id,
     JSON.stringify([call('first', true), call('second', false)]),
   ])
-  assert.deepEqual(
-    row?.answer.map((one) => one.as),
-    ['short', 'tight'],
-  )
+  assert.deepEqual(pluck(row?.answer, 'as'), ['short', 'tight'])
 })
 
 test('who needs nearly all of an account gets it, although another process leases of it again and again', async () => {

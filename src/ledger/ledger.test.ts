@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { atOnce, pluck } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
 import { type Database, openDatabase } from '../database/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
@@ -114,10 +115,7 @@ test('a flush admits in arrival order, exactly as if the calls had come one by o
   const outcomes = await Promise.all(
     [60n, 60n, 40n].map((want, i) => ledger.reserve(reservation(`${acc}-${i}`, acc, want))),
   )
-  assert.deepEqual(
-    outcomes.map((o) => o.outcome),
-    ['held', 'short', 'held'],
-  )
+  assert.deepEqual(pluck(outcomes, 'outcome'), ['held', 'short', 'held'])
 })
 
 test('an open-ended ask holds what is affordable, down to its floor', async () => {
@@ -129,9 +127,7 @@ test('an open-ended ask holds what is affordable, down to its floor', async () =
 
 test('10,000 reservations at once against credit for 1,000 admit exactly 1,000', async () => {
   const acc = await account(1_000n)
-  const results = await Promise.all(
-    Array.from({ length: 10_000 }, (_, i) => ledger.reserve(reservation(`${acc}-${i}`, acc, 1n))),
-  )
+  const results = await atOnce(10_000, (i) => ledger.reserve(reservation(`${acc}-${i}`, acc, 1n)))
   assert.equal(results.filter((r) => r.outcome === 'held').length, 1_000)
   assert.equal(results.filter((r) => r.outcome === 'short').length, 9_000)
   assert.deepEqual(await state(acc), [1_000n, 1_000n])
@@ -169,19 +165,13 @@ test('limits are exact: requests and tokens per minute, concurrency, spend', asy
   await limit({ concurrency: 3 })
   const at = (name: string) => `${acc}-${name}`
   const first = await Promise.all(['a', 'b', 'c', 'd'].map((name) => ledger.reserve(reservation(at(name), acc, 10n))))
-  assert.deepEqual(
-    first.map((r) => r.outcome),
-    ['held', 'held', 'held', 'limited'],
-  )
+  assert.deepEqual(pluck(first, 'outcome'), ['held', 'held', 'held', 'limited'])
   await ledger.resolve(resolution(at('a'), acc, 'settled', 10n))
   assert.equal((await ledger.reserve(reservation(at('e'), acc, 10n))).outcome, 'held')
   // What nothing limited was not counted.
   await limit({ requestsPerMinute: 2 })
   const more = await Promise.all(['f', 'g', 'h'].map((name) => ledger.reserve(reservation(at(name), acc, 10n))))
-  assert.deepEqual(
-    more.map((r) => r.outcome),
-    ['held', 'held', 'limited'],
-  )
+  assert.deepEqual(pluck(more, 'outcome'), ['held', 'held', 'limited'])
   const refused = more[2]!
   assert.ok(refused.outcome === 'limited' && refused.limit === 'requestsPerMinute')
   assert.ok(refused.waitSeconds >= 1 && refused.waitSeconds <= 61)
@@ -208,9 +198,7 @@ test('whoever cannot pay is told so, whatever the limits say', async () => {
 test('the same idempotency key makes one hold; its answer is kept, and a failed call frees it', async () => {
   const acc = await account(1_000n)
   const idempotency = { key: 'same', requestHash: 'x' }
-  const results = await Promise.all(
-    Array.from({ length: 100 }, (_, i) => ledger.reserve(reservation(`${acc}-${i}`, acc, 1n, { idempotency }))),
-  )
+  const results = await atOnce(100, (i) => ledger.reserve(reservation(`${acc}-${i}`, acc, 1n, { idempotency })))
   assert.equal(results.filter((r) => r.outcome === 'held').length, 1)
   assert.equal(results.filter((r) => r.outcome === 'idem_running').length, 99)
   const other = await ledger.reserve(
@@ -281,10 +269,7 @@ test('a reservation that comes twice at once, after it was given up, holds nothi
   const id = newId(realWorld)
   await ledger.resolve(resolution(id, acc, 'released', 0n))
   const both = await Promise.allSettled([1, 2].map(() => ledger.reserve(reservation(id, acc, 10n))))
-  assert.deepEqual(
-    both.map(({ status }) => status),
-    ['rejected', 'rejected'],
-  )
+  assert.deepEqual(pluck(both, 'status'), ['rejected', 'rejected'])
   await ledger.idle()
   assert.deepEqual(await state(acc), [100n, 0n])
 })

@@ -18,6 +18,7 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { type Counts, runSwarm } from '../../test/ledger-swarm.ts'
+import { atOnce } from '../../test/lists.ts'
 import { above, atLeast, until } from '../../test/until.ts'
 import { openDatabase } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -63,7 +64,7 @@ test('a burst gets all that a minute allows, also what its own process was given
       'the lease has its slice',
       async () => (await count(`lease where account_id = $1 and slices <> '{}'`, acc)) === 1,
     )
-    const all = await Promise.all(Array.from({ length: 60 }, () => reserve(ledger, acc, 10n)))
+    const all = await atOnce(60, () => reserve(ledger, acc, 10n))
     const admitted = all.filter(({ outcome }) => outcome === 'held').length
     assert.equal(admitted, 12, scope.kind)
     for (const { outcome } of all) assert.ok(outcome === 'held' || outcome === 'limited')

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, behind, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
+import { pluck } from '../../test/lists.ts'
 import { until } from '../../test/until.ts'
 import { CLIENT_CLOSED } from '../kernel/fault.ts'
 import { NEVER } from '../kernel/timers.ts'
@@ -53,13 +54,10 @@ test('a small call does not overtake a large one that came before', async () => 
   assert.deepEqual(ended, [])
   await settle(ledger, acc, running.id, 0n)
   await until(() => ended.length === 2)
-  assert.deepEqual(
-    ended.map(({ at, outcome }) => [at, outcome]),
-    [
-      [0, 'held'],
-      [1, 'held'],
-    ],
-  )
+  assert.deepEqual(pluck(ended, 'at', 'outcome'), [
+    [0, 'held'],
+    [1, 'held'],
+  ])
 })
 
 test('credits that another process frees, or grants, wake the line', async () => {
@@ -71,10 +69,7 @@ test('credits that another process frees, or grants, wake the line', async () =>
   await until(() => ended.length === 1)
   await other.grant({ account: acc, amount: 9n, note: '', actor: 'test' })
   await until(() => ended.length === 2)
-  assert.deepEqual(
-    ended.map(({ outcome }) => outcome),
-    ['held', 'held'],
-  )
+  assert.deepEqual(pluck(ended, 'outcome'), ['held', 'held'])
 })
 
 test('the leases of another process come back for a call that waits', async () => {

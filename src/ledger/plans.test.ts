@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, database, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'
+import { atOnce } from '../../test/lists.ts'
 import type { Database, Queryable } from '../database/database.ts'
 import { storeLimits } from './limits.ts'
 
@@ -76,7 +77,7 @@ test('a statement of the ledger reads the rows of its calls, however many others
   }
   // The others' holds and settlements are nobody's: a sweep that took them for a dead process's would try each of them.
   const ledger = await processOf({ database: counting, graceMs: 86_400_000 })
-  const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => account(1_000_000n)))
+  const accounts = await atOnce(ACCOUNTS, () => account(1_000_000n))
   for (const one of accounts)
     await database.transaction((tx) =>
       storeLimits(tx, { kind: 'account', account: one }, { tokensPerMinute: 1_000_000, spendPerDay: '1000' }),

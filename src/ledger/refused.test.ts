@@ -15,6 +15,7 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
+import { atOnce } from '../../test/lists.ts'
 import { type Database, openDatabase, type Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { storeLimits } from './limits.ts'
@@ -176,9 +177,9 @@ async function others(isLeased: boolean, during: (bad: string) => Promise<() => 
     ...{ database: noticing(wide), leases: isLeased, resolveForMs: 60_000 },
     meters: { batch: (size) => void sizes.push(size), moved() {} },
   })
-  const [bad, ...good] = await Promise.all(Array.from({ length: 9 }, () => account(1_000_000n)))
+  const [bad, ...good] = await atOnce(9, () => account(1_000_000n))
   await wide.transaction((tx) => storeLimits(tx, { kind: 'account', account: bad! }, { spendPerDay: '900000' }))
-  const stuck = await Promise.all(Array.from({ length: 6 }, () => reserve(ledger, bad!, 10n)))
+  const stuck = await atOnce(6, () => reserve(ledger, bad!, 10n))
   said.length = 0
   saidOf.length = 0
   const end = await during(bad!)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { pluck } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import { openDatabase, PATIENT } from '../database/database.ts'
@@ -56,10 +57,7 @@ test('jobs that ended before the months that are kept are dropped, and no other'
   await sumUsage(database)
   assert.equal((await maintainUsage(database, realWorld, KEEPING)).jobs, 2)
   const left = await database.query<{ id: string }>({ text: 'select id from job order by id' })
-  assert.deepEqual(
-    left.map(({ id }) => id),
-    ['3', '4', '5', '6'],
-  )
+  assert.deepEqual(pluck(left, 'id'), ['3', '4', '5', '6'])
   assert.equal((await maintainUsage(database, realWorld, KEEPING)).jobs, 0)
 })
 

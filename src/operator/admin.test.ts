@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import type * as z from 'zod'
+import { atOnce, pluck } from '../../test/lists.ts'
 import { asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started } from '../../test/started.ts'
@@ -123,14 +124,11 @@ test('an account is made with credits and limits, renamed, given credits and rel
   assert.equal((await ask('POST', '/accounts/acc_none/credits', { amount: 1 })).status, 404)
   assert.equal((await ask('GET', '/accounts/acc_none')).error?.code, 30000)
   const ledger = await ask<Page<LedgerView>>('GET', `/accounts/${id}/ledger`)
-  assert.deepEqual(
-    ledger.data.items.map(({ kind, moved, balanceAfter, note, actor }) => [kind, moved, balanceAfter, note, actor]),
-    [
-      ['takeback', '-10.500001', '2', 'back', 'operator token'],
-      ['grant', '0.000001', '12.500001', 'a drop', 'operator token'],
-      ['grant', '12.5', '12.5', 'first credits', 'operator token'],
-    ],
-  )
+  assert.deepEqual(pluck(ledger.data.items, 'kind', 'moved', 'balanceAfter', 'note', 'actor'), [
+    ['takeback', '-10.500001', '2', 'back', 'operator token'],
+    ['grant', '0.000001', '12.500001', 'a drop', 'operator token'],
+    ['grant', '12.5', '12.5', 'first credits', 'operator token'],
+  ])
 })
 
 test('credits that are sent twice with one Idempotency-Key are given once, at whatever time and by how many at once', async () => {
@@ -138,7 +136,7 @@ test('credits that are sent twice with one Idempotency-Key are given once, at wh
   const path = `/accounts/${id}/credits`
   const headers = { 'idempotency-key': 'invoice 17' }
   const give = (body: object) => ask<AccountView>('POST', path, body, headers)
-  const together = await Promise.all(Array.from({ length: 8 }, () => give({ amount: '5', note: 'paid' })))
+  const together = await atOnce(8, () => give({ amount: '5', note: 'paid' }))
   for (const { status, data } of together) assert.deepEqual([status, data.balance], [200, '6'])
   assert.equal(together.filter((answer) => answer.headers.get('idempotent-replayed') === 'true').length, 7)
   await ask('POST', path, { amount: '2' })
@@ -327,10 +325,7 @@ test('an account that is made twice with one Idempotency-Key is made once, and n
   const found = await ask<Page<AccountView>>('GET', '/accounts?q=once%20ltd')
   assert.equal(found.data.items.length, 1)
   const { data } = await ask<Page<{ note: string; amount: string }>>('GET', `/accounts/${first?.data.id}/ledger`)
-  assert.deepEqual(
-    data.items.map(({ note, amount }) => [note, amount]),
-    [['brought along', '12.5']],
-  )
+  assert.deepEqual(pluck(data.items, 'note', 'amount'), [['brought along', '12.5']])
 })
 
 test('a key of another gateway is known by its hash alone, to the account that it was given to', async () => {
@@ -374,13 +369,10 @@ test('a rotated key works beside the new one for the overlap, and spends from th
   )
   assert.equal((await reserve(account, 10_000n, fresh.id)).outcome, 'held')
   const { data: list } = await ask<Page<KeyView>>('GET', `/accounts/${account}/keys`)
-  assert.deepEqual(
-    list.items.map(({ id, replacedBy }) => [id, replacedBy]),
-    [
-      [fresh.id, null],
-      [old.id, fresh.id],
-    ],
-  )
+  assert.deepEqual(pluck(list.items, 'id', 'replacedBy'), [
+    [fresh.id, null],
+    [old.id, fresh.id],
+  ])
   assert.equal((await ask('POST', `/keys/${old.id}/rotate`, {})).status, 409)
   const { data: newest } = await ask<NewKey>('POST', `/keys/${fresh.id}/rotate`, { overlapSeconds: 0 })
   assert.equal(await authenticate(fresh.key), 'key_unknown')
@@ -442,10 +434,7 @@ test('usage is paged, filtered, explained to the last digit, and downloaded', as
   const ledger = await ask('GET', `/accounts/${id}/ledger`, undefined, { accept: 'text/csv' })
   assert.equal(ledger.text.trimEnd().split('\r\n').length, 7, 'what moved nothing is not in it')
   const zero = await ask<Page<LedgerView>>('GET', `/accounts/${id}/ledger?zero=true`)
-  assert.deepEqual(
-    zero.data.items.map(({ kind, moved, balanceAfter }) => [kind, moved, balanceAfter]),
-    [['released', '0', null]],
-  )
+  assert.deepEqual(pluck(zero.data.items, 'kind', 'moved', 'balanceAfter'), [['released', '0', null]])
   assert.equal((await ask<Page<LedgerView>>('GET', `/accounts/${id}/ledger?kind=settled`)).data.items.length, 5)
   const overview = await ask<Overview>('GET', `/accounts/${id}/overview?days=7`)
   assert.equal(overview.data.series.length, 7)

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type * as z from 'zod'
+import { none } from '../../test/lists.ts'
 import { asOperator, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
@@ -113,10 +114,7 @@ test('tokens, invitations, login providers and exports say what there was and wh
 })
 
 test('an action without before and after has a reason, and every other one of the log has both', async () => {
-  assert.deepEqual(
-    Object.entries(EVENTS).filter(([, reason]) => reason.length < 10),
-    [],
-  )
+  none(Object.entries(EVENTS), ([, reason]) => reason.length < 10)
   const rows = await server.database.query<{ action: string; both: boolean }>({
     text: `select action, detail ? 'before' and detail ? 'after' as both from audit`,
   })
@@ -181,76 +179,66 @@ test('a note waits for the lock of the chain only at the commit, so that it is i
 })
 
 test('verifying finds a changed time, a cut tail, an emptied table, a recomputed chain and foreign rows', async () => {
-  const own = await startOperatorServer()
+  await using own = await startOperatorServer()
   const { database } = own
   const ask = asOperator(own)
   const check = async () => (await ask<z.infer<typeof auditCheck>>('GET', '/audit/verify')).data
-  try {
-    for (const name of ['a', 'b', 'c', 'd'])
-      assert.equal((await ask('POST', '/accounts', { name, credits: '1' })).status, 200)
-    assert.deepEqual((await check()).problems, [])
-    await database.query({ text: 'create table kept_audit as select * from audit' })
-    const chained = createAudit({ database, world: realWorld })
-    const CHANGES: Record<string, () => Promise<unknown>> = {
-      'a changed time': () =>
-        database.query({
-          text: `update audit set at = at + interval '1 hour' where object = (select max(object) from audit)`,
-        }),
-      'a cut tail': () => database.query({ text: 'delete from audit where id = (select max(id) from audit)' }),
-      'an emptied table': () => database.query({ text: 'delete from audit' }),
-      async 'a recomputed chain'() {
-        const rows = await database.query<{ actor: string; object: string }>({
-          text: 'select * from audit order by id',
-        })
-        await database.query({ text: 'delete from audit' })
-        for (const { actor, object } of rows)
-          await database.transaction((tx) =>
-            chained.write(tx, { actor, ip: null, requestId: null }, { action: 'vendor.test', object }),
-          )
-      },
-      'a foreign row': () =>
-        database.transaction((tx) =>
-          chained.write(tx, { actor: 'me', ip: null, requestId: null }, { action: 'vendor.test', object: 'x' }),
-        ),
-    }
-    await database.query({ text: 'alter table audit disable trigger audit_append_only' })
-    for (const [name, change] of Object.entries(CHANGES)) {
-      await change()
-      assert.equal((await check()).ok, false, name)
-      // A process that starts looks only at what is new since the last whole verification.
-      if (name !== 'a changed time') assert.equal((await own.audit.verifyNew()).ok, false, name)
+  for (const name of ['a', 'b', 'c', 'd'])
+    assert.equal((await ask('POST', '/accounts', { name, credits: '1' })).status, 200)
+  assert.deepEqual((await check()).problems, [])
+  await database.query({ text: 'create table kept_audit as select * from audit' })
+  const chained = createAudit({ database, world: realWorld })
+  const CHANGES: Record<string, () => Promise<unknown>> = {
+    'a changed time': () =>
+      database.query({
+        text: `update audit set at = at + interval '1 hour' where object = (select max(object) from audit)`,
+      }),
+    'a cut tail': () => database.query({ text: 'delete from audit where id = (select max(id) from audit)' }),
+    'an emptied table': () => database.query({ text: 'delete from audit' }),
+    async 'a recomputed chain'() {
+      const rows = await database.query<{ actor: string; object: string }>({ text: 'select * from audit order by id' })
       await database.query({ text: 'delete from audit' })
-      await database.query({ text: 'insert into audit select * from kept_audit' })
-      assert.deepEqual((await check()).problems, [], name)
-    }
-    // Without the head nothing proves that the rows are all.
-    await database.query({ text: `delete from setting where name = 'audit_head'` })
-    assert.equal((await check()).ok, false)
-  } finally {
-    await own.close()
+      for (const { actor, object } of rows)
+        await database.transaction((tx) =>
+          chained.write(tx, { actor, ip: null, requestId: null }, { action: 'vendor.test', object }),
+        )
+    },
+    'a foreign row': () =>
+      database.transaction((tx) =>
+        chained.write(tx, { actor: 'me', ip: null, requestId: null }, { action: 'vendor.test', object: 'x' }),
+      ),
   }
+  await database.query({ text: 'alter table audit disable trigger audit_append_only' })
+  for (const [name, change] of Object.entries(CHANGES)) {
+    await change()
+    assert.equal((await check()).ok, false, name)
+    // A process that starts looks only at what is new since the last whole verification.
+    if (name !== 'a changed time') assert.equal((await own.audit.verifyNew()).ok, false, name)
+    await database.query({ text: 'delete from audit' })
+    await database.query({ text: 'insert into audit select * from kept_audit' })
+    assert.deepEqual((await check()).problems, [], name)
+  }
+  // Without the head nothing proves that the rows are all.
+  await database.query({ text: `delete from setting where name = 'audit_head'` })
+  assert.equal((await check()).ok, false)
 })
 
 test('an older head that is put back with the rows after it removed is found by a process that verified them', async () => {
-  const own = await startOperatorServer()
+  await using own = await startOperatorServer()
   const ask = asOperator(own)
   const check = async () => (await ask<z.infer<typeof auditCheck>>('GET', '/audit/verify')).data
   const sql = (text: string) => own.database.query({ text })
-  try {
-    assert.equal((await ask('POST', '/accounts', { name: 'a', credits: '1' })).status, 200)
-    assert.deepEqual((await check()).problems, [])
-    await sql('create table kept_audit as select * from audit')
-    await sql(`create table kept_seal as select * from setting where name like 'audit_%'`)
-    assert.equal((await ask('POST', '/accounts', { name: 'stolen', credits: '1000000' })).status, 200)
-    assert.deepEqual((await check()).problems, [])
-    await sql('alter table audit disable trigger audit_append_only')
-    await sql('delete from audit where id not in (select id from kept_audit)')
-    await sql('update setting s set value = k.value from kept_seal k where k.name = s.name')
-    assert.match((await check()).problems.join(), /was changed or removed since it was verified/)
-    // Rows that are written afterwards do not hide it.
-    assert.equal((await ask('POST', '/accounts', { name: 'b', credits: '1' })).status, 200)
-    assert.match((await check()).problems.join(), /was changed or removed since it was verified/)
-  } finally {
-    await own.close()
-  }
+  assert.equal((await ask('POST', '/accounts', { name: 'a', credits: '1' })).status, 200)
+  assert.deepEqual((await check()).problems, [])
+  await sql('create table kept_audit as select * from audit')
+  await sql(`create table kept_seal as select * from setting where name like 'audit_%'`)
+  assert.equal((await ask('POST', '/accounts', { name: 'stolen', credits: '1000000' })).status, 200)
+  assert.deepEqual((await check()).problems, [])
+  await sql('alter table audit disable trigger audit_append_only')
+  await sql('delete from audit where id not in (select id from kept_audit)')
+  await sql('update setting s set value = k.value from kept_seal k where k.name = s.name')
+  assert.match((await check()).problems.join(), /was changed or removed since it was verified/)
+  // Rows that are written afterwards do not hide it.
+  assert.equal((await ask('POST', '/accounts', { name: 'b', credits: '1' })).status, 200)
+  assert.match((await check()).problems.join(), /was changed or removed since it was verified/)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { atOnce, pluck } from '../../test/lists.ts'
 import { type Ask, asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
@@ -179,10 +180,8 @@ test('guessing gets slower with each try, the same for people who exist and who 
 
 test('many guesses at once are few', async () => {
   await forgetTries()
-  const tries = await Promise.all(
-    Array.from({ length: 15 }, () =>
-      asBrowser(server)('POST', '/login', { email: 'op@example.com', password: 'guess' }),
-    ),
+  const tries = await atOnce(15, () =>
+    asBrowser(server)('POST', '/login', { email: 'op@example.com', password: 'guess' }),
   )
   // Five, and one more for each second that a slow machine takes.
   assert.ok(tries.filter(({ status }) => status === 401).length <= 8)
@@ -292,13 +291,10 @@ test('an invitation is a link that works once; whoever has a login proves it', a
     404,
   )
   const list = await owner<Page<MemberView>>('GET', `/accounts/${account}/members`)
-  assert.deepEqual(
-    list.data.items.map(({ email, role }) => [email, role]),
-    [
-      ['new@guild.example', 'member'],
-      ['owner@guild.example', 'owner'],
-    ],
-  )
+  assert.deepEqual(pluck(list.data.items, 'email', 'role'), [
+    ['new@guild.example', 'member'],
+    ['owner@guild.example', 'owner'],
+  ])
   const [member, self] = list.data.items
   assert.equal(
     (await owner('DELETE', `/accounts/${account}/members/${self!.userId}`)).status,
@@ -571,10 +567,7 @@ test('invitations are listed and withdrawn, roles change, and a second operator 
     'the last owner',
   )
   assert.equal((await owner('PATCH', await path('member@roles.example'), { role: 'owner' })).status, 200)
-  assert.deepEqual(
-    (await members()).map(({ role }) => role),
-    ['owner', 'owner'],
-  )
+  assert.deepEqual(pluck(await members(), 'role'), ['owner', 'owner'])
 
   const invited = await operator<LinkView>('POST', '/operator-invites', { email: 'second@op.example' })
   const second = asBrowser(server)

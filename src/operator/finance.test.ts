@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { crc32, inflateSync } from 'node:zlib'
+import { pluck } from '../../test/lists.ts'
 import { asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { past } from '../../test/past.ts'
 import { started } from '../../test/started.ts'
@@ -109,10 +110,7 @@ test('a statement adds up to the last decimal, each begins where the one before 
       ['alpha-5.4', 'website', '7', 1],
     ],
   )
-  assert.deepEqual(
-    october?.movements.map(({ kind, moved, note }) => [kind, moved, note]),
-    [['takeback', '-20', 'Invoice 2 was too high']],
-  )
+  assert.deepEqual(pluck(october?.movements, 'kind', 'moved', 'note'), [['takeback', '-20', 'Invoice 2 was too high']])
   assert.deepEqual(
     [october?.from, october?.to, october?.final],
     ['2025-10-01T00:00:00.000Z', '2025-11-01T00:00:00.000Z', true],
@@ -179,21 +177,15 @@ test('margins by model, customer, vendor and month are the same before and after
     ['Acme & Söhne "GmbH"', 5, '34.500002', '10.500002', '10.25', '0.250002', 2.3],
     ['Beta Ltd', 1, '1', '1', '0.5', '0.5', 50],
   ])
-  assert.deepEqual(
-    before.margins[2]?.items.map(({ group, charged }) => [group, charged]),
-    [
-      ['textworks', '35.000001'],
-      ['dataworks', '0.500001'],
-    ],
-  )
-  assert.deepEqual(
-    before.margins[3]?.items.map(({ group, charged }) => [group, charged]),
-    [
-      ['2025-08', '3.000001'],
-      ['2025-09', '18'],
-      ['2025-10', '14.500001'],
-    ],
-  )
+  assert.deepEqual(pluck(before.margins[2]?.items, 'group', 'charged'), [
+    ['textworks', '35.000001'],
+    ['dataworks', '0.500001'],
+  ])
+  assert.deepEqual(pluck(before.margins[3]?.items, 'group', 'charged'), [
+    ['2025-08', '3.000001'],
+    ['2025-09', '18'],
+    ['2025-10', '14.500001'],
+  ])
   for (const { totals } of before.margins) assert.deepEqual(totals, before.margins[0]?.totals)
 
   await sumUsage(server.database)

@@ -1,6 +1,7 @@
 // Whoever tries to keep people out of the console: with guesses, with closed client formats, with many at once.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
+import { atOnce } from '../../test/lists.ts'
 import { asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import { COST } from '../identity/password.ts'
@@ -42,10 +43,8 @@ test('one link opened many times at once from one address hashes few passwords',
   const reset = await asOperator(server)<{ link: string }>('POST', '/password-link', { email: OTHER })
   assert.equal(reset.status, 200, reset.text)
   const link = reset.data.link.split('#token=')[1]!
-  const tries = await Promise.all(
-    Array.from({ length: 40 }, () =>
-      asBrowser(server)('POST', `/invites/${link}`, { password: PASSWORD }, from('198.51.100.8')),
-    ),
+  const tries = await atOnce(40, () =>
+    asBrowser(server)('POST', `/invites/${link}`, { password: PASSWORD }, from('198.51.100.8')),
   )
   // At most twenty at a time; on a slow machine some come when others have ended.
   const rejected = count(tries, 429)
@@ -53,7 +52,7 @@ test('one link opened many times at once from one address hashes few passwords',
 })
 
 test('a login that was refused because too many came at once is no try', async () => {
-  const tries = await Promise.all(Array.from({ length: 75 }, (_, i) => guess(`p${i}@example.com`, `203.0.113.${i}`)))
+  const tries = await atOnce(75, (i) => guess(`p${i}@example.com`, `203.0.113.${i}`))
   assert.ok(count(tries, 503) > 0)
   assert.equal(count(tries, 503) + count(tries, 401), 75)
   for (const kind of ['name', 'address']) {

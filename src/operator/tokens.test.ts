@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { atOnce } from '../../test/lists.ts'
 import { asOperator, joined, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import type { AuditView } from '../database/audit.ts'
@@ -320,7 +321,7 @@ test('a token that is revoked takes along what it made, and what those made; one
   assert.deepEqual([child.status, grandchild.status], [200, 200])
   // Whatever is made at the same moment is revoked too, or is not made.
   const [racing] = await Promise.all([
-    Promise.all(Array.from({ length: 8 }, () => makeBy(child.token, '/tokens'))),
+    atOnce(8, () => makeBy(child.token, '/tokens')),
     asOperator(server)('DELETE', `/tokens/${parent.id}`),
   ])
   for (const { token } of [parent, child, grandchild, ...racing.filter(({ status }) => status === 200)]) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { atOnce } from '../../test/lists.ts'
 import { realWorld } from '../kernel/world.ts'
 import {
   type CachedResponse,
@@ -32,7 +33,7 @@ test('small answers and their keys count as the memory that they take', async ()
 
 test('answers that are under way take a bounded share of memory together, and give it back when they land', async () => {
   const cache = createResponseCache(realWorld)
-  const flights = await Promise.all(Array.from({ length: 9 }, (_, number) => takeOff(cache, `question ${number}`)))
+  const flights = await atOnce(9, (number) => takeOff(cache, `question ${number}`))
   const MEGABYTES_8 = 8 * 1024 * 1024
   assert.deepEqual(
     flights.map((flight) => flight.carry(MEGABYTES_8)),

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { atOnce } from '../../test/lists.ts'
 import { readConfig } from '../config.ts'
 import { realWorld } from '../kernel/world.ts'
 import { openDataDirectory } from './data-directory.ts'
@@ -11,7 +12,7 @@ test('processes that start together on an empty directory use the same secret an
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-data-'))
   t.after(() => rm(directory, { recursive: true, force: true }))
   const config = readConfig({ TOLLGATE_DATA: directory })
-  const opened = await Promise.all(Array.from({ length: 8 }, () => openDataDirectory(config, realWorld)))
+  const opened = await atOnce(8, () => openDataDirectory(config, realWorld))
   const [secret, token] = ['secret', 'operator-token'].map((name) => readFile(join(directory, name), 'utf8'))
   assert.deepEqual(new Set(opened.map((one) => one.secret)), new Set([(await secret)!.trim()]))
   assert.deepEqual(new Set(opened.map((one) => one.operatorToken)), new Set([(await token)!.trim()]))

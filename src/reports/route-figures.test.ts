@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { pluck } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
 import { openDatabase, type Queryable } from '../database/database.ts'
 import { idAtTime, realWorld } from '../kernel/world.ts'
@@ -73,13 +74,10 @@ test('the routes of a day are compared from the calls of that day, and a month o
     figures.reduce((sum, { answered }) => sum + answered, 0),
     count,
   )
-  assert.deepEqual(
-    figures.map(({ route, firstByteMsP50, chargedAvg, costAvg }) => [route, firstByteMsP50, chargedAvg, costAvg]),
-    [
-      [1, 10, '0.0003', '0.0001'],
-      [2, 10, '0.0003', '0.0001'],
-    ],
-  )
+  assert.deepEqual(pluck(figures, 'route', 'firstByteMsP50', 'chargedAvg', 'costAvg'), [
+    [1, 10, '0.0003', '0.0001'],
+    [2, 10, '0.0003', '0.0001'],
+  ])
   assert.ok(plan)
   const reads = nodesOf(plan).filter((node) => /^usage_\d{4}/.test(node['Relation Name'] ?? ''))
   const read = reads.reduce(

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, database, rows } from '../../test/ledger-part.ts'
+import { pluck } from '../../test/lists.ts'
 import type { Queryable } from '../database/database.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
 import type { UsageView } from '../ledger/views.ts'
@@ -121,10 +122,7 @@ test('rejections are counted once, under that outcome and without one, and steps
     const { totals, series, groups } = await readSums(database, { ...range, outcome: 'rejected' }, order)
     assert.deepEqual([totals.requests, totals.errors, totals.rejected, totals.charged], [0, 0, 6, '0'], by)
     assert.deepEqual([groups.length, groups[0]?.rejected], [1, 6])
-    assert.deepEqual(
-      series.map(({ at, rejected }) => [at, rejected]),
-      [['2026-10-01T09:00:00.000Z', 6]],
-    )
+    assert.deepEqual(pluck(series, 'at', 'rejected'), [['2026-10-01T09:00:00.000Z', 6]])
     const whole = await readSums(database, range, order)
     assert.deepEqual([whole.totals.requests, whole.totals.rejected], [2, 6])
     // The rows were written just now.
@@ -192,7 +190,7 @@ test('a filter means the same calls in lists, sums, latencies and CSV files, alo
     const told = JSON.stringify([one, other], (_, value) => (typeof value === 'bigint' ? String(value) : value))
     const got = await allPages({ ...filter, limit: 1000 })
     assert.deepEqual(
-      got.map((row) => row.id),
+      pluck(got, 'id'),
       wanted.map((row) => row.id),
       told,
     )

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
+import { atOnce } from '../../test/lists.ts'
 import { listen } from '../../test/started.ts'
 import { realWorld } from '../kernel/world.ts'
 import { createUpstream } from './exchange.ts'
@@ -43,7 +44,7 @@ test('calls at the same time have a connection each, later ones use them again, 
     )
     assert.equal(String(await reply.read(100)), path)
   }
-  const together = () => Promise.all(Array.from({ length: MANY }, () => get('/together')))
+  const together = () => atOnce(MANY, () => get('/together'))
 
   for (let i = 0; i < 10; i++) await get('/alone')
   assert.equal(opened, 1, 'one call after another needs one connection')

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld } from '../../src/kernel/world.ts'
+import { pluck } from '../lists.ts'
 import { until } from '../until.ts'
 import { applyChange, rowAction, startConsole, type TestConsole, type Visitor } from './console.ts'
 
@@ -164,10 +165,7 @@ test('routes are put in another order by keyboard and by drag, one is switched o
   const rows = dialog.locator('.route-row')
   await rows.nth(1).dragTo(rows.nth(0), { sourcePosition: { x: 4, y: 4 }, targetPosition: { x: 4, y: 4 } })
   await saveRoutes(page)
-  assert.deepEqual(
-    saved().map(({ protocol }) => protocol),
-    ['openai-chat', 'openai-responses'],
-  )
+  assert.deepEqual(pluck(saved(), 'protocol'), ['openai-chat', 'openai-responses'])
   await page.getByLabel('Search models').fill('plain-1')
   await rowAction(page, 'Routes')
   await dialog.getByText('A typical call costs 0.22 and is charged 0.33: margin 33 %.').waitFor()

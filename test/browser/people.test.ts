@@ -1,6 +1,7 @@
 // Who sees what: members and other accounts, sessions that ended, and text that would like to be a script.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { pluck } from '../lists.ts'
 import { startNameServer } from '../name-server.ts'
 import { started } from '../started.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
@@ -104,10 +105,7 @@ test('a member invited by link sees the account, and no other by any address', a
   assert.equal(played.status, 200)
   assert.ok(!played.body.includes('whsec_'))
   const list = await fetchIn(member, '/console/api/accounts')
-  assert.deepEqual(
-    (JSON.parse(list.body) as { data: { items: { id: string }[] } }).data.items.map(({ id }) => id),
-    [own],
-  )
+  assert.deepEqual(pluck((JSON.parse(list.body) as { data: { items: { id: string }[] } }).data.items, 'id'), [own])
 })
 
 test('a customer comes from an invitation to a first call in five clicks', async (t) => {

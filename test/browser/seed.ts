@@ -1,5 +1,6 @@
 // Accounts, keys and calls such as a small company makes, so that pictures of the console show something.
 import OpenAI, { toFile } from 'openai'
+import { atOnce } from '../lists.ts'
 import { until } from '../until.ts'
 import type { TestConsole } from './console.ts'
 
@@ -60,11 +61,9 @@ export async function seed(home: TestConsole): Promise<Seed> {
       messages: [{ role: 'user', content }],
     })
   }
-  await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
-      while (next < CALLS) await (await call()).text()
-    }),
-  )
+  await atOnce(AT_ONCE, async () => {
+    while (next < CALLS) await (await call()).text()
+  })
   for (const prompt of ['Fog rolls over a pine forest at dawn', 'A paper boat drifts down a rain-soaked street'])
     await home.call('/v1/video/seedance', website.key, { model: 'videogen-2.0', prompt })
   await askInBatch(home, website.key)

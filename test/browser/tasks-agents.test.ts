@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import type { TeamView } from '../../src/admission/views.ts'
 import type { BudgetView } from '../../src/ledger/views.ts'
 import { deviceProgram } from '../device-program.ts'
+import { pluck } from '../lists.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
 let g: TestConsole
@@ -57,10 +58,7 @@ test('an owner sets what a team’s agents may use, sees a program that was sign
   await settings.getByText('alpha-5.5, beta-sonnet-5').waitFor()
   await see('agents')
   const { data } = await g.operator<{ items: { scope: string }[] }>('GET', `/accounts/${account}/agent-settings`)
-  assert.deepEqual(
-    data.items.map(({ scope }) => scope),
-    [team],
-  )
+  assert.deepEqual(pluck(data.items, 'scope'), [team])
   await page.getByRole('button', { name: /Actions for Claude Code/ }).click()
   await page.getByRole('menuitem', { name: 'End sign-in' }).click()
   await page.getByRole('button', { name: 'End', exact: true }).click()

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
+import { atOnce } from '../lists.ts'
 import { listen, started } from '../started.ts'
 import { addFilter, PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { setTheme } from './pages.ts'
@@ -165,10 +166,10 @@ test('live calls say why they failed, and are found by account, key and reason; 
   await ask(account.key, 'Hello [[500]]')
   // On a busy machine some are told to come again; those share one row.
   for (let served = 0; served < 45; ) {
-    const answers = await Promise.all(Array.from({ length: 15 }, () => ask(account.key, 'Hello!')))
+    const answers = await atOnce(15, () => ask(account.key, 'Hello!'))
     served += answers.filter(({ status }) => status === 200).length
   }
-  await Promise.all(Array.from({ length: 45 }, () => ask(poor.key, 'Hello!')))
+  await atOnce(45, () => ask(poor.key, 'Hello!'))
   const { key: other } = await home.key(poor.id, { models: ['alpha-5.4'] })
   assert.equal((await ask(other, 'Hello!')).status, 403)
   const phone = await home.visitor({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true })

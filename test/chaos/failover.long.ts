@@ -7,7 +7,9 @@ import { storedCatalogs } from '../../src/catalog/store.ts'
 import { openDatabase } from '../../src/database/database.ts'
 import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import { SECRET } from '../gateway.ts'
+import { atOnce } from '../lists.ts'
 import { FULL, runs } from '../runs.ts'
+import { closing } from '../started.ts'
 import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { type GatewayProcess, keyOf, makeDataDirectory, startProcess } from './gateway-process.ts'
@@ -88,18 +90,14 @@ const HELD_MS_MAX = 20_000
 
 test('after a failover to a standby that lagged, credits that are there are never denied, and nothing stays held', async (t) => {
   for (let round = 0; round < runs(1, 7); round++) {
-    const scene = await openScene({ processes: 2, standby: 'lagging' })
-    try {
-      t.diagnostic(await failOverLagging(scene))
-    } finally {
-      await scene.close()
-    }
+    await using scene = closing(await openScene({ processes: 2, standby: 'lagging' }))
+    t.diagnostic(await failOverLagging(scene))
   }
 })
 
 async function failOverLagging(scene: Scene): Promise<string> {
   const { gateways, pair } = scene
-  const idle = await Promise.all(Array.from({ length: IDLE }, () => scene.account(10n * MICRO)))
+  const idle = await atOnce(IDLE, () => scene.account(10n * MICRO))
   const busy = await scene.account()
   // Both processes have had calls of every account, and lease credits of them.
   for (const { key } of idle) for (const gateway of gateways) await served(gateway.url, key, 50)

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type pg from 'pg'
 import { family } from '../../bench/process.ts'
+import { atOnce } from '../lists.ts'
 import { until } from '../until.ts'
 
 const RECIPE = resolve(import.meta.dirname, '..', '..', 'deploy', 'high-availability', 'patroni.yaml')
@@ -212,12 +213,10 @@ async function answers(url: string): Promise<boolean> {
 }
 
 async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, () => {
-      const server = createServer()
-      return new Promise<typeof server>((done) => server.listen(0, '127.0.0.1', () => done(server)))
-    }),
-  )
+  const servers = await atOnce(count, () => {
+    const server = createServer()
+    return new Promise<typeof server>((done) => server.listen(0, '127.0.0.1', () => done(server)))
+  })
   const ports = servers.map((server) => (server.address() as { port: number }).port)
   await Promise.all(servers.map((server) => new Promise((done) => server.close(done))))
   return ports

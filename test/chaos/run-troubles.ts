@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { cpus, loadavg } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { parseCredits } from '../../src/kernel/credits.ts'
+import { closing } from '../started.ts'
 import { until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
 import { MIX } from './cluster.ts'
@@ -40,19 +41,17 @@ export async function runTroubles(options: TroublesOptions): Promise<number> {
   for (const standby of [false, true]) {
     const these = chosen.filter((trouble) => (trouble.standby ?? false) === standby)
     if (these.length === 0) continue
-    const scene = await openScene({ processes: options.processes, standby: standby ? 'synchronous' : undefined })
-    try {
-      for (const trouble of these) {
-        console.log(`${trouble.name}: ${trouble.fault}`)
-        const failed = (error: Error): Row => ({ trouble, done: '', said: `**Failed**: ${error.message}`, ok: false })
-        rows.push(await tryOne(trouble, scene, options).catch(failed))
-        await writePart('troubles', report(rows, options))
-        console.log(rows.at(-1)!.said)
-      }
-      for (const gateway of scene.gateways) assert.equal(await gateway.stop(), 0, gateway.output)
-    } finally {
-      await scene.close()
+    await using scene = closing(
+      await openScene({ processes: options.processes, standby: standby ? 'synchronous' : undefined }),
+    )
+    for (const trouble of these) {
+      console.log(`${trouble.name}: ${trouble.fault}`)
+      const failed = (error: Error): Row => ({ trouble, done: '', said: `**Failed**: ${error.message}`, ok: false })
+      rows.push(await tryOne(trouble, scene, options).catch(failed))
+      await writePart('troubles', report(rows, options))
+      console.log(rows.at(-1)!.said)
     }
+    for (const gateway of scene.gateways) assert.equal(await gateway.stop(), 0, gateway.output)
   }
   return rows.every(({ ok }) => ok) ? 0 : 1
 }

@@ -90,27 +90,23 @@ test('what the caller did wrong is not tried elsewhere', async () => {
 })
 
 test('a caller who leaves during the probe of a broken vendor does not keep it out for ever', async () => {
-  const single = await startFaultGateway({ vendors: { first: { baseUrl: first.url } } })
-  try {
-    const { key } = await single.account()
-    const breaker = () => single.gateway.vendors.health().find(({ name }) => name === 'first')?.breaker
-    first.answer = ({ response }) => response.writeHead(500).end()
-    while (breaker() !== 'open') await (await single.call(CHAT_PATH, key, chatBody('fail'))).text()
-    first.answer = () => {}
-    await until(() => breaker(), 'half-open')
-    const calls = first.calls.length
-    const probe = post(single.url, { key, body: chatBody('probe') })
-    await until(() => first.calls.length, above(calls))
-    probe.leave()
-    await first.calls.at(-1)!.closed
-    first.answer = ({ response }) =>
-      response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('back', usage(1, 1)))
-    await until(() => single.gateway.monitor.running, 0)
-    assert.equal((await single.call(CHAT_PATH, key, chatBody('hello'))).status, 200)
-    await single.settled()
-  } finally {
-    await single.close()
-  }
+  await using single = await startFaultGateway({ vendors: { first: { baseUrl: first.url } } })
+  const { key } = await single.account()
+  const breaker = () => single.gateway.vendors.health().find(({ name }) => name === 'first')?.breaker
+  first.answer = ({ response }) => response.writeHead(500).end()
+  while (breaker() !== 'open') await (await single.call(CHAT_PATH, key, chatBody('fail'))).text()
+  first.answer = () => {}
+  await until(() => breaker(), 'half-open')
+  const calls = first.calls.length
+  const probe = post(single.url, { key, body: chatBody('probe') })
+  await until(() => first.calls.length, above(calls))
+  probe.leave()
+  await first.calls.at(-1)!.closed
+  first.answer = ({ response }) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('back', usage(1, 1)))
+  await until(() => single.gateway.monitor.running, 0)
+  assert.equal((await single.call(CHAT_PATH, key, chatBody('hello'))).status, 200)
+  await single.settled()
 })
 
 test('a hundred calls with one Idempotency-Key are one call: one charge, and the rest replays or conflicts', async () => {

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { openDatabase } from '../../src/database/database.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { until } from '../until.ts'
 import { type ChatVendor, chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'
 
@@ -91,7 +92,7 @@ before(async () => {
         }
   }
   g = await startGateway({ database, catalog })
-  other = await startGateway({ database: { ...database, drop: async () => {} }, catalog })
+  other = await startGateway({ database, catalog })
 })
 after(async () => {
   await other.close()
@@ -243,10 +244,7 @@ test('cancelled at another process of the same database, it ends at the one that
   const made = await going('openai-chat-cut', WAYS['openai-chat']!)
   // Whichever of the two works on it, one of these is the other.
   const said = await Promise.all([g, other].map((of) => ask(`${made.response}/cancel`, made.key, true, of)))
-  assert.deepEqual(
-    said.map(({ status }) => status),
-    ['cancelled', 'cancelled'],
-  )
+  assert.deepEqual(pluck(said, 'status'), ['cancelled', 'cancelled'])
   await made.closed
   const shown = await known(made.key, made.response)
   assert.equal(textOf(shown), PARTIAL)

@@ -170,32 +170,28 @@ test('a caller who resets the connection around the last byte is settled once', 
 const replacer = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
 test('a vendor that bills the whole answer anyway is heard to the end, and the caller who left pays what it reports', async () => {
-  const draining = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url, onAbort: 'drain' } } })
-  try {
-    for (const stream of [true, false]) {
-      const gone = Promise.withResolvers<void>()
-      vendor.answer = async ({ response }) => {
-        response.writeHead(200, stream ? STREAM_HEADERS : { 'content-type': 'application/json' })
-        if (stream) response.write(chunk('first'))
-        else response.write(' ')
-        await gone.promise
-        response.end(
-          stream ? chunk('rest', 'stop') + usageChunk(usage(40, 60)) + DONE : wholeAnswer('rest', usage(40, 60)),
-        )
-      }
-      const { id, key } = await draining.account()
-      const before = answered(draining)
-      const call = post(draining.url, { key, body: chatBody('hello', { stream }) })
-      if (stream) await call.until((text) => text.includes('first'))
-      await until(() => answered(draining), above(before))
-      call.leave()
-      await until(() => connections(draining), 0)
-      gone.resolve()
-      await draining.settled()
-      assert.equal((await draining.balance(id)).posted, 1_000_000_000n - 160n, stream ? 'stream' : 'whole')
+  await using draining = await startFaultGateway({ vendors: { mock: { baseUrl: vendor.url, onAbort: 'drain' } } })
+  for (const stream of [true, false]) {
+    const gone = Promise.withResolvers<void>()
+    vendor.answer = async ({ response }) => {
+      response.writeHead(200, stream ? STREAM_HEADERS : { 'content-type': 'application/json' })
+      if (stream) response.write(chunk('first'))
+      else response.write(' ')
+      await gone.promise
+      response.end(
+        stream ? chunk('rest', 'stop') + usageChunk(usage(40, 60)) + DONE : wholeAnswer('rest', usage(40, 60)),
+      )
     }
-  } finally {
-    await draining.close()
+    const { id, key } = await draining.account()
+    const before = answered(draining)
+    const call = post(draining.url, { key, body: chatBody('hello', { stream }) })
+    if (stream) await call.until((text) => text.includes('first'))
+    await until(() => answered(draining), above(before))
+    call.leave()
+    await until(() => connections(draining), 0)
+    gone.resolve()
+    await draining.settled()
+    assert.equal((await draining.balance(id)).posted, 1_000_000_000n - 160n, stream ? 'stream' : 'whole')
   }
 })
 

@@ -175,29 +175,25 @@ test('a caller who does not read an analytics answer at all is cut off after 30 
 })
 
 test('a caller who does not read a cached response holds up nobody who asks the same', async () => {
-  const g = await start(600_000, realWorld, true)
-  try {
-    // The first size is kept and given to all; the second is too large for that.
-    for (const [bytes, asked, cache] of [
-      [3_000_000, 1, 'hit'],
-      [ANALYTICS_BYTES, 2, 'miss'],
-    ] as const) {
-      vendor.answer = answerOf(bytes)
-      vendor.calls.length = 0
-      const { key } = await g.account()
-      const path = `/v1/${ANALYTICS}?keys=of-${bytes}.example`
-      const first = request(g.url + path, { agent: false, headers: { authorization: `Bearer ${key}` } }).end()
-      const [unread] = (await once(first, 'response')) as [IncomingMessage]
-      const second = await g.call(path, key)
-      assert.equal((await second.arrayBuffer()).byteLength, bytes)
-      assert.equal(second.headers.get('x-cache'), cache)
-      assert.equal(unread.headers['x-cache'], 'miss')
-      assert.equal(vendor.calls.length, asked)
-      assert.equal(first.destroyed, false)
-      first.on('error', () => {}).destroy()
-    }
-    await g.settled()
-  } finally {
-    await g.close()
+  await using g = await start(600_000, realWorld, true)
+  // The first size is kept and given to all; the second is too large for that.
+  for (const [bytes, asked, cache] of [
+    [3_000_000, 1, 'hit'],
+    [ANALYTICS_BYTES, 2, 'miss'],
+  ] as const) {
+    vendor.answer = answerOf(bytes)
+    vendor.calls.length = 0
+    const { key } = await g.account()
+    const path = `/v1/${ANALYTICS}?keys=of-${bytes}.example`
+    const first = request(g.url + path, { agent: false, headers: { authorization: `Bearer ${key}` } }).end()
+    const [unread] = (await once(first, 'response')) as [IncomingMessage]
+    const second = await g.call(path, key)
+    assert.equal((await second.arrayBuffer()).byteLength, bytes)
+    assert.equal(second.headers.get('x-cache'), cache)
+    assert.equal(unread.headers['x-cache'], 'miss')
+    assert.equal(vendor.calls.length, asked)
+    assert.equal(first.destroyed, false)
+    first.on('error', () => {}).destroy()
   }
+  await g.settled()
 })

@@ -19,31 +19,27 @@ export async function fuzz(
   const worker = new Worker(join(import.meta.dirname, 'sender.ts'))
   const [{ vendor }] = (await once(worker, 'message')) as [{ vendor: string }]
   const wrong: string[] = []
-  const g = await startGateway({
+  await using g = await startGateway({
     env: ENV,
     log: watchedLog(wrong),
     // Fuzzed vendors report whatever tokens they like.
     mayExceedHolds: true,
     catalog: (document) => addVendors(document, vendor),
   })
-  try {
-    const { key } = await g.account({ credits: 1_000_000_000_000_000n })
-    const run = await sendAll(worker, { url: g.url, key, ...options }, onProgress)
-    const { database, catalog } = g.gateway
-    for (let waitedMs = 0; ; waitedMs += 100) {
-      const [row] = await database.query<{ holds: bigint }>({ text: 'select count(*) as holds from hold' })
-      if (row!.holds === 0n) break
-      if (waitedMs > JOBS_END_MS) {
-        wrong.push(`${row!.holds} holds are left`)
-        break
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100))
+  const { key } = await g.account({ credits: 1_000_000_000_000_000n })
+  const run = await sendAll(worker, { url: g.url, key, ...options }, onProgress)
+  const { database, catalog } = g.gateway
+  for (let waitedMs = 0; ; waitedMs += 100) {
+    const [row] = await database.query<{ holds: bigint }>({ text: 'select count(*) as holds from hold' })
+    if (row!.holds === 0n) break
+    if (waitedMs > JOBS_END_MS) {
+      wrong.push(`${row!.holds} holds are left`)
+      break
     }
-    const { problems } = await verifyLedger(database, catalog)
-    return { ...run, findings: [...run.findings, ...wrong, ...problems] }
-  } finally {
-    await g.close()
+    await new Promise((resolve) => setTimeout(resolve, 100))
   }
+  const { problems } = await verifyLedger(database, catalog)
+  return { ...run, findings: [...run.findings, ...wrong, ...problems] }
 }
 
 /** Nothing unexpected happens, and no line holds a secret or what a caller wrote. */

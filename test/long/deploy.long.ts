@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Page } from '../../src/kernel/view.ts'
 import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { goTool, pythonWith, runProgram } from '../sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '../..')
@@ -119,10 +120,7 @@ test('the Terraform module is valid, makes a gateway what it says, and changes n
     await terraform('validate', '-no-color')
     await terraform('apply', '-auto-approve', '-no-color')
     const { data } = await g.operator<Page<{ name: string }>>('GET', '/accounts')
-    assert.deepEqual(
-      data.items.map(({ name }) => name),
-      ['By Terraform'],
-    )
+    assert.deepEqual(pluck(data.items, 'name'), ['By Terraform'])
     assert.match(await terraform('apply', '-auto-approve', '-no-color'), /No changes/)
     const { out } = await runProgram('cat', [join(folder, 'terraform.tfstate')])
     assert.doesNotMatch(out, new RegExp(OPERATOR_TOKEN))

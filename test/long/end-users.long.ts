@@ -10,6 +10,7 @@ import { createLedger } from '../../src/ledger/ledger.ts'
 import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import { noHolds } from '../chaos/books.ts'
 import { openScene, type Scene } from '../chaos/scene.ts'
+import { atOnce } from '../lists.ts'
 
 const USERS = 10_000
 const CALLS = 8
@@ -54,18 +55,16 @@ test(`each of ${USERS} end users who come at once gets ${MAX} calls of four proc
 
   let [served, waited] = [0, 0]
   for (let first = 0; first < USERS; first += AT_ONCE)
-    await Promise.all(
-      Array.from({ length: AT_ONCE }, async (_, at) => {
-        const user = `u${first + at}`
-        const told = await Promise.all(Array.from({ length: CALLS }, (_, n) => once(user, first + at + n)))
-        const count = told.filter((status) => status === 200).length
-        // Who was asked to come again was not served, and may be.
-        const isSure = !told.includes(503)
-        assert.ok(isSure ? count === MAX : count <= MAX, `${user} was served ${count} times: ${told}`)
-        served += count
-        waited += isSure ? 0 : 1
-      }),
-    )
+    await atOnce(AT_ONCE, async (at) => {
+      const user = `u${first + at}`
+      const told = await Promise.all(Array.from({ length: CALLS }, (_, n) => once(user, first + at + n)))
+      const count = told.filter((status) => status === 200).length
+      // Who was asked to come again was not served, and may be.
+      const isSure = !told.includes(503)
+      assert.ok(isSure ? count === MAX : count <= MAX, `${user} was served ${count} times: ${told}`)
+      served += count
+      waited += isSure ? 0 : 1
+    })
   await noHolds(scene.direct, 20_000)
   const { ok, problems } = await verifyLedger(scene.direct, storedCatalogs(scene.direct))
   assert.ok(ok, problems.join('\n'))

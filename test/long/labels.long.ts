@@ -8,6 +8,7 @@ import { before, type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { UsageView } from '../../src/ledger/views.ts'
 import { testGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { installed, npmPackages, pythonWith, runProgram } from '../sdk/cache.ts'
 import { everyKind } from '../sdk/families.ts'
 import { listen, started } from '../started.ts'
@@ -98,10 +99,7 @@ for (const [script, list, expected] of SCRIPTS)
     const { out, err, code } = await runProgram(found.python, [join(PYTHON, script)], { env, timeoutMs: RUN_MS_MAX })
     assert.equal(code, 0, err)
     for (const line of out.split('\n').filter(Boolean)) assert.equal(JSON.parse(line).trace, null, line)
-    assert.deepEqual(
-      (await told(t, id, from)).map(({ labels }) => labels),
-      expected,
-    )
+    assert.deepEqual(pluck(await told(t, id, from), 'labels'), expected)
   })
 
 test('LangChain for JavaScript in front of the Gemini format sends the headers that it is given', async (t) => {
@@ -118,10 +116,7 @@ test('LangChain for JavaScript in front of the Gemini format sends the headers t
   const env = environment(key, await homeOf('langchain'))
   const ran = await runProgram(process.execPath, ['--input-type=module', '-e', program], { env, timeoutMs: RUN_MS_MAX })
   assert.equal(ran.code, 0, ran.err)
-  assert.deepEqual(
-    (await told(t, id, from)).map(({ labels }) => labels),
-    [{ program: 'langchain-js' }],
-  )
+  assert.deepEqual(pluck(await told(t, id, from), 'labels'), [{ program: 'langchain-js' }])
 })
 
 test('Claude Code’s session and user are labels, and its name is the client', async (t) => {

@@ -6,6 +6,7 @@ import { DAY_MS, dayOfMs, formatDay, monthStart } from '../../src/kernel/calenda
 import { idAtTime, realWorld } from '../../src/kernel/world.ts'
 import { formatMonth, summedUntilMs, sumUsage } from '../../src/ledger/usage-sums.ts'
 import { startGateway, type TestGateway, testGateway } from '../gateway.ts'
+import { atOnce } from '../lists.ts'
 import { until } from '../until.ts'
 
 const FEW = 100_000
@@ -64,7 +65,7 @@ const SUMS = [
 const WAITING = `select 1 from usage where posting >= (select (value::jsonb ->> 'posting')::bigint from setting where name = 'usage-sums') limit 1`
 
 async function fill(gateway: TestGateway, calls: number): Promise<{ account: string; call: string }> {
-  const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, () => gateway.account({ credits: 10n ** 12n })))
+  const accounts = await atOnce(ACCOUNTS, () => gateway.account({ credits: 10n ** 12n }))
   const ids = hours.map((ms) => idAtTime(ms))
   const values = [
     list(ids),

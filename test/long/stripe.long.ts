@@ -166,58 +166,53 @@ test('a payment at localstripe brings credits when its event comes; its refund t
   const target = `http://127.0.0.1:${port}`
   await started(t, found.python, ['-m', 'localstripe', '--port', String(port), '--from-scratch'], target)
   const { url } = await between(t, target, withReceived)
-  const fresh = await freshDatabase()
-  const gateway = await startGateway({
+  await using fresh = await freshDatabase()
+  await using gateway = await startGateway({
     ...{ database: fresh, env: { TOLLGATE_STRIPE_URL: url } },
     catalog: (document) => {
       document.sales = { currency: 'EUR', pricePerCredit: '0.01', minimum: '5.00', maximum: '1000.00', packs: [] }
     },
   })
-  try {
-    const secrets = { stripe: STRIPE_KEY, 'stripe-webhook': STRIPE_SECRET }
-    await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe', secrets })
-    const post = (path: string, form: Record<string, string>) =>
-      fetch(target + path, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${STRIPE_KEY}` },
-        body: new URLSearchParams(form),
-      }).then(async (answer) => {
-        const text = await answer.text()
-        assert.equal(answer.status, 200, text)
-        return JSON.parse(text) as { id: string } // an object of Stripe
-      })
-    const { id } = await gateway.account({ credits: 0n })
-    const method = await post('/v1/payment_methods', {
-      ...{ type: 'card', 'card[number]': '4242424242424242', 'card[exp_month]': '12', 'card[exp_year]': '2030' },
-      'card[cvc]': '123',
+  const secrets = { stripe: STRIPE_KEY, 'stripe-webhook': STRIPE_SECRET }
+  await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe', secrets })
+  const post = (path: string, form: Record<string, string>) =>
+    fetch(target + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${STRIPE_KEY}` },
+      body: new URLSearchParams(form),
+    }).then(async (answer) => {
+      const text = await answer.text()
+      assert.equal(answer.status, 200, text)
+      return JSON.parse(text) as { id: string } // an object of Stripe
     })
-    const customer = await post('/v1/customers', { description: 'Acme' })
-    await post(`/v1/payment_methods/${method.id}/attach`, { customer: customer.id })
-    const intent = await post('/v1/payment_intents', {
-      ...{ amount: '1200', currency: 'eur', customer: customer.id, payment_method: method.id, confirm: 'true' },
-      'metadata[tollgate_account]': id,
-    })
-    const posted = async () => (await gateway.balance(id)).posted
-    const body = JSON.stringify({
-      object: 'event',
-      id: 'evt_1',
-      type: 'payment_intent.succeeded',
-      data: { object: intent },
-    })
-    const signature = Stripe.webhooks.generateTestHeaderString({ payload: body, secret: STRIPE_SECRET })
-    const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
-    const told = await fetch(`${gateway.url}/webhooks/stripe`, { method: 'POST', headers, body })
-    assert.deepEqual([told.status, await posted()], [200, 1_200_000_000n])
-    const { data } = await gateway.operator<{ items: { id: string }[] }>('GET', `/accounts/${id}/payments`)
-    const refund = await gateway.operator<{ creditsReversed: string; message?: string }>(
-      'POST',
-      `/payments/${data.items[0]?.id}/refund`,
-      { amount: '6.00' },
-    )
-    assert.equal(refund.status, 200, JSON.stringify(refund.data))
-    assert.deepEqual([refund.data.creditsReversed, await posted()], ['600', 600_000_000n])
-  } finally {
-    await gateway.close()
-    await fresh.drop()
-  }
+  const { id } = await gateway.account({ credits: 0n })
+  const method = await post('/v1/payment_methods', {
+    ...{ type: 'card', 'card[number]': '4242424242424242', 'card[exp_month]': '12', 'card[exp_year]': '2030' },
+    'card[cvc]': '123',
+  })
+  const customer = await post('/v1/customers', { description: 'Acme' })
+  await post(`/v1/payment_methods/${method.id}/attach`, { customer: customer.id })
+  const intent = await post('/v1/payment_intents', {
+    ...{ amount: '1200', currency: 'eur', customer: customer.id, payment_method: method.id, confirm: 'true' },
+    'metadata[tollgate_account]': id,
+  })
+  const posted = async () => (await gateway.balance(id)).posted
+  const body = JSON.stringify({
+    object: 'event',
+    id: 'evt_1',
+    type: 'payment_intent.succeeded',
+    data: { object: intent },
+  })
+  const signature = Stripe.webhooks.generateTestHeaderString({ payload: body, secret: STRIPE_SECRET })
+  const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
+  const told = await fetch(`${gateway.url}/webhooks/stripe`, { method: 'POST', headers, body })
+  assert.deepEqual([told.status, await posted()], [200, 1_200_000_000n])
+  const { data } = await gateway.operator<{ items: { id: string }[] }>('GET', `/accounts/${id}/payments`)
+  const refund = await gateway.operator<{ creditsReversed: string; message?: string }>(
+    'POST',
+    `/payments/${data.items[0]?.id}/refund`,
+    { amount: '6.00' },
+  )
+  assert.equal(refund.status, 200, JSON.stringify(refund.data))
+  assert.deepEqual([refund.data.creditsReversed, await posted()], ['600', 600_000_000n])
 })

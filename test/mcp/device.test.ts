@@ -7,6 +7,7 @@ import { startConsole, type TestConsole } from '../browser/console.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { type DeviceCode, deviceProgram } from '../device-program.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
+import { atOnce } from '../lists.ts'
 import { asBrowser, joined } from '../operator-server.ts'
 import { until } from '../until.ts'
 
@@ -183,7 +184,7 @@ test('of two consents at once one counts, and a consent that is rejected may be 
   const answers = await Promise.all([owner, second, owner, second].map((browser) => allow(browser, code, id)))
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404, 404, 404])
   assert.equal((await programs(owner, id)).length, 1)
-  const polls = await Promise.all(Array.from({ length: 4 }, () => program.poll(code)))
+  const polls = await atOnce(4, () => program.poll(code))
   assert.ok(polls.filter(({ status }) => status === 200).length <= 1)
 })
 

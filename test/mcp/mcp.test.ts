@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { not, until } from '../until.ts'
 import { connect, ERAS } from './client.ts'
 
@@ -57,23 +58,23 @@ for (const era of ERAS)
     const analytics = await list('/mcp/analytics')
     assert.equal(analytics.length, 27)
     assert.ok(tokens(analytics) < 9_000, `${tokens(analytics)} tokens`)
-    assert.deepEqual(
-      (await list('/mcp/social')).map(({ name }) => name),
-      ['social_user_by_name', 'social_user_by_id', 'social_timeline'],
-    )
-    assert.deepEqual(
-      (await list('/mcp/media')).map(({ name }) => name),
-      ['generate_image', 'create_video', 'get_video', 'wait_for_video'],
-    )
+    assert.deepEqual(pluck(await list('/mcp/social'), 'name'), [
+      'social_user_by_name',
+      'social_user_by_id',
+      'social_timeline',
+    ])
+    assert.deepEqual(pluck(await list('/mcp/media'), 'name'), [
+      'generate_image',
+      'create_video',
+      'get_video',
+      'wait_for_video',
+    ])
     assert.deepEqual((await list('/mcp?tools=get_balance,website_ranks,nope')).map(({ name }) => name).sort(), [
       'get_balance',
       'website_ranks',
     ])
     const pair = await list('/mcp/discover')
-    assert.deepEqual(
-      pair.map(({ name }) => name),
-      ['find_tool', 'call_tool'],
-    )
+    assert.deepEqual(pluck(pair, 'name'), ['find_tool', 'call_tool'])
     assert.ok(tokens(pair) < 400, `${tokens(pair)} tokens`)
   })
 
@@ -100,10 +101,7 @@ test('two tools find and call the others, and the row names the one that was cal
   assert.ok(visits.structuredContent.Data['example.com'].TotalVisits > 0)
   assert.match(textOf(await call('nope', {})), /There is no tool "nope"/)
   assert.match(textOf(await call('website_visits', { keys: 'example.com', nope: 1 })), /"nope" is not a parameter/)
-  assert.deepEqual(
-    (await g.calls(id)).map(({ endpoint }) => endpoint),
-    ['mcp:website_visits'],
-  )
+  assert.deepEqual(pluck(await g.calls(id), 'endpoint'), ['mcp:website_visits'])
   await client.close()
 })
 
@@ -138,10 +136,7 @@ for (const era of ERAS)
     const other = await connect(g.url, (await g.account()).key, { era })
     const others = await other.callTool({ name: 'get_video', arguments: { job_id: job.structuredContent.jobId } })
     assert.match(textOf(others), /another account/)
-    assert.deepEqual(
-      (await g.calls(id)).map(({ endpoint }) => endpoint),
-      ['mcp:ask_model', 'mcp:generate_image', 'mcp:create_video'],
-    )
+    assert.deepEqual(pluck(await g.calls(id), 'endpoint'), ['mcp:ask_model', 'mcp:generate_image', 'mcp:create_video'])
     await client.close()
     await other.close()
   })
@@ -151,15 +146,9 @@ for (const era of ERAS)
     const { key } = await g.account({ models: ['siteanalytics', 'socialapi', 'gamma-v4-pro'] })
     const client = await connect(g.url, key, { era })
     const { resources } = await client.listResources()
-    assert.deepEqual(
-      resources.map(({ uri }) => uri),
-      ['tollgate://models', 'tollgate://tools'],
-    )
+    assert.deepEqual(pluck(resources, 'uri'), ['tollgate://models', 'tollgate://tools'])
     const read = async (uri: string) => ((await client.readResource({ uri })).contents[0] as { text: string }).text
-    assert.deepEqual(
-      JSON.parse(await read('tollgate://models')).data.map(({ uid }: { uid: string }) => uid),
-      ['gamma-v4-pro', 'socialapi'],
-    )
+    assert.deepEqual(pluck(JSON.parse(await read('tollgate://models')).data, 'uid'), ['gamma-v4-pro', 'socialapi'])
     const prices = await read('tollgate://tools')
     assert.match(prices, /^- `website_visits`: Visits\. Costs 0\.5 credits a call\.$/m)
     assert.doesNotMatch(prices, /generate_image/)

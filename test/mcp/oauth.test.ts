@@ -6,6 +6,7 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 import { silentLog } from '../../src/kernel/log.ts'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
 import { OPERATOR_TOKEN, startGateway, textOf } from '../gateway.ts'
+import { atOnce } from '../lists.ts'
 import { Program, serveDocument } from './oauth-program.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -206,7 +207,7 @@ test('a person who allows a program again has one key for it: the earlier one en
 
 test('a code that two exchange at once is exchanged by one at most', async () => {
   const { program, code } = await withCode()
-  const answers = await Promise.all(Array.from({ length: 5 }, () => token(exchange(code, program), program)))
+  const answers = await atOnce(5, () => token(exchange(code, program), program))
   assert.ok(answers.filter(({ status }) => status === 200).length <= 1)
 })
 
@@ -398,25 +399,21 @@ test('what says how to connect is where the standards look for it', async () => 
 })
 
 test('addresses are the public ones behind a proxy with https, and there is nothing to connect to over plain http', async () => {
-  const secure = await startGateway({ env: { PUBLIC_URL: 'https://gate.example' } })
-  const plain = await startGateway({ env: { PUBLIC_URL: 'http://gate.example' } })
-  try {
-    const metadata = '/.well-known/oauth-authorization-server'
-    const server = (await (await fetch(`${secure.url}${metadata}`)).json()) as any
-    assert.equal(server.issuer, 'https://gate.example')
-    assert.equal(server.token_endpoint, 'https://gate.example/oauth/token')
-    const told = (await fetch(`${secure.url}/mcp`, { method: 'POST' })).headers.get('www-authenticate')
-    assert.match(String(told), /resource_metadata="https:\/\/gate\.example\//)
+  await using secure = await startGateway({ env: { PUBLIC_URL: 'https://gate.example' } })
+  await using plain = await startGateway({ env: { PUBLIC_URL: 'http://gate.example' } })
+  const metadata = '/.well-known/oauth-authorization-server'
+  const server = (await (await fetch(`${secure.url}${metadata}`)).json()) as any
+  assert.equal(server.issuer, 'https://gate.example')
+  assert.equal(server.token_endpoint, 'https://gate.example/oauth/token')
+  const told = (await fetch(`${secure.url}/mcp`, { method: 'POST' })).headers.get('www-authenticate')
+  assert.match(String(told), /resource_metadata="https:\/\/gate\.example\//)
 
-    for (const path of [metadata, '/.well-known/oauth-protected-resource/mcp'])
-      assert.equal((await fetch(`${plain.url}${path}`)).status, 404, path)
-    assert.equal((await fetch(`${plain.url}/oauth/register`, { method: 'POST' })).status, 404)
-    const untold = await fetch(`${plain.url}/mcp`, { method: 'POST' })
-    assert.equal(untold.status, 401)
-    assert.doesNotMatch(String(untold.headers.get('www-authenticate')), /resource_metadata/)
-  } finally {
-    await Promise.all([secure.close(), plain.close()])
-  }
+  for (const path of [metadata, '/.well-known/oauth-protected-resource/mcp'])
+    assert.equal((await fetch(`${plain.url}${path}`)).status, 404, path)
+  assert.equal((await fetch(`${plain.url}/oauth/register`, { method: 'POST' })).status, 404)
+  const untold = await fetch(`${plain.url}/mcp`, { method: 'POST' })
+  assert.equal(untold.status, 401)
+  assert.doesNotMatch(String(untold.headers.get('www-authenticate')), /resource_metadata/)
 })
 
 test('a fault of our own is a 500 without its reason, and in the log with it', async () => {
@@ -474,7 +471,7 @@ test('registrations are bounded, and what is registered must be sound', async (t
     /Content-Length/,
   )
   assert.equal((await register({ redirect_uris: [callback], client_name: 'x'.repeat(8_192) }, gateway.url)).status, 413)
-  const many = await Promise.all(Array.from({ length: 40 }, () => register({ redirect_uris: [callback] }, gateway.url)))
+  const many = await atOnce(40, () => register({ redirect_uris: [callback] }, gateway.url))
   const refused = many.filter(({ status }) => status === 429)
   assert.ok(refused.length >= 20, `${refused.length} were refused`)
   assert.ok(Number(refused[0]?.headers.get('retry-after')) > 0)

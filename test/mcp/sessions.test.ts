@@ -5,6 +5,7 @@ import type { Client } from '@modelcontextprotocol/client'
 import { makeDataDirectory, startProcess } from '../chaos/gateway-process.ts'
 import { freshDatabase } from '../database.ts'
 import { SECRET, startGateway } from '../gateway.ts'
+import { atOnce } from '../lists.ts'
 import { runs } from '../runs.ts'
 import { pause } from '../until.ts'
 import { connect, ERAS } from './client.ts'
@@ -74,18 +75,16 @@ test('many sessions on two processes, one of them killed: no call is lost, and n
 
   try {
     let dying: Promise<void> | undefined
-    await Promise.all(
-      Array.from({ length: SESSIONS }, async (_, session) => {
-        const client: { now?: Client | undefined } = {}
-        for (let n = 0; n < CALLS; n++) {
-          // However fast the others are, one session is still connected to the process that dies.
-          if (session === CUT_OFF && n === CALLS - 1) await death
-          await insist(session, n, client)
-          if (answers >= KILLED_AFTER) dying ??= kill()
-        }
-        await client.now?.close()
-      }),
-    )
+    await atOnce(SESSIONS, async (session) => {
+      const client: { now?: Client | undefined } = {}
+      for (let n = 0; n < CALLS; n++) {
+        // However fast the others are, one session is still connected to the process that dies.
+        if (session === CUT_OFF && n === CALLS - 1) await death
+        await insist(session, n, client)
+        if (answers >= KILLED_AFTER) dying ??= kill()
+      }
+      await client.now?.close()
+    })
     await dying
     await g.settled()
     assert.equal(answers, SESSIONS * CALLS)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
 import { testGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { until } from '../until.ts'
 import { connect, ERAS } from './client.ts'
 import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
@@ -149,13 +150,10 @@ test('a tool that its server changed is held back until the operator agrees, and
   const client = await connect(g.url, key)
   assert.equal(charged(await client.callTool({ name: 'notes', arguments: {} })), '1')
   const looked = await g.operator<any>('POST', '/tool-servers/notes/refresh')
-  assert.deepEqual(
-    looked.data.tools.map(({ tool, state }: any) => [tool, state]),
-    [
-      ['notes', 'changed'],
-      ['drop', 'gone'],
-    ],
-  )
+  assert.deepEqual(pluck(looked.data.tools, 'tool', 'state'), [
+    ['notes', 'changed'],
+    ['drop', 'gone'],
+  ])
   const { changes, digest } = looked.data.tools[0]
   assert.deepEqual(changes[0], {
     field: 'description',
@@ -354,10 +352,7 @@ test('a listing without an end, tools that cannot be sold, and addresses that ar
     { name: 'long', inputSchema: { type: 'object', description: 'x'.repeat(20_000) } },
   ]
   const looked = await g.operator<any>('POST', '/tool-servers/endless/refresh')
-  assert.deepEqual(
-    looked.data.tools.map(({ state }: any) => state),
-    ['unusable', 'unusable', 'unusable'],
-  )
+  assert.deepEqual(pluck(looked.data.tools, 'state'), ['unusable', 'unusable', 'unusable'])
   server.refuse = () => 401
   assert.match((await g.operator<any>('POST', '/tool-servers/endless/refresh')).data.error, /401/)
   for (const url of ['http://169.254.169.254/mcp', 'ftp://a.example/', 'http://a:b@c.example/', 'sandbox'])

@@ -286,17 +286,13 @@ function recordingWorld(): World {
 /** The text of the file. Needs the test server. */
 export async function answersFile(): Promise<string> {
   const world = recordingWorld()
-  const gateway = await startGateway({
+  await using gateway = await startGateway({
     plain: true,
     world,
     vendorWorld: world,
     catalog: (all) => Object.assign(all, { allClientFormats: true }),
   })
-  try {
-    const { key } = await gateway.account({ credits: CREDITS })
-    const answers = await recordAll({ gateway, key, values: new Map() })
-    return `${JSON.stringify(answers, null, 2)}\n`
-  } finally {
-    await gateway.close()
-  }
+  const { key } = await gateway.account({ credits: CREDITS })
+  const answers = await recordAll({ gateway, key, values: new Map() })
+  return `${JSON.stringify(answers, null, 2)}\n`
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { until } from '../until.ts'
 import { openAllDoors } from './families.ts'
 
@@ -43,10 +44,7 @@ test('a response in the background is accepted at once, answered later, and char
     assert.ok(done.usage.output_tokens > 0)
   }
   const rows = await g.calls(account)
-  assert.deepEqual(
-    rows.map(({ endpoint, outcome }) => [endpoint, outcome]),
-    Array(3).fill(['responses', 'settled']),
-  )
+  assert.deepEqual(pluck(rows, 'endpoint', 'outcome'), Array(3).fill(['responses', 'settled']))
   assert.equal(rows[1]?.charged, price, 'the price is the same')
   assert.equal(typeof direct.id, 'string')
   assert.deepEqual(await g.problems(), [])
@@ -169,13 +167,10 @@ test('a response in the background is streamed, and whoever left goes on where t
     const rest = await events(await resumed(id, first.at(-1).sequence_number, made.key))
     const all = [...first, ...rest]
     assert.deepEqual(
-      all.map(({ sequence_number }) => sequence_number),
+      pluck(all, 'sequence_number'),
       all.map((_, i) => i),
     )
-    assert.deepEqual(
-      all.slice(0, 3).map(({ type }) => type),
-      ['response.created', 'response.queued', 'response.in_progress'],
-    )
+    assert.deepEqual(pluck(all.slice(0, 3), 'type'), ['response.created', 'response.queued', 'response.in_progress'])
     const { type, response } = all.at(-1)
     assert.equal(type, 'response.completed')
     for (const event of all) if (event.response) assert.equal(event.response.id, id)
@@ -186,7 +181,7 @@ test('a response in the background is streamed, and whoever left goes on where t
     assert.deepEqual(await events(await resumed(id, all.length, made.key)), [], 'there is no more')
     await g.settled()
     assert.deepEqual(
-      (await g.calls(made.id)).map(({ outcome }) => outcome),
+      pluck(await g.calls(made.id), 'outcome'),
       ['settled'],
       'it is paid for once, however often it is read',
     )
@@ -238,11 +233,7 @@ test('however a streamed response in the background ends, its followers are told
     const all = await events((await start({ input, stream: true }, made.key)) as any)
     assert.equal(all.at(-1).type, type, input)
     await g.settled()
-    assert.deepEqual(
-      (await g.calls(made.id)).map(({ outcome }) => outcome),
-      outcomes,
-      input,
-    )
+    assert.deepEqual(pluck(await g.calls(made.id), 'outcome'), outcomes, input)
     assert.equal((await g.balance(made.id)).held, 0n)
   }
   // Cancelled in the middle: what came until then is owed, and the stream ends.

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { parseCredits } from '../../src/kernel/credits.ts'
 import { testGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { atLeast, pause, until } from '../until.ts'
 import { openAllDoors } from './families.ts'
 
@@ -90,14 +91,8 @@ test('a file is uploaded, listed, read and deleted, and is not there for anybody
   assert.deepEqual((await client().files.retrieve(made.id)).id, made.id)
   const second = await upload('x')
   const page = await client().files.list({ limit: 1 })
-  assert.deepEqual(
-    page.data.map(({ id }) => id),
-    [second.id],
-  )
-  assert.deepEqual(
-    (await page.getNextPage()).data.map(({ id }) => id),
-    [made.id],
-  )
+  assert.deepEqual(pluck(page.data, 'id'), [second.id])
+  assert.deepEqual(pluck((await page.getNextPage()).data, 'id'), [made.id])
   const other = client((await g.account()).key)
   for (const act of [
     () => other.files.retrieve(made.id),
@@ -312,10 +307,7 @@ test('a file that is wrong fails as a whole, with a list of what is wrong and wh
   for (const [content, codes, lines] of cases) {
     const batch = await ended((await start(content)).id)
     assert.equal(batch.status, 'failed', String(content).slice(0, 80))
-    assert.deepEqual(
-      batch.errors?.data?.map(({ code }) => code),
-      codes,
-    )
+    assert.deepEqual(pluck(batch.errors?.data, 'code'), codes)
     assert.deepEqual(
       batch.errors?.data?.map(({ line: at }) => at),
       lines,
@@ -538,12 +530,9 @@ test('a batch that runs shows its lines, and is cancelled by its operator with a
   assert.equal((await ended(batch.id, made.key)).status, 'cancelled')
   const failed = await read(`${at}/lines`)
   assert.deepEqual(
-    failed.items.map(({ status, call, message }: any) => [status, call, message]),
+    pluck(failed.items, 'status', 'call', 'message'),
     Array(2).fill([null, null, 'The batch was cancelled before this request.']),
   )
   const audit = await read('/audit?action=batch.cancel')
-  assert.deepEqual(
-    audit.items.map(({ object }: any) => object),
-    [batch.id],
-  )
+  assert.deepEqual(pluck(audit.items, 'object'), [batch.id])
 })

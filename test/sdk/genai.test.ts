@@ -6,6 +6,7 @@ import { ApiError, FunctionCallingConfigMode, GoogleGenAI, Type } from '@google/
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { testGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { FAMILIES, GEMINI_MODEL, openAllDoors } from './families.ts'
 
 const OWN = 'delta-native'
@@ -78,10 +79,7 @@ for (const model of [...FAMILIES.filter((model) => model !== GEMINI_MODEL), OWN]
       const calls = []
       for await (const chunk of await chat.sendMessageStream({ message: QUESTION }))
         calls.push(...(chunk.functionCalls ?? []))
-      assert.deepEqual(
-        calls.map(({ name, args }) => [name, args]),
-        [['get_weather', { city: 'Oslo' }]],
-      )
+      assert.deepEqual(pluck(calls, 'name', 'args'), [['get_weather', { city: 'Oslo' }]])
       const [{ id, name } = {}] = calls
       const functionResponse = { name: name ?? '', response: { output: '12 degrees' }, ...(id ? { id } : {}) }
       const answer = await chat.sendMessage({ message: [{ functionResponse }] })

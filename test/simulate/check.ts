@@ -1,6 +1,7 @@
 // What must be true at the end of every story.
 import assert from 'node:assert/strict'
 import { verifyLedger } from '../../src/reports/verify/verify.ts'
+import { pluck } from '../lists.ts'
 import { catalogs, PRICE_PER_SECOND } from './catalog.ts'
 import type { Line } from './faulty-database.ts'
 import type { Lane } from './lane.ts'
@@ -104,11 +105,7 @@ async function checkVideos(
     assert.equal(job.open, false, `${job.id} was left open`)
     assert.equal(job.status, job.verdict, `${job.id} does not end as was decided`)
     // One outcome of its money, and the one that its status says.
-    assert.deepEqual(
-      own.map(({ outcome }) => outcome),
-      [OUTCOMES[job.status]],
-      `${job.id} is ${job.status}`,
-    )
+    assert.deepEqual(pluck(own, 'outcome'), [OUTCOMES[job.status]], `${job.id} is ${job.status}`)
     const made = tasks.filter(({ token }) => token === job.id)
     assert.ok(made.length <= 1, `${job.id} was submitted ${made.length} times`)
     if (job.status === 'COMPLETED') {

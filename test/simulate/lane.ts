@@ -4,6 +4,7 @@ import pg from 'pg'
 import { type Database, type Queryable, type Statement, type Value, withLast } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import type { EmbeddedConnection } from '../../src/database/server/embedded.ts'
+import { closing } from '../started.ts'
 
 export interface Lane {
   readonly database: Database
@@ -56,14 +57,10 @@ export async function makeLaneTemplate(server: EmbeddedConnection): Promise<void
     await client.query(`drop database if exists ${TEMPLATE} with (force)`)
     await client.query(`create database ${TEMPLATE}`)
   })
-  const lane = await connect(server, TEMPLATE)
-  try {
-    await lane.database.query({ text: VIRTUAL_TIME })
-    await migrate(lane.database)
-    await lane.database.query({ text: SHORT_DEADLINE })
-  } finally {
-    await lane.close()
-  }
+  await using lane = closing(await connect(server, TEMPLATE))
+  await lane.database.query({ text: VIRTUAL_TIME })
+  await migrate(lane.database)
+  await lane.database.query({ text: SHORT_DEADLINE })
 }
 
 export async function openLane(server: EmbeddedConnection, name: string): Promise<Lane> {

@@ -1,6 +1,7 @@
 // Runs seeds, several at once and each in a lane of its own, and gathers those that fail.
 import type { EmbeddedConnection } from '../../src/database/server/embedded.ts'
 import { count } from '../faults/raw-client.ts'
+import { closing } from '../started.ts'
 import { makeLaneTemplate, openLane } from './lane.ts'
 import { type StoryOptions, simulate } from './simulation.ts'
 
@@ -34,24 +35,20 @@ export async function runSeeds(server: EmbeddedConnection, options: SeedsOptions
   await makeLaneTemplate(server)
   await Promise.all(
     Array.from({ length: Math.min(options.atOnce, options.count) }, async (_, number) => {
-      const lane = await openLane(server, `simulate_${process.pid}_${number}`)
-      try {
-        for (const index of indices) {
-          if (failures.length >= (options.failuresMax ?? FAILURES_MAX) || options.stopped?.()) break
-          const seed = options.from + index
-          try {
-            const told = await simulate(seed, lane, options)
-            digests.set(seed, told.digest)
-            events += told.events
-            if (told.leased > 0) leased += 1
-          } catch (error) {
-            failures.push({ seed, error })
-          }
-          done += 1
-          options.onDone?.(done, failures.length)
+      await using lane = closing(await openLane(server, `simulate_${process.pid}_${number}`))
+      for (const index of indices) {
+        if (failures.length >= (options.failuresMax ?? FAILURES_MAX) || options.stopped?.()) break
+        const seed = options.from + index
+        try {
+          const told = await simulate(seed, lane, options)
+          digests.set(seed, told.digest)
+          events += told.events
+          if (told.leased > 0) leased += 1
+        } catch (error) {
+          failures.push({ seed, error })
         }
-      } finally {
-        await lane.close()
+        done += 1
+        options.onDone?.(done, failures.length)
       }
     }),
   )

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { pluck } from '../../../test/lists.ts'
 import { niceTicks, pickLabels } from './scale.ts'
 
 test('an axis ends at or above its highest value, in a few round steps', () => {
@@ -32,12 +33,9 @@ test('an axis of counts has whole numbers only', () => {
 
 test('points without a label take no room from those that have one', () => {
   const days = Array.from({ length: 72 }, (_, hour) => (hour % 24 === 0 ? `day ${hour / 24}` : ''))
-  assert.deepEqual(
-    pickLabels(days, 3).map(({ index, label }) => [index, label]),
-    [
-      [0, 'day 0'],
-      [24, 'day 1'],
-      [48, 'day 2'],
-    ],
-  )
+  assert.deepEqual(pluck(pickLabels(days, 3), 'index', 'label'), [
+    [0, 'day 0'],
+    [24, 'day 1'],
+    [48, 'day 2'],
+  ])
 })

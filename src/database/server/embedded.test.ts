@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, test } from 'node:test'
 import pg from 'pg'
+import { atOnce, pluck } from '../../../test/lists.ts'
 import { runs } from '../../../test/runs.ts'
 import { until } from '../../../test/until.ts'
 import { findPackage } from './binaries.ts'
@@ -205,7 +206,7 @@ test('a Postgres left running by a killed gateway is taken over with all that wa
     await ask(said.connection, `create table if not exists done (round integer); insert into done values (${round})`)
     const rows = await ask(said.connection, 'select round from done order by round')
     assert.deepEqual(
-      rows.map((row) => row.round),
+      pluck(rows, 'round'),
       Array.from({ length: round }, (_, index) => index + 1),
     )
     await end(child, 'SIGKILL')
@@ -232,7 +233,7 @@ test('a second gateway on the same directory is refused by name, and the first g
 test('of gateways that start at the same moment exactly one gets the directory, also after a crash', async () => {
   const dataDirectory = join(await temporary(), 'data')
   for (const _ of [1, 2]) {
-    const all = await Promise.all(Array.from({ length: 4 }, () => gateway(dataDirectory)))
+    const all = await atOnce(4, () => gateway(dataDirectory))
     const winners = all.filter(({ said }) => said.refused === undefined)
     assert.equal(winners.length, 1)
     for (const { said } of all) {

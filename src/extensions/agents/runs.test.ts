@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import type { RunView } from './views.ts'
 
@@ -43,24 +44,18 @@ test('a run has the calls, tools and sub-agents of its session, and its sum is w
   assert.equal((await ask(key, {})).cost, null, 'a call of no run')
 
   const { data } = await runOf(id, 'run-1')
-  assert.deepEqual(
-    data.items.map(({ agent, kind, product }) => [agent, kind, product]),
-    [
-      [null, 'call', 'alpha-5.4'],
-      ['explorer', 'call', 'alpha-5.4'],
-      ['reader', 'call', 'alpha-5.4'],
-      [null, 'tool', 'siteanalytics/websites/ranks'],
-      [null, 'call', 'alpha-5.4'],
-    ],
-  )
-  assert.deepEqual(
-    data.parts.map(({ agent, parent, calls }) => [agent, parent, calls]),
-    [
-      [null, null, 3],
-      ['explorer', null, 1],
-      ['reader', 'explorer', 1],
-    ],
-  )
+  assert.deepEqual(pluck(data.items, 'agent', 'kind', 'product'), [
+    [null, 'call', 'alpha-5.4'],
+    ['explorer', 'call', 'alpha-5.4'],
+    ['reader', 'call', 'alpha-5.4'],
+    [null, 'tool', 'siteanalytics/websites/ranks'],
+    [null, 'call', 'alpha-5.4'],
+  ])
+  assert.deepEqual(pluck(data.parts, 'agent', 'parent', 'calls'), [
+    [null, null, 3],
+    ['explorer', null, 1],
+    ['reader', 'explorer', 1],
+  ])
   assert.deepEqual([data.calls, data.failed, data.models], [5, 0, ['alpha-5.4', 'siteanalytics/websites/ranks']])
   const charges = data.items.map(({ charged }) => charged)
   assert.equal(data.charged, sum(charges))
@@ -86,17 +81,11 @@ test('a sub-agent of Codex has a session of its own, and belongs to the run of t
   await ask(key, { 'session-id': 'thread-2', 'x-codex-parent-thread-id': 'thread-1' })
   await ask(key, { 'x-tollgate-session': 'mine', 'x-tollgate-agent': 'a', 'x-tollgate-parent': 'b' })
   const { data } = await runOf(id, 'thread-1')
-  assert.deepEqual(
-    data.parts.map(({ agent, calls }) => [agent, calls]),
-    [
-      [null, 1],
-      ['thread-2', 1],
-    ],
-  )
-  assert.deepEqual(
-    (await runOf(id, 'mine')).data.parts.map(({ agent, parent }) => [agent, parent]),
-    [['a', 'b']],
-  )
+  assert.deepEqual(pluck(data.parts, 'agent', 'calls'), [
+    [null, 1],
+    ['thread-2', 1],
+  ])
+  assert.deepEqual(pluck((await runOf(id, 'mine')).data.parts, 'agent', 'parent'), [['a', 'b']])
 })
 
 test('a budget of each run ends it before the call that would exceed it, in words, and not the next run', async () => {
@@ -105,10 +94,7 @@ test('a budget of each run ends it before the call that would exceed it, in word
   assert.equal((await g.operator('POST', `/accounts/${id}/budgets`, budget)).status, 200)
   const statuses = []
   for (let n = 0; n < 3; n++) statuses.push(await ask(key, { 'session-id': 'loop' }))
-  assert.deepEqual(
-    statuses.map(({ status }) => status),
-    [200, 200, 429],
-  )
+  assert.deepEqual(pluck(statuses, 'status'), [200, 200, 429])
   assert.match(statuses[2]?.text ?? '', /"One task"|One task/)
   assert.match(statuses[2]?.text ?? '', /loop/)
   assert.equal(statuses[2]?.headers.get('x-should-retry'), 'false')
@@ -134,9 +120,6 @@ test('names of runs and of their parts are strangers’ text: nothing breaks, an
     'x-tollgate-parent': '\u00ff'.repeat(90),
   }
   assert.equal((await ask(key, odd)).status, 200)
-  assert.deepEqual(
-    (await runOf(id, 'odd')).data.parts.map(({ agent }) => agent),
-    [null],
-  )
+  assert.deepEqual(pluck((await runOf(id, 'odd')).data.parts, 'agent'), [null])
   assert.equal((await ask(key, {}, { ...chat(), metadata: { ':agent': 'x' } })).status, 400)
 })

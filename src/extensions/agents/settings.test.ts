@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
 import { deviceProgram } from '../../../test/device-program.ts'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
 import { asBrowser } from '../../../test/operator-server.ts'
 import { until } from '../../../test/until.ts'
 import type { TeamView } from '../../admission/views.ts'
@@ -83,10 +84,7 @@ test('a team’s list of models is enforced by the gateway: for programs and key
   assert.equal(await status(key, 'alpha-5.5'), 200, 'a key of nobody')
   const play = (model: string) => person.browser('POST', `/accounts/${id}/play/v1/chat/completions`, chat(model))
   assert.equal((await play('alpha-5.5')).status, 403, 'the playground is no way around')
-  assert.deepEqual(
-    (await own(token)).models.map((one) => one.id),
-    ['alpha-5.4'],
-  )
+  assert.deepEqual(pluck((await own(token)).models, 'id'), ['alpha-5.4'])
   assert.equal((await g.operator('DELETE', `/accounts/${id}/agent-settings/${team}`)).status, 200)
   assert.equal(await status(token, 'alpha-5.5'), 200)
 })
@@ -151,10 +149,7 @@ test('a budget for each run of a team ends a run before the call that would exce
   assert.equal(await run(token, 'b'), 200, 'the next run')
   assert.deepEqual([await run(key, 'a'), await run(key, 'a'), await run(key, 'a')], [200, 200, 200], 'not of the team')
   const { budgets } = await own(token)
-  assert.deepEqual(
-    (budgets as BudgetView[]).map(({ name, scope, max }) => [name, scope, max]),
-    [['One task', 'session', '2']],
-  )
+  assert.deepEqual(pluck(budgets as BudgetView[], 'name', 'scope', 'max'), [['One task', 'session', '2']])
   const gone = await g.operator('DELETE', `/accounts/${id}/teams/${team}`)
   assert.equal(gone.status, 409, 'a team with a budget stays')
   await g.settled()

@@ -4,6 +4,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { atOnce } from '../../../test/lists.ts'
 import { type asBrowser, joined } from '../../../test/operator-server.ts'
 import { temporary } from '../../../test/started.ts'
 import { runCli } from '../../cli/run.ts'
@@ -79,9 +80,7 @@ test('a token is renewed before it ends, by one of several processes, and when t
   await login('renewed.json')
   const { out: first } = await run(['token'], { file: 'renewed.json' })
   const later = { file: 'renewed.json', world: worldAt(50 * 60_000) }
-  const tokens = new Set(
-    (await Promise.all(Array.from({ length: 5 }, () => run(['token'], later)))).map(({ out }) => out),
-  )
+  const tokens = new Set((await atOnce(5, () => run(['token'], later))).map(({ out }) => out))
   assert.equal(tokens.size, 1)
   const [renewed = ''] = tokens
   assert.notEqual(renewed, first)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { atOnce } from '../../../test/lists.ts'
 import type { TeamView } from '../../admission/views.ts'
 import type { MemberView, NewToken, OperatorView } from '../../identity/views.ts'
 import type { Json } from '../../kernel/json.ts'
@@ -175,7 +176,7 @@ test('the group that a team names says who is in it, in the shapes of Entra and 
 })
 
 test('of patches of a group that come at once each counts, and a name is given once', async () => {
-  const people = await Promise.all(Array.from({ length: 8 }, () => create()))
+  const people = await atOnce(8, () => create())
   const team = await newTeam('Crowd')
   await change(team, { scimGroup: 'Crowd' })
   const group = await newGroup('Crowd', [])
@@ -185,12 +186,12 @@ test('of patches of a group that come at once each counts, and a name is given o
     people.slice(1).map((one) => patchGroup(group, { op: 'remove', path: `members[value eq "${one}"]` })),
   )
   assert.deepEqual(await inTeam(team), people.slice(0, 1))
-  const made = await Promise.all(Array.from({ length: 4 }, () => scim('POST', '/Groups', { displayName: 'Once' })))
+  const made = await atOnce(4, () => scim('POST', '/Groups', { displayName: 'Once' }))
   assert.deepEqual(made.map(({ status }) => status).sort(), [201, 409, 409, 409])
 })
 
 test('a new name and a member that come at once both count, and the team follows', async () => {
-  const people = await Promise.all(Array.from({ length: 4 }, () => create()))
+  const people = await atOnce(4, () => create())
   const team = await newTeam('Moving')
   await change(team, { scimGroup: 'Name 0' })
   const group = await newGroup('Name 0', [])

@@ -1,6 +1,7 @@
 // Single sign-on against real providers: who comes in, who does not, and what somebody tries who would like to be another person.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { pluck } from '../../../test/lists.ts'
 import {
   CLIENT_ID,
   CLIENT_SECRET,
@@ -109,15 +110,9 @@ test('somebody who did not exist joins the account of their verified domain, and
   assert.deepEqual(me.accounts, [{ id: account, name: 'Corp', role: 'member' }])
   const { data } = await browser<SecurityView>('GET', '/security')
   assert.equal(data.hasPassword, false)
-  assert.deepEqual(
-    data.identities.map(({ provider, email }) => [provider, email]),
-    [['corp', 'mara@corp.example']],
-  )
+  assert.deepEqual(pluck(data.identities, 'provider', 'email'), [['corp', 'mara@corp.example']])
   const sessions = await browser<{ items: SessionView[] }>('GET', '/sessions')
-  assert.deepEqual(
-    sessions.data.items.map(({ method, ip, current }) => [method, ip, current]),
-    [['sso', '127.0.0.1', true]],
-  )
+  assert.deepEqual(pluck(sessions.data.items, 'method', 'ip', 'current'), [['sso', '127.0.0.1', true]])
   // The same person again, not a second one.
   const again = asBrowser(server)
   assert.equal((await comeBy('mara', again)).status, 200)
@@ -547,13 +542,10 @@ test('a provider that does not answer is said to be away, and the secret is neve
   await put('bad', { name: 'Bad', issuer: bad.issuer })
   const listed = await asOperator(server)<{ items: LoginProvider[] }>('GET', '/login-providers')
   assert.ok(!listed.text.includes(CLIENT_SECRET))
-  assert.deepEqual(
-    listed.data.items.map(({ id, hasSecret, redirectUri }) => [id, hasSecret, redirectUri]),
-    [
-      ['bad', true, `${server.url}/console/sso/bad`],
-      ['corp', true, `${server.url}/console/sso/corp`],
-    ],
-  )
+  assert.deepEqual(pluck(listed.data.items, 'id', 'hasSecret', 'redirectUri'), [
+    ['bad', true, `${server.url}/console/sso/bad`],
+    ['corp', true, `${server.url}/console/sso/corp`],
+  ])
   const stored = await server.database.query<{ sealed: Buffer }>({
     text: `select sealed from credential where name = 'login-corp'`,
   })

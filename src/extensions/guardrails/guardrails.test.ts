@@ -6,6 +6,7 @@ import { buffer, json } from 'node:stream/consumers'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { testGateway } from '../../../test/gateway.ts'
+import { atOnce, pluck } from '../../../test/lists.ts'
 import { connect } from '../../../test/mcp/client.ts'
 import { listen, started } from '../../../test/started.ts'
 import { pause, until } from '../../../test/until.ts'
@@ -343,7 +344,7 @@ test('a call is counted before anybody is asked about it: at its limit no hook h
   hook = () => ({ action: 'block' })
   asked.length = 0
   const before = await g.balance(account)
-  const answers = await Promise.all(Array.from({ length: 6 }, () => ask(key, 'x')))
+  const answers = await atOnce(6, () => ask(key, 'x'))
   assert.deepEqual(answers.map(({ status }) => status).sort(), [400, 400, 400, 429, 429, 429])
   assert.equal(asked.length, 3)
   const refused = answers.filter(({ status }) => status === 400)
@@ -381,11 +382,7 @@ test('what is held for a replacement is within the most that the caller lets a t
   await g.settled()
   const held = await g.sql<{ held: bigint }>('select held from usage where account_id = $1', [account])
   const most = BigInt(Math.round(Number(want) * 1_000_000))
-  assert.deepEqual(
-    held.map((row) => row.held),
-    [most, most],
-    `${want}: ${longer}`,
-  )
+  assert.deepEqual(pluck(held, 'held'), [most, most], `${want}: ${longer}`)
 })
 
 test('a stored answer is given only to whom the hook lets through', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
 import { connect } from '../../../test/mcp/client.ts'
 import type { ContentRules, ContentView } from '../../admission/views.ts'
 import type { AuditView } from '../../database/audit.ts'
@@ -145,10 +146,7 @@ test('reading is in the audit; deleting one, and switching off, take effect at o
   const [one, two] = [await made(key, chat('first')), await made(key, chat('second'))]
   await kept(one.id)
   const { data: audit } = await admin<Page<AuditView>>('GET', `/audit?object=${one.id}`)
-  assert.deepEqual(
-    audit.items.map(({ action, actor, detail }) => [action, actor, detail]),
-    [['content.read', 'operator token', { account }]],
-  )
+  assert.deepEqual(pluck(audit.items, 'action', 'actor', 'detail'), [['content.read', 'operator token', { account }]])
   assert.equal((await admin('DELETE', `/usage/${one.id}/content`)).status, 200)
   assert.equal(await statusOf(one.id), 404)
   assert.equal((await admin('DELETE', `/usage/${one.id}/content`)).status, 404)
@@ -165,44 +163,39 @@ test('reading is in the audit; deleting one, and switching off, take effect at o
 })
 
 test('deleting is final, also of what was not written yet, here or in another process', async () => {
-  const database = await freshDatabase()
-  const [one, two] = [await startGateway({ database }), await startGateway({ database })]
-  try {
-    const { id: account, key } = await one.account()
-    const ask = async (by: TestGateway, method: string, path: string, body?: object) =>
-      (await by.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })).status
-    assert.equal(await ask(one, 'PUT', `/accounts/${account}/content`, {}), 200)
-    const send = async (body: unknown) => {
-      const answer = await one.call(CHAT, key, body as object)
-      await answer.text()
-      return `/usage/${answer.headers.get('x-request-id')}/content`
-    }
-    const stayed = await send(chat('this one stays'))
-    const ended = [await send(chat('ended just now')), await send('{"model": ')]
-    for (const path of ended) assert.equal(await ask(one, 'DELETE', path), 200)
-    const elsewhere = await send(chat('deleted by another process'))
-    assert.equal(await ask(two, 'DELETE', elsewhere), 200)
-    const unlisted = await send('{"model": ')
-    await one.gateway.opened(extension).contents.flush()
-    assert.equal(await ask(two, 'DELETE', unlisted), 200)
-    await one.gateway.refusals.flush()
-    for (const path of [unlisted, ...ended, elsewhere]) {
-      assert.equal(await ask(two, 'GET', path), 404, 'it did not come after all')
-      assert.equal(await ask(one, 'DELETE', path), 404, 'there is nothing left to delete')
-    }
-    assert.equal(await ask(two, 'GET', stayed), 200)
-    const rules = await one.call(`/admin/v1/accounts/${account}/content`, OPERATOR_TOKEN)
-    assert.equal(((await rules.json()) as { data: ContentRules }).data.storedCalls, 1)
-    const left = await one.sql<{ id: string }>(
-      `update recording set expires_at = now() where account_id = $1 and sealed is null returning id`,
-      [account],
-    )
-    assert.equal(await one.gateway.opened(extension).contents.prune(), left.length, 'nothing of it stays for ever')
-  } finally {
-    await one.close()
-    await two.close()
-    await database.drop()
+  await using database = await freshDatabase()
+  await using one = await startGateway({ database })
+  await using two = await startGateway({ database })
+  const { id: account, key } = await one.account()
+  const ask = async (by: TestGateway, method: string, path: string, body?: object) =>
+    (await by.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })).status
+  assert.equal(await ask(one, 'PUT', `/accounts/${account}/content`, {}), 200)
+  const send = async (body: unknown) => {
+    const answer = await one.call(CHAT, key, body as object)
+    await answer.text()
+    return `/usage/${answer.headers.get('x-request-id')}/content`
   }
+  const stayed = await send(chat('this one stays'))
+  const ended = [await send(chat('ended just now')), await send('{"model": ')]
+  for (const path of ended) assert.equal(await ask(one, 'DELETE', path), 200)
+  const elsewhere = await send(chat('deleted by another process'))
+  assert.equal(await ask(two, 'DELETE', elsewhere), 200)
+  const unlisted = await send('{"model": ')
+  await one.gateway.opened(extension).contents.flush()
+  assert.equal(await ask(two, 'DELETE', unlisted), 200)
+  await one.gateway.refusals.flush()
+  for (const path of [unlisted, ...ended, elsewhere]) {
+    assert.equal(await ask(two, 'GET', path), 404, 'it did not come after all')
+    assert.equal(await ask(one, 'DELETE', path), 404, 'there is nothing left to delete')
+  }
+  assert.equal(await ask(two, 'GET', stayed), 200)
+  const rules = await one.call(`/admin/v1/accounts/${account}/content`, OPERATOR_TOKEN)
+  assert.equal(((await rules.json()) as { data: ContentRules }).data.storedCalls, 1)
+  const left = await one.sql<{ id: string }>(
+    `update recording set expires_at = now() where account_id = $1 and sealed is null returning id`,
+    [account],
+  )
+  assert.equal(await one.gateway.opened(extension).contents.prune(), left.length, 'nothing of it stays for ever')
 })
 
 test('what is switched off without removing stays for its days, and housekeeping ends it', async () => {

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
+import { pluck } from '../../../test/lists.ts'
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
 import { readPresets } from '../../catalog/preset.ts'
 import { readDefaultCatalog } from '../../compose.ts'
@@ -60,10 +61,7 @@ test('addresses, credentials, costs, fallbacks and the strategy are taken over; 
   assert.deepEqual(models['house-llama']?.pricing.tiers, [{ input: '15', output: '60' }])
   assert.deepEqual(models['house-llama']?.routes[0]?.cost?.tiers, [{ input: '10', output: '40' }])
   const behind = models['gpt-5.4']?.routes.filter(({ order }) => order === 1)
-  assert.deepEqual(
-    behind?.map(({ vendor, model }) => [vendor, model]),
-    [['anthropic', 'claude-sonnet-5']],
-  )
+  assert.deepEqual(pluck(behind, 'vendor', 'model'), [['anthropic', 'claude-sonnet-5']])
   assert.equal(models['gpt-5.4']?.routing?.policy, 'least-latency')
   assert.deepEqual(models['gpt-latest']?.pricing, models['gpt-5.4']?.pricing)
   const said = lines.map(({ at, what }) => `${what} ${at}`)
@@ -126,10 +124,7 @@ test('an entry without a usable price is left out with a line, and the others of
   assert.equal(first?.output, '2250', 'what is missing is the preset’s')
   assert.ok(models.whole)
   const left = lines.filter(({ what, at }) => what === 'left' && /^model_list\[\d\]$/.test(at))
-  assert.deepEqual(
-    left.map(({ at }) => at),
-    ['model_list[2]', 'model_list[3]'],
-  )
+  assert.deepEqual(pluck(left, 'at'), ['model_list[2]', 'model_list[3]'])
   for (const { words } of left) assert.match(words, /price/)
   assert.equal(models['unknown-half'] ?? models.pictures, undefined)
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pluck } from '../../../test/lists.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import { newApiAccounts } from './new-api.ts'
 
@@ -25,12 +26,9 @@ test('a token may use no more models than the channels of its group have', () =>
   const placement = { uidOf: (name: string) => name }
   const options = { creditsPerDollar: '100', source: '', nowMs: Date.now(), placement }
   const [account] = newApiAccounts(rows, { models } as CatalogInput, options, () => undefined)
-  assert.deepEqual(
-    account?.keys.map(({ name, models }) => [name, models]),
-    [
-      ['own', ['cheap', 'shared']],
-      ['vip', null],
-      ['both', ['cheap']],
-    ],
-  )
+  assert.deepEqual(pluck(account?.keys, 'name', 'models'), [
+    ['own', ['cheap', 'shared']],
+    ['vip', null],
+    ['both', ['cheap']],
+  ])
 })

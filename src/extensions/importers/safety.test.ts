@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { pluck } from '../../../test/lists.ts'
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
 import { readPresets } from '../../catalog/preset.ts'
 import { readDefaultCatalog } from '../../compose.ts'
@@ -237,10 +238,7 @@ test('responses models, aliases of every form, wildcards and addresses in variab
   }
   const { document, said } = litellm(config, shipped, { variable: (name) => variables[name] })
   const { models, vendors } = document
-  assert.deepEqual(
-    models.thinker?.routes.map(({ protocol, model }) => [protocol, model]),
-    [['openai-responses', 'gpt-5']],
-  )
+  assert.deepEqual(pluck(models.thinker?.routes, 'protocol', 'model'), [['openai-responses', 'gpt-5']])
   const address = (uid: string) => vendors[models[uid]?.routes[0]?.vendor ?? '']?.baseUrl
   assert.deepEqual(['one', 'two', 'three', 'plain', 'object', 'chained'].map(address), [
     'https://r.openai.azure.com/openai/v1',

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
 import { listen } from '../../../test/started.ts'
 import { checkValue } from '../../catalog/json-schema.ts'
 import { isQuickPattern } from '../../catalog/pattern.ts'
@@ -156,11 +157,7 @@ test('one operation without a document, at an API that wants a token of OAuth', 
   const { key } = await g.account()
   seen.length = 0
   for (const q of ['a', 'b']) assert.equal((await g.call(`/v1/single/find?q=${q}`, key)).status, 200)
-  assert.deepEqual(
-    seen.map(({ url }) => url),
-    ['POST /token', 'GET /find?q=a', 'GET /find?q=b'],
-    'one token for both',
-  )
+  assert.deepEqual(pluck(seen, 'url'), ['POST /token', 'GET /find?q=a', 'GET /find?q=b'], 'one token for both')
   assert.equal(seen[2]?.headers.authorization, 'Bearer tok-1')
 })
 
@@ -430,10 +427,15 @@ test('each preset is a valid product whose answers are simulated; list prices be
   const { data } = await g.operator<{
     items: { name: string; tested: boolean; operations: { id: string; usd: object | null }[] }[]
   }>('GET', '/products/presets')
-  assert.deepEqual(
-    data.items.map(({ name }) => name),
-    ['brave-search', 'tavily', 'serper', 'firecrawl', 'dataforseo', 'similarweb', 'x-api'],
-  )
+  assert.deepEqual(pluck(data.items, 'name'), [
+    'brave-search',
+    'tavily',
+    'serper',
+    'firecrawl',
+    'dataforseo',
+    'similarweb',
+    'x-api',
+  ])
   for (const { name: preset, tested, operations } of data.items) {
     assert.equal(tested, false)
     const isListed = operations.every(({ usd }) => usd !== null)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { testGateway, WITH_EXTENSIONS } from '../../../test/gateway.ts'
+import { testGateway } from '../../../test/gateway.ts'
 import type { Queryable } from '../../database/database.ts'
 import { verifyPurses } from './verify.ts'
 
@@ -20,7 +20,6 @@ const held = (id: string, purse: string) => ({
 })
 
 before(async () => {
-  if (WITH_EXTENSIONS.skip) return
   const { id, key } = await g.account({ credits: 50_000_000n })
   account = id
   const send = (path: string, body: unknown, method = 'POST') => g.call(path, key, body, { method })
@@ -109,7 +108,7 @@ const NO_REASON: Readonly<Record<string, string>> = {
   purse_prices: 'account_id given actor created_at',
 }
 
-test('what somebody does to a purse by hand is found in each of its columns', WITH_EXTENSIONS, async () => {
+test('what somebody does to a purse by hand is found in each of its columns', async () => {
   assert.deepEqual(await problemsAfter(undefined), [])
   for (const [change, said] of CORRUPTIONS) {
     const problems = await problemsAfter(change)
@@ -120,7 +119,7 @@ test('what somebody does to a purse by hand is found in each of its columns', WI
   }
 })
 
-test('each column of a purse that decides money is among them', WITH_EXTENSIONS, async () => {
+test('each column of a purse that decides money is among them', async () => {
   for (const [table, excused] of Object.entries(NO_REASON)) {
     const changed = CORRUPTIONS.flatMap(([change]) =>
       [...change.matchAll(new RegExp(String.raw`update ${table} set (\w+)`, 'g'))].map(([, column]) => column),
@@ -134,44 +133,40 @@ test('each column of a purse that decides money is among them', WITH_EXTENSIONS,
   }
 })
 
-test(
-  'a hold of a process that died goes back to the purse and the account, and a late settlement is paid by both',
-  WITH_EXTENSIONS,
-  async () => {
-    const before = await g.sql('select posted, held from purse where id = $1', ['bob'])
-    const [made] = await reserve([held('01ghost', 'bob')])
-    assert.deepEqual(made?.answer[0]?.as, 'held')
-    assert.deepEqual(await g.sql('select held from purse where id = $1', ['bob']), [{ held: 1_500_000n }])
-    await g.sql(`select ledger_expire($1, interval '20 seconds')`, [account])
-    assert.deepEqual(await g.sql('select posted, held from purse where id = $1', ['bob']), before)
-    const late = {
-      ...{ account_id: account, id: '01ghost', key_id: 'key_x', outcome: 'settled', charged: 600_000, held: 0 },
-      ...{ stays_leased: true, tokens: 0, second: 0, input_tokens: 1, output_tokens: 1, product: 'alpha-5.4' },
-      ...{ endpoint: 'chat/completions', status: 200, catalog_version: 1, lines: [['input', 2400, '250000000']] },
-      ...{
-        estimated: false,
-        stream: false,
-        route: 1,
-        duration_ms: 1,
-        first_byte_ms: 1,
-        client: '',
-        labels: { ':purse': 'bob' },
-      },
-    }
-    await g.sql('select ledger_resolve($1, $2::jsonb)', [account, JSON.stringify([late])])
-    assert.deepEqual(await g.sql('select posted, held from purse where id = $1', ['bob']), [
-      { posted: 19_100_000n, held: 0n },
-    ])
-    const kinds = await g.sql(`select kind, amount from purse_movement where id like '01ghost%' order by id`)
-    assert.deepEqual(kinds, [
-      { kind: 'expired', amount: 0n },
-      { kind: 'settled', amount: 900_000n },
-    ])
-    assert.deepEqual(await problemsAfter(undefined), [])
-  },
-)
+test('a hold of a process that died goes back to the purse and the account, and a late settlement is paid by both', async () => {
+  const before = await g.sql('select posted, held from purse where id = $1', ['bob'])
+  const [made] = await reserve([held('01ghost', 'bob')])
+  assert.deepEqual(made?.answer[0]?.as, 'held')
+  assert.deepEqual(await g.sql('select held from purse where id = $1', ['bob']), [{ held: 1_500_000n }])
+  await g.sql(`select ledger_expire($1, interval '20 seconds')`, [account])
+  assert.deepEqual(await g.sql('select posted, held from purse where id = $1', ['bob']), before)
+  const late = {
+    ...{ account_id: account, id: '01ghost', key_id: 'key_x', outcome: 'settled', charged: 600_000, held: 0 },
+    ...{ stays_leased: true, tokens: 0, second: 0, input_tokens: 1, output_tokens: 1, product: 'alpha-5.4' },
+    ...{ endpoint: 'chat/completions', status: 200, catalog_version: 1, lines: [['input', 2400, '250000000']] },
+    ...{
+      estimated: false,
+      stream: false,
+      route: 1,
+      duration_ms: 1,
+      first_byte_ms: 1,
+      client: '',
+      labels: { ':purse': 'bob' },
+    },
+  }
+  await g.sql('select ledger_resolve($1, $2::jsonb)', [account, JSON.stringify([late])])
+  assert.deepEqual(await g.sql('select posted, held from purse where id = $1', ['bob']), [
+    { posted: 19_100_000n, held: 0n },
+  ])
+  const kinds = await g.sql(`select kind, amount from purse_movement where id like '01ghost%' order by id`)
+  assert.deepEqual(kinds, [
+    { kind: 'expired', amount: 0n },
+    { kind: 'settled', amount: 900_000n },
+  ])
+  assert.deepEqual(await problemsAfter(undefined), [])
+})
 
-test('movements that are no longer kept leave their sum and their hash', WITH_EXTENSIONS, async () => {
+test('movements that are no longer kept leave their sum and their hash', async () => {
   await g.sql(`select purse_prune(now() + interval '1 second', 100)`)
   assert.deepEqual(await g.sql('select 1 from purse_movement where account_id = $1', [account]), [])
   assert.deepEqual(await problemsAfter(undefined), [])

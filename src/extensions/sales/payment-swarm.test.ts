@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { test } from 'node:test'
+import { atOnce } from '../../../test/lists.ts'
 import { runs } from '../../../test/runs.ts'
 import { seller } from '../../../test/seller.ts'
 import type { ReconciliationView } from './views.ts'
@@ -51,7 +52,7 @@ test(`${EVENTS} payment events in random order, with repeats, losses and kills: 
   }
 
   try {
-    const accounts = await Promise.all(Array.from({ length: 5 }, () => gateway.account({ credits: 0n })))
+    const accounts = await atOnce(5, () => gateway.account({ credits: 0n }))
     const events: Array<{ body: string; signature: string }> = []
     // A third of the events of each payment is lost, and a third comes twice.
     for (let at = 0; events.length < EVENTS; at++) {
@@ -73,11 +74,9 @@ test(`${EVENTS} payment events in random order, with repeats, losses and kills: 
       .map((event) => [Math.random(), event] as const)
       .sort(([a], [b]) => a - b)
     const queue = shuffled.map(([, event]) => event)
-    await Promise.all(
-      Array.from({ length: AT_ONCE }, async () => {
-        for (let event = queue.pop(); event; event = queue.pop()) await deliver(event)
-      }),
-    )
+    await atOnce(AT_ONCE, async () => {
+      for (let event = queue.pop(); event; event = queue.pop()) await deliver(event)
+    })
     assert.ok(kills > 0, 'no process was killed')
     const { data } = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
     assert.equal(data.failure, null)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
 import { seller, tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 import { until } from '../../../test/until.ts'
@@ -81,10 +82,7 @@ test('a pack that is paid by Stripe brings its credits once, however often and b
     'GET',
     `/accounts/${account}/ledger`,
   )
-  assert.deepEqual(
-    data.items.map(({ kind, moved }) => [kind, moved]),
-    [['purchase', '2200']],
-  )
+  assert.deepEqual(pluck(data.items, 'kind', 'moved'), [['purchase', '2200']])
 })
 
 test('a free amount buys by the price of a credit, and what is out of bounds is refused with its bounds', async () => {
@@ -254,11 +252,7 @@ test('a provider that only sends signed webhooks sells the same: credits once, i
       tell(gateway, data, options),
       tell(gateway, data, { ...options, id: 'evt_b' }),
     ])
-    assert.deepEqual(
-      told.map(({ status }) => status),
-      [200, 200, 200],
-      told[0]?.text,
-    )
+    assert.deepEqual(pluck(told, 'status'), [200, 200, 200], told[0]?.text)
     assert.equal(await balance(account), 2_200n * ONE)
     // The newer word stands, whatever comes after it.
     const timestamp = new Date().toISOString()
@@ -473,10 +467,7 @@ test('reconciliation applies what no event told, and names every difference', as
   const later = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
   assert.equal(later.data.differences.find(({ providerId }) => providerId === held)?.corrected, true)
   const again = await gateway.operator<ReconciliationView>('POST', '/reconciliations', {})
-  assert.deepEqual(
-    again.data.differences.map(({ providerId }) => providerId),
-    [gone.intent.id],
-  )
+  assert.deepEqual(pluck(again.data.differences, 'providerId'), [gone.intent.id])
 })
 
 test('payments are listed, shown, refunded, accepted, dismissed, reconciled and set up from the command line', async () => {

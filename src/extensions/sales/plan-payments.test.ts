@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { before, test } from 'node:test'
+import { pluck } from '../../../test/lists.ts'
 import { startMailServer } from '../../../test/mail-server.ts'
 import { runs } from '../../../test/runs.ts'
 import { seller, tell } from '../../../test/seller.ts'
@@ -118,15 +119,9 @@ test('a plan with a price begins when it is paid on the provider’s page, which
   const plan = await planOf(account)
   assert.deepEqual([plan?.id, plan?.price, plan?.due, plan?.problem], ['pro', '9.00', false, null])
   const balance = await balanceOf(account)
-  assert.deepEqual(
-    balance.lots.map(({ source, remaining, endsAt }) => [source, remaining, endsAt]),
-    [['plan', '1000', plan?.endsAt]],
-  )
+  assert.deepEqual(pluck(balance.lots, 'source', 'remaining', 'endsAt'), [['plan', '1000', plan?.endsAt]])
   const { data } = await gateway.operator<Page<InvoiceView>>('GET', `/accounts/${account}/invoices`)
-  assert.deepEqual(
-    data.items.map(({ gross, payment }) => [gross, payment]),
-    [['9.00', paid.id]],
-  )
+  assert.deepEqual(pluck(data.items, 'gross', 'payment'), [['9.00', paid.id]])
   const [invoice] = await rows<{ document: { description: string; from: string; to: string } }>(
     'select document from invoice where account_id = $1',
     [account],
@@ -141,24 +136,17 @@ test('a plan with a price begins when it is paid on the provider’s page, which
 
 test('each month is charged to the saved card once, by however many processes renew it', async () => {
   const account = await withPlan()
-  const second = await start()
-  try {
-    const was = await planOf(account)
-    const before = charges()
-    await pass(account, 32)
-    const both = [gateway.gateway.opened(sales).sales.plans, second.gateway.opened(sales).sales.plans]
-    await Promise.all([...both, ...both].map((one) => one.renew()))
-    await until(async () => (await planOf(account))?.due, false)
-    assert.equal(charges(), before + 1)
-    assert.ok((await planOf(account))!.endsAt < new Date(Date.parse(was!.endsAt) + 32 * 86_400_000).toISOString())
-    assert.deepEqual(
-      (await paymentsOf(account)).map(({ state }) => state),
-      ['paid', 'paid'],
-    )
-    assert.equal((await balanceOf(account)).balance, '1000', 'the month before has ended')
-  } finally {
-    await second.close()
-  }
+  await using second = await start()
+  const was = await planOf(account)
+  const before = charges()
+  await pass(account, 32)
+  const both = [gateway.gateway.opened(sales).sales.plans, second.gateway.opened(sales).sales.plans]
+  await Promise.all([...both, ...both].map((one) => one.renew()))
+  await until(async () => (await planOf(account))?.due, false)
+  assert.equal(charges(), before + 1)
+  assert.ok((await planOf(account))!.endsAt < new Date(Date.parse(was!.endsAt) + 32 * 86_400_000).toISOString())
+  assert.deepEqual(pluck(await paymentsOf(account), 'state'), ['paid', 'paid'])
+  assert.equal((await balanceOf(account)).balance, '1000', 'the month before has ended')
 })
 
 test('a dearer plan begins now, a cheaper one and the end come with the period', async () => {
@@ -490,14 +478,11 @@ test('a provider that only sends signed webhooks sells plans: by its page, and b
     await hear({ ...paid, id: `b-${account}`, account, offer: 'basic' })
     assert.equal((await planOf(account))?.due, false)
     await hear({ ...paid, id: `c-${account}`, account, offer: 'basic' })
-    assert.deepEqual(
-      (await paymentsOf(account)).map(({ state, kind }) => [state, kind]),
-      [
-        ['quarantined', 'plan'],
-        ['paid', 'plan'],
-        ['paid', 'plan'],
-      ],
-    )
+    assert.deepEqual(pluck(await paymentsOf(account), 'state', 'kind'), [
+      ['quarantined', 'plan'],
+      ['paid', 'plan'],
+      ['paid', 'plan'],
+    ])
     assert.equal((await balanceOf(account)).balance, '400')
   } finally {
     await gateway.operator('PATCH', '/payment-settings', { provider: 'stripe' })
@@ -535,10 +520,7 @@ for (const [point, asked] of POINTS.slice(0, runs(1, 2)))
       await Promise.all([renew(), renew()])
       await until(async () => (await planOf(account))?.due, false)
       assert.equal(stripe.intents.size, before + 1)
-      assert.deepEqual(
-        (await paymentsOf(account)).map(({ state }) => state),
-        ['paid', 'paid'],
-      )
+      assert.deepEqual(pluck(await paymentsOf(account), 'state'), ['paid', 'paid'])
       assert.equal((await balanceOf(account)).balance, '1000')
     } finally {
       stripe.before = undefined

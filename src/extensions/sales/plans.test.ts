@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
+import { none, pluck } from '../../../test/lists.ts'
 import { SMALL_CATALOG } from '../../../test/small-catalog.ts'
 import { started } from '../../../test/started.ts'
 import { type Accounts, createAccounts } from '../../admission/accounts.ts'
@@ -109,10 +110,7 @@ test('a free plan grants a month’s credits, which end with it; changes and its
   ])
   assert.deepEqual(await limitsOf(account), {}, 'the limits of the plan before are gone')
   const balance = await readBalance(database, account)
-  assert.deepEqual(
-    balance?.lots.map(({ source, products, priority }) => [source, products, priority]),
-    [['plan', ['alpha*'], 10]],
-  )
+  assert.deepEqual(pluck(balance?.lots, 'source', 'products', 'priority'), [['plan', ['alpha*'], 10]])
   assert.equal((await choose(account, null)).plan?.next, null)
   await pass(32)
   await plans.renew()
@@ -124,19 +122,13 @@ test('without payments no plan with a price can be chosen; the plan of an accoun
   const account = await newAccount('pro')
   await assert.rejects(choose(account, null), /has no plan/)
   await assert.rejects(choose(account, 'pro'), /no payments are set up/)
-  assert.deepEqual(
-    (await plans.view(account)).plans.map(({ id }) => id),
-    ['free', 'more'],
-  )
+  assert.deepEqual(pluck((await plans.view(account)).plans, 'id'), ['free', 'more'])
   await choose(account, 'free')
   await pass(32)
   await rows(`update account set status = 'closed' where id = $1`, [account])
   await plans.renew()
   assert.equal((await plans.view(account)).plan, null)
-  assert.deepEqual(
-    (await movements(account)).map(({ kind }) => kind),
-    ['plan', 'expiry'],
-  )
+  assert.deepEqual(pluck(await movements(account), 'kind'), ['plan', 'expiry'])
   await assert.rejects(choose(account, 'free'), Fault)
 })
 
@@ -165,20 +157,14 @@ test('a code is redeemed as often as its batch says and once by an account; what
   const [stored] = await rows<{ n: bigint }>('select count(*) as n from code where hash::text like $1', [`%${first}%`])
   assert.equal(stored?.n, 0n)
   const { items } = await codes.list({ limit: 10 })
-  assert.deepEqual(
-    items.map(({ name, used }) => [name, used]),
-    [
-      ['Old', 0],
-      ['Fair', 3],
-    ],
-  )
+  assert.deepEqual(pluck(items, 'name', 'used'), [
+    ['Old', 0],
+    ['Fair', 3],
+  ])
 })
 
 test('the ledger verifies with plans, codes and lots that ended', async () => {
   const { problems } = await verifyLedger(database, storedCatalogs(database), { audit })
   // Lots end here by moving their end by hand, which is what it then finds.
-  assert.deepEqual(
-    problems.filter((problem) => !/says of lot .*: its ends_at was/.test(problem)),
-    [],
-  )
+  none(problems, (problem) => !/says of lot .*: its ends_at was/.test(problem))
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { none } from '../../../test/lists.ts'
 import { highlighted } from './highlight.ts'
 import { htmlOf, searchSections } from './page.ts'
 
@@ -28,8 +29,5 @@ test('what is found is shown in whole words, also by another word for it', () =>
   const [hit] = searchSections([{ href: '/docs', title: 'Calls', text }], 'p95').found
   assert.ok(hit)
   const words = new Set(text.split(/\s+/))
-  assert.deepEqual(
-    hit.excerpt.split(' ').filter((word) => word !== '…' && !words.has(word)),
-    [],
-  )
+  none(hit.excerpt.split(' '), (word) => word !== '…' && !words.has(word))
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pluck } from '../../../../test/lists.ts'
 import { vendorState, worstFirst } from './vendor-state.ts'
 
 const well = {
@@ -26,10 +27,7 @@ const others = [
 ] as const
 
 test('a vendor is called what it is, and the worst comes first', () => {
-  assert.deepEqual(
-    worstFirst([well, ...others]).map(({ name }) => name),
-    ['open', 'bare', 'ill', 'new', 'well'],
-  )
+  assert.deepEqual(pluck(worstFirst([well, ...others]), 'name'), ['open', 'bare', 'ill', 'new', 'well'])
   const label = (vendor: Parameters<typeof vendorState>[0]) => vendorState(vendor).label
   assert.equal(label(well), 'Healthy')
   assert.deepEqual(others.map(label), [

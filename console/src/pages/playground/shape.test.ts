@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pluck } from '../../../../test/lists.ts'
 import { barsOfTable, shapesOf } from './shape.ts'
 
 test('a series of points becomes lines, also when it is a list of lists', () => {
@@ -60,10 +61,7 @@ test('numbers that measure different things are not drawn against each other', (
   const visits = { 'example.com': { TotalVisits: 9e8, Change: -0.02, ShareOfVisits: 1 } }
   const { bars, figures } = shapesOf({ Data: visits, TotalVisits: 5, TotalCount: 1 })
   assert.equal(bars.length, 0)
-  assert.deepEqual(
-    figures.map((one) => one.title),
-    ['', 'example.com'],
-  )
+  assert.deepEqual(pluck(figures, 'title'), ['', 'example.com'])
 })
 
 test('countries are shown by name where the answer says what they are called', () => {
@@ -74,10 +72,7 @@ test('countries are shown by name where the answer says what they are called', (
       { Country: 840, Share: 0.2 },
     ],
   })
-  assert.deepEqual(
-    tables[0]?.rows.map((row) => row.Country),
-    ['Australia', 840],
-  )
+  assert.deepEqual(pluck(tables[0]?.rows, 'Country'), ['Australia', 840])
 })
 
 test('answers of no known shape are left to the JSON view', () => {

@@ -3,6 +3,7 @@ import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../../../test/database.ts'
+import { atOnce, none, pluck } from '../../../../test/lists.ts'
 import { runs } from '../../../../test/runs.ts'
 import { createAudit } from '../../../database/audit.ts'
 import { type Database, openDatabase } from '../../../database/database.ts'
@@ -155,10 +156,7 @@ test('each refund has a credit note; together they have the VAT of the invoice, 
   assert.equal(await refund(account, payment.id, 1n), null, 'nothing is left')
   const { items } = await invoices.list({ account, limit: 10 })
   const notes = items.filter(({ kind }) => kind === 'credit_note')
-  assert.deepEqual(
-    notes.map(({ corrects }) => corrects),
-    Array(3).fill(invoice?.id),
-  )
+  assert.deepEqual(pluck(notes, 'corrects'), Array(3).fill(invoice?.id))
   const cents = notes.reduce((sum, { tax }) => sum + Math.round(Number(tax) * 100), 0)
   assert.equal(cents, Math.round(Number(items.at(-1)?.tax) * 100))
 })
@@ -206,14 +204,8 @@ test('VAT ids are told by their form in each country', () => {
       ['', 'DE'],
     ] as const),
   ].map(([id, country]) => [id, country])
-  assert.deepEqual(
-    good.filter(([id, country]) => !isVatId(id, country)),
-    [],
-  )
-  assert.deepEqual(
-    bad.filter(([id, country]) => isVatId(id, country)),
-    [],
-  )
+  none(good, ([id, country]) => !isVatId(id, country))
+  none(bad, ([id, country]) => isVatId(id, country))
 })
 
 test('net and VAT come to what was paid, and a rate that somebody else used is found again', () => {
@@ -249,21 +241,17 @@ test('numbers have no gap and no payment is without its invoice, whoever is kill
       child.on('error', reject)
       child.on('exit', (code) => (isKilled || code === 0 ? resolve() : reject(new Error(`exit ${code}`))))
     })
-  for (let round = 0; round < runs(1, 5); round++)
-    await Promise.all(Array.from({ length: processes }, (_, at) => run(at % 2 === 0)))
+  for (let round = 0; round < runs(1, 5); round++) await atOnce(processes, (at) => run(at % 2 === 0))
   await invoices.changeSettings({ issuer: ISSUER }, BY)
   const rows = await database.query<{ sequence: number; payment_id: string }>({
     text: `select sequence, payment_id from invoice where series = 'SWARM' order by sequence`,
   })
   assert.deepEqual(
-    rows.map(({ sequence }) => sequence),
+    pluck(rows, 'sequence'),
     rows.map((_, at) => at + 1),
   )
   const invoiced = new Set(rows.map((row) => row.payment_id))
   assert.equal(invoiced.size, rows.length)
-  assert.deepEqual(
-    [...durable].filter((payment) => !invoiced.has(payment)),
-    [],
-  )
+  none(durable, (payment) => !invoiced.has(payment))
   assert.ok(durable.size >= each)
 })

@@ -1,6 +1,7 @@
 // The vendor's tasks, as its API shows them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { pluck } from '../../../../test/lists.ts'
 import type { Target } from '../../protocol.ts'
 import {
   cancelCall,
@@ -52,15 +53,9 @@ test('tasks are asked for one by one, several at once, and cancelled by their id
 
 test('one question is about a hundred tasks at most, and of a length that servers take', () => {
   const short = Array.from({ length: 250 }, (_, i) => `cgt-${i}`)
-  assert.deepEqual(
-    groupTasks(short).map((group) => group.length),
-    [100, 100, 50],
-  )
+  assert.deepEqual(pluck(groupTasks(short), 'length'), [100, 100, 50])
   const long = Array.from({ length: 5 }, (_, i) => `${i}`.padEnd(2_500, 'x'))
-  assert.deepEqual(
-    groupTasks(long).map((group) => group.length),
-    [2, 2, 1],
-  )
+  assert.deepEqual(pluck(groupTasks(long), 'length'), [2, 2, 1])
   assert.deepEqual(groupTasks(long).flat(), long)
   assert.deepEqual(groupTasks([]), [])
 })
