@@ -43,7 +43,6 @@ import { type Identity, openIdentity } from './identity/open.ts'
 import type { Cost } from './identity/password.ts'
 import { createAlerts } from './jobs/alerts/alerts.ts'
 import { createSetAside } from './jobs/alerts/set-aside.ts'
-import { createAuditExport } from './jobs/audit-export.ts'
 import { createMailer, type Mailer } from './jobs/delivery.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import type { JobTiming } from './jobs/job.ts'
@@ -271,7 +270,6 @@ function openOffice(
   const { config, world, log } = options
   const { database, secrets, changes, audit, catalog, credentials, byokKeys, branding, guard } = store
   const { vendors, upstream, logins, ledger } = load
-  const { work, timing } = jobs
   return openOperatorApi(app, {
     ...own,
     ...{ config, database, ledger, changes, catalog, audit, world, credentials, byokKeys },
@@ -291,7 +289,6 @@ function openOffice(
       security: extensions.security,
     },
     ...{ batches, billing: store.billing },
-    auditExport: createAuditExport({ ...store, world, log, work, timing }),
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, prober: load.prober, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },

@@ -113,7 +113,7 @@ test('the console takes types from the server, and of values only the table of k
   const wrong = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.tsx?$/.test(path))
     .filter((path) =>
-      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/(?:snippet|change-sentences)\.ts'|extensions\/\w+\/review\.ts'|reports\/(?:statement-lines|balance-sentence)\.ts'|identity\/roles\.ts'|operator\/docs\/synonyms\.ts')/m.test(
+      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/(?:snippet|change-sentences)\.ts'|extensions\/(?:\w+\/review|finance\/statements\/statement-lines)\.ts'|reports\/balance-sentence\.ts'|identity\/roles\.ts'|operator\/docs\/synonyms\.ts')/m.test(
         readFileSync(join(folder, path), 'utf8'),
       ),
     )

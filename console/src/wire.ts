@@ -64,6 +64,14 @@ export type {
   ProviderTest,
   SsoStep,
 } from '../../src/extensions/directory/views.ts'
+export type { AuditExportInput, AuditExportView } from '../../src/extensions/finance/audit/views.ts'
+export type {
+  MarginGrouping,
+  MarginPage as Margins,
+  MarginRow,
+  UnbilledRow,
+} from '../../src/extensions/finance/margins/views.ts'
+export type { MonthlyStatement, StatementSummary } from '../../src/extensions/finance/statements/views.ts'
 export type {
   ComparedCall,
   ComparedLine,
@@ -138,8 +146,6 @@ export type {
   Receiver,
 } from '../../src/jobs/alerts/views.ts'
 export type {
-  AuditExportInput,
-  AuditExportView,
   DeliveryDetail,
   DeliveryPage,
   DeliveryView as Delivery,
@@ -193,12 +199,6 @@ export type {
   KeyFigures,
   LabelSum,
   LabelSums,
-  MarginGrouping,
-  MarginPage as Margins,
-  MarginRow,
-  MonthlyStatement,
-  StatementSummary,
-  UnbilledRow,
   UsageLatency,
   UsageSums,
   VendorError,

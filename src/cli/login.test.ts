@@ -7,7 +7,7 @@ import { commandLineOf } from '../../test/command-line.ts'
 import { startScriptedProvider } from '../../test/login-provider.ts'
 import { asOperator, startOperatorServer } from '../../test/operator-server.ts'
 import { started, temporary } from '../../test/started.ts'
-import type { AuditExportView } from '../jobs/views.ts'
+import type { AuditExportView } from '../extensions/finance/audit/views.ts'
 
 const provider = started(startScriptedProvider)
 const server = started(() => startOperatorServer({ outboundAllow: [provider.hostAndPort], anyReceiver: true }))

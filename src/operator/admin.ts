@@ -9,7 +9,6 @@ import { Fault } from '../kernel/fault.ts'
 import { type Commands, withCommands } from './command.ts'
 import { ACCOUNT_COMMANDS } from './commands/accounts.ts'
 import { CALL_COMMANDS } from './commands/calls.ts'
-import { FINANCE_COMMANDS } from './commands/finance.ts'
 import { SETTINGS_COMMANDS } from './commands/settings.ts'
 import { VENDOR_COMMANDS } from './commands/vendors.ts'
 import { type Actor, mountResources, type Resource } from './resource.ts'
@@ -21,11 +20,11 @@ import {
   memberResources,
 } from './resources/accounts.ts'
 import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } from './resources/alerts.ts'
+import { type BillingDeps, billingResources } from './resources/billing.ts'
 import { budgetResources } from './resources/budgets.ts'
 import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
-import { type FinanceDeps, financeResources } from './resources/finance.ts'
 import { type LoginDeps, loginPolicyResources, type TokenDeps, tokenResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { type PriceDeps, priceResources } from './resources/prices.ts'
@@ -47,7 +46,7 @@ export interface ResourceDeps
     CallDeps,
     ConnectDeps,
     FiguresDeps,
-    FinanceDeps,
+    BillingDeps,
     PriceDeps,
     AlertDeps,
     DeliveryDeps,
@@ -66,13 +65,7 @@ export interface ResourceDeps
   readonly added: readonly Resource[]
 }
 
-const COMMANDS: Commands = {
-  ...ACCOUNT_COMMANDS,
-  ...CALL_COMMANDS,
-  ...FINANCE_COMMANDS,
-  ...SETTINGS_COMMANDS,
-  ...VENDOR_COMMANDS,
-}
+const COMMANDS: Commands = { ...ACCOUNT_COMMANDS, ...CALL_COMMANDS, ...SETTINGS_COMMANDS, ...VENDOR_COMMANDS }
 
 /** The resources of both the operator API and the console, with the commands that reach them. */
 export function operatorResources(deps: ResourceDeps): Resource[] {
@@ -89,7 +82,7 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...callResources(deps),
     ...batchResources(deps),
     ...figureResources(deps),
-    ...financeResources(deps),
+    ...billingResources(deps),
     ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),

@@ -1,27 +1,13 @@
 // Tables as CSV, page by page, so that a download of any length needs the memory of one page.
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import type { Page, Paging } from '../kernel/view.ts'
 import { type CallView, callView, ledgerView, usageView } from '../ledger/views.ts'
-import { formatMoney } from './billing.ts'
 import type { UsageFilter } from './calls.ts'
 import type { LedgerFilter } from './movements.ts'
 import type { Statements } from './statement.ts'
-import { KIND_WORDS, usageLines } from './statement-lines.ts'
-import {
-  type LabelSum,
-  labelSum,
-  type MarginRow,
-  type MonthlyStatement,
-  marginRow,
-  sumRow,
-  type UnbilledRow,
-  type UsageSums,
-  unbilledRow,
-} from './views.ts'
+import { type LabelSum, labelSum, sumRow, type UsageSums } from './views.ts'
 
 const PAGE_ROWS = 2_000
 
-const SUMS = sumRow.keyof().options
 const USAGE = usageView.keyof().options
 const ALL = callView.keyof().options
 /** The columns for members of an account, for operators, and for operators with all accounts. */
@@ -30,115 +16,65 @@ const CALLS = {
   operator: USAGE,
   all: [...ALL.slice(USAGE.length), ...USAGE],
 } satisfies Record<string, readonly (keyof CallView)[]>
-const LEDGER = ledgerView.keyof().options
-const MARGINS = marginRow.keyof().options
-const UNBILLED = unbilledRow.keyof().options
 
-/** Whole lines, a page at a time. */
-export async function* callsCsv(
+export function callsCsv(
   read: (filter: UsageFilter) => Promise<Page<Partial<CallView>>>,
   filter: UsageFilter,
   columnsOf: keyof typeof CALLS,
 ): AsyncGenerator<string> {
-  const columns: readonly (keyof CallView)[] = CALLS[columnsOf]
-  yield csvLine(columns)
-  for await (const items of pages((paging) => read({ ...filter, ...paging }), filter.cursor))
-    yield items.map((row) => csvLine(columns.map((name) => row[name] ?? null))).join('')
+  return pagesCsv(CALLS[columnsOf], (paging) => read({ ...filter, ...paging }), filter.cursor)
 }
 
-export async function* ledgerCsv(statements: Statements, filter: Omit<LedgerFilter, 'limit'>): AsyncGenerator<string> {
-  yield csvLine(LEDGER)
+export function ledgerCsv(statements: Statements, filter: Omit<LedgerFilter, 'limit'>): AsyncGenerator<string> {
   const read = (paging: Paging) => statements.ledger({ ...filter, ...paging })
-  for await (const items of pages(read, filter.cursor))
-    yield items.map((row) => csvLine(LEDGER.map((name) => row[name]))).join('')
+  return pagesCsv(ledgerView.keyof().options, read, filter.cursor)
 }
 
-export async function* sumsCsv(read: () => Promise<UsageSums>): AsyncGenerator<string> {
-  const { series } = await read()
-  yield csvLine(SUMS)
-  yield series.map((row) => csvLine(SUMS.map((name) => row[name]))).join('')
-}
-
-const LABEL_SUMS = labelSum.keyof().options
+export const sumsCsv = (read: () => Promise<UsageSums>) =>
+  rowsCsv(sumRow.keyof().options, async () => (await read()).series)
 
 /** `hidden`: columns that the reader may not see. */
-export async function* labelSumsCsv(
+export function labelSumsCsv(
   read: () => Promise<readonly LabelSum[]>,
   hidden: ReadonlySet<keyof LabelSum>,
 ): AsyncGenerator<string> {
-  const columns = LABEL_SUMS.filter((name) => !hidden.has(name))
+  return rowsCsv(
+    labelSum.keyof().options.filter((name) => !hidden.has(name)),
+    read,
+  )
+}
+
+type Row<Column extends string> = Partial<Readonly<Record<Column, Cell>>>
+
+/** All rows at once. */
+export async function* rowsCsv<Column extends string>(
+  columns: readonly Column[],
+  read: () => Promise<readonly Row<Column>[]>,
+): AsyncGenerator<string> {
   const rows = await read()
   yield csvLine(columns)
-  yield rows
-    .map((row) =>
-      csvLine(
-        columns.map((name) => {
-          const cell = row[name] ?? null
-          return Array.isArray(cell) ? cell.join(' ') : (cell as Exclude<typeof cell, string[]>) // lists are joined
-        }),
-      ),
-    )
-    .join('')
+  yield linesOf(columns, rows)
 }
 
-const STATEMENT = [
-  ...([
-    'customer',
-    'account',
-    'month',
-    'line',
-    'at',
-    'description',
-    'key',
-    'calls',
-    'credits',
-    'money',
-    'currency',
-  ] as const),
-]
-
-/** Each line has its change of the balance, so the lines add up to closing minus opening balance. */
-export function statementCsv(statement: MonthlyStatement): string {
-  const { account, month, worth, movements } = statement
-  const row = (name: string, credits: string, more: Partial<Record<(typeof STATEMENT)[number], Cell>> = {}) => {
-    const money = worth && formatMoney(parseCredits(credits) ?? 0n, worth)
-    const cells = { customer: account.name, account: account.id, month, line: name, credits, money, ...more }
-    return csvLine(STATEMENT.map((column) => ({ currency: worth?.currency ?? null, ...cells })[column] ?? null))
-  }
-  const minus = (amount: string) => formatCredits(-(parseCredits(amount) ?? 0n))
-  return [
-    csvLine(STATEMENT),
-    row('Opening balance', statement.opening),
-    ...movements.map(({ at, kind, moved, note }) => row(KIND_WORDS[kind], moved, { at, description: note })),
-    ...usageLines(statement).map(({ what, key, calls, charged }) =>
-      row('Usage', minus(charged), { description: what, key: key || null, calls }),
-    ),
-    row('Closing balance', statement.closing),
-  ].join('')
-}
-
-export async function* marginsCsv(read: () => Promise<readonly MarginRow[]>): AsyncGenerator<string> {
-  yield csvLine(MARGINS)
-  yield (await read()).map((row) => csvLine(MARGINS.map((name) => row[name]))).join('')
-}
-
-export async function* unbilledCsv(read: (paging: Paging) => Promise<Page<UnbilledRow>>): AsyncGenerator<string> {
-  yield csvLine(UNBILLED)
-  for await (const items of pages(read, undefined))
-    yield items.map((row) => csvLine(UNBILLED.map((name) => row[name]))).join('')
-}
-
-async function* pages<T>(read: (paging: Paging) => Promise<Page<T>>, from: string | undefined): AsyncGenerator<T[]> {
-  let cursor = from
-  for (;;) {
-    const page = await read({ cursor, limit: PAGE_ROWS })
-    yield page.items
-    if (page.next === null) return
-    cursor = page.next
+/** Whole lines, a page at a time. */
+export async function* pagesCsv<Column extends string>(
+  columns: readonly Column[],
+  read: (paging: Paging) => Promise<Page<Row<Column>>>,
+  from?: string,
+): AsyncGenerator<string> {
+  yield csvLine(columns)
+  for (let cursor = from; ; ) {
+    const { items, next } = await read({ cursor, limit: PAGE_ROWS })
+    yield linesOf(columns, items)
+    if (next === null) return
+    cursor = next
   }
 }
 
-type Cell = string | number | boolean | null | Readonly<Record<string, number | string>>
+const linesOf = <Column extends string>(columns: readonly Column[], rows: readonly Row<Column>[]) =>
+  rows.map((row) => csvLine(columns.map((name) => row[name] ?? null))).join('')
+
+export type Cell = string | number | boolean | null | readonly string[] | Readonly<Record<string, number | string>>
 
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(cellOf).join(',')}\r\n`
@@ -150,15 +86,13 @@ export function csvLine(cells: readonly Cell[]): string {
  */
 function cellOf(cell: Cell): string {
   if (cell === null) return ''
-  const shown =
-    typeof cell !== 'object'
-      ? cell
-      : Object.entries(cell)
-          .map(([name, value]) => `${name}=${value}`)
-          .join(' ')
+  const shown = typeof cell === 'object' ? wordsOf(cell).join(' ') : cell
   const text = typeof shown === 'string' && !/^-?\d+(\.\d+)?$/.test(shown) ? withoutFormulas(shown) : String(shown)
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
+
+const wordsOf = (cell: object) =>
+  Array.isArray(cell) ? cell : Object.entries(cell).map(([name, value]) => `${name}=${value}`)
 
 function withoutFormulas(text: string): string {
   const inner = text.replaceAll(/([;\t\r\n][^\S\t\r\n]*)(?=[=+\-@])/g, "$1'")

@@ -35,6 +35,15 @@ const NEVER_MOVES: ReadonlySet<Movement | undefined> = new Set(['released', 'exp
 /** The change of the balance, in SQL. */
 const QUOTED = (kinds: readonly string[]) => kinds.map((kind) => `'${kind}'`).join(', ')
 export const MOVED_BY = `case when kind in (${QUOTED(GIVES)}) then amount when kind in (${QUOTED(TAKES)}) then -amount else 0 end`
+/** How much later `moved_at` may be than `at`: a transaction may wait for locks, and clocks may be set back. */
+export const APART = `interval '1 hour'`
+// The balance at a moment: that after the last transfer before it, here or in the archive, and the transfers with `at` before it and `moved_at` after it, which stay here.
+export const BALANCE_AT = (MOMENT: string) =>
+  `(coalesce((select l.balance from (
+       (select t.moved_at, t.balance from transfer t where t.account_id = a.id and t.moved_at < ${MOMENT} order by t.moved_at desc limit 1)
+       union all (select c.moved_at, c.balance from ledger_checkpoint c where c.account_id = a.id and c.moved_at < ${MOMENT} order by c.month desc limit 1)
+     ) l order by l.moved_at desc limit 1), 0)
+     + coalesce((select sum(${MOVED_BY}) from transfer t where t.account_id = a.id and t.moved_at >= ${MOMENT} and t.moved_at < ${MOMENT} + ${APART} and t.at < ${MOMENT}), 0))::bigint`
 /** The kinds of movements that are not calls. */
 export const GIVEN_KINDS = QUOTED(GIVEN)
 

@@ -4,10 +4,9 @@ import { type Database, type Queryable, statement } from '../database/database.t
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { asView } from '../kernel/view.ts'
 import type { World } from '../kernel/world.ts'
 import { inputTokensOf, outputTokensOf, type Usage } from '../meter/usage.ts'
-import { type UnbilledKind, type UnbilledRow, unbilledRow } from './views.ts'
+import type { UnbilledKind } from './views.ts'
 
 export type Unbilled = ReturnType<typeof createUnbilled>
 
@@ -87,24 +86,6 @@ export async function renameUnbilled(tx: Queryable, from: string, to: string): P
   await tx.query(RENAME, [from, to])
 }
 
-interface UnbilledFilter {
-  /** Days such as `2026-11-15`, both included. */
-  readonly from: string
-  readonly to: string
-  readonly vendor?: string | undefined
-  readonly product?: string | undefined
-}
-
-/** The newest first. */
-export async function readUnbilled(
-  database: Queryable,
-  { from, to, vendor, product }: UnbilledFilter,
-  { offset, limit }: { readonly offset: number; readonly limit: number },
-): Promise<UnbilledRow[]> {
-  const rows = await database.query(READ, [from, to, vendor ?? null, product ?? null, offset, limit])
-  return rows.map((row) => asView(unbilledRow, row))
-}
-
 const MERGE = `on conflict (day, kind, vendor, product, model, credential) do update set calls = u.calls + excluded.calls,
      input_tokens = u.input_tokens + excluded.input_tokens, output_tokens = u.output_tokens + excluded.output_tokens,
      cost = coalesce(u.cost + excluded.cost, u.cost, excluded.cost)`
@@ -124,11 +105,4 @@ const RENAME = statement(
    insert into unbilled_day as u (${COLUMNS})
    select day, kind, $2, product, model, credential, calls, input_tokens, output_tokens, cost from known order by 1, 2, 3, 4, 5, 6
    ${MERGE}`,
-)
-const READ = statement(
-  'unbilled_read',
-  `select day::text as day, kind, vendor, product, model, nullif(credential, '') as credential, calls, input_tokens, output_tokens, cost
-   from unbilled_day u
-   where u.day >= $1::date and u.day <= $2::date and ($3::text is null or vendor = $3) and ($4::text is null or product = $4)
-   order by u.day desc, vendor, product, kind, model, u.credential offset $5 limit $6`,
 )

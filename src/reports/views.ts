@@ -1,8 +1,7 @@
-// Totals, usage of limits, statements, margins, and the operator's home page.
+// Totals, usage of limits, what a credit is worth, and the operator's home page.
 import * as z from 'zod'
 import { STORED_LABEL } from '../kernel/label.ts'
 import { count, credits, time } from '../kernel/view.ts'
-import { movement } from '../ledger/views.ts'
 import { limitsView } from '../meter/limits.ts'
 
 /** A property of calls, or the values of one of their labels: `label:feature`. */
@@ -186,128 +185,12 @@ export const billingView = z.object({
 })
 export type BillingView = z.infer<typeof billingView>
 
-/** opening + topUps − usage + corrections + expired + settlement = closing, exactly. */
-const statementSums = {
-  account: z.object({ id: z.string(), name: z.string() }),
-  /** `2026-10`, in UTC. */
-  month: z.string(),
-  opening: credits,
-  topUps: credits,
-  /** The charges of calls that were posted in the month; positive. */
-  usage: credits,
-  /** Signed. */
-  corrections: credits,
-  /** Credits that expired: zero or negative. */
-  expired: credits,
-  /** What was paid out or written off when the account was closed: zero or negative. */
-  settlement: credits,
-  closing: credits,
-}
-
-export const statementSummary = z.object(statementSums)
-export type StatementSummary = z.infer<typeof statementSummary>
-
-const statementLabel = z.object({
-  name: z.string(),
-  /** Highest charge first. An empty value: calls without the label. Null: all values beyond the first thousand. */
-  values: z.array(z.object({ value: z.string().nullable(), calls: count, charged: credits })),
-  /** Usage that is not in the values, because its calls are no longer stored. */
-  unitemized: credits,
-})
-export type StatementLabel = z.infer<typeof statementLabel>
-
-export const monthlyStatement = z.object({
-  ...statementSums,
-  from: time,
-  /** The first moment after the month. */
-  to: time,
-  /** The month is over and nothing can be added to it. */
-  final: z.boolean(),
-  products: z.array(
-    z.object({
-      product: z.string(),
-      keyId: z.string(),
-      /** Null: the console, or a key of another database. */
-      keyName: z.string().nullable(),
-      calls: count,
-      charged: credits,
-    }),
-  ),
-  /** Usage that is not in the products, because its breakdown is no longer stored. */
-  unitemized: credits,
-  /** The usage by the values of a label, if requested. */
-  label: statementLabel.exactOptional(),
-  movements: z.array(z.object({ at: time, kind: movement, moved: credits, note: z.string().nullable() })),
-  /** At the end of the month. */
-  worth: creditWorth.nullable(),
-  contact: z.string().nullable(),
-})
-export type MonthlyStatement = z.infer<typeof monthlyStatement>
-
-export const MARGIN_GROUPINGS = ['product', 'account', 'vendor', 'month'] as const
-/** The values of a label are read from single calls. */
-export const marginGrouping = z.union([
-  z.enum(MARGIN_GROUPINGS),
-  z.templateLiteral(
-    ['label:', z.string().regex(STORED_LABEL)],
-    'must be product, account, vendor, month or label:<name>',
-  ),
-])
-export type MarginGrouping = z.infer<typeof marginGrouping>
-
-/** These are the columns of the CSV file too. */
-export const marginRow = z.object({
-  /** A product, the id of an account, a vendor, a month or a label's value. An empty vendor: cached responses, and calls that nobody answered. An empty value: calls without the label. An empty account: what no caller pays. */
-  group: z.string(),
-  /** Of an account. */
-  name: z.string().nullable(),
-  calls: count,
-  charged: credits,
-  /** The charges of calls whose cost is known. */
-  chargedWithKnownCost: credits,
-  cost: credits,
-  /** chargedWithKnownCost − cost */
-  margin: credits,
-  /** Of `chargedWithKnownCost`, in percent; null: no cost is known. */
-  marginPercent: z.number().nullable(),
-  /** The part of `cost` for answers that no caller pays. */
-  unbilled: credits,
-})
-export type MarginRow = z.infer<typeof marginRow>
-
-export const marginPage = z.object({
-  items: z.array(marginRow),
-  next: z.string().nullable(),
-  totals: marginRow.omit({ group: true, name: true }),
-})
-export type MarginPage = z.infer<typeof marginPage>
-
 /**
  * Why no caller is charged: it was a copy of a call (shadow traffic); it was aborted because another vendor was faster (hedging), because its first token was late, or because its caller disconnected
  * before the first token; or it was a check by a moderation model.
  */
-const UNBILLED_KINDS = ['shadow', 'hedge_lost', 'first_token_timeout', 'client_closed', 'guardrail'] as const
+export const UNBILLED_KINDS = ['shadow', 'hedge_lost', 'first_token_timeout', 'client_closed', 'guardrail'] as const
 export type UnbilledKind = (typeof UNBILLED_KINDS)[number]
-
-/** A vendor's cost on a day for answers that no caller pays. These are the columns of the CSV file too. */
-export const unbilledRow = z.object({
-  /** In UTC. */
-  day: z.string(),
-  kind: z.enum(UNBILLED_KINDS),
-  vendor: z.string(),
-  product: z.string(),
-  /** Its name at the vendor. */
-  model: z.string(),
-  /** Null: the vendor has one. */
-  credential: z.string().nullable(),
-  calls: count,
-  /** Estimated if a call was aborted. */
-  inputTokens: count,
-  outputTokens: count,
-  /** At the route's cost; null: it has none. */
-  cost: credits.nullable(),
-})
-export type UnbilledRow = z.infer<typeof unbilledRow>
 
 /** Failed attempts at a vendor with the same cause. */
 export const vendorError = z.object({

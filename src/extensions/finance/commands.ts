@@ -1,8 +1,42 @@
-// Commands of exports and of vendors' reports.
+// Commands of statements, margins, exports (also of the audit log) and vendors' reports.
 import type { Commands } from '../../operator/command.ts'
 import { EXPORT_KINDS } from './views.ts'
 
 export const FINANCE_COMMANDS: Commands = {
+  'GET /accounts/{id}/statements/{month}': {
+    usage:
+      'statements show <account> <month>: The statement of an account for a month such as 2026-10, also as PDF or CSV.',
+    columns:
+      'Customer=account.name, Month=month, Final=final, Opening balance=opening, Top-ups=topUps, Usage=usage, Corrections=corrections, Expired=expired, Paid out or written off=settlement, Closing balance=closing',
+    tables: {
+      products: 'product, KEY=keyName, calls, CREDITS=charged',
+      'label.values': 'LABEL=value, calls, CREDITS=charged',
+      movements: 'at, kind, note, CREDITS=moved',
+    },
+  },
+  'GET /statements/{month}': {
+    usage: 'statements all <month>: The statements of all customers for a month, in one ZIP.',
+    file: 'application/zip',
+  },
+  'GET /margins': [
+    {
+      usage: 'margins show: Shows charges, costs and margins by model, customer, vendor, month or label.',
+      columns:
+        'group, name, calls, charged, WITH COST=chargedWithKnownCost, cost, margin, MARGIN %=marginPercent, unbilled',
+      empty: 'No calls were charged in this time.',
+    },
+    {
+      usage: 'margins totals: The sums of charges, costs and margins.',
+      words:
+        'Calls: {totals.calls}. Charged: {totals.charged}. Cost: {totals.cost|–}. Margin: {totals.margin|–}. Unbilled: {totals.unbilled}.',
+    },
+  ],
+  'GET /margins/unbilled': {
+    usage:
+      'margins unbilled: Shows unbilled costs by day, vendor and model: what vendors billed for copies of calls, aborted calls and checks, which no caller pays.',
+    columns: 'day, kind, vendor, MODEL=product, calls, inputTokens, outputTokens, cost',
+    empty: 'Nothing was paid for in this time that no caller pays.',
+  },
   'GET /exports': {
     usage: 'exports list',
     columns: 'EXPORT=id, name, kind, state, sent, waiting, LAST SENT=sentAt, error',
@@ -81,4 +115,21 @@ export const FINANCE_COMMANDS: Commands = {
     file: 'rows',
   },
   'DELETE /vendor-reports/{id}': { usage: 'vendor-reports remove <report>', words: 'Removed.' },
+  'GET /audit-export': 'audit-export show',
+  'PUT /audit-export': [
+    {
+      usage: 'audit-export webhook <url>: Exports the audit log as JSON lines to a webhook.',
+      about: 'It replaces what was set before. The answer has the secret by which the receiver checks signatures.',
+      set: { kind: 'webhook' },
+    },
+    {
+      usage:
+        'audit-export s3 <endpoint> <bucket>: Exports the audit log as JSON lines to a bucket of S3 or of an S3-compatible store.',
+      set: { kind: 's3' },
+    },
+  ],
+  'DELETE /audit-export': {
+    usage: 'audit-export off: Ends the export. The log itself stays.',
+    words: 'The export has ended.',
+  },
 }

@@ -1,7 +1,8 @@
-// Commands of accounts, keys (also of vendors), people, budgets and teams.
+// Commands of accounts, their balances, keys (also of vendors), people, budgets and teams, and of what a credit is worth.
 import type { Commands } from '../command.ts'
 
 const PEOPLE = 'email, role, LAST SEEN=lastSeenAt, ID=userId'
+const BILLING = 'One credit is worth=worth.rate, Currency=worth.currency, Contact=contact'
 
 export const ACCOUNT_COMMANDS: Commands = {
   'GET /accounts/{id}/byok-keys': {
@@ -150,5 +151,15 @@ export const ACCOUNT_COMMANDS: Commands = {
   'PUT /accounts/{id}/teams/{teamId}/members': {
     usage: 'teams members <account> <team> <people>: Sets who is in a team or project.',
     about: 'People are named by e-mail address or id, with commas between them; "none" empties it.',
+  },
+  'GET /accounts/{id}/balance':
+    'balance show <account>: Shows the balance of an account, and which credits expire or are for some products only.',
+  'GET /billing': {
+    usage: 'billing show: Shows what a credit is worth, and the contact for customers.',
+    columns: BILLING,
+  },
+  'PATCH /billing': {
+    usage: 'billing change: Sets what a credit is worth, and the contact for customers.',
+    columns: BILLING,
   },
 }

@@ -1,4 +1,4 @@
-// Commands of tokens, logins, sign-up, branding and the export of the audit log.
+// Commands of tokens, logins, sign-up and branding.
 import type { Commands } from '../command.ts'
 
 const OF_ACCOUNT = 'Of this account; otherwise of the whole gateway.'
@@ -65,22 +65,5 @@ export const SETTINGS_COMMANDS: Commands = {
     usage:
       'second-factor-reset <email>: Removes all second factors of somebody who has lost them, and ends their sessions.',
     words: '{email} has no second factor any more and is signed out everywhere.',
-  },
-  'GET /audit-export': 'audit-export show',
-  'PUT /audit-export': [
-    {
-      usage: 'audit-export webhook <url>: Exports the audit log as JSON lines to a webhook.',
-      about: 'It replaces what was set before. The answer has the secret by which the receiver checks signatures.',
-      set: { kind: 'webhook' },
-    },
-    {
-      usage:
-        'audit-export s3 <endpoint> <bucket>: Exports the audit log as JSON lines to a bucket of S3 or of an S3-compatible store.',
-      set: { kind: 's3' },
-    },
-  ],
-  'DELETE /audit-export': {
-    usage: 'audit-export off: Ends the export. The log itself stays.',
-    words: 'The export has ended.',
   },
 }

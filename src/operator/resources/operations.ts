@@ -4,23 +4,20 @@ import { type Audit, auditCheck, auditView } from '../../database/audit.ts'
 import type { Backfills } from '../../database/backfill.ts'
 import { type Database, statement } from '../../database/database.ts'
 import type { Migrations } from '../../database/migrate.ts'
-import type { AuditExport } from '../../jobs/audit-export.ts'
-import { auditExportInput, auditExportView, type JobFacts } from '../../jobs/views.ts'
-import { Fault } from '../../kernel/fault.ts'
+import type { JobFacts } from '../../jobs/views.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import { archiveState, verificationRun, verificationState } from '../../ledger/views.ts'
 import type { ArchiveWork } from '../../reports/verify/archive.ts'
 import type { Verifier } from '../../reports/verify/runs.ts'
 import type { Reports } from '../../telemetry/reports.ts'
-import { may, paging, type Resource, range, resource, text } from '../resource.ts'
+import { paging, type Resource, range, resource, text } from '../resource.ts'
 import { livePage, systemView } from '../views.ts'
 
 export interface OperationsDeps {
   readonly database: Database
   readonly catalog: CatalogStore
   readonly audit: Audit
-  readonly auditExport: AuditExport
   readonly world: World
   readonly verifier: Pick<Verifier, 'state' | 'start'>
   readonly archive: Pick<ArchiveWork, 'state' | 'start' | 'check'>
@@ -103,30 +100,6 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       title: 'Verify the audit log',
       answer: auditCheck,
       run: () => audit.verify(),
-    }),
-    resource('GET /audit-export', 'audit-export:read', {
-      title: 'Show the export of the audit log',
-      answer: auditExportView,
-      // Only people who may change the export see the webhook's secret.
-      run: async ({ actor }) => ({
-        ...(await deps.auditExport.get()),
-        ...(may(actor, 'audit-export:write') ? {} : { secret: null }),
-      }),
-    }),
-    resource('PUT /audit-export', 'audit-export:write', {
-      title: 'Set the export of the audit log',
-      body: auditExportInput,
-      answer: auditExportView,
-      run: ({ body, by }) => deps.auditExport.set(body, by),
-    }),
-    resource('DELETE /audit-export', 'audit-export:write', {
-      title: 'End the export of the audit log',
-      answer: auditExportView,
-      async run({ by }) {
-        if (!(await deps.auditExport.remove(by)))
-          throw new Fault('not_found', { message: 'The audit log is not exported.' })
-        return deps.auditExport.get()
-      },
     }),
     resource('GET /requests/live', 'live-calls:read', {
       title: 'Show running calls',

@@ -1,5 +1,5 @@
 // The balance and what it is made of, the plan, codes, the saved card and automatic top-up.
-import { balanceSentence } from '../../../../src/reports/statement-lines.ts'
+import { balanceSentence } from '../../../../src/reports/balance-sentence.ts'
 import { api } from '../../api.ts'
 import { formatCredits, parseCredits } from '../../credits.ts'
 import { useQuery } from '../../query.ts'

@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
+import { AuditExportCard } from '../../extensions/finance/audit-export.tsx'
 import { useList } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
 import { Allowed } from '../../session.tsx'
@@ -13,7 +14,6 @@ import { Empty, RequestId } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import type { AuditRow } from '../../wire.ts'
 import { RangeFields } from '../range-fields.tsx'
-import { AuditExportCard } from './audit-export.tsx'
 import { Sentences } from './review.tsx'
 
 /** Name and example. */

@@ -9,7 +9,7 @@ import { IS_TEST } from '../../../kernel/test-account.ts'
 import type { World } from '../../../kernel/world.ts'
 import { formatMonth, monthRange, OVER_AFTER_MS } from '../../../ledger/usage-sums.ts'
 import { type Billing, formatMoney } from '../../../reports/billing.ts'
-import { BALANCE_AT } from '../../../reports/monthly.ts'
+import { BALANCE_AT } from '../../../reports/movements.ts'
 import type { Invoices } from './invoices.ts'
 
 // What was added by hand and ended unused.

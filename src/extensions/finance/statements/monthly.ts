@@ -1,15 +1,15 @@
 // The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance. They come from transfers, so they add up even if calls were
 // pruned. A transfer belongs to the month in which its transaction began (`at`), like its usage row and the hourly totals; `moved_at` may be a moment later.
-import { type Database, statement } from '../database/database.ts'
-import { formatCredits } from '../kernel/credits.ts'
-import { IS_TEST } from '../kernel/test-account.ts'
-import type { Page, Paging } from '../kernel/view.ts'
-import type { World } from '../kernel/world.ts'
-import { formatMonth, monthRange, OVER_AFTER_MS, USAGE_DAYS } from '../ledger/usage-sums.ts'
-import type { Movement } from '../ledger/views.ts'
-import type { Billing } from './billing.ts'
-import { GIVEN_KINDS, MOVED_BY, movedBy } from './movements.ts'
-import { IN_DAYS, readStatementLabel } from './sums.ts'
+import { type Database, statement } from '../../../database/database.ts'
+import { formatCredits } from '../../../kernel/credits.ts'
+import { IS_TEST } from '../../../kernel/test-account.ts'
+import type { Page, Paging } from '../../../kernel/view.ts'
+import type { World } from '../../../kernel/world.ts'
+import { formatMonth, monthRange, OVER_AFTER_MS, USAGE_DAYS } from '../../../ledger/usage-sums.ts'
+import type { Movement } from '../../../ledger/views.ts'
+import type { Billing } from '../../../reports/billing.ts'
+import { APART, BALANCE_AT, GIVEN_KINDS, MOVED_BY, movedBy } from '../../../reports/movements.ts'
+import { IN_DAYS, readStatementLabel } from './labelled.ts'
 import type { MonthlyStatement, StatementSummary } from './views.ts'
 
 interface MonthlyStatements {
@@ -19,8 +19,6 @@ interface MonthlyStatements {
   list(month: number, paging: Paging): Promise<Page<StatementSummary>>
 }
 
-/** How much later `moved_at` may be than `at`: a transaction may wait for locks, and clocks may be set back. */
-const APART = `interval '1 hour'`
 const LAST = '~'
 
 interface SumRow {
@@ -33,13 +31,6 @@ interface SumRow {
   expired: bigint
 }
 
-// The balance at a moment: that after the last transfer before it, here or in the archive, and the transfers with `at` before it and `moved_at` after it, which stay here.
-export const BALANCE_AT = (MOMENT: string) =>
-  `(coalesce((select l.balance from (
-       (select t.moved_at, t.balance from transfer t where t.account_id = a.id and t.moved_at < ${MOMENT} order by t.moved_at desc limit 1)
-       union all (select c.moved_at, c.balance from ledger_checkpoint c where c.account_id = a.id and c.moved_at < ${MOMENT} order by c.month desc limit 1)
-     ) l order by l.moved_at desc limit 1), 0)
-     + coalesce((select sum(${MOVED_BY}) from transfer t where t.account_id = a.id and t.moved_at >= ${MOMENT} and t.moved_at < ${MOMENT} + ${APART} and t.at < ${MOMENT}), 0))::bigint`
 const IN_MONTH = `t.account_id = a.id and t.moved_at >= $2 and t.moved_at < $3::timestamptz + ${APART} and t.at >= $2 and t.at < $3`
 const SUM = (NAME: string, KINDS: string) =>
   `coalesce(sum(${MOVED_BY}) filter (where t.kind in (${KINDS})), 0)::bigint as ${NAME}`

@@ -1,6 +1,6 @@
 // Where the audit log is exported to, how far that has come, and what is wrong with it.
 import { useState } from 'react'
-import { api } from '../../api.ts'
+import { ApiError, api } from '../../api.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { Allowed } from '../../session.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -15,6 +15,8 @@ import type { AuditExportInput, AuditExportView } from '../../wire.ts'
 export function AuditExportCard() {
   const exported = useQuery('audit-export', api.auditExport)
   const [dialog, setDialog] = useState<'set' | 'end'>()
+  // This gateway has no such extension.
+  if (exported.error instanceof ApiError && exported.error.status === 404) return null
   return (
     <Loaded query={exported}>
       {(data) => (

@@ -1,8 +1,9 @@
 // A monthly statement as PDF, on A4. The library is loaded when the first one is made.
 import type PDFDocument from 'pdfkit'
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
-import { formatMoney } from './billing.ts'
-import { dateName, KIND_WORDS, monthName, summaryLines, usageLines } from './statement-lines.ts'
+import { formatCredits, parseCredits } from '../../../kernel/credits.ts'
+import { dateName, monthName } from '../../../reports/balance-sentence.ts'
+import { formatMoney } from '../../../reports/billing.ts'
+import { KIND_WORDS, summaryLines, usageLines } from './statement-lines.ts'
 import type { MonthlyStatement } from './views.ts'
 
 const LEFT = 50

@@ -1,21 +1,21 @@
 // The audit log, sent to a place outside as JSON lines: a webhook that is signed as all of ours, or objects in S3. Rows are read in the order of their
 // chain, and how far it has come advances only after the receiver has accepted: a process that is killed in between sends the same rows again. So each row
 // arrives at least once, under its id, and with the hashes by which a receiver sees that none is missing or changed.
-import { createS3Client } from '../assets/s3.ts'
-import type { Audit, AuditLine, By } from '../database/audit.ts'
-import { type Database, statement } from '../database/database.ts'
-import { Fault } from '../kernel/fault.ts'
-import type { Log } from '../kernel/log.ts'
-import { type Secrets, seal, unseal } from '../kernel/secret.ts'
-import { timeOfId, type World } from '../kernel/world.ts'
-import type { GuardedFetch } from '../upstream/guard.ts'
+import { createS3Client } from '../../../assets/s3.ts'
+import type { Audit, AuditLine, By } from '../../../database/audit.ts'
+import { type Database, statement } from '../../../database/database.ts'
+import { signedHeaders, webhookSecret } from '../../../jobs/webhook.ts'
+import { createWorkTable, type Ending, type Work, type WorkRow } from '../../../jobs/work.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import type { Log } from '../../../kernel/log.ts'
+import { type Secrets, seal, unseal } from '../../../kernel/secret.ts'
+import { timeOfId, type World } from '../../../kernel/world.ts'
+import type { GuardedFetch } from '../../../upstream/guard.ts'
 import type { AuditExportInput, AuditExportView } from './views.ts'
-import { signedHeaders, webhookSecret } from './webhook.ts'
-import { createWorkTable, type Ending, type Work, type WorkRow } from './work.ts'
 
 export type AuditExport = ReturnType<typeof createAuditExport>
 
-interface Options {
+export interface AuditExportOptions {
   readonly database: Database
   readonly audit: Pick<Audit, 'write' | 'lines'>
   readonly work: Pick<Work, 'begin'>
@@ -89,7 +89,7 @@ const SET = statement(
 const REMOVE = statement('audit_export_remove', `delete from audit_export returning ${COLUMNS}`)
 const PLACE = 'audit_export|audit|sealed|1'
 
-export function createAuditExport(options: Options) {
+export function createAuditExport(options: AuditExportOptions) {
   const { database, audit, secrets, world, log, timing } = options
   const key = secrets.key('audit-export')
   const lookMs = timing.fetchEveryMs * LOOKS_APART
