@@ -4,7 +4,6 @@ import { ADDED } from '../commands.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { World } from '../kernel/world.ts'
 import { type Api, createApi } from './api.ts'
-import { APPLY_COMMAND } from './apply.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS, PRICE_COMMANDS } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
@@ -44,7 +43,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...derived('exports', 'focus', 'vendor-reports', 'content'),
     ],
   ],
-  ['Configuration as code', [APPLY_COMMAND]],
+  ['Configuration as code', ADDED.files],
   [
     'Vendors and catalog',
     [

@@ -1,9 +1,11 @@
 // Teams, projects and budgets in the plan of `tollgate apply`.
-import type { TeamView } from '../admission/views.ts'
-import type { Page } from '../kernel/view.ts'
-import type { BudgetValueView, BudgetView } from '../ledger/views.ts'
-import { spanWords } from '../meter/limits.ts'
-import { type DeclaredBudget, type DeclaredTeam, VALUES_MAX } from './apply-file.ts'
+import type { TeamView } from '../../admission/views.ts'
+import { at, CliError } from '../../cli/command.ts'
+import { query } from '../../cli/table.ts'
+import type { Page } from '../../kernel/view.ts'
+import type { BudgetValueView, BudgetView } from '../../ledger/views.ts'
+import { spanWords } from '../../meter/limits.ts'
+import { type DeclaredBudget, type DeclaredTeam, VALUES_MAX } from './file.ts'
 import {
   type Context,
   type Inside,
@@ -14,9 +16,7 @@ import {
   type Place,
   type Spot,
   type TeamPlace,
-} from './apply-steps.ts'
-import { at, CliError } from './command.ts'
-import { query } from './table.ts'
+} from './steps.ts'
 
 /** One account of the plan. */
 export interface Account {

@@ -1,15 +1,15 @@
 // References to secrets: a file in a repository names the place of a secret, never the secret. `env:NAME`, `file:/path`, and the secret managers
 // of Vault (KV v2), AWS and Google Cloud by their HTTP APIs, configured by the environment variables of their own tools.
 import { open, readFile } from 'node:fs/promises'
-import { sha256, signAwsCall } from '../kernel/aws-signature.ts'
-import { Fault } from '../kernel/fault.ts'
-import { NEVER } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
-import { bearer, type HttpCall, type Upstream } from '../upstream/call.ts'
-import { createUpstream } from '../upstream/exchange.ts'
-import { createLogins, loginProblem } from '../upstream/login.ts'
-import { createTokenCache } from '../upstream/token-cache.ts'
-import { CliError } from './command.ts'
+import { CliError } from '../../cli/command.ts'
+import { sha256, signAwsCall } from '../../kernel/aws-signature.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { NEVER } from '../../kernel/timers.ts'
+import type { World } from '../../kernel/world.ts'
+import { bearer, type HttpCall, type Upstream } from '../../upstream/call.ts'
+import { createUpstream } from '../../upstream/exchange.ts'
+import { createLogins, loginProblem } from '../../upstream/login.ts'
+import { createTokenCache } from '../../upstream/token-cache.ts'
 
 export interface SecretReferences {
   /** Returns the secret. Errors contain the reference, never the secret. */

@@ -1,15 +1,15 @@
 // Shared parts of `tollgate apply`: a plan is a list of steps with sentences, and entries are identified by id or name.
 
-import type { KeyView, TeamView } from '../admission/views.ts'
-import type { MemberView, PendingInvite } from '../identity/views.ts'
-import { nearest } from '../kernel/nearest.ts'
-import type { Page } from '../kernel/view.ts'
-import type { World } from '../kernel/world.ts'
-import type { Api } from './api.ts'
-import type { DeclarationFile, DeclaredAccount } from './apply-file.ts'
-import { at, CliError } from './command.ts'
+import type { KeyView, TeamView } from '../../admission/views.ts'
+import type { Api } from '../../cli/api.ts'
+import { at, CliError } from '../../cli/command.ts'
+import { query } from '../../cli/table.ts'
+import type { MemberView, PendingInvite } from '../../identity/views.ts'
+import { nearest } from '../../kernel/nearest.ts'
+import type { Page } from '../../kernel/view.ts'
+import type { World } from '../../kernel/world.ts'
+import type { DeclarationFile, DeclaredAccount } from './file.ts'
 import type { SecretReferences } from './secret-reference.ts'
-import { query } from './table.ts'
 
 export interface Step {
   readonly kind: 'create' | 'change' | 'remove'

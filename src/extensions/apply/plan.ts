@@ -1,15 +1,17 @@
 // Compares the file of `tollgate apply` with the gateway, and makes a list of steps: each has a sentence and an action. Nothing is changed here.
-import type { KeyView, NewKey } from '../admission/views.ts'
-import { describeChanges } from '../catalog/change-sentences.ts'
-import { checkDocument, credentialsOf } from '../catalog/document.ts'
-import { sectionReviews } from '../catalog/section.ts'
-import type { Applied, CurrentView } from '../catalog/views.ts'
-import { fingerprintOf } from '../kernel/secret.ts'
-import type { Page } from '../kernel/view.ts'
-import type { AccountView } from '../ledger/views.ts'
-import { LIMITS, type LimitName, type LimitsView, limitWords } from '../meter/limits.ts'
-import type { VendorCredentialView } from '../operator/views.ts'
-import type { DeclaredAccount, DeclaredKey } from './apply-file.ts'
+import type { KeyView, NewKey } from '../../admission/views.ts'
+import { describeChanges } from '../../catalog/change-sentences.ts'
+import { checkDocument, credentialsOf } from '../../catalog/document.ts'
+import { sectionReviews } from '../../catalog/section.ts'
+import type { Applied, CurrentView } from '../../catalog/views.ts'
+import { at, CliError } from '../../cli/command.ts'
+import { query } from '../../cli/table.ts'
+import { fingerprintOf } from '../../kernel/secret.ts'
+import type { Page } from '../../kernel/view.ts'
+import type { AccountView } from '../../ledger/views.ts'
+import { LIMITS, type LimitName, type LimitsView, limitWords } from '../../meter/limits.ts'
+import type { VendorCredentialView } from '../../operator/views.ts'
+import type { DeclaredAccount, DeclaredKey } from './file.ts'
 import {
   allPages,
   type Context,
@@ -23,10 +25,8 @@ import {
   type Plan,
   readInside,
   type Spot,
-} from './apply-steps.ts'
-import { type Account, planBudgets, planTeams } from './apply-teams.ts'
-import { at, CliError } from './command.ts'
-import { query } from './table.ts'
+} from './steps.ts'
+import { type Account, planBudgets, planTeams } from './teams.ts'
 
 export async function makePlan(context: Context): Promise<Plan> {
   const draft = new Draft()

@@ -6,8 +6,8 @@ import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, test } from 'node:test'
-import { listen, temporary } from '../../test/started.ts'
-import { realWorld } from '../kernel/world.ts'
+import { listen, temporary } from '../../../test/started.ts'
+import { realWorld } from '../../kernel/world.ts'
 import { openSecretReferences, referenceProblem } from './secret-reference.ts'
 
 interface Asked {

@@ -1,11 +1,12 @@
 // The file of `tollgate apply`: accounts, keys, limits, members, teams, budgets, vendors and the catalog in one YAML document. Problems are reported with
 // line and column. The file is untrusted, so its size and the expansion of its aliases are bounded.
 import * as z from 'zod'
-import { keyRouting } from '../admission/views.ts'
-import { readMailbox } from '../identity/mailbox.ts'
-import { role } from '../identity/views.ts'
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
-import { nearest } from '../kernel/nearest.ts'
+import { keyRouting } from '../../admission/views.ts'
+import { CliError } from '../../cli/command.ts'
+import { readMailbox } from '../../identity/mailbox.ts'
+import { role } from '../../identity/views.ts'
+import { formatCredits, parseCredits } from '../../kernel/credits.ts'
+import { nearest } from '../../kernel/nearest.ts'
 import {
   BUDGET_SPANS,
   BUDGET_UNITS,
@@ -16,8 +17,7 @@ import {
   LIMITS,
   type LimitsView,
   readBudgetMax,
-} from '../meter/limits.ts'
-import { CliError } from './command.ts'
+} from '../../meter/limits.ts'
 import { referenceProblem } from './secret-reference.ts'
 
 /** The version of the format. */
