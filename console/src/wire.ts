@@ -84,6 +84,7 @@ export type {
 export type { SampleView as RedactionSample } from '../../src/extensions/guardrails/views.ts'
 export type {
   EventsView as PurseEvents,
+  NewSessionView as NewPurseSession,
   PricesView as PursePrices,
   PurseMargins,
   PurseMovement,

@@ -1062,6 +1062,21 @@ create table purse_prices (
   constraint purse_prices_pkey PRIMARY KEY (account_id, version)
 );
 
+create table purse_session (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  purse_id text collate "C" not null,
+  prefix text not null,
+  call_max bigint,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  constraint purse_session_account_id_purse_id_fkey FOREIGN KEY (account_id, purse_id) REFERENCES purse(account_id, id),
+  constraint purse_session_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX purse_session_age ON public.purse_session USING btree (expires_at);
+CREATE INDEX purse_session_purse ON public.purse_session USING btree (account_id, purse_id, id);
+
 create table quota_slice (
   account_id text collate "C" not null,
   process_id text collate "C" not null,
@@ -2952,7 +2967,7 @@ CREATE OR REPLACE FUNCTION public.purse_room(account text, call jsonb)
  LANGUAGE sql
  STABLE
 AS $function$
-  select case when (call ->> 'factor')::bigint > 0 then least(trunc((x.posted - x.held) * 1000000.0 / (call ->> 'factor')::bigint), 9000000000000000000)::bigint end
+  select case when (call ->> 'factor')::bigint > 0 then least(trunc(least(x.posted - x.held, (call ->> 'max')::bigint) * 1000000.0 / (call ->> 'factor')::bigint), 9000000000000000000)::bigint end
   from purse x where x.account_id = account and x.id = call ->> 'id'
 $function$;
 

@@ -225,7 +225,7 @@ export async function admit(
     case 'short':
       throw shortFault(floor, reserved)
     case 'limited':
-      throw limitFault(reserved)
+      throw reserved.fault ?? limitFault(reserved)
     case 'idem_conflict':
       throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
     case 'idem_running':

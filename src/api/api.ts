@@ -88,7 +88,7 @@ export interface SocketSession {
 /** Who may call besides keys, and for whom a key may call. Of an extension. */
 export interface CallerRules {
   /** The caller whose credential is no key; undefined: it is one. */
-  session(request: RequestContext): Principal | undefined
+  session(request: RequestContext): Principal | Promise<Principal> | undefined
   /** The caller as a request names it. */
   named(principal: Principal, headers: RequestHeaders): Principal
 }

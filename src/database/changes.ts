@@ -13,6 +13,7 @@ export type Topic =
   | 'reports'
   | 'tool-servers'
   | 'tool-connections'
+  | 'purse-sessions'
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void

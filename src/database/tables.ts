@@ -114,6 +114,7 @@ export const TABLES: Readonly<Record<string, Table>> = {
   purse_movement: kept(`${USAGE_MONTHS}; its purse keeps what they came to`),
   purse_prices: record('one for each change of an account’s price list, which movements name'),
   purse_events: owned('one for each account'),
+  purse_session: kept('three days after it has expired'),
   // The operator.
   audit: record('one for each change by an operator or member'),
   catalog_version: record('one for each change of the catalog, which charges name'),

@@ -1,5 +1,6 @@
 // The operations of the ledger and their results.
 import type { Credits } from '../kernel/credits.ts'
+import type { Fault } from '../kernel/fault.ts'
 import type { ChargeLine, CostBasis } from '../meter/charge.ts'
 import type { LimitSpan, LimitUnit } from '../meter/limits.ts'
 import type { Budget } from './budgets.ts'
@@ -88,6 +89,8 @@ export interface Limited {
   readonly left?: string | undefined
   readonly isFull?: boolean | undefined
   readonly budget?: Budget | undefined
+  /** What the caller is told, where the limit is an extension's. */
+  readonly fault?: Fault | undefined
 }
 
 /** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */

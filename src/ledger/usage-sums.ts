@@ -50,7 +50,7 @@ const LABELS_OF = (WHERE: string) =>
   `select u.account_id, ${DAY} as day, l.key as name, l.value, u.product, coalesce(u.vendor, '') as vendor, count(*) as calls, count(*) filter (where u.status >= 400) as errors,
      sum(u.charged)::bigint as charged, ${COSTED} as costed, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input_tokens, sum(t.output)::bigint as output_tokens,
      min(u.id) as first_id, max(u.id) as last_id, coalesce((array_agg(distinct u.client) filter (where u.client <> ''))[1:${CLIENTS_MAX}], '{}') as clients
-   from usage u ${TOKENS} cross join lateral jsonb_each_text(u.labels) l where ${WHERE} and u.labels is not null and l.key not in (':agent', ':parent') group by 1, 2, 3, 4, 5, 6`
+   from usage u ${TOKENS} cross join lateral jsonb_each_text(u.labels) l where ${WHERE} and u.labels is not null and l.key not in (':agent', ':parent', ':purse-token') group by 1, 2, 3, 4, 5, 6`
 
 /**
  * Calls whose posting is not below this number wait to be added. It is not known when the statement is planned, and the planner expects a third of all

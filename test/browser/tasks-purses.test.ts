@@ -67,6 +67,13 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   const token = await page.getByText(/^tgs_/).first().textContent()
   await page.getByRole('dialog').getByRole('button').first().click()
   assert.equal((await g.call('/v1/purse', token?.trim() ?? '')).status, 200)
+  const tokens = page.getByRole('table', { name: 'Session tokens' })
+  await tokens.getByText(`${token?.trim().slice(0, 12)}…`).waitFor()
+  await see('purse-sessions')
+  await tokens.getByRole('button', { name: 'Revoke' }).click()
+  await button('Revoke').click()
+  await tokens.getByText('revoked', { exact: true }).waitFor()
+  assert.equal((await g.call('/v1/purse', token?.trim() ?? '')).status, 401)
 
   await page.getByRole('button', { name: 'Actions for ann_1' }).click()
   await page.getByRole('menuitem', { name: 'Freeze' }).click()

@@ -57,10 +57,10 @@ begin
     'max', purse_need(call, floor)::text, 'available', p.free::text);
 end $$;
 
--- How much the account may hold for a call of a purse; null: any amount.
+-- How much the account may hold for a call of a purse, of which its session token allows `max`; null: any amount.
 create or replace function purse_room(account text, call jsonb) returns bigint
 language sql stable as $$
-  select case when (call ->> 'factor')::bigint > 0 then least(trunc((x.posted - x.held) * 1000000.0 / (call ->> 'factor')::bigint), 9000000000000000000)::bigint end
+  select case when (call ->> 'factor')::bigint > 0 then least(trunc(least(x.posted - x.held, (call ->> 'max')::bigint) * 1000000.0 / (call ->> 'factor')::bigint), 9000000000000000000)::bigint end
   from purse x where x.account_id = account and x.id = call ->> 'id'
 $$;
 

@@ -1744,6 +1744,24 @@ create table purse_events (
   settled boolean not null
 );
 
+-- Tokens of a purse's customer for an app or a page: what one may do is sealed in it.
+create table purse_session (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  purse_id text collate "C" not null,
+  -- The start of its token.
+  prefix text not null,
+  -- The most that the purse pays for one call. Null: any amount.
+  call_max bigint,
+  expires_at timestamptz not null,
+  revoked_at timestamptz,
+  created_at timestamptz not null default now(),
+  primary key (account_id, id),
+  foreign key (account_id, purse_id) references purse
+);
+create index purse_session_purse on purse_session (account_id, purse_id, id);
+create index purse_session_age on purse_session (expires_at);
+
 -- Everything that is held, by calls and by processes.
 create view held as
   select account_id, id, amount from hold union all select account_id, id, amount from lease;

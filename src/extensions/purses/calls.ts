@@ -2,16 +2,18 @@
 import type { Principal } from '../../admission/api-key.ts'
 import type { CallerRules } from '../../api/api.ts'
 import { type Catalog, type CatalogStore, catalogFor } from '../../catalog/store.ts'
-import { formatCredits } from '../../kernel/credits.ts'
+import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Limited, Reservation, Reserved } from '../../ledger/operation.ts'
-import { type Need, needOf, type PurseLists, type Versioned } from './prices.ts'
+import { type Need, needOf, type PurseLists, purseNeed, type Versioned } from './prices.ts'
 import type { PurseSessions } from './sessions.ts'
 
 /** The label of the gateway's own by which a call's purse is known, wherever it goes on. */
 export const PURSE = ':purse'
 const PURSE_HEADER = 'x-tollgate-purse'
+/** The label of the session token by which a call came. */
+export const PURSE_TOKEN = ':purse-token'
 export const PURSE_ID = /^[\w+-]{1,64}$/
 
 const limitOf = (what: string) => `purse:${what}`
@@ -23,21 +25,30 @@ function needOfAll({ list }: Versioned, products: readonly string[], catalog: Ca
   return { factor: most('factor'), least: most('least') }
 }
 
+interface CallDeps {
+  readonly lists: PurseLists
+  readonly sessions: Pick<PurseSessions, 'callMax'>
+  readonly catalog: Pick<CatalogStore, 'current'>
+}
+
 /** Holds on the purse what the call of one may cost, in the statement that holds on its account. */
-export function withPurses(ledger: Ledger, lists: PurseLists, catalog: Pick<CatalogStore, 'current'>): Ledger {
+export function withPurses(ledger: Ledger, { lists, sessions, catalog }: CallDeps): Ledger {
   async function reserve(asked: Reservation, id: string, waits: AbortSignal | undefined): Promise<Reserved> {
+    const token = asked.labels?.[PURSE_TOKEN]
+    const callMax = token === undefined ? null : await sessions.callMax(asked.account, token)
     const prices = await lists.current(asked.account)
     const current = catalogFor(asked.account, catalog.current)
-    const { factor, least } = needOfAll(prices, asked.products ?? [asked.product], current, asked.tokens)
+    const need = needOfAll(prices, asked.products ?? [asked.product], current, asked.tokens)
+    const needed = purseNeed(need, asked.floor)
+    if (callMax !== null && needed > callMax) return above(needed, callMax)
     // The statement reads it (functions/reserve.sql). A call that a lease covers has no hold to say its purse.
-    const purse = { id, list: prices.version, factor: String(factor), least: String(least) }
+    const { factor, least } = need
+    const purse = { id, list: prices.version, factor: String(factor), least: String(least), max: callMax?.toString() }
     const own: Reservation & { readonly purse: typeof purse } = { ...asked, purse, isApart: asked.job === undefined }
     const reserved = await ledger.reserve(own, waits)
     if (reserved.outcome !== 'limited' || !reserved.limit.startsWith(limitOf(''))) return reserved
-    // One whose input can be counted is asked for again with fewer tokens, and waits then.
-    if (!waits && isShort(reserved))
-      return { outcome: 'short', required: BigInt(reserved.max), available: reserved.available }
-    throw refusal(id, reserved)
+    // One whose input can be counted is asked for again with fewer tokens.
+    return { ...reserved, ...(isShort(reserved) && { unit: 'credits' }), fault: refusal(id, reserved) }
   }
   return {
     ...ledger,
@@ -59,6 +70,22 @@ export function withPurses(ledger: Ledger, lists: PurseLists, catalog: Pick<Cata
 
 const isShort = ({ limit }: Limited) => limit === limitOf('short') || limit === limitOf('busy')
 const BUSY_SECONDS = 1
+
+function above(needed: Credits, callMax: Credits): Reserved {
+  const message = `This call could cost ${formatCredits(needed)} credits, and this session token allows ${formatCredits(callMax)} for one call. Ask for less, or use a cheaper model.`
+  const headers = { 'x-tollgate-limit': 'callMax', 'x-should-retry': 'false' }
+  return {
+    ...{
+      outcome: 'limited',
+      limit: limitOf('call'),
+      unit: 'credits',
+      span: 'total',
+      max: String(needed),
+      waitSeconds: 0,
+    },
+    ...{ available: callMax, fault: new Fault('access_denied', { message, headers }) },
+  }
+}
 
 function refusal(id: string, { limit, max, available }: Limited): Fault {
   const headers = { 'x-tollgate-purse': id, 'x-should-retry': 'false' }

@@ -38,6 +38,15 @@ export const PURSE_COMMANDS: Commands = {
     usage: 'purses session <account> <purse>: Creates a session token for a customer’s app or page.',
     once: 'token',
   },
+  'GET /accounts/{id}/purses/{purse}/sessions': {
+    usage: 'purses sessions <account> <purse>',
+    columns: 'id, TOKEN=prefix, callMax|any, expiresAt, revokedAt',
+    empty: 'There are no session tokens that have not expired.',
+  },
+  'DELETE /accounts/{id}/purses/{purse}/sessions/{session}': {
+    usage: 'purses revoke <account> <purse> <session>: Revokes a session token.',
+    words: 'Revoked.',
+  },
   'GET /accounts/{id}/purse-prices': { usage: 'purses prices <account>' },
   'GET /accounts/{id}/purse-margins': { usage: 'purses margins <account>' },
   'PUT /accounts/{id}/purse-events': {

@@ -1,6 +1,7 @@
 // What an account is told of its purses: by signed webhooks, which the page of deliveries shows and repeats. What is to be told stands with the movement, so
 // that nothing is lost with a process; each message has the id of its movement, so that nothing is told twice.
-import { type Database, statement } from '../../database/database.ts'
+import type { Audit, By } from '../../database/audit.ts'
+import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import type { Message } from '../../jobs/delivery.ts'
@@ -11,6 +12,7 @@ import type { EventsView } from './views.ts'
 
 interface EventDeps {
   readonly database: Database
+  readonly audit: Audit
   readonly jobs: { readonly deliveries: Pick<Deliveries, 'add' | 'wake'> }
 }
 
@@ -32,7 +34,7 @@ interface Untold {
 export interface PurseEvents {
   get(account: string): Promise<EventsView>
   /** Without an address nobody is told. */
-  set(account: string, given: EventsView): Promise<EventsView>
+  set(account: string, given: EventsView, by: By): Promise<EventsView>
   /** Hands over what is to be told. */
   tell(): Promise<void>
   prune(months: number): Promise<void>
@@ -40,19 +42,25 @@ export interface PurseEvents {
 
 const NONE: EventsView = { url: null, settled: false }
 
-export function createPurseEvents({ database, jobs }: EventDeps): PurseEvents {
-  async function get(account: string): Promise<EventsView> {
-    const [row] = await database.query<EventsView>(FIND, [account])
+export function createPurseEvents({ database, jobs, audit }: EventDeps): PurseEvents {
+  async function get(account: string, on: Queryable = database): Promise<EventsView> {
+    const [row] = await on.query<EventsView>(FIND, [account])
     return row ?? NONE
   }
   return {
-    get,
-    async set(account, { url, settled }) {
-      await requireAccount(database, account)
-      if (url === null) await database.query(REMOVE, [account])
-      else await database.query(PUT, [account, url, settled])
-      return get(account)
-    },
+    get: (account) => get(account),
+    set: (account, { url, settled }, by) =>
+      database.transaction(async (tx) => {
+        await requireAccount(tx, account)
+        const before = await get(account, tx)
+        if (url === null) await tx.query(REMOVE, [account])
+        else await tx.query(PUT, [account, url, settled])
+        const after = await get(account, tx)
+        await audit.write(tx, by, {
+          ...{ action: 'purse-events.set', object: account, before: told(before), after: told(after) },
+        })
+        return after
+      }),
     async tell() {
       for (;;) {
         const told = await database.transaction(async (tx) => {
@@ -67,6 +75,9 @@ export function createPurseEvents({ database, jobs }: EventDeps): PurseEvents {
     prune: (months) => pruneAll(database, PRUNE, [months]).then(() => undefined),
   }
 }
+
+/** For the audit log: addresses may hold secrets. */
+const told = ({ url, settled }: EventsView) => ({ host: url && new URL(url).host, settled })
 
 function messagesOf({ events, url, ...row }: Untold): Message[] {
   // The account no longer wants to be told.

@@ -6,6 +6,8 @@ import { jsonBody } from '../../api/server/body.ts'
 import type { WebServer } from '../../api/server/server.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
+import type { Audit } from '../../database/audit.ts'
+import type { Changes } from '../../database/changes.ts'
 import type { Database } from '../../database/database.ts'
 import { defineExtension } from '../../extension.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
@@ -25,6 +27,8 @@ import { verifyPurses } from './verify.ts'
 
 interface Core extends Pick<AccountDeps, 'ledger' | 'budget'> {
   readonly database: Database
+  readonly audit: Audit
+  readonly changes: Changes
   readonly world: World
   readonly secrets: Secrets
   readonly catalog: CatalogStore
@@ -45,10 +49,9 @@ export const purses = defineExtension({
   name: 'purses',
   verify: [verifyPurses],
   open(core: Core) {
-    const { database, world, catalog } = core
     return {
       purses: createPurses(core),
-      lists: createPurseLists(database, world, catalog),
+      lists: createPurseLists(core),
       sessions: createPurseSessions(core),
       events: createPurseEvents(core),
     }
@@ -60,10 +63,11 @@ export const purses = defineExtension({
     mountPurseQuote(api, { ...all, read })
   },
   callers: ({ sessions }) => purseCallers(sessions),
-  ledger: ({ lists, catalog }, ledger) => withPurses(ledger, lists, catalog),
-  work: ({ events, config }) => [
+  ledger: (all, ledger) => withPurses(ledger, all),
+  work: ({ events, sessions, config }) => [
     { everyMs: TELL_EVERY_MS, run: () => events.tell() },
     { everyMs: PRUNE_EVERY_MS, run: () => events.prune(config.TOLLGATE_RETENTION_USAGE_MONTHS) },
+    { everyMs: PRUNE_EVERY_MS, run: () => sessions.prune() },
   ],
 })
 

@@ -2,6 +2,7 @@
 // the version by which it was held. The database charges by the list (functions/purse.sql); this reads it, and says what a call may need.
 import * as z from 'zod'
 import { type Catalog, findProduct } from '../../catalog/store.ts'
+import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { type Credits, formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -151,6 +152,12 @@ export interface Need {
   readonly least: Credits
 }
 
+/** What a purse holds while its account holds so much. The same as `purse_need`. */
+export function purseNeed({ factor, least }: Need, amount: Credits): Credits {
+  const needed = upward(amount * factor, MILLION)
+  return needed > least ? needed : least
+}
+
 /** The most that a customer can pay for each credit of the account: unit by unit, because nobody knows yet which are used. */
 export function needOf(list: PriceList, product: string, catalog: Catalog, tokens: number): Need {
   const rule = ruleFor(list, product)
@@ -192,7 +199,7 @@ export interface PurseLists {
   current(account: string): Promise<Versioned>
   at(on: Queryable, account: string, version: number): Promise<PriceList>
   view(account: string): Promise<PricesView>
-  set(account: string, input: PriceListInput, actor: string): Promise<PricesView>
+  set(account: string, input: PriceListInput, by: By): Promise<PricesView>
 }
 
 interface Row {
@@ -206,7 +213,14 @@ interface Row {
 const FRESH_MS = 2_000
 const ACCOUNTS_MAX = 10_000
 
-export function createPurseLists(database: Database, world: World, catalog: { readonly current: Catalog }): PurseLists {
+interface ListDeps {
+  readonly database: Database
+  readonly world: World
+  readonly catalog: { readonly current: Catalog }
+  readonly audit: Audit
+}
+
+export function createPurseLists({ database, world, catalog, audit }: ListDeps): PurseLists {
   const known = new Map<string, { readonly readMs: number; readonly list: Promise<Versioned> }>()
 
   async function read(account: string): Promise<Versioned> {
@@ -228,22 +242,40 @@ export function createPurseLists(database: Database, world: World, catalog: { re
       return list
     },
     at: readList,
-    async view(account) {
-      const [row] = await database.query<Row>(LAST, [account])
-      return row ? shown(row) : { version: 0, markupPercent: '0', models: [], actor: null, createdAt: null }
-    },
-    async set(account, input, actor) {
+    view: (account) => view(database, account),
+    async set(account, input, by) {
       checkList(input, catalog.current)
-      await requireAccount(database, account)
-      const [row] = await database.query<Row>(ADD, [
-        ...[account, JSON.stringify(shownInput(input)), JSON.stringify(storedList(input)), actor],
-      ])
-      if (!row) throw new Fault('conflict', { message: 'The price list was changed at the same moment: look at it.' })
+      const given = shownInput(input)
+      const made = await database.transaction(async (tx) => {
+        await requireAccount(tx, account)
+        const before = await view(tx, account)
+        const values = [account, JSON.stringify(given), JSON.stringify(storedList(input)), by.actor]
+        const [row] = await tx.query<Row>(ADD, values)
+        if (!row) throw new Fault('conflict', { message: 'The price list was changed at the same moment: look at it.' })
+        await audit.write(tx, by, {
+          ...{ action: 'purse-prices.set', object: account },
+          ...{ before: told(before), after: told(shown(row)) },
+        })
+        return row
+      })
       known.delete(account)
-      return shown(row)
+      return shown(made)
     },
   }
 }
+
+async function view(on: Queryable, account: string): Promise<PricesView> {
+  const [row] = await on.query<Row>(LAST, [account])
+  return row ? shown(row) : { version: 0, markupPercent: '0', models: [], actor: null, createdAt: null }
+}
+
+/** For the audit log: what each model costs, in a line. */
+const told = ({ version, markupPercent, models }: PricesView) => ({
+  ...{ version, markupPercent },
+  models: models.map(({ model, markupPercent: own, prices = [] }) =>
+    [model, ...(own === undefined ? [] : [`${own} %`]), ...prices.map((one) => JSON.stringify(one))].join(' '),
+  ),
+})
 
 export async function readList(on: Queryable, account: string, version: number): Promise<PriceList> {
   const [row] = version === 0 ? [] : await on.query<Row>(AT, [account, version])

@@ -1,4 +1,5 @@
 // Purses of an account: making them, putting credits in and taking them out, and what became of them. Calls change them in functions/purse.sql.
+import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { DAY_MS, dayNumber, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
 import { CREDITS_MAX, type Credits, formatCredits } from '../../kernel/credits.ts'
@@ -31,11 +32,11 @@ interface Granting {
 
 export interface Purses {
   /** The same customer has one purse, however often it is created; what it is given then is given once. */
-  create(account: string, input: Creation, actor: string): Promise<PurseView>
+  create(account: string, input: Creation, by: By): Promise<PurseView>
   list(account: string, filter: PurseFilter): Promise<Page<PurseView>>
   find(account: string, id: string): Promise<PurseView>
-  change(account: string, id: string, input: Change, actor: string): Promise<PurseView>
-  grant(account: string, id: string, input: Granting, actor: string): Promise<PurseView>
+  change(account: string, id: string, input: Change, by: By): Promise<PurseView>
+  grant(account: string, id: string, input: Granting, by: By): Promise<PurseView>
   movements(account: string, id: string, paging: Paging): Promise<Page<PurseMovement>>
   /** month: such as 2026-11; the present one by default. */
   statement(account: string, id: string, month: string | undefined): Promise<PurseStatement>
@@ -71,7 +72,30 @@ interface Entry {
   readonly actor: string
 }
 
-export function createPurses({ database, world }: { readonly database: Database; readonly world: World }): Purses {
+interface Turning extends Pick<Entry, 'account' | 'purse' | 'note' | 'actor'> {
+  readonly status: PurseView['status']
+}
+
+/** For the audit log. */
+interface Changed {
+  readonly account: string
+  readonly id: string
+  readonly by: By
+  readonly action: 'purse.create' | 'purse.change' | 'purse.grant'
+  readonly detail?: Readonly<Record<string, unknown>>
+  /** Undefined: there was none. */
+  readonly before: PurseView | undefined
+}
+
+const told = ({ name, status, low, balance }: PurseView) => ({ name: name || null, status, low, balance })
+
+interface PurseDeps {
+  readonly database: Database
+  readonly world: World
+  readonly audit: Audit
+}
+
+export function createPurses({ database, world, audit }: PurseDeps): Purses {
   async function lock(tx: Queryable, account: string, id: string): Promise<PurseRow> {
     const [row] = await tx.query<PurseRow>(LOCK, [account, id])
     if (!row) throw unknownPurse(id)
@@ -103,6 +127,28 @@ export function createPurses({ database, world }: { readonly database: Database;
     })
   }
 
+  async function turn(tx: Queryable, row: PurseRow, { status, ...about }: Turning): Promise<void> {
+    if (row.status === 'closed') throw new Fault('conflict', { message: 'This purse is closed for good.' })
+    const free = row.posted - row.held
+    // What running calls give back later can be taken back then.
+    if (status === 'closed' && free > 0n) await move(tx, { ...about, kind: 'takeback', by: -free })
+    await move(tx, { ...about, kind: status === 'open' ? 'reopened' : status, by: 0n })
+  }
+
+  /** Nothing is written where nothing changed, such as by a grant that was made before. */
+  async function changed(tx: Queryable, { account, before, ...about }: Changed): Promise<PurseView> {
+    const { id } = about
+    const after = await find(account, id, tx)
+    const [was, is] = [before ? told(before) : {}, told(after)]
+    if (JSON.stringify(was) === JSON.stringify(is)) return after
+    const { action, detail = {}, by } = about
+    await audit.write(tx, by, {
+      ...{ action, object: `${account}/${id}`, detail: { account, name: after.name || undefined, ...detail } },
+      ...{ before: was, after: is },
+    })
+    return after
+  }
+
   async function find(account: string, id: string, on: Queryable = database): Promise<PurseView> {
     const [row] = await on.query<PurseRow>(FIND, [account, id])
     if (!row) throw unknownPurse(id)
@@ -110,14 +156,15 @@ export function createPurses({ database, world }: { readonly database: Database;
   }
 
   return {
-    create: (account, { id, name, low, credits }, actor) =>
+    create: (account, { id, name, low, credits }, by) =>
       database.transaction(async (tx) => {
         await requireAccount(tx, account)
-        await tx.query(CREATE, [account, id, name, low])
+        const [made] = await tx.query(CREATE, [account, id, name, low])
         const row = await lock(tx, account, id)
         if (credits < 0n) throw invalid('"credits" must not be below 0.', 'credits')
-        if (credits > 0n) await put(tx, row, account, { amount: credits, note: null, reference: CREATION, actor })
-        return find(account, id, tx)
+        const first = { amount: credits, note: null, reference: CREATION, actor: by.actor }
+        if (credits > 0n) await put(tx, row, account, first)
+        return changed(tx, { account, id, by, action: 'purse.create', before: made ? undefined : view(row) })
       }),
     async list(account, { search, status, cursor, limit }) {
       const like = search === undefined ? null : `%${search.toLowerCase().replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
@@ -125,24 +172,21 @@ export function createPurses({ database, world }: { readonly database: Database;
       return { items: rows.slice(0, limit).map(view), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null }
     },
     find,
-    change: (account, id, input, actor) =>
+    change: (account, id, input, by) =>
       database.transaction(async (tx) => {
         const row = await lock(tx, account, id)
         const { name = row.name, low = row.low, status = row.status, note = null } = input
         await tx.query(CHANGE, [account, id, name, low])
-        if (status === row.status) return find(account, id, tx)
-        if (row.status === 'closed') throw new Fault('conflict', { message: 'This purse is closed for good.' })
-        const about = { account, purse: id, note, actor }
-        const free = row.posted - row.held
-        // What running calls give back later can be taken back then.
-        if (status === 'closed' && free > 0n) await move(tx, { ...about, kind: 'takeback', by: -free })
-        await move(tx, { ...about, kind: status === 'open' ? 'reopened' : status, by: 0n })
-        return find(account, id, tx)
+        if (status !== row.status) await turn(tx, row, { account, purse: id, status, note, actor: by.actor })
+        return changed(tx, { account, id, by, action: 'purse.change', detail: { note }, before: view(row) })
       }),
-    grant: (account, id, input, actor) =>
+    grant: (account, id, input, by) =>
       database.transaction(async (tx) => {
-        await put(tx, await lock(tx, account, id), account, { ...input, actor })
-        return find(account, id, tx)
+        const row = await lock(tx, account, id)
+        await put(tx, row, account, { ...input, actor: by.actor })
+        const { amount, kind = 'grant', reference, note } = input
+        const detail = { amount: formatCredits(amount), kind: amount < 0n ? 'takeback' : kind, reference, note }
+        return changed(tx, { account, id, by, action: 'purse.grant', detail, before: view(row) })
       }),
     async movements(account, id, { cursor, limit }) {
       await find(account, id)
@@ -260,7 +304,7 @@ export const PURSE_MOVED = `case when kind in ('grant', 'topup') then amount whe
 const COLUMNS = 'id, name, status, posted, held, low, created_at, moved_at'
 const CREATE = statement(
   'purse_create',
-  'insert into purse (account_id, id, name, low) values ($1, $2, $3, $4) on conflict (account_id, id) do nothing',
+  'insert into purse (account_id, id, name, low) values ($1, $2, $3, $4) on conflict (account_id, id) do nothing returning id',
 )
 const ACCOUNT = statement('purse_account', 'select 1 from account where id = $1')
 const FIND = statement('purse_find', `select ${COLUMNS} from purse where account_id = $1 and id = $2`)

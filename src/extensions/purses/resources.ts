@@ -13,6 +13,7 @@ import type { PurseSessions } from './sessions.ts'
 import {
   eventsView,
   movementPage,
+  newSessionView,
   PURSE_STATUSES,
   pricesView,
   purseMargins,
@@ -20,6 +21,7 @@ import {
   pursePage,
   purseStatement,
   purseView,
+  sessionPage,
   sessionView,
 } from './views.ts'
 
@@ -72,7 +74,7 @@ const session = z.strictObject({
     .refine((value) => value >= 0n, 'must not be below zero')
     .nullable()
     .default(null)
-    .meta({ description: 'The most that the account pays for one call', value: 'credits' }),
+    .meta({ description: 'The most that the purse pays for one call, at its prices', value: 'credits' }),
 })
 
 const url = z
@@ -81,7 +83,12 @@ const url = z
   .refine((value) => /^https?:$/.test(URL.parse(value)?.protocol ?? ''), 'must be an http or https address')
 
 export function purseResources(deps: PurseResourceDeps): Resource[] {
-  return [...resourcesOfPurses(deps), ...resourcesOfMoving(deps), ...resourcesOfSelling(deps)]
+  return [
+    ...resourcesOfPurses(deps),
+    ...resourcesOfMoving(deps),
+    ...resourcesOfSessions(deps),
+    ...resourcesOfSelling(deps),
+  ]
 }
 
 function resourcesOfPurses({ purses }: PurseResourceDeps): Resource[] {
@@ -101,7 +108,7 @@ function resourcesOfPurses({ purses }: PurseResourceDeps): Resource[] {
       title: 'Create a purse for a customer',
       body: creation,
       answer: purseView,
-      run: ({ params, body, by }) => purses.create(params.id, body, by.actor),
+      run: ({ params, body, by }) => purses.create(params.id, body, by),
     }),
     resource('GET /accounts/{id}/purses/{purse}', 'budgets:read', {
       title: 'Show a purse',
@@ -120,12 +127,12 @@ function resourcesOfPurses({ purses }: PurseResourceDeps): Resource[] {
         note,
       }),
       answer: purseView,
-      run: ({ params, body, by }) => purses.change(params.id, params.purse, body, by.actor),
+      run: ({ params, body, by }) => purses.change(params.id, params.purse, body, by),
     }),
   ]
 }
 
-function resourcesOfMoving({ purses, sessions }: PurseResourceDeps): Resource[] {
+function resourcesOfMoving({ purses }: PurseResourceDeps): Resource[] {
   return [
     resource('POST /accounts/{id}/purses/{purse}/grants', 'budgets:write', {
       title: 'Put credits into a purse, or take them back',
@@ -142,7 +149,7 @@ function resourcesOfMoving({ purses, sessions }: PurseResourceDeps): Resource[] 
       answer: purseView,
       run: ({ params, body, by, idempotencyKey }) => {
         const { credits, kind, reference = idempotencyKey, note: why = null } = body
-        return purses.grant(params.id, params.purse, { amount: credits, kind, reference, note: why }, by.actor)
+        return purses.grant(params.id, params.purse, { amount: credits, kind, reference, note: why }, by)
       },
     }),
     resource('GET /accounts/{id}/purses/{purse}/movements', 'budgets:read', {
@@ -159,15 +166,34 @@ function resourcesOfMoving({ purses, sessions }: PurseResourceDeps): Resource[] 
       answer: purseStatement,
       run: ({ params, query }) => purses.statement(params.id, params.purse, query.month),
     }),
+  ]
+}
+
+function resourcesOfSessions({ purses, sessions }: PurseResourceDeps): Resource[] {
+  return [
+    resource('GET /accounts/{id}/purses/{purse}/sessions', 'budgets:read', {
+      title: 'List the session tokens of a purse',
+      query: z.strictObject(paging),
+      answer: sessionPage,
+      async run({ params, query }) {
+        await purses.find(params.id, params.purse)
+        return sessions.list(params.id, params.purse, query)
+      },
+    }),
     resource('POST /accounts/{id}/purses/{purse}/sessions', 'budgets:write', {
       title: 'Create a session token for a customer’s app or page',
       body: session,
-      answer: sessionView,
+      answer: newSessionView,
       async run({ params, body }) {
         const { status } = await purses.find(params.id, params.purse)
         if (status !== 'open') throw new Fault('conflict', { message: `This purse is ${status}.` })
         return sessions.make(params.id, params.purse, body)
       },
+    }),
+    resource('DELETE /accounts/{id}/purses/{purse}/sessions/{session}', 'budgets:write', {
+      title: 'Revoke a session token',
+      answer: sessionView,
+      run: ({ params, by }) => sessions.revoke(params.id, params.purse, params.session, by),
     }),
   ]
 }
@@ -183,7 +209,7 @@ function resourcesOfSelling({ purses, lists, events }: PurseResourceDeps): Resou
       title: 'Set what customers of an account pay',
       body: priceListInput,
       answer: pricesView,
-      run: ({ params, body, by }) => lists.set(params.id, body, by.actor),
+      run: ({ params, body, by }) => lists.set(params.id, body, by),
     }),
     resource('GET /accounts/{id}/purse-margins', 'budgets:read', {
       title: 'Show what purses paid and what their calls cost',
@@ -203,7 +229,7 @@ function resourcesOfSelling({ purses, lists, events }: PurseResourceDeps): Resou
         settled: z.boolean().default(false).describe('Also of every call that was settled'),
       }),
       answer: eventsView,
-      run: ({ params, body }) => events.set(params.id, body),
+      run: ({ params, body, by }) => events.set(params.id, body, by),
     }),
   ]
 }

@@ -1,16 +1,22 @@
-// Session tokens: what an app or a page calls with in the name of one purse, made by its account's server. They are encrypted and not stored, so they are
-// short-lived: a purse that is frozen ends all of its own at once.
+// Session tokens: what an app or a page calls with in the name of one purse, made by its account's server. What a token may do is sealed in it; its row says
+// whether it was revoked. A purse that is frozen ends all of its own at once.
 import type { Principal } from '../../admission/api-key.ts'
 import type { CallerRules, RequestContext } from '../../api/api.ts'
 import { accessNameOf, checkAccessNames } from '../../catalog/endpoint-access.ts'
 import { endpointsOf } from '../../catalog/index.ts'
 import { type Catalog, catalogFor } from '../../catalog/store.ts'
 import { checkModelNames } from '../../catalog/unknown-model.ts'
-import type { Credits } from '../../kernel/credits.ts'
+import type { Audit, By } from '../../database/audit.ts'
+import type { Changes } from '../../database/changes.ts'
+import { type Database, statement } from '../../database/database.ts'
+import { pruneAll } from '../../database/prune.ts'
+import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
-import type { World } from '../../kernel/world.ts'
-import { PURSE } from './calls.ts'
+import { asPage, type Page, type Paging } from '../../kernel/view.ts'
+import { newId, type World } from '../../kernel/world.ts'
+import { PURSE, PURSE_TOKEN } from './calls.ts'
+import type { NewSessionView, SessionView } from './views.ts'
 
 interface SessionInput {
   readonly seconds: number
@@ -21,16 +27,33 @@ interface SessionInput {
 }
 
 interface SessionToken extends Omit<SessionInput, 'seconds' | 'callMax' | 'endpoints'> {
+  readonly id: string
   readonly endpoints: readonly string[]
   readonly account: string
   readonly purse: string
-  readonly callMax: string | null
   readonly expiresAtMs: number
 }
 
 export interface PurseSessions {
-  make(account: string, purse: string, input: SessionInput): { token: string; expiresAt: string }
+  make(account: string, purse: string, input: SessionInput): Promise<NewSessionView>
+  /** Those that have not expired, newest first. */
+  list(account: string, purse: string, paging: Paging): Promise<Page<SessionView>>
+  /** At once in this process, within two seconds in all others. Calls that run are finished. */
+  revoke(account: string, purse: string, id: string, by: By): Promise<SessionView>
+  /** The most that its purse may pay for one call; null: any amount. */
+  callMax(account: string, id: string): Promise<Credits | null>
   readonly open: CallerRules['session']
+  prune(): Promise<void>
+}
+
+interface SessionRow {
+  readonly id: string
+  readonly purse_id: string
+  readonly prefix: string
+  readonly call_max: Credits | null
+  readonly expires_at: Date
+  readonly revoked_at: Date | null
+  readonly created_at: Date
 }
 
 const PREFIX = 'tgs_'
@@ -44,28 +67,61 @@ export const PURSE_QUOTE_PATH = '/v1/purse/quote'
 const OWN_PATHS: readonly string[] = [OWN_PURSE_PATH, PURSE_QUOTE_PATH]
 
 interface SessionDeps {
+  readonly database: Database
   readonly secrets: Secrets
   readonly world: World
   readonly catalog: { readonly current: Catalog }
+  readonly changes: Changes
+  readonly audit: Audit
 }
 
-export function createPurseSessions({ secrets, world, catalog }: SessionDeps): PurseSessions {
+export function createPurseSessions(deps: SessionDeps): PurseSessions {
+  const { database, secrets, world, catalog, changes, audit } = deps
   // They are for browsers, like those of Realtime; another place, so that neither opens as the other.
   const key = secrets.key('client-secret')
   const known = new Map<string, { readonly token: SessionToken; readonly principal: Principal }>()
+  /** What was read while something changed may be outdated, and is not kept. */
+  let changesSeen = 0
+  changes.watch('purse-sessions', () => {
+    changesSeen += 1
+    known.clear()
+  })
 
-  function read(value: string) {
+  /** Of each token that was found; it never changes. */
+  const bounds = new Map<string, Credits | null>()
+
+  async function find(account: string, id: string): Promise<SessionRow | undefined> {
+    const [row] = await database.query<SessionRow>(FIND, [account, id])
+    if (bounds.size >= TOKENS_MAX) bounds.clear()
+    bounds.set(id, row?.call_max ?? null)
+    return row
+  }
+
+  async function read(value: string) {
     const text = unseal(key, PLACE, Buffer.from(value.slice(PREFIX.length), 'base64url'))
     if (text === undefined) throw new Fault('key_unknown')
     const token = JSON.parse(text) as SessionToken // Sealed by us.
-    if (known.size >= TOKENS_MAX) known.clear()
+    const changed = changesSeen
+    const row = await find(token.account, token.id)
+    if (!row || row.revoked_at) throw new Fault('key_unknown', { message: 'This session token was revoked.' })
     const made = { token, principal: principalOf(token) }
-    known.set(value, made)
+    if (known.size >= TOKENS_MAX) known.clear()
+    if (changed === changesSeen) known.set(value, made)
     return made
   }
 
+  function admit(request: RequestContext, { token, principal }: { token: SessionToken; principal: Principal }) {
+    if (token.expiresAtMs <= world.nowMs())
+      throw new Fault('key_unknown', { message: 'This session token has expired. Ask your own server for a new one.' })
+    checkOrigin(token, request.headers.origin)
+    // Lists of what an account has are not a customer's.
+    if (request.route.endpoint === undefined && !OWN_PATHS.includes(request.raw.url?.split('?', 1)[0] ?? ''))
+      throw new Fault('access_denied', { message: 'A session token may only make calls, and read its own purse.' })
+    return principal
+  }
+
   return {
-    make(account, purse, { seconds, callMax, models, endpoints, origins }) {
+    async make(account, purse, { seconds, callMax, models, endpoints, origins }) {
       const current = catalogFor(account, catalog.current)
       checkModelNames(models ?? [], current.document)
       const specs = endpointsOf(current)
@@ -73,31 +129,59 @@ export function createPurseSessions({ secrets, world, catalog }: SessionDeps): P
       // Never unrestricted: what a key without a restriction may read is its whole account's.
       const paid = specs.flatMap((spec) => (spec.sells === undefined ? [] : (accessNameOf(spec) ?? [])))
       const expiresAtMs = world.nowMs() + seconds * 1000
-      const token: SessionToken = {
-        ...{ account, purse, models, origins, expiresAtMs, endpoints: endpoints ?? [...new Set(paid)] },
-        callMax: callMax === null ? null : String(callMax),
-      }
-      return {
-        token: PREFIX + seal(key, PLACE, JSON.stringify(token), world).toString('base64url'),
-        expiresAt: new Date(expiresAtMs).toISOString(),
-      }
+      const id = `ses_${newId(world)}`
+      const of = { id, account, purse }
+      const token: SessionToken = { ...of, models, origins, expiresAtMs, endpoints: endpoints ?? [...new Set(paid)] }
+      const value = PREFIX + seal(key, PLACE, JSON.stringify(token), world).toString('base64url')
+      const prefix = value.slice(0, PREFIX_CHARS)
+      const values = [account, id, purse, prefix, callMax, new Date(expiresAtMs)]
+      const [row] = await database.query<SessionRow>(MAKE, values)
+      return { ...shown(row!), token: value } // It was just written.
+    },
+    async list(account, purse, { cursor, limit }) {
+      const rows = await database.query<SessionRow>(LIST, [account, purse, cursor ?? '~', limit + 1])
+      return asPage(rows, limit, shown)
+    },
+    async revoke(account, purse, id, by) {
+      const view = await database.transaction(async (tx) => {
+        const [row] = await tx.query<SessionRow>(LOCK, [account, id, purse])
+        if (!row) throw new Fault('not_found', { message: 'There is no such session token of this purse.' })
+        if (row.revoked_at) return shown(row)
+        const [after] = await tx.query<SessionRow>(REVOKE, [account, id])
+        const [was, is] = [row, after!].map(shown) as [SessionView, SessionView] // It is locked.
+        const about = { object: id, detail: { account, purse } }
+        await audit.write(tx, by, { action: 'purse-session.revoke', ...about, before: was, after: is })
+        await changes.bump(tx, 'purse-sessions')
+        return is
+      })
+      await changes.notice('purse-sessions')
+      return view
+    },
+    async callMax(account, id) {
+      if (!bounds.has(id)) await find(account, id)
+      return bounds.get(id) ?? null
     },
     open(request) {
       const value = valueIn(request)
       if (value === undefined) return undefined
-      const { token, principal } = known.get(value) ?? read(value)
-      if (token.expiresAtMs <= world.nowMs())
-        throw new Fault('key_unknown', {
-          message: 'This session token has expired. Ask your own server for a new one.',
-        })
-      checkOrigin(token, request.headers.origin)
-      // Lists of what an account has are not a customer's.
-      if (request.route.endpoint === undefined && !OWN_PATHS.includes(request.raw.url?.split('?', 1)[0] ?? ''))
-        throw new Fault('access_denied', { message: 'A session token may only make calls, and read its own purse.' })
-      return principal
+      const found = changes.ageMs() > BEHIND_MS ? undefined : known.get(value)
+      return found ? admit(request, found) : read(value).then((one) => admit(request, one))
     },
+    prune: () => pruneAll(database, PRUNE, []).then(() => undefined),
   }
 }
+
+const PREFIX_CHARS = 12
+/** Without news of changes for so long, each token is looked up again. */
+const BEHIND_MS = 3_000
+
+const shown = (row: SessionRow): SessionView => ({
+  ...{ id: row.id, purse: row.purse_id, prefix: row.prefix },
+  callMax: row.call_max === null ? null : formatCredits(row.call_max),
+  expiresAt: row.expires_at.toISOString(),
+  revokedAt: row.revoked_at?.toISOString() ?? null,
+  createdAt: row.created_at.toISOString(),
+})
 
 function valueIn({ headers }: RequestContext): string | undefined {
   const { authorization, 'x-api-key': xApiKey } = headers
@@ -116,16 +200,43 @@ function checkOrigin({ origins }: SessionToken, origin: string | undefined): voi
   })
 }
 
-function principalOf({ account, purse, models, endpoints, callMax, expiresAtMs }: SessionToken): Principal {
+function principalOf({ id, account, purse, models, endpoints, expiresAtMs }: SessionToken): Principal {
   return {
     // What a customer stores (files, responses) is seen by the same customer alone.
     keyId: `purse:${purse}`,
     accountId: account,
     models: models && new Set(models),
-    callMax: callMax === null ? undefined : BigInt(callMax),
     endpoints: new Set(endpoints),
-    place: { [PURSE]: purse },
+    place: { [PURSE]: purse, [PURSE_TOKEN]: id },
     expiresAtMs,
     addresses: null,
   }
 }
+
+const COLUMNS = 'id, purse_id, prefix, call_max, expires_at, revoked_at, created_at'
+const MAKE = statement(
+  'purse_session_make',
+  `insert into purse_session (account_id, id, purse_id, prefix, call_max, expires_at) values ($1, $2, $3, $4, $5, $6) returning ${COLUMNS}`,
+)
+const FIND = statement('purse_session_find', `select ${COLUMNS} from purse_session where account_id = $1 and id = $2`)
+const LOCK = statement(
+  'purse_session_lock',
+  `select ${COLUMNS} from purse_session where account_id = $1 and id = $2 and purse_id = $3 for update`,
+)
+const LIST = statement(
+  'purse_session_list',
+  `select ${COLUMNS} from purse_session where account_id = $1 and purse_id = $2 and id < $3 and expires_at > now() order by id desc limit $4`,
+)
+const REVOKE = statement(
+  'purse_session_revoke',
+  `update purse_session set revoked_at = now() where account_id = $1 and id = $2 returning ${COLUMNS}`,
+)
+// Jobs and batches that a token began may still ask what it allows.
+const PRUNE = statement(
+  'purse_session_forget',
+  `with old as (
+     select account_id, id from purse_session where expires_at < now() - interval '3 days' order by expires_at limit 1000 for update skip locked
+   ), gone as (
+     delete from purse_session s using old where s.account_id = old.account_id and s.id = old.id returning 1
+   ) select count(*)::int as count from gone`,
+)

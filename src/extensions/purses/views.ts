@@ -70,11 +70,22 @@ export const purseMargins = z.object({
 export type PurseMargins = z.infer<typeof purseMargins>
 
 export const sessionView = z.object({
-  /** Shown once. It opens nothing but calls of this purse. */
-  token: z.string(),
+  id: z.string(),
+  purse: z.string(),
+  /** The start of its token. */
+  prefix: z.string(),
+  /** The most that the purse pays for one call; null: any amount. */
+  callMax: credits.nullable(),
   expiresAt: time,
+  revokedAt: time.nullable(),
+  createdAt: time,
 })
 export type SessionView = z.infer<typeof sessionView>
+export const sessionPage = page(sessionView)
+
+/** The token is shown once. It opens nothing but calls of this purse. */
+export const newSessionView = sessionView.extend({ token: z.string() })
+export type NewSessionView = z.infer<typeof newSessionView>
 
 const rates = z.record(z.string(), z.union([credits, count]))
 export const pricesView = z.object({

@@ -1,6 +1,7 @@
 // What the console asks about purses.
-import { account, csv, encode, get, patch, post, put } from '../../api.ts'
+import { account, csv, encode, get, patch, post, put, remove } from '../../api.ts'
 import type {
+  NewPurseSession,
   Page,
   Purse,
   PurseEvents,
@@ -31,7 +32,11 @@ export const pursesApi = {
   movementsCsv: (id: string, purse: string) => csv(at(id, purse, '/movements')),
   statement: (id: string, purse: string, month: string, signal?: AbortSignal) =>
     get<PurseStatement>(at(id, purse, '/statement'), { month }, signal),
-  session: (id: string, purse: string, input: object) => post<PurseSession>(at(id, purse, '/sessions'), input),
+  session: (id: string, purse: string, input: object) => post<NewPurseSession>(at(id, purse, '/sessions'), input),
+  sessions: (id: string, purse: string, query: Paging, signal?: AbortSignal) =>
+    get<Page<PurseSession>>(at(id, purse, '/sessions'), { ...query }, signal),
+  endSession: (id: string, purse: string, session: string) =>
+    remove<PurseSession>(at(id, purse, `/sessions/${encode(session)}`)),
   prices: (id: string, signal?: AbortSignal) => get<PursePrices>(account(id, '/purse-prices'), undefined, signal),
   setPrices: (id: string, input: object) => put<PursePrices>(account(id, '/purse-prices'), input),
   margins: (id: string, signal?: AbortSignal) => get<PurseMargins>(account(id, '/purse-margins'), undefined, signal),

@@ -5,17 +5,19 @@ import { plural } from '../../format.ts'
 import { CsvButton } from '../../pages/csv.tsx'
 import { MonthField, monthsSince } from '../../pages/month-field.tsx'
 import { refresh, useList, useQuery } from '../../query.ts'
+
 import { Link, useLocation } from '../../router.tsx'
+import { useMay } from '../../session.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Code } from '../../ui/code.tsx'
 import { Confirm, FormDialog, Notice } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Menu, type MenuItem } from '../../ui/menu.tsx'
-import { Amount, Balance, Card, Facts, Page, Stat, Stats, When } from '../../ui/page.tsx'
+import { Ago, Amount, Badge, Balance, Card, Facts, Page, Stat, Stats, When } from '../../ui/page.tsx'
 import { Empty, Loaded } from '../../ui/state.tsx'
 import { Table, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
-import type { Purse, PurseMovement } from '../../wire.ts'
+import type { Purse, PurseMovement, PurseSession } from '../../wire.ts'
 import { pursesApi } from './api.ts'
 import { PurseStatus } from './purses.tsx'
 
@@ -42,6 +44,7 @@ export function PursePage({ account, purse: id }: { account: string; purse: stri
               <Stat label="Low below" value={data.low === null ? '–' : <Amount value={data.low} />} />
             </Stats>
             <Month account={account} purse={data} />
+            <Sessions account={account} purse={data} />
             <Movements account={account} purse={data} />
           </>
         )}
@@ -176,6 +179,7 @@ function NewSession({ account, purse, onClose }: Of & { onClose: () => void }) {
     const bounds = { models: listed(models), origins: listed(origins), callMax: callMax.trim() || null }
     const made = await pursesApi.session(account, purse.id, { seconds: Math.round(Number(minutes) * 60), ...bounds })
     setToken(made.token)
+    refresh(`purses/${account}/sessions`)
   }
   if (token !== undefined)
     return (
@@ -193,6 +197,57 @@ function NewSession({ account, purse, onClose }: Of & { onClose: () => void }) {
       <TextField label="Only these models" value={models} onText={setModels} mono hint="Empty: all" />
       <TextField label="Sites whose pages may use it" value={origins} onText={setOrigins} mono hint="Empty: no page" />
     </FormDialog>
+  )
+}
+
+function Sessions({ account, purse: { id } }: Of) {
+  const [ending, setEnding] = useState<PurseSession>()
+  const name = `purses/${account}/sessions/${id}`
+  const list = useList(name, (cursor, signal) =>
+    pursesApi.sessions(account, id, { limit: 50, ...(cursor ? { cursor } : {}) }, signal),
+  )
+  const may = useMay()('budgets:write', account)
+  if (!list.data?.length && !list.error) return null
+  const end = async () => {
+    if (ending) await pursesApi.endSession(account, id, ending.id)
+    toast('The token does not work any more.')
+    refresh(name)
+  }
+  return (
+    <>
+      <TableCard
+        title="Session tokens"
+        label="Session tokens"
+        list={list}
+        rowKey={(row) => row.id}
+        columns={[
+          { head: 'Token', main: true, cell: ({ prefix }) => <code>{prefix}…</code> },
+          {
+            head: 'Most for one call',
+            right: true,
+            cell: ({ callMax }) => (callMax ? <Amount value={callMax} /> : '–'),
+          },
+          { head: 'Expires', tight: true, cell: ({ expiresAt }) => <Ago at={expiresAt} /> },
+          {
+            head: 'Actions',
+            tight: true,
+            cell: (row) =>
+              row.revokedAt ? (
+                <Badge>revoked</Badge>
+              ) : may ? (
+                <Button small icon="trash" onClick={() => setEnding(row)}>
+                  Revoke
+                </Button>
+              ) : null,
+          },
+        ]}
+      />
+      {ending ? (
+        <Confirm title="Revoke this token?" action="Revoke" danger run={end} onClose={() => setEnding(undefined)}>
+          <p>Calls with it are rejected within two seconds.</p>
+        </Confirm>
+      ) : null}
+    </>
   )
 }
 
