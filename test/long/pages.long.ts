@@ -138,6 +138,7 @@ const pagesOf = ({ account, call }: { account: string; call: string }) => {
       '/alerts',
       '/margins/unbilled',
       '/requests/live',
+      '/ledger/archive',
       '/system',
       `/focus?from=${closed}-01T00:00:00Z&to=${month}-01T00:00:00Z`,
       '/payments',

@@ -242,6 +242,8 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
   const isArg = (field: DerivedField) => args.some((one) => one.in !== 'path' && one.at.join() === field.at.join())
   const isWhole = args.some((one) => one.in === 'body' && one.at.length === 0)
   const options = all.filter((one) => !isArg(one) && !hidden.includes(one.at[0] ?? ''))
+  const silent = options.find(({ help = '' }) => /^\.?$|^\. /.test(help))
+  if (silent) throw new Error(`${name}: the option --${silent.name} has no description.`)
   const further = Object.entries(also).map(([text, at]): DerivedField => {
     const [, option = '', placeholder = '', help = ''] = /^(\S+) <(.*)>: (.*)$/.exec(text) ?? []
     return { name: option, in: 'body', at: at.split('.'), kind: 'text', help, value: placeholder }

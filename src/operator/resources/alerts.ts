@@ -27,6 +27,8 @@ function shownSettings({ rules, receivers }: AlertSettings) {
   return { rules, receivers: receivers.map((one) => `${one.kind} ${shownTarget(one)}`) }
 }
 
+const of = z.enum(['all', 'gateway']).default('all').describe('Only the gateway’s own')
+
 export function alertResources({ alerts, audit, database }: AlertDeps): Resource[] {
   async function change(
     scope: string,
@@ -49,7 +51,7 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
   return [
     resource('GET /alerts', 'alerts:read', {
       title: 'List the alerts of the gateway',
-      query: z.strictObject({ ...paging, of: z.enum(['all', 'gateway']).default('all') }),
+      query: z.strictObject({ ...paging, of }),
       answer: alertPage,
       run: ({ query }) => alerts.list(query.of === 'gateway' ? GATEWAY : null, query),
     }),
@@ -128,11 +130,7 @@ export function deliveryResources({ deliveries }: DeliveryDeps): Resource[] {
   return [
     resource('GET /deliveries', 'deliveries:read', {
       title: 'List all deliveries',
-      query: z.strictObject({
-        ...filter,
-        account: id.optional(),
-        of: z.enum(['all', 'gateway']).default('all').describe('Only the gateway’s own'),
-      }),
+      query: z.strictObject({ ...filter, account: id.optional(), of }),
       answer: deliveryPage,
       run: ({ query: { of, account, ...query } }) =>
         deliveries.list({ ...query, account: of === 'gateway' ? '' : account }),

@@ -71,7 +71,7 @@ export const auditExportInput = z.discriminatedUnion('kind', [
       .regex(/^[\w./-]{1,200}$/, 'must have letters, digits and . _ - / only')
       .default('audit')
       .describe('The prefix of object names; audit by default'),
-    accessKeyId: line(200).meta({ option: 'access-key', value: 'id' }),
+    accessKeyId: line(200).meta({ description: 'The id of the access key', option: 'access-key', value: 'id' }),
     secretAccessKey: line(400)
       .optional()
       .meta({ description: 'The secret access key. Absent: as it is stored', read: 'sealed', option: 'secret-env' }),

@@ -50,12 +50,19 @@ const issuerInput = z.strictObject({
 })
 
 const detailsInput = z.strictObject({
-  ...{ company: line(200), name: line(200), street: line(200), postcode: line(20), city: line(100) },
+  company: line(200).describe('The company that is billed'),
+  name: line(200).describe('The person who gets the invoices'),
+  street: line(200).describe('Street and number'),
+  ...{ postcode: line(20).describe('The postal code'), city: line(100).describe('The city') },
   country: country
     .nullish()
     .transform((value) => value ?? null)
     .describe('A code such as DE'),
-  ...{ vatId: line(30), email: email.nullish().transform((value) => value ?? null) },
+  vatId: line(30).describe('The VAT number, for reverse charge inside the EU'),
+  email: email
+    .nullish()
+    .transform((value) => value ?? null)
+    .describe('An email address for invoices'),
 })
 
 const filter = {
