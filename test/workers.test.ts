@@ -13,8 +13,8 @@ import { type GatewayProcess, keyOf, makeDataDirectory, openStore, startProcess 
 import { countBy, startTraffic } from './chaos/traffic.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
-import { above, atLeast, until } from './until.ts'
 import { none } from './lists.ts'
+import { above, atLeast, until } from './until.ts'
 
 const WORKERS = 2
 /** Longer than a leaving process waits before it closes idle connections. */
