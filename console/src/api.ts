@@ -211,7 +211,7 @@ export const api = {
     post<unknown>(`/public/sign-up/${encode(token)}`, input),
   deleteMe: (input: { email: string; forfeit: boolean }) => post<unknown>('/me/delete', input),
   signUpSettings: (signal?: AbortSignal) => get<wire.SignUpSettings>('/sign-up', undefined, signal),
-  changeSignUp: (settings: Omit<wire.SignUpSettings, 'limits'> & { limits: wire.LimitsInput }) =>
+  changeSignUp: (settings: Omit<wire.SignUpSettings, 'limits' | 'mailServer'> & { limits: wire.LimitsInput }) =>
     put<wire.SignUpSettings>('/sign-up', settings),
   signUpInvites: (signal?: AbortSignal) => get<wire.Page<wire.SignUpInvite>>('/sign-up/invites', undefined, signal),
   inviteToSignUp: (email: string) => post<wire.Link>('/sign-up/invites', { email }),

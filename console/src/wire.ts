@@ -132,7 +132,7 @@ export type {
   SetupView as Setup,
   SignUpInvite,
   SignUpLink,
-  SignUpSettings,
+  SignUpSettingsView as SignUpSettings,
   SignUpView as SignUp,
   TokenView as Token,
   TotpSecret,

@@ -42,7 +42,7 @@ export type SignUp = ReturnType<typeof createSignUp>
 
 interface FinishInput {
   readonly password: string
-  /** Of the account; by default the e-mail address. */
+  /** Of the account; by default the email address. */
   readonly name?: string | undefined
   /** The version that was accepted. */
   readonly terms?: string | undefined
@@ -192,6 +192,7 @@ export function createSignUp(deps: SignUpDeps) {
 
   return {
     settings,
+    hasMailServer: deps.mails !== undefined,
 
     async change(next: SignUpSettings, by: By): Promise<SignUpSettings> {
       const checked = checkSettings(next, deps.mails !== undefined)
@@ -239,7 +240,7 @@ export function createSignUp(deps: SignUpDeps) {
       const { mode } = await settings()
       if (mode === 'off') throw new Fault('conflict', { message: 'Sign-up is off. Set it to "invitation" first.' })
       const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
-      if (known) throw new Fault('conflict', { message: 'Somebody has this e-mail address already.' })
+      if (known) throw new Fault('conflict', { message: 'Somebody has this email address already.' })
       return sendLink(email, 'invitation', { by: by.actor, hours: INVITE_HOURS }, by)
     },
 

@@ -207,6 +207,12 @@ export const signUpSettings = z.object({
 })
 export type SignUpSettings = z.infer<typeof signUpSettings>
 
+export const signUpSettingsView = signUpSettings.extend({
+  /** Without a mail server the modes `domain` and `open` are rejected. */
+  mailServer: z.boolean(),
+})
+export type SignUpSettingsView = z.infer<typeof signUpSettingsView>
+
 /** The settings that visitors see. */
 export const signUpView = z.object({
   mode,

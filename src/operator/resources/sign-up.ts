@@ -11,9 +11,11 @@ import {
   linkView,
   mailAsked,
   mailPreview,
+  type SignUpSettings,
   signUpInvite,
   signUpLink,
   signUpSettings,
+  signUpSettingsView,
   signUpView,
 } from '../../identity/views.ts'
 import { CREDITS_MAX, formatCredits } from '../../kernel/credits.ts'
@@ -101,20 +103,21 @@ const logoInput = z.strictObject({
 const DOMAINS_BODY_BYTES = 2_000_000
 
 export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resource[] {
+  const shown = (settings: SignUpSettings) => ({ ...settings, mailServer: signUp.hasMailServer })
   return [
     resource('GET /sign-up', 'sign-up:read', {
       title: 'Show the sign-up settings',
-      answer: signUpSettings,
-      run: () => signUp.settings(),
+      answer: signUpSettingsView,
+      run: async () => shown(await signUp.settings()),
     }),
     resource('PUT /sign-up', 'sign-up:write', {
       title: 'Change the sign-up settings',
       body: settingsInput,
       bodyBytesMax: DOMAINS_BODY_BYTES,
-      answer: signUpSettings,
+      answer: signUpSettingsView,
       async run({ body, actor, by }) {
         if (body.credits !== '0' && body.credits !== (await signUp.settings()).credits) requireCredits(actor)
-        return signUp.change(body, by)
+        return shown(await signUp.change(body, by))
       },
     }),
     resource('GET /sign-up/invites', 'sign-up:read', {

@@ -11,7 +11,7 @@ import { useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { FormDialog } from '../../ui/dialog.tsx'
 import { RadioCards, TextArea, TextField } from '../../ui/field.tsx'
-import { Ago, Card, Page } from '../../ui/page.tsx'
+import { Ago, Card, Note, Page } from '../../ui/page.tsx'
 import { Fault, Loaded } from '../../ui/state.tsx'
 import { TableCard } from '../../ui/table.tsx'
 import { toast, toastError } from '../../ui/toast.tsx'
@@ -110,7 +110,7 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
   })
   return (
     <form className="stack" onSubmit={onSubmit}>
-      <WhoCard draft={draft} onDraft={onDraft} />
+      <WhoCard draft={draft} onDraft={onDraft} mailServer={settings.mailServer} />
       <NewAccountsCard draft={draft} onDraft={onDraft} />
       <RateLimitsCard draft={draft} onDraft={onDraft} />
       {error ? <Fault error={error} /> : null}
@@ -125,13 +125,26 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
   )
 }
 
-function WhoCard({ draft, onDraft }: Part) {
+/** In these modes a mail leads to the new account. */
+const needsMail = (mode: Draft['mode']) => mode === 'domain' || mode === 'open'
+
+function WhoCard({ draft, onDraft, mailServer }: Part & { mailServer: boolean }) {
+  const options = MODES.map((mode) => ({ ...mode, disabled: needsMail(mode.value) && !mailServer }))
   return (
     <Card title="Who may sign up">
-      <RadioCards label="Sign-up" value={draft.mode} options={MODES} onPick={(mode) => onDraft({ mode })} />
+      <RadioCards label="Sign-up" value={draft.mode} options={options} onPick={(mode) => onDraft({ mode })} />
+      {mailServer ? null : (
+        <Note tone="warn">
+          <b>By domain</b> and <b>Open</b> need a mail server, which confirms each mailbox. Set{' '}
+          <code>TOLLGATE_SMTP_URL</code> and <code>TOLLGATE_MAIL_FROM</code> in the gateway’s environment, and restart
+          it.
+        </Note>
+      )}
       {draft.mode === 'domain' ? (
         <TextArea
           label="Domains"
+          name="domains"
+          required
           value={draft.domains}
           onText={(domains) => onDraft({ domains })}
           rows={3}
@@ -140,6 +153,7 @@ function WhoCard({ draft, onDraft }: Part) {
       ) : null}
       <TextArea
         label="Blocked mail domains"
+        name="blockedDomains"
         value={draft.blocked}
         onText={(blocked) => onDraft({ blocked })}
         rows={4}
@@ -155,6 +169,7 @@ function NewAccountsCard({ draft, onDraft }: Part) {
       <div className="grid-3">
         <TextField
           label="Starting credits"
+          name="credits"
           value={draft.credits}
           onText={(credits) => onDraft({ credits })}
           inputMode="decimal"
@@ -163,6 +178,8 @@ function NewAccountsCard({ draft, onDraft }: Part) {
         />
         <TextField
           label="Terms version"
+          name="terms.version"
+          required={Boolean(draft.url)}
           value={draft.version}
           onText={(version) => onDraft({ version })}
           maxLength={60}
@@ -171,6 +188,8 @@ function NewAccountsCard({ draft, onDraft }: Part) {
         />
         <TextField
           label="Terms URL"
+          name="terms.url"
+          required={Boolean(draft.version)}
           value={draft.url}
           onText={(url) => onDraft({ url })}
           type="url"
@@ -191,6 +210,7 @@ function RateLimitsCard({ draft, onDraft }: Part) {
       <div className="grid-3">
         <TextField
           label="Mails per network and hour"
+          name="perNetworkPerHour"
           value={draft.perNetwork}
           onText={(perNetwork) => onDraft({ perNetwork })}
           inputMode="numeric"
@@ -199,6 +219,7 @@ function RateLimitsCard({ draft, onDraft }: Part) {
         />
         <TextField
           label="Sign-ups per domain and day"
+          name="perDomainPerDay"
           value={draft.perDomain}
           onText={(perDomain) => onDraft({ perDomain })}
           inputMode="numeric"
@@ -208,6 +229,7 @@ function RateLimitsCard({ draft, onDraft }: Part) {
         />
         <TextField
           label="Address of a challenge"
+          name="challengeUrl"
           value={draft.challenge}
           onText={(challenge) => onDraft({ challenge })}
           type="url"
