@@ -239,6 +239,8 @@ export function createApiKeys(options: {
   const unknown = new Map<string, number>()
   const underWay = new Map<string, Promise<Known | undefined>>()
   const used = new Set<string>()
+  /** Those whose use was written since that of all was. */
+  const written = new Set<string>()
   /** An answer that was in flight when keys changed may be outdated: it is neither cached nor shared. */
   let changesSeen = 0
   const listeners = new Set<() => void>()
@@ -408,11 +410,15 @@ export function createApiKeys(options: {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    /** Writes who was used lately. */
-    async flushLastUsed() {
-      if (used.size === 0) return
-      const ids = [...used]
-      used.clear()
+    /** Writes who was used lately: of all, or of those alone of whom it was not written since. */
+    async flushLastUsed({ onlyFirst = false } = {}) {
+      const ids = [...used].filter((id) => !(onlyFirst && written.has(id)))
+      if (!onlyFirst) written.clear()
+      if (ids.length === 0) return
+      for (const id of ids) {
+        used.delete(id)
+        written.add(id)
+      }
       await database.query(USED, [ids])
     },
   }

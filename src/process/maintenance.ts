@@ -44,7 +44,7 @@ interface Maintained {
   readonly archive: Pick<LedgerArchive, 'run'>
   readonly refusals: Refusals
   /** Counters in memory that are added to rows of an hour or a day. Rows that margins need for ever are not pruned. */
-  readonly hourly: readonly (Pick<VendorHours, 'flush'> & Partial<Pick<VendorHours, 'prune'>>)[]
+  readonly hourly: readonly (Pick<VendorHours, 'flush'> & Partial<Pick<VendorHours, 'prune' | 'everyMs'>>)[]
   readonly files: AssetStore
   readonly people: People
   readonly deliveries: Pick<Deliveries, 'prune'>
@@ -62,6 +62,8 @@ const PROBES_EVERY_MS = 2_000
 const BACKFILL_EVERY_MS = 1_000
 const TRACE_EVERY_MS = 2_000
 const HOURLY_EVERY_MS = 20_000
+/** How soon the first use of a key is shown; after that once a minute. */
+const FIRST_USE_EVERY_MS = 5_000
 const TIDY_EVERY_MS = 60_000
 /** How often to check whether the nightly verification is due. */
 const VERIFY_EVERY_MS = 300_000
@@ -120,7 +122,8 @@ export function startMaintenance(
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
     every(world, BACKFILL_EVERY_MS, () => backfills.tick(), log),
     every(world, HOURLY_EVERY_MS, () => sumUsage(database), log),
-    ...hourly.map((one) => every(world, HOURLY_EVERY_MS, () => one.flush(), log)),
+    ...hourly.map((one) => every(world, one.everyMs ?? HOURLY_EVERY_MS, () => one.flush(), log)),
+    every(world, FIRST_USE_EVERY_MS, () => apiKeys.flushLastUsed({ onlyFirst: true }), log),
     every(world, ASSETS_EVERY_MS, () => files.sweep(), log),
     every(world, MAINTAIN_EVERY_MS, maintain, log),
     every(world, TIDY_EVERY_MS, tidy, log),

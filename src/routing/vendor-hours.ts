@@ -47,6 +47,8 @@ export function createVendorHours(database: Database, world: World) {
   }
 
   return {
+    /** Few rows, which the operator watches. */
+    everyMs: 5_000,
     count({ vendor, product, failed, latencyMs }: Asked): void {
       const row = rowOf(vendor, product)
       if (!row) return

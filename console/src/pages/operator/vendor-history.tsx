@@ -20,7 +20,7 @@ const SPANS = [
 export function VendorHealth({ vendor }: { vendor: string }) {
   const [span, setSpan] = useState<(typeof SPANS)[number]['value']>('24')
   const hours = Number(span)
-  const history = useQuery(`vendor-history/${hours}`, (signal) => api.vendorHistory(hours, signal), { everyMs: 60_000 })
+  const history = useQuery(`vendor-history/${hours}`, (signal) => api.vendorHistory(hours, signal), { everyMs: 10_000 })
   return (
     <Card title="Health over time" actions={<Segments label="Period" value={span} options={SPANS} onPick={setSpan} />}>
       <Loaded query={history}>

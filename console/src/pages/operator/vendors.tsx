@@ -3,6 +3,7 @@ import { api } from '../../api.ts'
 import { formatMs, formatPercent, formatWhole } from '../../format.ts'
 import { useQuery } from '../../query.ts'
 import { LinkButton } from '../../ui/button.tsx'
+import { Marked } from '../../ui/mark.tsx'
 import { Badge, Card, Page } from '../../ui/page.tsx'
 import { Empty, Loaded, Skeleton } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
@@ -13,7 +14,7 @@ export const vendorPath = (name: string) => `/operator/vendors/${encodeURICompon
 
 export function VendorsPage() {
   const vendors = useQuery('vendors', api.vendors, { everyMs: 5000 })
-  const history = useQuery('vendor-history/24', (signal) => api.vendorHistory(24, signal), { everyMs: 60_000 })
+  const history = useQuery('vendor-history/24', (signal) => api.vendorHistory(24, signal), { everyMs: 10_000 })
   const catalog = useQuery('catalog', api.catalog)
   return (
     <Page
@@ -65,7 +66,9 @@ function VendorTable(props: {
           head: 'Vendor',
           main: true,
           cell: ({ name, baseUrl, simulated }) => (
-            <Named name={name} to={vendorPath(name)} sub={simulated ? 'simulated' : baseUrl} />
+            <Marked by={name}>
+              <Named name={name} to={vendorPath(name)} sub={simulated ? 'simulated' : baseUrl} />
+            </Marked>
           ),
         },
         {
