@@ -101,6 +101,8 @@ export const importedView = z.object({
   description: z.string(),
   /** null: it names no server, or one that is not public. */
   server: z.string().nullable(),
+  /** Why the server that it names is not used; null: it is, or it names none. */
+  serverProblem: z.string().nullable(),
   /** How the credential is sent, in the form of a vendor's `auth`. */
   auth: z.unknown(),
   operations: z.array(

@@ -81,7 +81,7 @@ const g = testGateway()
 test('operations of a document are read, and those that cannot be sold say why and where', async () => {
   const { data } = await g.operator<any>('POST', '/products/read', { document: PETS })
   assert.equal(data.title, 'Pets bof/b all kinds')
-  assert.equal(data.server, 'https://api.example.com/v1')
+  assert.deepEqual([data.server, data.serverProblem], ['https://api.example.com/v1', null])
   assert.deepEqual(data.auth, { header: 'x-pets-key' })
   const by = Object.fromEntries(data.operations.map((one: { id: string }) => [one.id, one]))
   assert.deepEqual(Object.keys(by), ['list-pets', 'add-pet', 'get-pet', 'upload', 'remote'])
@@ -264,6 +264,13 @@ test('documents of strangers are bounded: circles, size, trees of alternatives, 
     await refused(doc({ servers: [{ url }] }), /not a public address/)
   await refused(doc({ servers: [{ url: '/relative' }] }), /names no server/)
   await refused(doc({}), /Link-local addresses/, { vendor: { baseUrl: 'http://169.254.169.254' } })
+  for (const [url, why] of [
+    ['http://127.0.0.1:8080', 'is not a public address'],
+    ['/relative', 'is not a whole web address'],
+  ]) {
+    const { data } = await g.operator<any>('POST', '/products/read', { document: doc({ servers: [{ url }] }) })
+    assert.deepEqual([data.server, data.serverProblem], [null, `The document names ${url}, which ${why}.`])
+  }
   const circle = importOpenapi(
     doc({
       components: {

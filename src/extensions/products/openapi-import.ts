@@ -37,8 +37,9 @@ interface ImportedOperation {
 export interface ImportedDocument {
   readonly title: string
   readonly description: string
-  /** The address of the API; absent: the document names none that can be used. */
+  /** The address of the API, or what it names that is no whole address; absent: it names none. */
   readonly server?: string
+  readonly unusable?: string
   /** How the credential is sent, in the form of the catalog. */
   readonly auth?: unknown
   readonly operations: readonly ImportedOperation[]
@@ -83,12 +84,11 @@ export function importOpenapi(text: string, options: ImportOptions = {}): Import
   const operations = reader.operations()
   if (operations.length === 0) throw new Error('The document has no operations.')
   const info = treeOf(root.info)
-  const server = reader.server(root.servers)
   const auth = reader.auth()
   return {
     title: plain(info.title, 100) || 'API',
     description: plain(info.description, 1_000),
-    ...(server === undefined ? {} : { server }),
+    ...reader.server(root.servers),
     ...(auth === undefined ? {} : { auth }),
     operations,
   }
@@ -464,7 +464,8 @@ class Reader {
     return schema ?? null
   }
 
-  server(given: unknown): string | undefined {
+  /** Where it says that its API is; only with a host it can be called. */
+  server(given: unknown): Pick<ImportedDocument, 'server' | 'unusable'> {
     const [first] = listOf(given)
     const { url, variables } = treeOf(first)
     const filled = textOf(url).replaceAll(/\{([^{}]+)\}/g, (_, name: string) =>
@@ -472,7 +473,7 @@ class Reader {
     )
     const parsed = URL.parse(filled)
     const isGood = parsed && /^https?:$/.test(parsed.protocol) && !parsed.username && !parsed.search && !parsed.hash
-    return isGood ? filled.replace(/(?<!\/)\/+$/, '') : undefined
+    return isGood ? { server: filled.replace(/(?<!\/)\/+$/, '') } : { ...(filled && { unusable: filled }) }
   }
 
   /** The first security scheme that the catalog supports. */

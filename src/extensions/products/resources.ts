@@ -142,12 +142,13 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
       async run({ body: { document, operations: wanted, trusted } }) {
         const {
           operations,
-          server = null,
+          server,
+          unusable,
           auth: where = null,
           ...about
         } = readDocument(document, { wanted: (id) => wanted.includes(id), isTrusted: trusted })
         return {
-          ...{ ...about, auth: where, server: server !== null && isInternalUrl(server) ? null : server },
+          ...{ ...about, auth: where, ...serverOf(server, unusable) },
           operations: operations.map(({ operation, problem = null, notes, ...one }) => ({
             ...{ ...one, problem, notes: [...notes] },
             entry: operation && wanted.includes(one.id) ? { ...operation } : null,
@@ -343,6 +344,14 @@ const memberPath = (root: string, path: string) =>
         .split('.')
         .reduce((of, name) => (/^[A-Za-z_]\w*$/.test(name) ? `${of}.${name}` : `${of}[${JSON.stringify(name)}]`), root)
 
+/** An operator may enter an address in a private network; an address in a document must be public. */
+function serverOf(server: string | undefined, unusable: string | undefined) {
+  const why = server === undefined ? 'is not a whole web address' : 'is not a public address'
+  const named = server === undefined ? unusable : isInternalUrl(server) ? server : undefined
+  if (named === undefined) return { server: server ?? null, serverProblem: null }
+  return { server: null, serverProblem: `The document names ${named.slice(0, 100)}, which ${why}.` }
+}
+
 function vendorOf(
   { vendor }: ProductBody,
   read: ImportedDocument | undefined,
@@ -353,7 +362,6 @@ function vendorOf(
     if (vendor.name !== undefined) return undefined
     throw invalid('vendor.baseUrl: the document names no server; give the address of the API.', 'vendor.baseUrl')
   }
-  // An operator may enter an address in a private network; an address in a document must be public.
   if (baseUrl === undefined && isInternalUrl(address))
     throw invalid(
       `vendor.baseUrl: the document names ${address.slice(0, 100)}, which is not a public address; give the address of the API.`,
