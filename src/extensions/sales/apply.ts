@@ -11,6 +11,8 @@ import { isTestAccount } from '../../kernel/test-account.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import { endClaims, type Lot } from '../../ledger/lots.ts'
+import { groupedCredits } from '../../meter/price-words.ts'
+import { dateName } from '../../reports/statement-lines.ts'
 import type { Invoices } from './invoices/invoices.ts'
 import { creditsFor, type Sales } from './offers.ts'
 import { findPayment, insertPayment, type PaymentRow, paymentById, updatePayment } from './payment-rows.ts'
@@ -157,8 +159,7 @@ export function createApply(deps: ApplyDeps) {
     Object.assign(row, { state: 'paid', reason: null, transfer_id: granted.id })
     changes.push(`${formatCredits(row.credits)} credits were granted`)
     const paidAt = row.paid_at ?? new Date(world.nowMs())
-    const description = detail.name ?? `${formatCredits(row.credits)} credits`
-    const about = detail.period ? inPeriod(description, detail.period) : { description }
+    const about = invoiced(row)
     notes.push(async () => {
       const tax = detail.taxed ? { taxMinor: row.tax_minor } : {}
       const payment = { id, currency, amountMinor, paidAt, isTest: row.provider === 'simulated', ...about, ...tax }
@@ -382,10 +383,17 @@ function offerOf(
   }
 }
 
-/** The text of an invoice for a month of a plan: its first and last day. */
-function inPeriod(name: string, { from, to }: { from: string; to: string }) {
-  const period = { fromDay: dayOfMs(Date.parse(from)), toDay: dayOfMs(Date.parse(to) - 1) }
-  return { description: `${name}, ${formatDay(period.fromDay)} to ${formatDay(period.toDay)}`, period }
+/** The text of an invoice: what was bought, how many credits, and until when they are valid. */
+function invoiced(row: PaymentRow) {
+  const { name, period } = row.detail
+  const amount = `${groupedCredits(row.credits)} credits`
+  // An amount that was chosen freely has no other name.
+  const what = row.kind === 'amount' || name === undefined ? amount : `${name}: ${amount}`
+  const { endsAt } = lotFrom(row).lot
+  if (!period) return { description: endsAt ? `${what}, valid until ${dateName(endsAt.toISOString())}` : what }
+  const days = { fromDay: dayOfMs(Date.parse(period.from)), toDay: dayOfMs(Date.parse(period.to) - 1) }
+  const [from, to] = [days.fromDay, days.toDay].map((day) => dateName(formatDay(day)))
+  return { description: `${what}, ${from} to ${to}`, period: days }
 }
 
 /** Credits that end, or are for some products only. */

@@ -11,6 +11,7 @@ import { until } from '../../../test/until.ts'
 import type { Page } from '../../kernel/view.ts'
 import { realWorld, type World } from '../../kernel/world.ts'
 import type { BalanceView } from '../../ledger/views.ts'
+import { dateName } from '../../reports/statement-lines.ts'
 import { sales } from './extension.ts'
 import type { InvoiceView } from './invoices/views.ts'
 import type { ChosenPlanView, PaymentView } from './views.ts'
@@ -127,7 +128,7 @@ test('a plan with a price begins when it is paid on the provider’s page, which
     [account],
   )
   const { description, from, to } = invoice?.document ?? assert.fail()
-  assert.equal(description, `Pro, ${from} to ${to}`)
+  assert.equal(description, `Pro: 1,000 credits, ${dateName(from)} to ${dateName(to)}`)
   const days = (Date.parse(plan?.endsAt ?? '') - Date.parse(from)) / 86_400_000
   assert.ok(days > 27 && days < 32 && to < (plan?.endsAt ?? ''), `${from} ${to} ${plan?.endsAt}`)
   const limits = await rows<{ limits: object }>(`select limits_of($1, 'account') as limits`, [account])

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import type PDFDocument from 'pdfkit'
 import { currencyDecimals, formatMoney } from '../../../kernel/credits.ts'
+import { dateName } from '../../../reports/statement-lines.ts'
 import { taxIn } from './vat.ts'
 import type { BillingDetails, InvoiceDocument, Issuer } from './views.ts'
 
@@ -19,7 +20,6 @@ const RULE = '#cccccc'
 const PIXEL_BYTES_MAX = 2_000 * (2_000 * 8 + 1)
 const XML_NAME = 'factur-x.xml'
 const COUNTRIES = new Intl.DisplayNames('en', { type: 'region' })
-const DATES = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' })
 
 interface Fonts {
   readonly regular: Buffer
@@ -96,7 +96,6 @@ export async function invoicePdf(invoice: InvoiceDocument, logo?: Buffer): Promi
 }
 
 const titleOf = ({ kind }: InvoiceDocument) => (kind === 'credit_note' ? 'Credit note' : 'Invoice')
-const dateName = (day: string) => DATES.format(new Date(`${day}T00:00:00Z`))
 
 /** PDF/A forbids letters that a font does not have: these become question marks. The XML has them. */
 function shownOf(pdf: PDFDocument, invoice: InvoiceDocument): InvoiceDocument {
@@ -166,7 +165,7 @@ function draw(pdf: PDFDocument, invoice: InvoiceDocument, logo: Buffer | undefin
   small().text(senderOf(issuer), LEFT, below, { width: 270 })
   const top = Math.max(pdf.y + 16, 90)
   pdf.font('regular').fontSize(10).fillColor(BLACK)
-  pdf.text(recipientOf(invoice).join('\n'), LEFT, top, { width: 260, lineGap: 2 })
+  pdf.text(recipientOf(invoice).join('\n'), LEFT, top, { width: 250, lineGap: 2 })
   const left = pdf.y
   facts(pdf, invoice, top)
   pdf.y = Math.max(left, pdf.y) + 30
@@ -218,8 +217,8 @@ function facts(pdf: PDFDocument, invoice: InvoiceDocument, top: number): void {
   ]
   let y = top
   for (const { name, value } of rows) {
-    pdf.font('regular').fontSize(8).fillColor(GREY).text(name, 330, y, { width: 70 })
-    pdf.fillColor(BLACK).text(value, 405, y, { width: RIGHT - 405 })
+    pdf.font('regular').fontSize(8).fillColor(GREY).text(name, 310, y, { width: 64 })
+    pdf.fillColor(BLACK).text(value, 374, y, { width: RIGHT - 374 })
     y = pdf.y + 4
   }
 }
@@ -251,7 +250,7 @@ function sums(pdf: PDFDocument, invoice: InvoiceDocument): void {
   row('Net', money(netMinor))
   row(tax.category === 'S' || tax.category === 'Z' ? `VAT ${tax.rate} %` : 'VAT', money(taxMinor))
   row(kind === 'credit_note' ? 'Total refunded' : 'Total', money(grossMinor), 'bold')
-  if (kind !== 'credit_note') row('To be paid', paidOn === null ? money(grossMinor) : money('0'))
+  if (kind !== 'credit_note') row(paidOn === null ? 'To be paid' : 'Paid', money(grossMinor))
 }
 
 function closing(pdf: PDFDocument, { tax, kind, issuer, dueOn, number }: InvoiceDocument): void {
