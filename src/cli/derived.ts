@@ -513,7 +513,9 @@ function wordsOf(entry: DerivedCommand, answer: AnswerObject, given?: unknown): 
   const { [entry.once ?? '']: secret, ...rest } = answer
   // Null is said by the word that sets it.
   const nulls = new Map(entry.options?.flatMap(({ at: [name = ''], none }) => (none ? [[name, none]] : [])))
-  const members = Object.entries(rest).filter(([, one]) => !isRows(one))
+  // Beside what is shown this once, only what was set.
+  const isShown = (one: unknown) => !isRows(one) && (secret === undefined || inline(one) !== undefined)
+  const members = Object.entries(rest).filter(([, one]) => isShown(one))
   const columns = Object.entries(entry.columns ?? {}).filter(([, spec]) => !isRows(rest[spec.split('|')[0] ?? '']))
   const facts = entry.columns
     ? columns.map(([name, spec]) => [name, cellOf(answer, spec)])
@@ -523,7 +525,7 @@ function wordsOf(entry: DerivedCommand, answer: AnswerObject, given?: unknown): 
   const others = Object.entries(rest).flatMap(([name, one]) => (isRows(one) && isMeant(name) ? [tableOf(one)] : []))
   const cards = facts.length > 0 ? [card(Object.fromEntries(facts))] : []
   const shown = [...cards, ...(entry.tables ? tables : others)].join('\n\n')
-  return secret === undefined ? shown : `${shown}\n\nThe ${entry.once}, shown this once:\n\n  ${String(secret)}\n`
+  return secret === undefined ? shown : `The ${entry.once}, shown this once:\n\n  ${String(secret)}\n\n${shown}`
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const

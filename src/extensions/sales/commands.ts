@@ -4,7 +4,7 @@ import type { Commands } from '../../operator/command.ts'
 export const SALES_COMMANDS: Commands = {
   'GET /payments': {
     usage: 'payments list',
-    columns: 'PAYMENT=id, AT=createdAt, account, kind, state, amount, currency, refunded, credits, WHY=reason',
+    columns: 'AT=createdAt, account, AMOUNT={amount} {currency}, REFUNDED=refunded, credits, state, WHY=reason, id',
     empty: 'There are no such payments.',
   },
   'GET /payments/{payment}': 'payments show <payment>',

@@ -496,7 +496,7 @@ test('payments are listed, shown, refunded, accepted, dismissed, reconciled and 
   const account = await newAccount()
   const { payment } = await paid(account)
   const one = await command(['payments', 'list', '--account', account, '--state', 'paid'])
-  assert.match(one.out, new RegExp(`^PAYMENT.*\n${payment} .* paid +20\\.00 +EUR`))
+  assert.match(one.out, new RegExp(`^AT.*\n.* 20\\.00 EUR .* paid .*${payment}`))
   assert.match((await command(['payments', 'refund', payment, '--amount', '5.00'])).out, /Credits reversed +550\n/)
   assert.match((await command(['payments', 'show', payment])).out, /Refunded +5\.00\n/)
   const strange = async () => {
