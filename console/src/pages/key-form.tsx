@@ -1,9 +1,10 @@
-import { type ReactNode, useState } from 'react'
+import { type ComponentProps, type ReactNode, useState } from 'react'
 import { api } from '../api.ts'
 import { useQuery } from '../query.ts'
 import { useMay } from '../session.tsx'
 import { FormDialog } from '../ui/dialog.tsx'
-import { Checkbox, SelectField, TextArea, TextField } from '../ui/field.tsx'
+import { Checkbox, Section, SelectField, TextArea, TextField } from '../ui/field.tsx'
+import { Picker } from '../ui/picker.tsx'
 import type { Key, KeyInput, NewKey } from '../wire.ts'
 import { dayOf, dayStart, zoneName } from '../zone.ts'
 import { Permissions } from './key-permissions.tsx'
@@ -24,6 +25,9 @@ const RESPONSE_CACHE = [
   ['on', 'On, for all text models'],
   ['off', 'Off: always call the vendor'],
 ] as const
+
+/** Those that the gateway knows by itself. */
+const LABELS = ['user', 'session'].map((value) => ({ value, label: value }))
 
 export interface KeyPreset {
   readonly name: string
@@ -112,6 +116,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
       <div className={rotate ? 'grid-3' : 'grid-2'}>
         <TextField
           label="Name"
+          name="name"
           value={name}
           onText={setName}
           maxLength={100}
@@ -130,15 +135,11 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
           onCheck={setTest}
         />
       )}
-      <details className="fold" open={open}>
-        <summary>Restrictions and limits</summary>
-        <div className="stack">
-          <Permissions models={models} onModels={setModels} endpoints={endpoints} onEndpoints={setEndpoints} />
-          <LimitFields texts={limits} onTexts={setLimits} />
-          <RoutingFields texts={routing} onTexts={setRouting} />
-          <Rules {...{ ranges, onRanges: setRanges, labels, onLabels: setLabels, keeps, onKeeps: setKeeps }} />
-        </div>
-      </details>
+      <Restrictions
+        {...{ open, models, onModels: setModels, endpoints, onEndpoints: setEndpoints }}
+        {...{ limits, onLimits: setLimits, routing, onRouting: setRouting }}
+        {...{ ranges, onRanges: setRanges, labels, onLabels: setLabels, keeps, onKeeps: setKeeps }}
+      />
     </FormDialog>
   )
 }
@@ -163,31 +164,68 @@ function MemberField(props: { account: string; member: string; onMember: (id: st
   return <SelectField label="Member" value={member} onText={onMember} options={[['', 'No member'], ...options]} />
 }
 
-/** Where its calls may come from, what they must carry, and whether they use the response cache. */
-function Rules(props: {
+interface RulesProps {
   ranges: string
   onRanges: (text: string) => void
   labels: string
   onLabels: (text: string) => void
   keeps: string
   onKeeps: (text: string) => void
-}) {
+}
+
+interface RestrictionsProps extends ComponentProps<typeof Permissions>, RulesProps {
+  open: boolean
+  limits: LimitTexts
+  onLimits: (limits: LimitTexts) => void
+  routing: RoutingTexts
+  onRouting: (routing: RoutingTexts) => void
+}
+
+/** What most keys do without, by its subject. */
+function Restrictions({ open, limits, onLimits, routing, onRouting, ...rest }: RestrictionsProps) {
+  return (
+    <details className="fold" open={open}>
+      <summary>Restrictions and limits</summary>
+      <div className="stack">
+        <Section title="What it may call">
+          <Permissions {...rest} />
+        </Section>
+        <Section title="Limits">
+          <LimitFields texts={limits} onTexts={onLimits} />
+        </Section>
+        <Section title="Where its calls go">
+          <RoutingFields texts={routing} onTexts={onRouting} />
+        </Section>
+        <Section title="Rules for its calls">
+          <Rules {...rest} />
+        </Section>
+      </div>
+    </details>
+  )
+}
+
+/** Where its calls may come from, what they must carry, and whether they use the response cache. */
+function Rules(props: RulesProps) {
   const { ranges, onRanges, labels, onLabels, keeps, onKeeps } = props
   return (
-    <>
+    <div className="grid-2">
       <TextArea
         label="Allowed IP ranges"
+        name="ipRanges"
         hint="One per line, such as 203.0.113.0/24. Leave empty for anywhere."
         value={ranges}
         onText={onRanges}
         mono
         rows={2}
       />
-      <TextField
+      <Picker
         label="Required labels"
-        hint="Calls without these are rejected, such as user, feature. Leave empty to require none."
+        hint="Calls without these are rejected. Type others of your own, such as feature."
+        placeholder="None"
         value={labels}
         onText={onLabels}
+        options={LABELS}
+        free={/^[\w.-]+$/}
       />
       <SelectField
         label="Response cache"
@@ -196,7 +234,7 @@ function Rules(props: {
         onText={onKeeps}
         options={RESPONSE_CACHE}
       />
-    </>
+    </div>
   )
 }
 
@@ -226,6 +264,7 @@ function Expiry({ expires, onExpires, date, onDate }: ExpiryProps) {
       {expires === 'date' ? (
         <TextField
           label="Last day"
+          name="expiresAt"
           quiet
           hint={`Until the end of this day, ${zoneName()}.`}
           type="date"

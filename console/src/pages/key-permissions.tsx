@@ -19,7 +19,7 @@ interface Props {
 
 export function Permissions({ models, onModels, endpoints, onEndpoints }: Props) {
   return (
-    <>
+    <div className="grid-2">
       <Choice
         title="Models"
         every="All models and data endpoints, also those added later"
@@ -34,7 +34,7 @@ export function Permissions({ models, onModels, endpoints, onEndpoints }: Props)
         chosen={endpoints}
         onChoose={onEndpoints}
       />
-    </>
+    </div>
   )
 }
 

@@ -1,29 +1,37 @@
 import { Checkbox, TextField } from '../ui/field.tsx'
 import type { Key } from '../wire.ts'
-import { VendorPick } from './pickers.tsx'
+import { RegionPick, VendorPick } from './pickers.tsx'
 
 /** Where the calls of a key may go, as it is typed. */
 export interface RoutingTexts {
   readonly vendors: string
   readonly regions: string
-  readonly maxPrice: string
+  /** By unit, in credits. */
+  readonly maxPrice: Readonly<Record<string, string>>
   readonly callerChoice: boolean
 }
 
 type Routing = NonNullable<Key['routing']>
 
+/** Keys that were made by the API may have limits for other units too; these stay as they are. */
+const PRICED = [
+  ['input', 'Highest input price'],
+  ['output', 'Highest output price'],
+] as const
+
 export function routingTexts(routing: Key['routing'] = null): RoutingTexts {
-  const prices = Object.entries(routing?.maxPrice ?? {}).map(([unit, amount]) => `${unit}=${amount}`)
   const joined = (names: readonly string[] = []) => names.join(', ')
-  const texts = { vendors: joined(routing?.vendors), regions: joined(routing?.regions), maxPrice: joined(prices) }
+  const maxPrice = Object.fromEntries(Object.entries(routing?.maxPrice ?? {}).map(([unit, at]) => [unit, String(at)]))
+  const texts = { vendors: joined(routing?.vendors), regions: joined(routing?.regions), maxPrice }
   return { ...texts, callerChoice: routing?.callerChoice !== false }
 }
 
 /** Null: anywhere. */
 export function textsAsRouting({ vendors, regions, maxPrice, callerChoice }: RoutingTexts): Key['routing'] {
   const parts = (text: string) => text.split(/[\s,]+/).filter(Boolean)
-  // The gateway rejects what is no unit.
-  const prices = Object.fromEntries(parts(maxPrice).map((one) => one.split('='))) as NonNullable<Routing['maxPrice']>
+  const prices = Object.fromEntries(
+    Object.entries(maxPrice).flatMap(([unit, text]) => (text.trim() ? [[unit, text.trim()]] : [])),
+  ) as NonNullable<Routing['maxPrice']> // Units of the form, or of the key.
   const routing: Routing = {
     ...(parts(vendors).length ? { vendors: parts(vendors) } : {}),
     ...(parts(regions).length ? { regions: parts(regions) } : {}),
@@ -36,25 +44,32 @@ export function textsAsRouting({ vendors, regions, maxPrice, callerChoice }: Rou
 export function RoutingFields(props: { texts: RoutingTexts; onTexts: (texts: RoutingTexts) => void }) {
   const { texts, onTexts } = props
   return (
-    <div className="grid-3">
+    <div className="grid-2">
       <VendorPick
         label="Allowed vendors"
         placeholder="All vendors"
         value={texts.vendors}
         onText={(vendors) => onTexts({ ...texts, vendors })}
       />
-      <TextField
+      <RegionPick
         label="Allowed regions"
-        hint="Such as eu, us-east-1. Leave empty for all."
+        placeholder="All regions"
         value={texts.regions}
         onText={(regions) => onTexts({ ...texts, regions })}
       />
-      <TextField
-        label="Highest prices"
-        hint="Such as input=300, output=1500. Leave empty for any."
-        value={texts.maxPrice}
-        onText={(maxPrice) => onTexts({ ...texts, maxPrice })}
-      />
+      {PRICED.map(([unit, label]) => (
+        <TextField
+          key={unit}
+          label={label}
+          name={`routing.maxPrice.${unit}`}
+          inputMode="decimal"
+          pattern="\d{1,12}(\.\d{1,6})?"
+          placeholder="Any price"
+          hint="Credits per million tokens."
+          value={texts.maxPrice[unit] ?? ''}
+          onText={(text) => onTexts({ ...texts, maxPrice: { ...texts.maxPrice, [unit]: text } })}
+        />
+      ))}
       <Checkbox
         label="Calls may choose vendors and fallback models"
         checked={texts.callerChoice}

@@ -5,6 +5,7 @@ import { priceWords } from '../pricing.ts'
 import { useQuery } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
 import { SearchField, Segments } from '../ui/field.tsx'
+import { Marked } from '../ui/mark.tsx'
 import { Badge, Badges, Card, Page } from '../ui/page.tsx'
 import { Empty, Loaded } from '../ui/state.tsx'
 import { Named, Table } from '../ui/table.tsx'
@@ -14,6 +15,8 @@ import type { ModelType, Pricing, PublicCatalog } from '../wire.ts'
 interface Offer {
   uid: string
   name: string
+  /** Of a data endpoint: what it belongs to. */
+  family: string
   type: ModelType
   pricing: Pricing | null
   detail: string
@@ -81,7 +84,15 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
       rowKey={(offer) => offer.uid}
       to={to}
       columns={[
-        { head: 'Model', main: true, cell: (offer) => <Named to={to(offer)} name={offer.name} sub={offer.uid} /> },
+        {
+          head: 'Model',
+          main: true,
+          cell: (offer) => (
+            <Marked by={offer.family}>
+              <Named to={to(offer)} name={offer.name} sub={offer.uid} />
+            </Marked>
+          ),
+        },
         { head: 'Type', cell: (offer) => <Badge>{typeName(offer.type)}</Badge>, tight: true },
         { head: 'Price', cell: (offer) => <Price pricing={offer.pricing} />, tight: true },
         {
@@ -112,6 +123,7 @@ function offersOf(catalog: PublicCatalog): Offer[] {
     .map((model) => ({
       uid: model.uid,
       name: model.name,
+      family: model.family,
       type: model.type,
       pricing: model.pricing,
       detail: model.limits?.contextTokens ? `${formatCompact(model.limits.contextTokens)} tokens` : '',
@@ -121,6 +133,7 @@ function offersOf(catalog: PublicCatalog): Offer[] {
   const endpoints = catalog.endpoints.map((endpoint) => ({
     uid: endpoint.id,
     name: endpoint.title,
+    family: endpoint.id,
     type: 'data' as const,
     pricing: endpoint.pricing,
     detail: '',

@@ -54,3 +54,12 @@ export function VendorPick(props: Props) {
   const { data } = useQuery(may ? 'vendors' : undefined, api.vendors)
   return <Picker {...props} options={data?.items.map(({ name }) => ({ value: name, label: name })) ?? []} free={/./} />
 }
+
+/** Those in which vendors are; people who may not see the catalog type them. */
+export function RegionPick(props: Props) {
+  const may = useMay()('catalog:read')
+  const { data } = useQuery(may ? 'catalog' : undefined, api.catalog)
+  const regions = Object.values(data?.document.vendors ?? {}).flatMap(({ region }) => region ?? [])
+  const options = [...new Set(regions)].toSorted().map((value) => ({ value, label: value }))
+  return <Picker {...props} options={options} free={/^[a-z0-9-]{2,40}$/i} />
+}

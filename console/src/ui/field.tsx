@@ -167,6 +167,17 @@ export function Checkbox({
   )
 }
 
+/** A part of a long form, under a heading of its own. */
+export function Section({ title, children }: { title: string; children: ReactNode }) {
+  const id = useId()
+  return (
+    <section className="form-section" aria-labelledby={id}>
+      <h3 id={id}>{title}</h3>
+      {children}
+    </section>
+  )
+}
+
 /** A switch, for what takes effect without a save button. */
 export function Switch({
   label,
@@ -233,7 +244,7 @@ export function RadioCards<Value extends string>({
 }: {
   label: string
   value: Value
-  options: readonly { value: Value; label: string; hint: string }[]
+  options: readonly { value: Value; label: string; hint: string; disabled?: boolean }[]
   onPick: (value: Value) => void
 }) {
   const name = useId()
@@ -243,7 +254,13 @@ export function RadioCards<Value extends string>({
       <div className="grid-2">
         {options.map((option) => (
           <label key={option.value} className="checkbox radio-card">
-            <input type="radio" name={name} checked={option.value === value} onChange={() => onPick(option.value)} />
+            <input
+              type="radio"
+              name={name}
+              checked={option.value === value}
+              disabled={option.disabled}
+              onChange={() => onPick(option.value)}
+            />
             <span>
               {option.label}
               <span className="field-hint">{option.hint}</span>

@@ -14,6 +14,7 @@ import type { Catalog, ConnectCheck, ConnectInput, ConnectPlace, Preset, VendorT
 import { ConnectModels, choiceOf, type MadePrice, type Offer, offersOf } from './connect-models.tsx'
 import { marginOf, Review, toastSaved } from './review.tsx'
 import { TestReport } from './test-report.tsx'
+import { VendorGrid } from './vendor-grid.tsx'
 import { servedBy } from './vendors.tsx'
 
 const FORMATS = ['openai-chat', 'openai-responses', 'anthropic-messages'] as const
@@ -255,16 +256,15 @@ interface WhoProps {
 function WhoCard({ place, presets, preset, onChange }: WhoProps) {
   return (
     <Card title="Vendor" lead={preset?.about ?? undefined}>
+      <VendorGrid
+        presets={presets}
+        value={place.preset}
+        onPick={(name) => {
+          const chosen = presets.find((one) => one.name === name)
+          onChange({ ...EMPTY, preset: name, way: chosen && chosen.credential === null ? 'none' : 'stored' })
+        }}
+      />
       <div className="grid-2">
-        <SelectField
-          label="Vendor"
-          value={place.preset}
-          options={[['', 'Other (OpenAI-compatible)'], ...presets.map(({ name, title }) => [name, title] as const)]}
-          onText={(name) => {
-            const chosen = presets.find((one) => one.name === name)
-            onChange({ ...EMPTY, preset: name, way: chosen && chosen.credential === null ? 'none' : 'stored' })
-          }}
-        />
         <TextField
           label="Name in the catalog"
           value={place.vendor}

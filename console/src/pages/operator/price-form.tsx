@@ -131,7 +131,7 @@ function PriceFields({
           {tiers.length > 1 ? <legend className="field-label">For {describeTier(tier)}</legend> : null}
           {fields(index, units)}
           {extras.length > 0 ? (
-            <details>
+            <details className="fold">
               <summary>Extras: tools that run at the vendor, and caches for an hour</summary>
               <div className="stack">
                 <p className="field-hint">Extras without a price in every tier are not offered to callers.</p>
