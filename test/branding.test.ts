@@ -85,7 +85,7 @@ test('a mail has the sender, the name and the colour; nothing of them can start 
   const mail = await post.newest('a@example.com')
   assert.equal(mail.headers.get('from'), '"Acme \\"AI\\", Inc." <noreply@acme.example>')
   assert.equal(mail.headers.get('to'), 'a@example.com')
-  assert.equal(mail.headers.get('subject'), 'Confirm your e-mail address for Acme <AI>')
+  assert.equal(mail.headers.get('subject'), 'Confirm your email address for Acme <AI>')
   assert.ok(
     mail.html.includes('Acme &lt;AI&gt;') && !mail.html.includes('<AI>') && mail.html.includes('background:#7a1fa2'),
   )

@@ -118,7 +118,7 @@ test('who confirms by the mail gets a login, an account with credits and limits,
   const asked = await visitor('POST', '/public/sign-up', { email: 'Ada@Example.com' })
   assert.deepEqual([asked.status, asked.data], [200, { sent: true }])
   const mail = await post.newest('ada@example.com')
-  assert.equal(mail.headers.get('subject'), 'Confirm your e-mail address for Tollgate')
+  assert.equal(mail.headers.get('subject'), 'Confirm your email address for Tollgate')
   assert.match(mail.headers.get('from') ?? '', /hello@gateway\.example/)
   assert.ok(mail.html.includes(`/console/sign-up#token=${mail.token}"`), 'the HTML has the same link')
   // Another browser than the one that asked: a link in a mail is often opened on a phone.

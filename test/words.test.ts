@@ -12,6 +12,8 @@ const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 /** Each pattern is a private word, a second word for one thing, or a sentence that has to be decoded. */
 const WRONG: readonly (readonly [wrong: RegExp, right: string])[] = [
   [/\bcatalogues?\b/i, 'catalog'],
+  [/\be-mails?\b/i, 'email'],
+  [/\b(?:\w*colours?|behaviours?|favours?|recognis\w+|analyse[ds]?|organis\w+|normalis\w+)\b/i, 'color, recognize'],
   [/\bproviders?\b/i, 'vendor'],
   [/\bupstreams?\b/i, 'vendor'],
   [/\b(?:front|back) doors?\b|\bdoors\b|\b(?:its|the|this|a|each|every) door\b/i, 'client format, vendor format'],

@@ -157,7 +157,7 @@ function actionsOf(account: string | undefined, may: ReturnType<typeof useMay>):
       ? [action('Invite an operator', 'user', '/operator/operators?open=invite', 'add person')]
       : []),
     ...(may('catalog:write')
-      ? [action('Roll back the catalog', 'history', '/operator/catalogue/versions', 'versions undo prices')]
+      ? [action('Roll back the catalog', 'history', '/operator/catalog/versions', 'versions undo prices')]
       : []),
   ]
   return [
@@ -264,7 +264,7 @@ function placeOf(
     case 'key':
       return { to: `/a/${of}/usage?key=${name}`, label, icon: 'key', kind: 'calls of this key' }
     case 'model':
-      return { to: of ? `/a/${of}/models/${name}` : '/operator/catalogue', label, icon: 'models', kind: id }
+      return { to: of ? `/a/${of}/models/${name}` : '/operator/catalog', label, icon: 'models', kind: id }
     case 'vendor':
       return { to: `/operator/vendors/${name}`, label, icon: 'vendors', kind }
     case 'member':

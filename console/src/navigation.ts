@@ -158,14 +158,14 @@ const OPERATOR: readonly Section[] = [
     icon: 'catalog',
     pages: [
       {
-        to: '/operator/catalogue',
+        to: '/operator/catalog',
         label: 'Models and prices',
         also: 'catalog routes fallback weight',
         right: 'catalog:read',
       },
-      { to: '/operator/catalogue/list-prices', label: 'List prices', also: 'vendor costs', right: 'catalog:read' },
-      { to: '/operator/catalogue/document', label: 'JSON document', also: 'catalog editor', right: 'catalog:read' },
-      { to: '/operator/catalogue/versions', label: 'Versions', also: 'catalog roll back undo', right: 'catalog:read' },
+      { to: '/operator/catalog/list-prices', label: 'List prices', also: 'vendor costs', right: 'catalog:read' },
+      { to: '/operator/catalog/document', label: 'JSON document', also: 'catalog editor', right: 'catalog:read' },
+      { to: '/operator/catalog/versions', label: 'Versions', also: 'catalog roll back undo', right: 'catalog:read' },
       {
         to: '/operator/guardrails',
         label: 'Guardrails',
@@ -274,12 +274,7 @@ const OPERATOR: readonly Section[] = [
         also: 'registration domains terms starting credits invite customers',
         right: 'sign-up:read',
       },
-      {
-        to: '/operator/branding',
-        label: 'Branding',
-        also: 'name logo colour support reseller',
-        right: 'branding:read',
-      },
+      { to: '/operator/branding', label: 'Branding', also: 'name logo color support reseller', right: 'branding:read' },
       { to: '/operator/mails', label: 'Mails', also: 'preview template email', right: 'branding:read' },
       { to: '/operator/operators', label: 'Operators', also: 'invite people roles', right: 'operators:read' },
       { to: '/operator/tokens', label: 'Gateway tokens', also: 'operator api scopes', right: 'tokens:read' },

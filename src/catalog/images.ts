@@ -50,7 +50,7 @@ export const imagesBody = z
       .max(PROMPT_CHARS_MAX)
       .meta({
         minLength: 1,
-        description: 'Subject, scene, composition, style, material, lighting, colours, and whether text appears.',
+        description: 'Subject, scene, composition, style, material, lighting, colors, and whether text appears.',
       }),
     n: z.int('1').min(1, '1').max(1, '1').nullish().meta({ default: 1, description: 'Only 1.' }),
     size: z
@@ -74,7 +74,7 @@ export const imagesBody = z
     response_format: choice(['url', 'b64_json'], 'b64_json: the answer also contains the picture itself.'),
     stream: z.boolean().nullish().describe('true answers with server-sent events.'),
   })
-  .meta({ examples: [{ model: 'alpha-image-2', prompt: 'A lighthouse at dusk, watercolour', size: '1024x1024' }] })
+  .meta({ examples: [{ model: 'alpha-image-2', prompt: 'A lighthouse at dusk, watercolor', size: '1024x1024' }] })
 
 export const images: EndpointEntry = {
   route: 'POST /alpha/v1/images/generations',

@@ -100,7 +100,7 @@ test('accounts, credits, limits and keys are managed from the command line', asy
   assert.match((await run(['keys', 'rotate', fresh.id])).out, /^The key, shown this once:\n\n {2}tg_live_/)
   // Of what was not set nothing is said.
   const made = (await run(['keys', 'create', account.id, 'short'])).out
-  assert.match(made, /^The key, shown this once:\n\n {2}tg_live_\w+\n\nId +key_\w+\nName +short$/m)
+  assert.match(made, /^The key, shown this once:\n\n {2}tg_live_\w+\n\nID +key_\w+\nName +short$/m)
   assert.ok(made.trim().split('\n').length <= 12 && !/Expires|Models/.test(made), made)
   const revoked = await json<{ revokedAt: string }>(['keys', 'revoke', fresh.id])
   assert.ok(revoked.revokedAt)

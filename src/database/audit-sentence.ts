@@ -116,7 +116,7 @@ const DEEDS = {
   'person.delete': () => 'deleted their own login',
   'person.login-link': of('made a login link for'),
   'person.password': of('set a new password for'),
-  'person.email': of('changed the e-mail address of'),
+  'person.email': of('changed the email address of'),
   'person.others': () => 'ended their other logins and their programs',
   'person.prove': of('proved the address, which ended everything made before, of'),
   'person.reset': of('made a password link for'),

@@ -1,5 +1,5 @@
 // Throttles password guessing. The counters are in the database, so they hold for all processes together. No login is ever locked for good:
-// after five failed attempts an e-mail address waits one second, then two, then four, up to a minute.
+// after five failed attempts an email address waits one second, then two, then four, up to a minute.
 import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -92,7 +92,7 @@ export function createAttempts(database: Database) {
 
   return {
     /**
-     * Counts an attempt before it is made, so that concurrent attempts all count. It counts by network address, and by e-mail address or, for a
+     * Counts an attempt before it is made, so that concurrent attempts all count. It counts by network address, and by email address or, for a
      * known browser, by that browser. Throws rate_limited while the caller must wait.
      */
     async begin({
@@ -143,7 +143,7 @@ function spanOf(seconds: number): string {
   return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
-/** The row looks the same whether a person with this e-mail address exists or not. */
+/** The row looks the same whether a person with this email address exists or not. */
 function nameOf(email: string): string {
   return `name:${createHash('sha256').update(email).digest('base64url')}`
 }

@@ -1,4 +1,4 @@
-// Normalized forms of an e-mail address. Rate limits, blocked domains and starting credits use these, not the address as typed.
+// Normalized forms of an email address. Rate limits, blocked domains and starting credits use these, not the address as typed.
 import { domainToASCII } from 'node:url'
 
 export interface Mailbox {

@@ -59,7 +59,7 @@ export interface Members {
   /** Returns the token of a password-reset link that is valid for a day. */
   resetPassword(email: string, mayGive: MayGive, by: By): Promise<string>
   look(token: string): Promise<InviteView>
-  /** Returns the value of the session cookie and the person's e-mail address. */
+  /** Returns the value of the session cookie and the person's email address. */
   accept(token: string, chosen: Chosen, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
   /** The same for a person who is signed in with the invited address. They need no password, which people with single sign-on do not have. */
   acceptAs(person: Pick<Person, 'id' | 'email'>, token: string, by: By): Promise<void>
@@ -376,7 +376,7 @@ async function join(
       : await tx.query<{ role: AnyRole | null; verified?: boolean }>(LOCK_MEMBER, [account, person])
   if (account === null && !held?.verified)
     throw new Fault('access_denied', {
-      message: 'Your e-mail address is not proved yet. Sign out, open the link again and choose a new password.',
+      message: 'Your email address is not proved yet. Sign out, open the link again and choose a new password.',
     })
   const before = held?.role ?? null
   const isMore = before === null || coversRole((permission) => roleMay(role, permission), before)

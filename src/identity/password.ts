@@ -24,7 +24,7 @@ export interface Passwords {
   hash(password: string): Promise<string>
   /** `stale`: right, but hashed with another cost than the current one. */
   verify(password: string, stored: string): Promise<'right' | 'stale' | 'wrong'>
-  /** Takes as long as `verify`, for e-mail addresses that no person has. */
+  /** Takes as long as `verify`, for email addresses that no person has. */
   verifyNobody(password: string): Promise<'wrong'>
 }
 

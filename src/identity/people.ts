@@ -287,7 +287,7 @@ export function requireCovered(mayGive: MayGive, role: AnyRole, account?: string
 /** The person with this address. The creator of a login link could use it, so the creator must have all the person's rights. */
 export async function findWithin(on: Queryable, email: string, mayGive: MayGive): Promise<PersonRow> {
   const [person] = await on.query<PersonRow>(FIND_PERSON, [email])
-  if (!person) throw new Fault('not_found', { message: 'Nobody has this e-mail address here.' })
+  if (!person) throw new Fault('not_found', { message: 'Nobody has this email address here.' })
   for (const { role, account } of await on.query<{ role: AnyRole; account: string | null }>(ROLES, [person.id]))
     requireCovered(mayGive, role, account ?? undefined)
   return person
@@ -299,7 +299,7 @@ export async function lend(tx: Queryable, person: string): Promise<void> {
     throw new Fault('access_denied', { message: 'This link was made by somebody with fewer rights than yours.' })
 }
 
-/** Returns the person's id. An unknown e-mail address and a wrong password get the same answer after the same time. */
+/** Returns the person's id. An unknown email address and a wrong password get the same answer after the same time. */
 export async function checkLogin(
   deps: PeopleDeps,
   { email, password, knownAs }: { email: string; password: string; knownAs?: string },
@@ -323,7 +323,7 @@ export async function checkLogin(
         ...(row ? { detail: { name: email } } : {}),
       }),
     )
-    throw new Fault('key_unknown', { message: 'The e-mail address or the password is not right.' })
+    throw new Fault('key_unknown', { message: 'The email address or the password is not right.' })
   }
   await attempt.succeeded()
   if (verdict === 'stale') await database.query(SET_PASSWORD, [row.id, await passwords.hash(password)])
@@ -369,7 +369,7 @@ export async function insertPerson(
     person.password,
     person.verified,
   ])
-  if (!row) throw new Fault('conflict', { message: 'Somebody has this e-mail address already.' })
+  if (!row) throw new Fault('conflict', { message: 'Somebody has this email address already.' })
   return row.id
 }
 

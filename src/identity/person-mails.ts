@@ -17,7 +17,7 @@ export const PERSON_MAILS = {
   confirm: {
     about: 'After a sign-up: confirms the address.',
     make: ({ name, url }): MailContent => ({
-      subject: `Confirm your e-mail address for ${name}`,
+      subject: `Confirm your email address for ${name}`,
       paragraphs: [`You asked for an account at ${name}. Confirm that this is your address, and choose a password.`],
       action: { label: 'Confirm and choose a password', url },
       notes: ['The link works once, for 24 hours, in any browser.', NOT_YOU],

@@ -194,7 +194,7 @@ const TABLE = {
     sensitive: ['write'],
   },
   'sign-up': { about: 'who may sign up, and invitations to it', read: ['support', 'auditor'], write: [] },
-  branding: { about: 'name, colours and logo; how mails look', read: ['support', 'auditor'], write: [] },
+  branding: { about: 'name, colors and logo; how mails look', read: ['support', 'auditor'], write: [] },
   system: { about: 'version, processes, database', read: STAFF },
 } as const satisfies Readonly<Record<string, RightRow>>
 

@@ -153,7 +153,7 @@ export function createSessions({ database, world, proofs }: SessionDeps) {
   return {
     /**
      * Returns the value of the cookie. If the person has a second factor that was not part of the login, the session has no rights until it is
-     * given (`awaiting`). Throws if people of this e-mail domain may only use single sign-on.
+     * given (`awaiting`). Throws if people of this email domain may only use single sign-on.
      */
     async start(
       on: Queryable,
@@ -166,7 +166,7 @@ export function createSessions({ database, world, proofs }: SessionDeps) {
       const [row] = await on.query(INSERT, [...values, provider ?? null, sid ?? null])
       if (!row)
         throw new Fault('access_denied', {
-          message: 'People with an e-mail address of this domain sign in by single sign-on only.',
+          message: 'People with an email address of this domain sign in by single sign-on only.',
         })
       return token
     },

@@ -153,7 +153,7 @@ test('guessing gets slower with each try, the same for people who exist and who 
     for (const wait of [0, 0, 0, 0, 1]) {
       const answer = await guess()
       assert.equal(answer.status, 401, email)
-      assert.equal(answer.error?.message, 'The e-mail address or the password is not right.')
+      assert.equal(answer.error?.message, 'The email address or the password is not right.')
       assert.equal(await waitOf(), wait)
     }
     // Long enough for a slow machine to be caught waiting.

@@ -76,7 +76,7 @@ export const email = z
   .refine((value) => value.length <= 254, { error: 'must have at most 254 characters', abort: true })
   .refine(
     (value) => /^[^\s@\p{Cc}]+@[^\s@.\p{Cc}]+(?:\.[^\s@.\p{Cc}]+)+$/u.test(value) && value.isWellFormed(),
-    'must be an e-mail address',
+    'must be an email address',
   )
 
 /** Only the length is checked here, to bound the cost of hashing. The rules for passwords are checked where one is set. */

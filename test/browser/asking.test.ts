@@ -109,7 +109,7 @@ test('a batch that waits for a limit is cancelled at once, and files are deleted
 
 test('an operator gives a model a price in batches, for a tier and for an extra, and its page says so', async () => {
   const { page } = operator
-  await operator.go('/operator/catalogue')
+  await operator.go('/operator/catalog')
   await page.getByLabel('Search models').fill('alpha-5.4')
   await rowAction(page, 'Price', 'Alpha 5.4')
   const dialog = page.getByRole('dialog')

@@ -73,7 +73,7 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
 test('whoever would sell below cost is told so before it is applied, and the button says it', async () => {
   const { page } = operator
   await operator.go('/operator/vendors/new')
-  await page.getByRole('combobox', { name: 'Vendor', exact: true }).selectOption('anthropic')
+  await page.getByRole('radio', { name: 'Anthropic', exact: true }).check()
   await page.getByLabel('Base address').fill(`${stranger.url}/anthropic`)
   await page.getByLabel('Key', { exact: true }).fill('sk-pasted-0123456789abcdef')
   await page.getByRole('button', { name: 'Test the vendor' }).click()
@@ -99,7 +99,7 @@ test('whoever would sell below cost is told so before it is applied, and the but
 
 test('one switch opens every client format for every text model', async () => {
   const { page } = operator
-  await operator.go('/operator/catalogue')
+  await operator.go('/operator/catalog')
   const everyFormat = page.getByRole('switch', { name: 'Offer all API formats for all text models' })
   assert.equal(await everyFormat.getAttribute('aria-checked'), 'false')
   await everyFormat.click()
@@ -119,7 +119,7 @@ test('one switch opens every client format for every text model', async () => {
 
 test('a model is no longer offered once that was seen, and is offered again by Undo', async () => {
   const { page } = operator
-  await operator.go('/operator/catalogue')
+  await operator.go('/operator/catalog')
   await page.getByLabel('Search models').fill('gamma-v4-flash')
   const found = page.getByRole('switch', { name: /^Enable / })
   await until(() => found.count(), 1)
@@ -143,7 +143,7 @@ async function saveRoutes(page: Page): Promise<void> {
 
 test('routes are put in another order by keyboard and by drag, one is switched off, and the margin is said', async () => {
   const { page } = operator
-  await operator.go('/operator/catalogue')
+  await operator.go('/operator/catalog')
   await page.getByLabel('Search models').fill('alpha-5.4')
   await rowAction(page, 'Routes')
   const dialog = page.getByRole('dialog')
@@ -174,7 +174,7 @@ test('routes are put in another order by keyboard and by drag, one is switched o
 
 test('one call of a hundred is sent to a route, and policy and stickiness are chosen by the form', async () => {
   const { page } = operator
-  await operator.go('/operator/catalogue')
+  await operator.go('/operator/catalog')
   await page.getByLabel('Search models').fill('alpha-5.4')
   const dialog = page.getByRole('dialog')
   const saved = () => home.gateway.catalog.current.input.models['alpha-5.4']
@@ -286,7 +286,7 @@ test('list prices are compared, chosen and applied as one version', async () => 
   }
   await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
   const { version } = home.gateway.catalog.current
-  await operator.go('/operator/catalogue/list-prices')
+  await operator.go('/operator/catalog/list-prices')
   const large = page.getByRole('checkbox', { name: 'mistral-large-latest' })
   await large.waitFor()
   assert.equal(await large.isChecked(), true)

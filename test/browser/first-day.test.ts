@@ -73,7 +73,7 @@ test('signing out and in again leads back to the page that was asked for', async
   await page.getByLabel('Email').fill(EMAIL)
   await page.getByLabel('Password').fill('not the password at all')
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByText('The e-mail address or the password is not right.').waitFor()
+  await page.getByText('The email address or the password is not right.').waitFor()
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Keys' }).waitFor()
@@ -247,7 +247,7 @@ test('an analytics endpoint is a form, and its answer a chart', async () => {
 
 test('an operator sees a new price beside the old one, its cost and margin, applies it, and may undo it', async () => {
   const { page } = operator
-  await operator.go('/operator/catalogue')
+  await operator.go('/operator/catalog')
   await rowAction(page, 'Price', 'Alpha 5.4')
   await page.getByLabel('Input, per million tokens').first().fill('251')
   const version = home.gateway.catalog.current.version
@@ -263,14 +263,14 @@ test('an operator sees a new price beside the old one, its cost and margin, appl
   const priceNow = () => home.gateway.catalog.current.document.models['alpha-5.4']?.pricing.tiers[0]?.input
   assert.notEqual(formatCredits(priceNow()!), '251')
   // A version opens, and shows the same table.
-  await operator.go('/operator/catalogue/versions')
+  await operator.go('/operator/catalog/versions')
   await page.getByRole('button', { name: `Version ${version + 1}`, exact: true }).click()
   await page
     .getByRole('dialog')
     .getByRole('row', { name: /Input, per million tokens \d+ 251/ })
     .waitFor()
   assert.deepEqual(await home.violations(page), [])
-  await operator.go('/operator/catalogue')
+  await operator.go('/operator/catalog')
   await rowAction(page, 'Price', 'Alpha 5.4')
   await page.getByLabel('Input, per million tokens').first().fill('251')
   await page.getByRole('button', { name: 'Preview the change' }).click()

@@ -54,7 +54,7 @@ paths:
 `
 
 /** At once, as pasting does: typed by the browser's editor, eighty kilobytes take many seconds. */
-async function editCatalogue(page: Page, edits: Readonly<Record<string, string>>): Promise<void> {
+async function editCatalog(page: Page, edits: Readonly<Record<string, string>>): Promise<void> {
   await page.getByLabel('Catalog document').waitFor()
   await page.evaluate(`(() => {
     const area = document.querySelector('textarea[aria-label="Catalog document"]')
@@ -299,21 +299,21 @@ export function pagesOf(account: string): readonly PageToSee[] {
     see('operator-vendor-reports', '/operator/finance/vendor-reports?open=new'),
     see('operator-invoices', '/operator/finance/invoices'),
     see('operator-statements', `/operator/finance/statements?month=${new Date().toISOString().slice(0, 7)}`),
-    see('operator-catalogue', '/operator/catalogue'),
-    see('operator-price', '/operator/catalogue', (page) => rowAction(page, 'Price')),
-    see('operator-diff', '/operator/catalogue/document', async (page) => {
-      await editCatalogue(page, { '"Alpha 5.4"': '"Alpha 5.4 (new)"', '"250"': '"240"' })
+    see('operator-catalog', '/operator/catalog'),
+    see('operator-price', '/operator/catalog', (page) => rowAction(page, 'Price')),
+    see('operator-diff', '/operator/catalog/document', async (page) => {
+      await editCatalog(page, { '"Alpha 5.4"': '"Alpha 5.4 (new)"', '"250"': '"240"' })
       await page.getByText('What will change').waitFor()
       await page.getByText('Show the JSON').click()
     }),
-    see('operator-problems', '/operator/catalogue/document', async (page) => {
-      await editCatalogue(page, { '"vendor": "alpha"': '"vendor": "nobody"' })
+    see('operator-problems', '/operator/catalog/document', async (page) => {
+      await editCatalog(page, { '"vendor": "alpha"': '"vendor": "nobody"' })
       await page.getByText('Nothing was applied').waitFor()
     }),
-    see('operator-versions', '/operator/catalogue/versions'),
-    see('operator-list-prices', '/operator/catalogue/list-prices'),
+    see('operator-versions', '/operator/catalog/versions'),
+    see('operator-list-prices', '/operator/catalog/list-prices'),
     see('operator-connect', '/operator/vendors/new', async (page) => {
-      await page.getByRole('combobox', { name: 'Vendor' }).selectOption('azure')
+      await page.getByRole('radio', { name: 'Azure' }).first().check()
       await page.getByLabel('Login').selectOption('entra')
       await page.getByLabel('Tenant').waitFor()
     }),

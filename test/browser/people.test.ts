@@ -64,7 +64,7 @@ test('a member invited by link sees the account, and no other by any address', a
     if (!['/models', '/playground/chat'].includes(part)) await member.page.locator('.fault').first().waitFor()
     assert.ok(!/Quarry|quarry/.test(await member.page.content()), `${part} names the other account`)
   }
-  for (const part of ['accounts', `accounts/${other}`, 'catalogue', 'vendors', 'live', 'ledger', 'audit', 'system']) {
+  for (const part of ['accounts', `accounts/${other}`, 'catalog', 'vendors', 'live', 'ledger', 'audit', 'system']) {
     await member.go(`/operator/${part}`)
     await member.page.getByText('There is no page at this address').waitFor()
   }
@@ -220,7 +220,7 @@ test('markup in names, prompts and answers stays text on every page that shows i
     [`/a/${account}/statement`, /alpha-5\.4/],
     ['/operator/accounts', XSS],
     [`/operator/accounts/${account}`, XSS],
-    ['/operator/catalogue/versions', XSS],
+    ['/operator/catalog/versions', XSS],
     ['/operator/live', /alpha-5\.4/],
     ['/operator/audit', /account/],
   ]

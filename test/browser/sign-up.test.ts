@@ -24,11 +24,11 @@ test('an operator names the gateway, colours it, looks at its mails and opens si
   const { page } = operator
   await operator.go('/operator/branding')
   await page.getByLabel('Name', { exact: true }).fill(NAME)
-  await page.getByLabel('Colour', { exact: true }).fill('#ffcc00')
+  await page.getByLabel('Color', { exact: true }).fill('#ffcc00')
   const save = page.getByRole('button', { name: 'Save' })
   await save.click()
   await page.getByText('cannot be read on light pages').waitFor()
-  await page.getByLabel('Colour', { exact: true }).fill('#7a1fa2')
+  await page.getByLabel('Color', { exact: true }).fill('#7a1fa2')
   await page.getByLabel('Support address').fill('help@acme.example')
   await page.getByLabel('Links').fill('Privacy policy https://acme.example/privacy')
   await save.click()

@@ -178,7 +178,7 @@ test('a vendor is added with the price that a markup makes, edited, given a seco
   assert.equal(home.gateway.catalog.current.document.models['acme-large'], undefined)
 
   // Rolled back: the same table before, and sentences in the audit.
-  await operator.go('/operator/catalogue/versions')
+  await operator.go('/operator/catalog/versions')
   await page.getByRole('button', { name: 'Roll back' }).first().click()
   await rates.getByRole('row', { name: 'Input, per million tokens – 75 60 20.0 %' }).waitFor()
   assert.deepEqual(await home.violations(page), [])

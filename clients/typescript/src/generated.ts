@@ -831,7 +831,7 @@ export type EmbeddingsRequest = {
 export type ImagesRequest = {
   /** An image model from GET /v1/models, such as alpha-image-2. */
   model: string
-  /** Subject, scene, composition, style, material, lighting, colours, and whether text appears. */
+  /** Subject, scene, composition, style, material, lighting, colors, and whether text appears. */
   prompt: string
   /** Only 1. */
   n?: number

@@ -71,7 +71,7 @@ function Sessions() {
   return (
     <TableCard
       title="Sessions"
-      lead="Where you are signed in. End what you do not recognise, then change your password."
+      lead="Where you are signed in. End what you do not recognize, then change your password."
       label="Sessions"
       list={sessions}
       rowKey={(row) => row.id}

@@ -72,7 +72,7 @@ const email = z
   .trim()
   .toLowerCase()
   .max(254)
-  .refine((value) => readMailbox(value) !== undefined, 'must be an e-mail address')
+  .refine((value) => readMailbox(value) !== undefined, 'must be an email address')
 
 const key = object({
   id: id.optional(),
@@ -89,7 +89,7 @@ const key = object({
     .nullable()
     .optional(),
   requiredLabels: names.optional(),
-  /** A team, or a project as team/project; and the e-mail address of the member to whom it belongs. */
+  /** A team, or a project as team/project; and the email address of the member to whom it belongs. */
   team: z.string().min(1).max(210).nullable().optional(),
   member: email.nullable().optional(),
   limits: limits.optional(),
@@ -110,7 +110,7 @@ const budget = object({
   id: id.optional(),
   name,
   scope: budgetScope,
-  /** The one that it limits, by name: a team, team/project, a key, an e-mail address, a user … Absent: each value has a budget of its own. */
+  /** The one that it limits, by name: a team, team/project, a key, an email address, a user … Absent: each value has a budget of its own. */
   value: z.string().min(1).max(254).optional(),
   unit: z.enum(BUDGET_UNITS).default('credits'),
   span: z.enum(BUDGET_SPANS),

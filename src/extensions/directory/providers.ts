@@ -1,4 +1,4 @@
-// The OpenID Connect providers for logins, as data: the address of each, the e-mail domains for which it alone is responsible, and the accounts and
+// The OpenID Connect providers for logins, as data: the address of each, the email domains for which it alone is responsible, and the accounts and
 // roles that its groups and domains give. A client secret is a sealed credential named `login-<id>`.
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'

@@ -40,7 +40,7 @@ export function readUser(body: Json): GivenUser {
   const main = emails.find(({ primary }) => primary) ?? emails[0]
   const email = (main?.value ?? userName).trim().toLowerCase()
   if (!readMailbox(email) || email.length > CHARS_MAX)
-    throw invalidValue('An e-mail address is needed: in "emails", or as the "userName".')
+    throw invalidValue('An email address is needed: in "emails", or as the "userName".')
   const name = isObject(body.name)
     ? Object.fromEntries(
         ['formatted', 'familyName', 'givenName'].flatMap((part) => {

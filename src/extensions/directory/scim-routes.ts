@@ -254,7 +254,7 @@ interface Attribute {
 const USER_ATTRIBUTES: readonly Attribute[] = [
   {
     name: 'userName',
-    description: 'The name in the directory, often the e-mail address.',
+    description: 'The name in the directory, often the email address.',
     required: true,
     unique: true,
   },

@@ -247,7 +247,7 @@ test('somebody who belongs to others is not taken over', async () => {
   const theirs = await newToken(`/accounts/${other}/tokens`)
   const email = person()
   const id = await create(email)
-  // Joining needs their consent; their e-mail address is theirs; what another directory does not know is not there.
+  // Joining needs their consent; their email address is theirs; what another directory does not know is not there.
   const taken = await scim('POST', '/Users', { userName: email }, theirs)
   const unknown = await scim('POST', '/Users', { userName: person() }, theirs)
   assert.deepEqual([taken.status, taken.body], [403, unknown.body], 'the same answer as for an address without a login')
@@ -263,7 +263,7 @@ test('somebody who belongs to others is not taken over', async () => {
   assert.deepEqual(kept, { email })
 })
 
-test('a new e-mail address takes the old ways in with it, and a domain of others is theirs', async () => {
+test('a new email address takes the old ways in with it, and a domain of others is theirs', async () => {
   const id = await create()
   await rows(`update person set password = 'old' where id = $1`, [id])
   const identity = `insert into identity (id, issuer, subject, person_id) values ('idn_scim', 'https://issuer.example', 's', $1)`

@@ -1,6 +1,6 @@
 // People and groups by SCIM 2.0: a company's directory creates, changes and deactivates logins here. A token of an account manages the people of that account, a token of
 // the whole gateway its operators. A directory cannot take over a person who also belongs to others: it can remove its own membership from
-// them, and neither change their e-mail address nor delete them.
+// them, and neither change their email address nor delete them.
 import { GIVE_UP } from '../../admission/teams.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, isTaken, type Queryable, statement } from '../../database/database.ts'
@@ -253,7 +253,7 @@ export function createScim(deps: ScimDeps) {
   async function changeEmail(tx: Queryable, scope: ScimScope, row: UserRow, email: string): Promise<void> {
     if (!(await tx.query(LOCK_OWN, [nameOf(scope), row.id]))[0]) throw notOurs()
     const [other] = await tx.query(PERSON, [email])
-    if (other) throw new ScimError(409, 'Somebody has this e-mail address already.', 'uniqueness')
+    if (other) throw new ScimError(409, 'Somebody has this email address already.', 'uniqueness')
     await tx.query(SET_EMAIL, [row.id, email])
     for (const end of END_WAYS_IN) await tx.query(end, [row.id])
     await sessions.endAll(tx, row.id)
@@ -271,7 +271,7 @@ export function createScim(deps: ScimDeps) {
     if (own) return
     if (account !== null) throw foreign(domain)
     if ((await database.query(OTHERS_DOMAIN, [domain, account]))[0])
-      throw new ScimError(409, 'This e-mail domain belongs to an account.', 'uniqueness')
+      throw new ScimError(409, 'This email domain belongs to an account.', 'uniqueness')
   }
 
   /** Of a foreign domain, the mailbox has to accept: at most one open invitation. */
@@ -284,7 +284,7 @@ export function createScim(deps: ScimDeps) {
   async function personFor(scope: ScimScope, email: string): Promise<{ id: string; managed: boolean }> {
     const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
     const [member] = known ? await database.query<UserRow>(FIND, [nameOf(scope), known.id]) : []
-    if (member?.user_name) throw new ScimError(409, 'There is a user with this e-mail address.', 'uniqueness')
+    if (member?.user_name) throw new ScimError(409, 'There is a user with this email address.', 'uniqueness')
     if (known && member) return { id: known.id, managed: false }
     await requireDomain(scope, email).catch(async (error: unknown) => {
       await inviteForeign(scope, email)
@@ -509,7 +509,7 @@ const foreign = (domain: string) =>
 const notOurs = () =>
   new ScimError(
     403,
-    'This person was not created by SCIM or belongs to another account too; only they can change their e-mail address.',
+    'This person was not created by SCIM or belongs to another account too; only they can change their email address.',
     'mutability',
   )
 

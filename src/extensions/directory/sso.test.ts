@@ -119,7 +119,7 @@ test('somebody who did not exist joins the account of their verified domain, and
   assert.equal((await who(again)).user.id, me.user.id)
 })
 
-test('an unverified e-mail address joins nothing and makes nobody', async () => {
+test('an unverified email address joins nothing and makes nobody', async () => {
   for (const [subject, claims] of Object.entries({
     u1: { email: 'u1@corp.example', email_verified: false },
     u2: { email: 'u2@corp.example' },
@@ -129,7 +129,7 @@ test('an unverified e-mail address joins nothing and makes nobody', async () => 
     corp.people.set(subject, claims)
     const answer = await comeBy(subject)
     assert.equal(answer.status, 403, subject)
-    assert.match(answer.error!.message, /not confirm that your e-mail address is verified/)
+    assert.match(answer.error!.message, /not confirm that your email address is verified/)
   }
   // A text is not the truth, and what only Entra ID may say does not help others.
   for (const claims of [{ email_verified: 'true' }, { email_verified: 1 }, { email_verified: false, xms_edov: true }])
@@ -238,7 +238,7 @@ test('the last owner and the last operator stay so when their groups are gone', 
   }
 })
 
-test('neither a second provider nor another e-mail address at the provider makes anybody somebody else', async () => {
+test('neither a second provider nor another email address at the provider makes anybody somebody else', async () => {
   corp.people.set('victor', { email: 'victor@corp.example', email_verified: true })
   const victor = asBrowser(server)
   assert.equal((await comeBy('victor', victor)).status, 200)

@@ -1,4 +1,4 @@
-// Single sign-on. A person is identified by issuer and subject, never by the e-mail address. An unknown login
+// Single sign-on. A person is identified by issuer and subject, never by the email address. An unknown login
 // creates a person, or is connected to an existing person who proves their identity. Memberships follow the provider's groups and domains at
 // each login.
 import type { By } from '../../database/audit.ts'
@@ -42,7 +42,7 @@ interface SignedIn {
 
 type Finished =
   | ({ readonly kind: 'signed-in' } & SignedIn)
-  /** The person with this e-mail address must prove their identity first; the token replaces the cookie. */
+  /** The person with this email address must prove their identity first; the token replaces the cookie. */
   | { readonly kind: 'password'; readonly token: string; readonly needs: LoginStep['needs'] }
   | { readonly kind: 'connected' | 'proved' }
 
@@ -198,7 +198,7 @@ export function createSso(deps: SsoDeps) {
     if (email === undefined || !claims.emailVerified || !readMailbox(email))
       throw new Fault('access_denied', {
         message:
-          'The login provider does not confirm that your e-mail address is verified, so it cannot be used to sign in.',
+          'The login provider does not confirm that your email address is verified, so it cannot be used to sign in.',
       })
     const domain = domainOf(email)
     const [others] = await database.query(OTHERS_DOMAIN, [domain, provider.id])
@@ -222,7 +222,7 @@ export function createSso(deps: SsoDeps) {
       if (known.password === null)
         throw new Fault('access_denied', {
           message:
-            'Somebody has this e-mail address already. Sign in as before, then connect this login on your profile page.',
+            'Somebody has this email address already. Sign in as before, then connect this login on your profile page.',
         })
       const waiting: Waiting = { provider: provider.id, claims }
       const token = await flows.begin('link-identity', waiting, { person: known.id, minutes: CONNECT_MINUTES })
@@ -315,7 +315,7 @@ export function createSso(deps: SsoDeps) {
       return done
     },
 
-    /** Connects the pending login to the person with its e-mail address, who proves it by password and, if they have one, second factor. */
+    /** Connects the pending login to the person with its email address, who proves it by password and, if they have one, second factor. */
     async connect({ token, password, code }: Connect, visit: SessionUse, by: By): Promise<SignedIn> {
       // Only reads the flow, so that a mistyped password does not end it.
       const waiting = await flows.look<Waiting>('link-identity', token)

@@ -14,7 +14,7 @@ export type DomainView = z.infer<typeof domainView>
 
 const domainMapping = z.strictObject({
   domain: z.string(),
-  /** People whose verified e-mail address is of this domain join this account; null: nobody joins by it. */
+  /** People whose verified email address is of this domain join this account; null: nobody joins by it. */
   account: z.string().nullable(),
   role: z.string().nullable(),
   /** People of this domain can sign in by this provider only. */

@@ -97,7 +97,7 @@ export function litellmAccounts(
     const name = nameOf('user', row, id)
     if (!owners.has(`user ${id}`)) say(`user ${name}`, 'left', 'There is no key of its own that could be kept.')
     if (!isUnset(row.user_email))
-      say(`user ${name}.user_email`, 'left', 'People are invited: tollgate members invite <account> <e-mail>')
+      say(`user ${name}.user_email`, 'left', 'People are invited: tollgate members invite <account> <email>')
   }
   for (const row of rows.models) say(`model ${plain(row.model_name)}`, 'left', MODEL_LEFT)
   if (rows.customers.length > 0)

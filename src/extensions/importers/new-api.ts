@@ -399,7 +399,7 @@ function accountOf(
   )
   if (!isUnset(user.group) && user.group !== 'default')
     say(`${at}.group`, 'left', 'There are no groups here; keys list their models, and prices are the same for all.')
-  if (!isUnset(user.email)) say(`${at}.email`, 'left', 'People are invited: tollgate members invite <account> <e-mail>')
+  if (!isUnset(user.email)) say(`${at}.email`, 'left', 'People are invited: tollgate members invite <account> <email>')
   return {
     ...{ at, credits, limits: {}, name: plain(user.display_name) || name },
     reference: referenceOf('new-api', options.source, 'user', id),

@@ -17,7 +17,7 @@ const line = (charsMax: number) =>
 
 const color = z
   .string()
-  .regex(/^#[0-9a-f]{6}$/i, 'must be a colour such as #0e6e74')
+  .regex(/^#[0-9a-f]{6}$/i, 'must be a color such as #0e6e74')
   .transform((value) => value.toLowerCase())
 
 /** An address that a mail program takes as one mailbox: no list, no comment, no quoted part. */
@@ -26,7 +26,7 @@ const mailAddress = z
   .transform((value) => value.trim())
   .refine(
     (value) => value.length <= 254 && /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/i.test(value),
-    'must be an e-mail address',
+    'must be an email address',
   )
 
 const link = z.strictObject({

@@ -7,11 +7,11 @@ import { ALERT_KINDS, alertRules } from './rules.ts'
 
 const receiver = z.strictObject({
   kind: z.enum(DELIVERY_KINDS),
-  to: z.string().min(3).max(500).meta({ description: 'A web address or an e-mail address', option: 'address' }),
+  to: z.string().min(3).max(500).meta({ description: 'A web address or an email address', option: 'address' }),
 })
 export type Receiver = z.infer<typeof receiver>
 
-/** An e-mail address of nobody who belongs here waits until its owner confirms it by a link. */
+/** An email address of nobody who belongs here waits until its owner confirms it by a link. */
 const status = z.enum(['active', 'waiting', 'unsubscribed'])
 
 export const alertSettings = z.strictObject({

@@ -150,7 +150,7 @@ export const ACCOUNT_COMMANDS: Commands = {
   },
   'PUT /accounts/{id}/teams/{teamId}/members': {
     usage: 'teams members <account> <team> <people>: Sets who is in a team or project.',
-    about: 'People are named by e-mail address or id, with commas between them; "none" empties it.',
+    about: 'People are named by email address or id, with commas between them; "none" empties it.',
   },
   'GET /accounts/{id}/balance':
     'balance show <account>: Shows the balance of an account, and which credits expire or are for some products only.',

@@ -38,12 +38,12 @@ export const SETTINGS_COMMANDS: Commands = {
     empty: 'There are no pending invitations.',
   },
   'DELETE /sign-up/invites/{inviteId}': {
-    usage: 'sign-up withdraw <invite>: Withdraws an invitation, by its id or its e-mail address.',
+    usage: 'sign-up withdraw <invite>: Withdraws an invitation, by its id or its email address.',
     words: 'The link does not work any more.',
   },
   'GET /branding': 'branding show',
   'PUT /branding': {
-    usage: 'branding change: Sets the name, colours, support address and mail sender.',
+    usage: 'branding change: Sets the name, colors, support address and mail sender.',
     about: 'Links are set in the console or with the operator API.',
     without: ['links'],
     merge: true,

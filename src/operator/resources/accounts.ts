@@ -211,7 +211,7 @@ function creditResources({ accounts, statements }: Pick<AccountDeps, 'accounts' 
         correction: z
           .boolean()
           .default(false)
-          .describe('A correction in the customer’s favour instead of a top-up; statements list it apart'),
+          .describe('A correction in the customer’s favor instead of a top-up; statements list it apart'),
         endsAt: moment.optional().meta({ description: 'When the credits end; never by default', option: 'ends' }),
         products: z
           .array(text(100))

@@ -87,7 +87,7 @@ export function operationsResources(deps: OperationsDeps): Resource[] {
       title: 'List the audit log',
       query: z.strictObject({
         ...paging,
-        actor: text(200).optional().describe('Who did it: an e-mail address or the name of a token’s holder'),
+        actor: text(200).optional().describe('Who did it: an email address or the name of a token’s holder'),
         action: text(100).optional().describe('An action such as key.revoke, or only its noun: key'),
         object: text(200).optional().describe('What it was done to'),
         token: text(100).optional().describe('By which token'),

@@ -1142,7 +1142,7 @@ class EmbeddingsParams(TypedDict, total=False):
 class ImagesParams(TypedDict, total=False):
     #: An image model from GET /v1/models, such as alpha-image-2.
     model: str
-    #: Subject, scene, composition, style, material, lighting, colours, and whether text appears.
+    #: Subject, scene, composition, style, material, lighting, colors, and whether text appears.
     prompt: Required[str]
     #: Only 1.
     n: int

@@ -193,7 +193,7 @@ function Totals({ of }: { of: Margins['totals'] }) {
         <Stat
           label="Charged, cost unknown"
           value={<Amount value={unknown} decimals={2} />}
-          note={<Link to="/operator/catalogue">Set costs in the routes</Link>}
+          note={<Link to="/operator/catalog">Set costs in the routes</Link>}
         />
       )}
     </Stats>

@@ -1,4 +1,4 @@
-// How the gateway presents itself to customers: name, logo, colours, links and sender; and its mails as people get them.
+// How the gateway presents itself to customers: name, logo, colors, links and sender; and its mails as people get them.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { refresh, useQuery } from '../../query.ts'
@@ -91,28 +91,28 @@ function BrandingCard({ branding }: { branding: Branding }) {
       sender: sender.trim() ? { name: senderName.trim() || name.trim(), address: sender.trim() } : null,
     })
     refresh('branding/')
-    toast('Saved. Colours show when the page is loaded again.')
+    toast('Saved. Colors show when the page is loaded again.')
   })
-  const colour = { maxLength: 7, pattern: '#[0-9A-Fa-f]{6}', title: 'Such as #7a1fa2' }
+  const hex = { maxLength: 7, pattern: '#[0-9A-Fa-f]{6}', title: 'Such as #7a1fa2' }
   return (
-    <Card title="Name and colours">
+    <Card title="Name and colors">
       <form className="stack" onSubmit={onSubmit}>
         <div className="grid-3">
           <TextField label="Name" value={name} onText={setName} maxLength={60} required />
           <TextField
-            label="Colour"
+            label="Color"
             value={color}
             onText={setColor}
             placeholder="#0e6e74"
-            hint="Colour of buttons and links. It must be dark enough to be read on white."
-            {...colour}
+            hint="Color of buttons and links. It must be dark enough to be read on white."
+            {...hex}
           />
           <TextField
-            label="Colour on dark pages"
+            label="Color on dark pages"
             value={colorDark}
             onText={setColorDark}
-            hint="Leave empty for a lighter shade of the colour."
-            {...colour}
+            hint="Leave empty for a lighter shade of the color."
+            {...hex}
           />
           <TextField
             label="Support address"

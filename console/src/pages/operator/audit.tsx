@@ -146,7 +146,7 @@ function ObjectLink({ row }: { row: AuditRow }) {
   const shown = <code>{row.object}</code>
   if (noun === 'account') return <Link to={`/operator/accounts/${encodeURIComponent(row.object)}`}>{shown}</Link>
   if (noun === 'credential') return <Link to="/operator/vendors">{shown}</Link>
-  if (noun === 'catalog') return <Link to="/operator/catalogue/versions">{shown}</Link>
+  if (noun === 'catalog') return <Link to="/operator/catalog/versions">{shown}</Link>
   return shown
 }
 

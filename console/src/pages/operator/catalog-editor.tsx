@@ -11,10 +11,10 @@ import type { Catalog, CatalogCheck } from '../../wire.ts'
 import { JsonArea, type JsonAreaHandle } from './json-area.tsx'
 import { catalogChanged, Review, toastSaved } from './review.tsx'
 
-export function CatalogueEditor({ catalog }: { catalog: Catalog }) {
+export function CatalogEditor({ catalog }: { catalog: Catalog }) {
   const original = JSON.stringify(catalog.document, null, 2)
   // The draft remembers which version it was made from, so that it is not applied blindly over someone else's change.
-  const [draft, setDraft] = useDraft<{ from: number; text: string } | null>('catalogue', null)
+  const [draft, setDraft] = useDraft<{ from: number; text: string } | null>('catalog', null)
   const [check, setCheck] = useState<CatalogCheck>()
   const [reviewing, setReviewing] = useState(false)
   const area = useRef<JsonAreaHandle>(null)

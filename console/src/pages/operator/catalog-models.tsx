@@ -1,5 +1,6 @@
 import { useDeferredValue, useState } from 'react'
 import { SearchField, Switch } from '../../ui/field.tsx'
+import { Marked } from '../../ui/mark.tsx'
 import { Menu } from '../../ui/menu.tsx'
 import { Badge, Card } from '../../ui/page.tsx'
 import { Empty } from '../../ui/state.tsx'
@@ -28,7 +29,7 @@ function rowsOf({ models, endpoints }: CatalogDocument): Row[] {
 }
 
 /** `isStale`: it is being read again. A form that opened now would save over what has just changed. */
-export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStale: boolean }) {
+export function CatalogModels({ catalog, isStale }: { catalog: Catalog; isStale: boolean }) {
   const [text, setText] = useState('')
   const sought = useDeferredValue(text.trim().toLowerCase())
   const [editing, setEditing] = useState<Row>()
@@ -79,7 +80,15 @@ export function CatalogueModels({ catalog, isStale }: { catalog: Catalog; isStal
             rowKey={(row) => row.uid}
             dim={(row) => row.model.enabled === false}
             columns={[
-              { head: 'Model', main: true, cell: (row) => <Named name={row.model.name} sub={row.uid} /> },
+              {
+                head: 'Model',
+                main: true,
+                cell: (row) => (
+                  <Marked by={row.model.routes[0]?.vendor ?? row.uid}>
+                    <Named name={row.model.name} sub={row.uid} />
+                  </Marked>
+                ),
+              },
               { head: 'Type', cell: (row) => <Badge>{row.model.type}</Badge> },
               {
                 head: 'Routes',

@@ -10,7 +10,7 @@ import { TableCard } from '../../ui/table.tsx'
 import type { CatalogVersion, VendorCheck } from '../../wire.ts'
 import { Changes, toastSaved } from './review.tsx'
 
-export function CatalogueVersions({ current }: { current: number | undefined }) {
+export function CatalogVersions({ current }: { current: number | undefined }) {
   const list = useList('catalog/versions', (cursor, signal) => api.catalogVersions({ cursor }, signal))
   const [back, setBack] = useState<{ to: CatalogVersion; check: VendorCheck; now: unknown }>()
   const asked = useAction(async (_signal, to: CatalogVersion) => {

@@ -2,12 +2,12 @@ import { api } from '../../api.ts'
 import { useQuery } from '../../query.ts'
 import { Ago, Badge, Note, Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
-import { CatalogueEditor } from './catalogue-editor.tsx'
-import { CatalogueModels } from './catalogue-models.tsx'
-import { CatalogueVersions } from './catalogue-versions.tsx'
+import { CatalogEditor } from './catalog-editor.tsx'
+import { CatalogModels } from './catalog-models.tsx'
+import { CatalogVersions } from './catalog-versions.tsx'
 import { ListPrices } from './list-prices.tsx'
 
-export function CataloguePage({ tab = 'models' }: { tab?: string }) {
+export function CatalogPage({ tab = 'models' }: { tab?: string }) {
   const catalog = useQuery('catalog', api.catalog)
   return (
     <Page
@@ -31,16 +31,16 @@ export function CataloguePage({ tab = 'models' }: { tab?: string }) {
         </Note>
       ))}
       {tab === 'versions' ? (
-        <CatalogueVersions current={catalog.data?.version} />
+        <CatalogVersions current={catalog.data?.version} />
       ) : tab === 'list-prices' ? (
         <ListPrices />
       ) : (
         <Loaded query={catalog}>
           {(data) =>
             tab === 'document' ? (
-              <CatalogueEditor catalog={data} />
+              <CatalogEditor catalog={data} />
             ) : (
-              <CatalogueModels catalog={data} isStale={catalog.busy} />
+              <CatalogModels catalog={data} isStale={catalog.busy} />
             )
           }
         </Loaded>

@@ -123,7 +123,7 @@ function Losses({ data: { unprofitableRoutes, belowCostNotes } }: { data: HomeFi
       flush={unprofitableRoutes.length > 0}
       title="Losing money"
       lead="Routes on which the vendor’s cost is above the charge."
-      actions={<Link to="/operator/catalogue">Prices and routes</Link>}
+      actions={<Link to="/operator/catalog">Prices and routes</Link>}
     >
       {unprofitableRoutes.length ? (
         <Table

@@ -254,7 +254,7 @@ function Removal(props: { name: string; check: VendorCheck; catalog: Catalog; on
       )}
       <p>
         Running jobs finish. A stored credential that no other vendor uses is deleted. The vendor can be brought back by
-        rolling back the <Link to="/operator/catalogue/versions">catalog</Link>; the credential cannot.
+        rolling back the <Link to="/operator/catalog/versions">catalog</Link>; the credential cannot.
       </p>
       <Changes before={catalog.document} after={check.document} />
     </Confirm>

@@ -74,7 +74,7 @@ function ImageBench({ account, models }: BenchProps) {
         {call.busy ? <Making /> : null}
         {results.length === 0 && !call.busy ? (
           <Empty icon="image" title="No images yet">
-            <p>Describe what you want to see: subject, scene, style, light, colours.</p>
+            <p>Describe what you want to see: subject, scene, style, light, colors.</p>
           </Empty>
         ) : (
           <Gallery account={account} results={results} />
@@ -94,7 +94,7 @@ function ImageBench({ account, models }: BenchProps) {
           label="Prompt"
           value={wish.prompt}
           onText={set('prompt')}
-          placeholder="A lighthouse at dusk, watercolour"
+          placeholder="A lighthouse at dusk, watercolor"
           rows={4}
           required
         />

@@ -157,7 +157,7 @@ function generateImage(deps: MediaDeps): Tool {
     name: 'generate_image',
     group: 'media',
     title: spec.title,
-    description: `${spec.description} Reference images are addresses, such as the links of earlier results. Returns an address that is good for days. The price depends on model, resolution and quality: quote tells. Example: {"model":"alpha-image-2","prompt":"A toll gate at dawn, watercolour","quality":"low"}.`,
+    description: `${spec.description} Reference images are addresses, such as the links of earlier results. Returns an address that is good for days. The price depends on model, resolution and quality: quote tells. Example: {"model":"alpha-image-2","prompt":"A toll gate at dawn, watercolor","quality":"low"}.`,
     input: objectSchema(
       {
         ...members(spec.body, ['model', 'prompt', 'size', 'quality', 'resolution', 'image_urls', 'output_format']),

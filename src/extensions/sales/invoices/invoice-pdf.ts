@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import type PDFDocument from 'pdfkit'
 import { currencyDecimals, formatMoney } from '../../../kernel/credits.ts'
-import { dateName } from '../../../reports/statement-lines.ts'
+import { dateName } from '../../../reports/balance-sentence.ts'
 import { taxIn } from './vat.ts'
 import type { BillingDetails, InvoiceDocument, Issuer } from './views.ts'
 
