@@ -32,6 +32,7 @@ import { checkDurability, migrate } from './database/migrate.ts'
 import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
 import { directory } from './extensions/directory/extension.ts'
+import { docs } from './extensions/docs/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
 import { products } from './extensions/products/extension.ts'
@@ -55,7 +56,6 @@ import { VERSION } from './kernel/version.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
-import { mountDocs } from './operator/docs/routes.ts'
 import { openOperatorApi } from './operator/operator.ts'
 import type { PathDeps } from './pipeline/call.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
@@ -123,6 +123,7 @@ const HOLDS = statement('holds', 'select count(*) as count from hold')
 export const EXTENSIONS = [
   agents,
   directory,
+  docs,
   finance,
   guardrails,
   products,
@@ -180,7 +181,8 @@ export async function createGateway(options: GatewayOptions) {
     ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
   }
   const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs })
-  const calls = openCalls(options, { ...served, store, load, jobs, routes, assets, extensions })
+  const operator = () => office.routes
+  const calls = openCalls(options, { ...served, store, load, jobs, routes, assets, extensions, operator })
   const alerts = createAlerts({
     ...{ ...load, database, secrets, guard, world, log, branding, publicUrl, deliveries: jobs.deliveries },
     ...{ failingVendors: () => failingVendors(load), overruns: monitor.overruns, setAside: store.setAside.list },
@@ -190,7 +192,6 @@ export async function createGateway(options: GatewayOptions) {
   const archive = openLedgerArchive(options, { database, store: assets.archiveStore, key: secrets.key('ledger') })
   const office = openOffice(app, options, { store, load, jobs, own, alerts, batches, extensions, archive })
   await own.tokens.adopt(options.operatorToken)
-  mountDocs(app, { ...docsOf(options), operator: office.routes, catalog, brand: branding.get })
   const work = { files, archive, alerts, added: extensions.work }
   const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, ...work })
   return {
@@ -218,12 +219,13 @@ interface CallParts extends Pick<ReturnType<typeof openServer>, 'app' | 'sockets
   readonly routes: PathDeps['routes']
   readonly assets: Awaited<ReturnType<typeof openAssets>>
   readonly extensions: Extensions
+  readonly operator: Place['operator']
 }
 
 /** The path of a call, and the addresses at which it begins. */
 function openCalls(
   options: GatewayOptions,
-  { app, sockets, store, load, jobs, routes, assets, extensions }: CallParts,
+  { app, sockets, store, load, jobs, routes, assets, extensions, operator }: CallParts,
 ) {
   const { config, world, log } = options
   const { database, sealer } = store
@@ -240,7 +242,7 @@ function openCalls(
     callers: extensions.callers,
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
-  extensions.mount({ app, api, path, read, contents: extensions.path.contents })
+  extensions.mount({ app, api, path, read, operator, contents: extensions.path.contents })
   return { shadows, background }
 }
 
@@ -569,8 +571,6 @@ function systemOf({ config }: GatewayOptions, store: Store, jobs: JobEngine) {
     queue: () => jobs.facts(),
   }
 }
-
-const docsOf = ({ config }: GatewayOptions) => ({ version: VERSION, serverUrl: config.PUBLIC_URL ?? '/' })
 
 function openMailer({ config, world }: GatewayOptions, branding: Branding): Mailer | undefined {
   const { TOLLGATE_SMTP_URL: url, TOLLGATE_MAIL_FROM: from } = config

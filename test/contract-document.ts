@@ -2,7 +2,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { JsonSchema } from '../src/catalog/endpoint.ts'
-import { openapiDocument } from '../src/operator/docs/openapi.ts'
+import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 
 interface Parameter {
   readonly name: string

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { ANALYTICS } from '../src/catalog/analytics.ts'
 import { checkDocument } from '../src/catalog/document.ts'
-import { analyticsReference, socialReference } from '../src/catalog/reference.ts'
 import { SOCIAL } from '../src/catalog/social.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/database/server/embedded.ts'
+import { analyticsReference, socialReference } from '../src/extensions/docs/reference.ts'
 import { writeClients } from './clients/write.ts'
 import { freshDatabase, SERVER_VARIABLE } from './database.ts'
 import { CASTS_FILE, castsFile } from './house.ts'
@@ -48,7 +48,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
     ['docs/reference/vendors.md', await vendorsPage()],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/schema.sql', await schema()],
-    ['src/operator/docs/answers.json', await answersFile()],
+    ['src/extensions/docs/answers.json', await answersFile()],
     ['deploy/helm/tollgate/values.schema.json', chartSchema()],
     [CASTS_FILE, castsFile()],
   ])

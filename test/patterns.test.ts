@@ -39,9 +39,9 @@ const COMPOSED: Record<string, readonly RegExp[]> = {
   'src/extensions/importers/deployment.ts': [/^https:\/\/[a-z0-9-]+\.openai\.azure\.com$/],
   'src/assets/s3.ts': [/<Key>([^<]*)<\/Key>/g],
   'src/identity/password.ts': [/password|admin|qwerty/g],
-  'src/operator/docs/page.ts': [/(?<![\p{L}\p{N}])aaa/u, /(?<![\p{L}\p{N}])aaas?(?![\p{L}\p{N}])/u],
+  'src/extensions/docs/page.ts': [/(?<![\p{L}\p{N}])aaa/u, /(?<![\p{L}\p{N}])aaas?(?![\p{L}\p{N}])/u],
   // Of patterns that stand in it.
-  'src/operator/docs/highlight.ts': [],
+  'src/extensions/docs/highlight.ts': [],
   'console/src/markdown-blocks.ts': [/^ {0,3}`{3,}\s*$/],
 }
 

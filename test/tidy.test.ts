@@ -38,10 +38,10 @@ const FOR_TESTS = [
   'src/reports/verify/account.ts#checkLots',
   'src/identity/branding/branding.ts#contrast',
   'src/catalog/analytics.ts#analyticsEndpoint',
-  'src/catalog/reference.ts#camel',
-  'src/catalog/reference.ts#pascal',
-  'src/catalog/reference.ts#pythonName',
-  'src/catalog/reference.ts#snake',
+  'src/extensions/docs/reference.ts#camel',
+  'src/extensions/docs/reference.ts#pascal',
+  'src/extensions/docs/reference.ts#pythonName',
+  'src/extensions/docs/reference.ts#snake',
   'src/catalog/traits.ts#TextTraitsGiven',
   'src/database/server/binaries.ts#findPackage',
   'src/extensions/guardrails/recordings.ts#CallRecording',
@@ -113,7 +113,7 @@ test('the console takes types from the server, and of values only the table of k
   const wrong = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.tsx?$/.test(path))
     .filter((path) =>
-      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/(?:snippet|change-sentences)\.ts'|extensions\/(?:\w+\/review|finance\/statements\/statement-lines)\.ts'|reports\/balance-sentence\.ts'|identity\/roles\.ts'|operator\/docs\/synonyms\.ts')/m.test(
+      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/change-sentences\.ts'|extensions\/(?:\w+\/review|docs\/(?:snippet|synonyms)|finance\/statements\/statement-lines)\.ts'|reports\/balance-sentence\.ts'|identity\/roles\.ts')/m.test(
         readFileSync(join(folder, path), 'utf8'),
       ),
     )
@@ -127,7 +127,7 @@ test('the insides of Node and undici are known to one file, whose tests hold the
 })
 
 /** Files that hold programs for others to run, as text. */
-const isExample = (path: string) => /^(?:catalog\/snippet|operator\/docs\/examples\.ts$)/.test(path)
+const isExample = (path: string) => /^extensions\/docs\/(?:snippet|examples)\.ts$/.test(path)
 
 test('the environment is read in config.ts only', () => {
   assert.deepEqual(

@@ -198,3 +198,33 @@ export const having = (required: string, properties: Readonly<Record<string, unk
 export const loose = (properties: Readonly<Record<string, unknown>>) => object(properties, [])
 
 export const component = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` })
+
+/** Rules between parameters, and defaults. */
+export function rulesOf({ window, modes, pairs, params }: DataEndpointSpec): string[] {
+  const lines: string[] = []
+  if (window)
+    lines.push(
+      window.unit === 'days'
+        ? `Without dates: ${window.count} rolling days that end three UTC days ago.`
+        : `Without dates: the previous ${window.count === 1 ? 'complete UTC month' : `${window.count} complete UTC months`}.`,
+    )
+  for (const { from, to, together } of pairs)
+    lines.push(
+      `${together ? `\`${from}\` and \`${to}\` go together, and` : ''} \`${from}\` must not be after \`${to}\`.`.trim(),
+    )
+  if (window && 'latest' in params) lines.push('`latest` does not go with `from` and `to`.')
+  if (
+    'latest' in params &&
+    params.latest?.kind === 'latest' &&
+    params.latest.months.length > 0 &&
+    !window?.monthsMayRoll
+  )
+    lines.push('Months in `latest` do not go with `isWindow=true`.')
+  if (window?.monthsBackMax !== undefined)
+    lines.push(`Explicit dates must be complete months inside the last ${window.monthsBackMax}.`)
+  for (const { param, value, defaults } of modes) {
+    const others = Object.entries(defaults).map(([name, fallback]) => `${name} is ${fallback}`)
+    lines.push(`With \`${param}=${value}\`, ${others.join(' and ')} unless given.`)
+  }
+  return lines.length === 0 ? [] : [lines.join(' ')]
+}

@@ -1,9 +1,8 @@
 // Calls any endpoint with an API key: parameters are options, and the answer is shown as a table, a chart or JSON.
 import { readFile } from 'node:fs/promises'
-import { type EndpointSpec, exampleBody, isDataEndpoint, type JsonSchema } from '../catalog/endpoint.ts'
+import { type EndpointSpec, exampleBody, isDataEndpoint, type JsonSchema, rulesOf } from '../catalog/endpoint.ts'
 import { allowedText } from '../catalog/field.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { rulesOf } from '../catalog/reference.ts'
 import { nearest } from '../kernel/nearest.ts'
 import { type Priced, priceSummary } from '../meter/price-words.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Told, takes, text, told } from './command.ts'

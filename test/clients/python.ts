@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonSchema } from '../../src/catalog/endpoint.ts'
 import type { Field, LatestField } from '../../src/catalog/field.ts'
-import { pythonName as attribute, pascal, snake } from '../../src/catalog/reference.ts'
+import { pythonName as attribute, pascal, snake } from '../../src/extensions/docs/reference.ts'
 import {
   COUNTRIES,
   describe,

@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ANALYTICS } from '../../src/catalog/analytics.ts'
-import type { DataEndpointSpec, JsonSchema } from '../../src/catalog/endpoint.ts'
+import { type DataEndpointSpec, type JsonSchema, rulesOf } from '../../src/catalog/endpoint.ts'
 import { allowedText, type Field } from '../../src/catalog/field.ts'
 import { FREE, PAID } from '../../src/catalog/generation.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
-import { pascal, rulesOf } from '../../src/catalog/reference.ts'
 import { SOCIAL } from '../../src/catalog/social.ts'
-import { openapiDocument } from '../../src/operator/docs/openapi.ts'
+import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
+import { pascal } from '../../src/extensions/docs/reference.ts'
 
 export const NOTICE =
   'Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.'

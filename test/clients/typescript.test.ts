@@ -19,7 +19,7 @@ import {
   type TollgateError,
   WebhookError,
 } from '../../clients/typescript/src/index.ts'
-import { camel } from '../../src/catalog/reference.ts'
+import { camel } from '../../src/extensions/docs/reference.ts'
 import { testGateway } from '../gateway.ts'
 import { PICTURE } from '../picture.ts'
 import { type Listening, listen } from '../started.ts'

@@ -3,7 +3,7 @@
 
 import type { JsonSchema } from '../../src/catalog/endpoint.ts'
 import type { Field, LatestField } from '../../src/catalog/field.ts'
-import { camel, pascal } from '../../src/catalog/reference.ts'
+import { camel, pascal } from '../../src/extensions/docs/reference.ts'
 import {
   COUNTRIES,
   describe,

@@ -2,8 +2,8 @@
 // differs from run to run (ids, times, addresses) is replaced, so that a run on any day records the same.
 import { type EndpointSpec, exampleBody } from '../../src/catalog/endpoint.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
+import type { RecordedAnswer } from '../../src/extensions/docs/endpoint-page.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
-import type { RecordedAnswer } from '../../src/operator/docs/endpoint-page.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { PICTURE } from '../picture.ts'
 import { wav } from '../sound.ts'

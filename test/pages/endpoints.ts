@@ -2,7 +2,7 @@
 import type { EndpointSpec, JsonSchema } from '../../src/catalog/endpoint.ts'
 import { allowedText } from '../../src/catalog/field.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
-import { openapiDocument } from '../../src/operator/docs/openapi.ts'
+import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { code, page, table } from './markdown.ts'
 
 /** The groups of the OpenAPI document, in its order. */

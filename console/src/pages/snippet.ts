@@ -6,9 +6,9 @@ import {
   type Subject,
   snippet as snippetAt,
   type Tables,
-} from '../../../src/catalog/snippet.ts'
+} from '../../../src/extensions/docs/snippet.ts'
 
-export { endpointUrl, LANGUAGE_NAMES, LANGUAGES, type Subject } from '../../../src/catalog/snippet.ts'
+export { endpointUrl, LANGUAGE_NAMES, LANGUAGES, type Subject } from '../../../src/extensions/docs/snippet.ts'
 
 /** Put in by the build, from the table of endpoints. */
 declare const POST_ENDPOINTS: Record<PostKind, { id: string; path: string; example: Record<string, unknown> }>

@@ -1,11 +1,11 @@
 // Requests that can be run as they stand, in the languages and with the packages that people use. The code itself is made where the
-// console takes it from: catalog/snippet.ts.
+// console takes it from: snippet.ts.
 
 import { ORIGIN } from '../../api/server/address.ts'
 import { exampleBody, isDataEndpoint, type JsonSchema } from '../../catalog/endpoint.ts'
-import { snippetTables } from '../../catalog/reference.ts'
-import { namedArguments, type PostKind, python, type Subject, snippet, typescript } from '../../catalog/snippet.ts'
 import { bodyOf, exampleOf, type Listed } from './operation.ts'
+import { snippetTables } from './reference.ts'
+import { namedArguments, type PostKind, python, type Subject, snippet, typescript } from './snippet.ts'
 
 interface Example {
   /** Of its tab: "Python · openai". */

@@ -11,6 +11,7 @@ import {
   isDataEndpoint,
   type JsonSchema,
   object,
+  rulesOf,
   type Surface,
   string,
   TAGS,
@@ -26,11 +27,10 @@ import {
 import { type FREE, SOCKETS } from '../../catalog/generation.ts'
 import { COMPONENTS, envelope } from '../../catalog/generation-answers.ts'
 import { ENDPOINTS } from '../../catalog/index.ts'
-import { rulesOf } from '../../catalog/reference.ts'
 import { SOCIAL_COMPONENTS } from '../../catalog/social.ts'
 import { rolesWith } from '../../identity/roles.ts'
 import { FAULTS } from '../../kernel/fault.ts'
-import type { Resource } from '../resource.ts'
+import type { Resource } from '../../operator/resource.ts'
 
 /** Answers whose schemas are the views of the folders that make them. */
 const VIEWS: { readonly [id in keyof typeof FREE]?: z.ZodType } = { account: ownAccount, quote: quoteView }

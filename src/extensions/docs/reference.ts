@@ -1,7 +1,7 @@
 // Generates the reference pages of the data endpoints.
-import { type DataEndpointSpec, exampleBody, isDataEndpoint } from './endpoint.ts'
-import { allowedText, type Field } from './field.ts'
-import { ENDPOINTS } from './index.ts'
+import { type DataEndpointSpec, exampleBody, isDataEndpoint, rulesOf } from '../../catalog/endpoint.ts'
+import { allowedText, type Field } from '../../catalog/field.ts'
+import { ENDPOINTS } from '../../catalog/index.ts'
 import type { ClientCall, Tables } from './snippet.ts'
 
 const ERRORS = [
@@ -79,36 +79,6 @@ function section(spec: DataEndpointSpec): string {
     `\`\`\`ts\n${exampleCalls(spec).typescript}\n\`\`\``,
     `\`\`\`py\n${exampleCalls(spec).python}\n\`\`\``,
   ].join('\n\n')
-}
-
-/** Rules between parameters, and defaults. */
-export function rulesOf({ window, modes, pairs, params }: DataEndpointSpec): string[] {
-  const lines: string[] = []
-  if (window)
-    lines.push(
-      window.unit === 'days'
-        ? `Without dates: ${window.count} rolling days that end three UTC days ago.`
-        : `Without dates: the previous ${window.count === 1 ? 'complete UTC month' : `${window.count} complete UTC months`}.`,
-    )
-  for (const { from, to, together } of pairs)
-    lines.push(
-      `${together ? `\`${from}\` and \`${to}\` go together, and` : ''} \`${from}\` must not be after \`${to}\`.`.trim(),
-    )
-  if (window && 'latest' in params) lines.push('`latest` does not go with `from` and `to`.')
-  if (
-    'latest' in params &&
-    params.latest?.kind === 'latest' &&
-    params.latest.months.length > 0 &&
-    !window?.monthsMayRoll
-  )
-    lines.push('Months in `latest` do not go with `isWindow=true`.')
-  if (window?.monthsBackMax !== undefined)
-    lines.push(`Explicit dates must be complete months inside the last ${window.monthsBackMax}.`)
-  for (const { param, value, defaults } of modes) {
-    const others = Object.entries(defaults).map(([name, fallback]) => `${name} is ${fallback}`)
-    lines.push(`With \`${param}=${value}\`, ${others.join(' and ')} unless given.`)
-  }
-  return lines.length === 0 ? [] : [lines.join(' ')]
 }
 
 function row(name: string, field: Field): string {

@@ -1,6 +1,6 @@
 // Ready-to-run examples for a model or an endpoint, in three languages. The key is always an environment variable: its value is never
 // written into a page after its dialog closed.
-import { KIND_NAMES, type KindName, kindRow } from '../meter/kind.ts'
+import { KIND_NAMES, type KindName, kindRow } from '../../meter/kind.ts'
 
 export const LANGUAGES = ['curl', 'python', 'typescript'] as const
 export type Language = (typeof LANGUAGES)[number]

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ANALYTICS } from './analytics.ts'
+import { ANALYTICS } from '../../catalog/analytics.ts'
+import { SOCIAL } from '../../catalog/social.ts'
 import { analyticsReference, socialReference } from './reference.ts'
-import { SOCIAL } from './social.ts'
 
 test('the reference has every endpoint, every parameter and every allowed value', () => {
   for (const [page, specs] of [
