@@ -35,6 +35,7 @@ import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
+import { prices } from './extensions/prices/extension.ts'
 import { products } from './extensions/products/extension.ts'
 import { purses } from './extensions/purses/extension.ts'
 import { sales } from './extensions/sales/extension.ts'
@@ -126,6 +127,7 @@ export const EXTENSIONS = [
   docs,
   finance,
   guardrails,
+  prices,
   products,
   purses,
   sales,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { listPrice } from '../src/catalog/connect.ts'
 import { readPresets } from '../src/catalog/preset.ts'
-import { readPriceTable } from '../src/catalog/price-table.ts'
+import { readPriceTable } from '../src/extensions/prices/price-table.ts'
 
 const { values } = parseArgs({ options: { key: { type: 'string' }, made: { type: 'string' } } })
 if (values.key === undefined) throw new Error('Say where the private key is: --key <file>.')
@@ -16,7 +16,7 @@ interface Known {
   usd: object[]
   earlier?: object[][]
 }
-const FILE = join(import.meta.dirname, '../src/catalog/price-table.json')
+const FILE = join(import.meta.dirname, '../src/extensions/prices/price-table.json')
 const before = await readFile(FILE, 'utf8').then(
   (text) => JSON.parse(text) as { vendors: Record<string, Record<string, Known>> },
   () => ({ vendors: {} as Record<string, Record<string, Known>> }),
@@ -39,7 +39,7 @@ for (const { name, models, prices } of await readPresets()) {
 const made = values.made ?? new Date().toISOString().slice(0, 10)
 const bytes = Buffer.from(`${JSON.stringify({ format: 1, made, vendors }, null, 2)}\n`)
 const signature = sign(null, bytes, key).toString('base64')
-// Throws if this is not the key of releases: see RELEASE_KEYS in src/catalog/price-table.ts.
+// Throws if this is not the key of releases: see RELEASE_KEYS in src/extensions/prices/price-table.ts.
 readPriceTable(bytes, { signature })
 await writeFile(FILE, bytes)
 await writeFile(`${FILE}.sig`, `${signature}\n`)

@@ -34,11 +34,7 @@ export type {
   CheckView as CatalogCheck,
   ConnectCheckView as ConnectCheck,
   CurrentView as Catalog,
-  ImportedView as ImportedDocument,
   PresetView as Preset,
-  PriceComparisonView as PriceComparison,
-  ProductCheckView as ProductCheck,
-  ProductPresetView as ProductPreset,
   VendorCheckView as VendorCheck,
   VersionDocumentView as CatalogVersionDocument,
   VersionView as CatalogVersion,
@@ -82,6 +78,12 @@ export type {
   ReportView as VendorReport,
 } from '../../src/extensions/finance/views.ts'
 export type { SampleView as RedactionSample } from '../../src/extensions/guardrails/views.ts'
+export type { PriceComparisonView as PriceComparison } from '../../src/extensions/prices/views.ts'
+export type {
+  ImportedView as ImportedDocument,
+  ProductCheckView as ProductCheck,
+  ProductPresetView as ProductPreset,
+} from '../../src/extensions/products/views.ts'
 export type {
   EventsView as PurseEvents,
   NewSessionView as NewPurseSession,

@@ -5,7 +5,7 @@ import { nearest } from '../kernel/nearest.ts'
 import type { World } from '../kernel/world.ts'
 import { type Api, createApi } from './api.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
-import { CATALOG_COMMANDS, PRICE_COMMANDS } from './catalog.ts'
+import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
 import { CONNECT_COMMAND } from './connect.ts'
 import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
@@ -51,7 +51,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...derived('presets', 'vendors'),
       ...CATALOG_COMMANDS,
       ...derived('catalog'),
-      ...PRICE_COMMANDS,
+      ...ADDED.prices,
       ...derived('tool-servers', 'products'),
       ...ADDED.catalog,
     ],

@@ -27,7 +27,6 @@ import { type ConnectDeps, catalogResources, connectResources } from './resource
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type LoginDeps, loginPolicyResources, type TokenDeps, tokenResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
-import { type PriceDeps, priceResources } from './resources/prices.ts'
 import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { teamResources } from './resources/teams.ts'
 import { type BatchResourceDeps, batchResources, type UsageDeps, usageResources } from './resources/usage.ts'
@@ -47,7 +46,6 @@ export interface ResourceDeps
     ConnectDeps,
     FiguresDeps,
     BillingDeps,
-    PriceDeps,
     AlertDeps,
     DeliveryDeps,
     BatchResourceDeps,
@@ -87,7 +85,6 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...deliveryResources(deps),
     ...catalogResources(deps),
     ...connectResources(deps),
-    ...priceResources(deps),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),

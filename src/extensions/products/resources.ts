@@ -1,9 +1,8 @@
 // Products: an OpenAPI document is read into operations, and those that the operator chooses become a version of the catalog, with vendor, prices and credential.
 import * as z from 'zod'
 import { auth, type CatalogInput, catalogName, credentialName } from '../../catalog/document.ts'
-import { readProductPresets } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
-import { appliedView, importedView, productCheckView, productPresetView } from '../../catalog/views.ts'
+import { appliedView } from '../../catalog/views.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
 import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../../operator/resource.ts'
@@ -11,7 +10,9 @@ import { checkedAddress, mayAllGo } from '../../operator/resources/connect.ts'
 import { isInternalUrl } from '../../upstream/address.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { DOCUMENT_BYTES_MAX, type ImportedDocument, importOpenapi } from './openapi-import.ts'
+import { readProductPresets } from './presets.ts'
 import { countBounds } from './product.ts'
+import { importedView, productCheckView, productPresetView } from './views.ts'
 
 interface ProductDeps {
   readonly catalog: CatalogStore

@@ -1,11 +1,11 @@
 import { api } from '../../api.ts'
+import { ListPrices } from '../../extensions/prices/list-prices.tsx'
 import { useQuery } from '../../query.ts'
 import { Ago, Badge, Note, Page } from '../../ui/page.tsx'
 import { Loaded } from '../../ui/state.tsx'
 import { CatalogEditor } from './catalog-editor.tsx'
 import { CatalogModels } from './catalog-models.tsx'
 import { CatalogVersions } from './catalog-versions.tsx'
-import { ListPrices } from './list-prices.tsx'
 
 export function CatalogPage({ tab = 'models' }: { tab?: string }) {
   const catalog = useQuery('catalog', api.catalog)

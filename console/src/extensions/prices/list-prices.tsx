@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { rateChanges } from '../../../../src/catalog/change-sentences.ts'
 import { api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'
+import { toastSaved } from '../../pages/operator/review.tsx'
 import { useQuery } from '../../query.ts'
 import { useAction } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
@@ -10,7 +11,6 @@ import { Badge, Card, Note } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { type PriceComparison, unitRow } from '../../wire.ts'
-import { toastSaved } from './review.tsx'
 
 type Row = PriceComparison['rows'][number]
 

@@ -1,6 +1,11 @@
 // Updates of list prices: compares the catalog with the table of this release, or with the operator's own; the chosen rows become one catalog version.
 import * as z from 'zod'
 import { readPresets } from '../../catalog/preset.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import { appliedView } from '../../catalog/views.ts'
+import { invalid } from '../../kernel/fault.ts'
+import { type Resource, requireRight, resource, text } from '../../operator/resource.ts'
+import type { GuardedFetch } from '../../upstream/guard.ts'
 import {
   comparePrices,
   type PriceTable,
@@ -10,12 +15,8 @@ import {
   shippedTable,
   TABLE_BYTES_MAX,
   withPrices,
-} from '../../catalog/price-table.ts'
-import type { CatalogStore } from '../../catalog/store.ts'
-import { appliedView, type PriceComparisonView, priceComparisonView } from '../../catalog/views.ts'
-import { invalid } from '../../kernel/fault.ts'
-import type { GuardedFetch } from '../../upstream/guard.ts'
-import { type Resource, requireRight, resource, text } from '../resource.ts'
+} from './price-table.ts'
+import { type PriceComparisonView, priceComparisonView } from './views.ts'
 
 export interface PriceDeps {
   readonly catalog: CatalogStore

@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import type { CatalogInput } from '../src/catalog/document.ts'
-import { readPriceTable, shippedTable } from '../src/catalog/price-table.ts'
-import type { PriceComparisonView } from '../src/catalog/views.ts'
-import { makeAuthority, makeCertificate } from './certificate.ts'
-import { commandLineOf } from './command-line.ts'
-import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from './operator-server.ts'
+import { makeAuthority, makeCertificate } from '../../../test/certificate.ts'
+import { commandLineOf } from '../../../test/command-line.ts'
+import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../../test/operator-server.ts'
+import type { CatalogInput } from '../../catalog/document.ts'
+import { readPriceTable, shippedTable } from './price-table.ts'
+import type { PriceComparisonView } from './views.ts'
 
 /** Files at an https address, by their path. */
 const files = new Map<string, string>()
