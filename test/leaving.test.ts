@@ -15,7 +15,7 @@ import { until } from './until.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
-const SLOW = { model: 'alpha-5.4', input: 'A story. [[chunks=2000]] [[slow=20]]', background: true }
+const SLOW = { model: 'alpha-5.4', input: 'A story. [[chunks=20000]] [[slow=20]]', background: true }
 
 let g: TestGateway
 /** Another process on the same database. */

@@ -18,7 +18,7 @@ import { above, atLeast, until } from './until.ts'
 
 const WORKERS = 2
 /** Longer than a leaving process waits before it closes idle connections. */
-const LONG_STREAM = 'a story [[slow=100]] [[chunks=20]]'
+const LONG_STREAM = 'a story [[slow=100]] [[chunks=60]]'
 
 const LIMIT = { timeout: 300_000 }
 
