@@ -15,6 +15,7 @@ import type { World } from '../kernel/world.ts'
 import type { Blocked } from '../ledger/operation.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
+import type { Labels } from './labels.ts'
 import { type PersonPlace, type PersonRules, RULES_OF } from './teams.ts'
 import type { KeyRouting, RecordingPolicy } from './views.ts'
 
@@ -34,6 +35,8 @@ export interface Principal {
   readonly requiredLabels?: readonly string[] | undefined
   /** The team, project and member of the key, as labels of its calls: `:team`, `:project`, `:member`. Absent: none. */
   readonly place?: Readonly<Record<string, string>> | undefined
+  /** Of the place, what the request said and not the key: it goes with what is stored to run later. Absent: nothing. */
+  readonly named?: Labels | undefined
   /** Whether its member created the key, so nobody else knows its value. Only then may it use the member's personal sign-ins. */
   readonly isOwn?: boolean | undefined
   readonly expiresAtMs: number
@@ -244,6 +247,7 @@ export function createApiKeys(options: {
   /** An answer that was in flight when keys changed may be outdated: it is neither cached nor shared. */
   let changesSeen = 0
   const listeners = new Set<() => void>()
+  const holders = new Map<`${string}:`, (account: string, labels: Labels) => Promise<Principal | undefined>>()
   changes.watch('keys', () => {
     changesSeen += 1
     known.clear()
@@ -392,12 +396,10 @@ export function createApiKeys(options: {
       return principalOf(row)
     },
     /** The principal of a key that is still valid, for work in its name; for work from the console, while the person of its labels is a member. */
-    async holder(
-      keyId: string,
-      account: string,
-      labels: Readonly<Record<string, string>> = {},
-    ): Promise<Principal | undefined> {
+    async holder(keyId: string, account: string, labels: Labels = {}): Promise<Principal | undefined> {
       const { ':member': member } = labels
+      const other = holders.get(`${keyId.split(':', 1)[0]}:`)
+      if (other) return other(account, labels)
       if (keyId === CONSOLE) {
         const hasLeft = member !== undefined && !(await database.query(MEMBER, [ownAccountOf(account), member]))[0]
         return hasLeft ? undefined : playerOf(account)
@@ -405,6 +407,8 @@ export function createApiKeys(options: {
       const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
       return row && (row.left_ms === null || row.left_ms > 0) ? principalOf(row) : undefined
     },
+    /** Of callers who have no key, by how their ids begin. Extensions have such. */
+    holders,
     /** Called after every change of keys or accounts, until the returned function is called. */
     whenChanged(listener: () => void): () => void {
       listeners.add(listener)
@@ -448,8 +452,8 @@ export function playerOf(account: string, place: PersonPlace = NOWHERE): Princip
 }
 
 /** Stored with background work from the console: a key's team can be looked up later, a person's cannot. */
-export function storedPlace({ keyId, place }: Principal): Principal['place'] {
-  return keyId === CONSOLE ? place : undefined
+export function storedPlace({ keyId, place, named }: Principal): Principal['place'] {
+  return keyId === CONSOLE ? place : named
 }
 
 const NOWHERE: PersonPlace = { memberId: null, teamId: null, projectId: null }

@@ -126,7 +126,7 @@ export function purseCallers(sessions: PurseSessions): CallerRules {
       named.set(principal, of)
       const known = of.get(id)
       if (known) return known
-      const made = { ...principal, place: { ...principal.place, [PURSE]: id } }
+      const made = { ...principal, place: { ...principal.place, [PURSE]: id }, named: { [PURSE]: id } }
       if (of.size >= PURSES_MAX) of.clear()
       of.set(id, made)
       return made

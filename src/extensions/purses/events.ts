@@ -107,7 +107,9 @@ const PUT = statement(
 const UNTOLD = statement(
   'purse_untold',
   `with due as (
-     select account_id, id, events from purse_movement where events is not null order by account_id, id limit ${TOLD_AT_ONCE} for update skip locked
+     select m.account_id, m.id, m.events from purse_movement m join account a on a.id = m.account_id
+     -- One that is moved, or has been, tells it where it went.
+     where m.events is not null and a.frozen_until > now() is not true order by m.account_id, m.id limit ${TOLD_AT_ONCE} for update of m skip locked
    )
    update purse_movement m set events = null from due
    where m.account_id = due.account_id and m.id = due.id

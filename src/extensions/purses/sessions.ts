@@ -1,6 +1,6 @@
 // Session tokens: what an app or a page calls with in the name of one purse, made by its account's server. What a token may do is sealed in it; its row says
 // whether it was revoked. A purse that is frozen ends all of its own at once.
-import type { Principal } from '../../admission/api-key.ts'
+import type { ApiKeys, Principal } from '../../admission/api-key.ts'
 import type { CallerRules, RequestContext } from '../../api/api.ts'
 import { accessNameOf, checkAccessNames } from '../../catalog/endpoint-access.ts'
 import { endpointsOf } from '../../catalog/index.ts'
@@ -57,6 +57,7 @@ interface SessionRow {
 }
 
 const PREFIX = 'tgs_'
+const CALLER = 'purse:'
 const PLACE = 'purse-session|1'
 const BEARER = /^bearer +(\S+) *$/i
 const TOKENS_MAX = 20_000
@@ -67,6 +68,7 @@ export const PURSE_QUOTE_PATH = '/v1/purse/quote'
 const OWN_PATHS: readonly string[] = [OWN_PURSE_PATH, PURSE_QUOTE_PATH]
 
 interface SessionDeps {
+  readonly apiKeys: Pick<ApiKeys, 'holders'>
   readonly database: Database
   readonly secrets: Secrets
   readonly world: World
@@ -76,7 +78,7 @@ interface SessionDeps {
 }
 
 export function createPurseSessions(deps: SessionDeps): PurseSessions {
-  const { database, secrets, world, catalog, changes, audit } = deps
+  const { database, secrets, world, catalog, changes, audit, apiKeys } = deps
   // They are for browsers, like those of Realtime; another place, so that neither opens as the other.
   const key = secrets.key('client-secret')
   const known = new Map<string, { readonly token: SessionToken; readonly principal: Principal }>()
@@ -119,6 +121,14 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
       throw new Fault('access_denied', { message: 'A session token may only make calls, and read its own purse.' })
     return principal
   }
+
+  // Responses in the background; one that has begun is finished, also when its token has expired.
+  apiKeys.holders.set(CALLER, async (account, { [PURSE]: purse = '', [PURSE_TOKEN]: id = '' }) => {
+    const row = await find(account, id)
+    return row && !row.revoked_at
+      ? principalOf({ ...{ account, purse, id, models: null, endpoints: null }, expiresAtMs: row.expires_at.getTime() })
+      : undefined
+  })
 
   return {
     async make(account, purse, { seconds, callMax, models, endpoints, origins }) {
@@ -200,14 +210,19 @@ function checkOrigin({ origins }: SessionToken, origin: string | undefined): voi
   })
 }
 
-function principalOf({ id, account, purse, models, endpoints, expiresAtMs }: SessionToken): Principal {
+interface Caller extends Pick<SessionToken, 'id' | 'account' | 'purse' | 'models' | 'expiresAtMs'> {
+  readonly endpoints: readonly string[] | null
+}
+
+function principalOf({ id, account, purse, models, endpoints, expiresAtMs }: Caller): Principal {
+  const place = { [PURSE]: purse, [PURSE_TOKEN]: id }
   return {
     // What a customer stores (files, responses) is seen by the same customer alone.
-    keyId: `purse:${purse}`,
+    keyId: CALLER + purse,
     accountId: account,
     models: models && new Set(models),
-    endpoints: new Set(endpoints),
-    place: { [PURSE]: purse, [PURSE_TOKEN]: id },
+    endpoints: endpoints && new Set(endpoints),
+    ...{ place, named: place },
     expiresAtMs,
     addresses: null,
   }

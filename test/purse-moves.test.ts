@@ -1,0 +1,101 @@
+// Purses where their account goes to another database, and where a database is restored: every movement and its hash comes along, and calls go on there.
+import assert from 'node:assert/strict'
+import { PassThrough, Readable } from 'node:stream'
+import { test } from 'node:test'
+import { readBackup, writeBackup } from '../src/database/backup.ts'
+import { openDatabase, type Queryable } from '../src/database/database.ts'
+import { moveAccount } from '../src/extensions/moving/move.ts'
+import { verifyPurses } from '../src/extensions/purses/verify.ts'
+import type { PurseView } from '../src/extensions/purses/views.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import { emptyDatabase, freshDatabase } from './database.ts'
+import { jsonOf, startGateway, type TestGateway } from './gateway.ts'
+import { closing } from './started.ts'
+
+const BODY = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'Hello.' }] }
+const ANN = { headers: { 'x-tollgate-purse': 'ann' } }
+
+/** Of an account: every row of its purses. */
+async function rowsOf(on: Queryable, account: string) {
+  const tables = ['purse', 'purse_movement', 'purse_prices', 'purse_events', 'purse_session']
+  const all = tables.map(async (TABLE) =>
+    on.query({ text: `select to_jsonb(t)::text as row from ${TABLE} t where account_id = $1 order by 1` }, [account]),
+  )
+  return Object.fromEntries((await Promise.all(all)).map((rows, at) => [tables[at], rows]))
+}
+
+/** With calls, a frozen purse, a price list, an address for events and a session token. */
+async function lived(g: TestGateway) {
+  const { id: account, key } = await g.account()
+  await g.operator('PUT', `/accounts/${account}/purse-prices`, { markupPercent: '25' })
+  await g.operator('PUT', `/accounts/${account}/purse-events`, { url: 'https://127.0.0.1:1/hook', settled: true })
+  for (const id of ['ann', 'bob']) await jsonOf(g.call('/v1/purses', key, { id, credits: '5' }))
+  await jsonOf(g.call('/v1/purses/bob', key, { status: 'frozen' }, { method: 'PATCH' }))
+  for (let n = 0; n < 3; n++) await jsonOf(g.call('/v1/chat/completions', key, BODY, ANN))
+  const made = await jsonOf<{ data: { token: string } }>(g.call('/v1/purses/ann/sessions', key, {}))
+  await g.settled()
+  return { account, key, token: made.data.token }
+}
+
+const verified = (on: TestGateway, account: string) =>
+  on.gateway.database.transaction((tx) => verifyPurses(tx, account))
+const balance = async (g: TestGateway, key: string) =>
+  Number((await jsonOf<{ data: PurseView }>(g.call('/v1/purses/ann', key))).data.balance)
+
+test('the purses of an account that moves go with it, and are charged at the target only', async () => {
+  await using from = await freshDatabase()
+  await using to = await freshDatabase()
+  await using here = await startGateway({ database: from })
+  await using there = await startGateway({ database: to })
+  await using source = closing(openDatabase({ connection: from.connection, connectionsMax: 4 }))
+  await using target = closing(openDatabase({ connection: to.connection, connectionsMax: 4 }))
+  const { account, key, token } = await lived(here)
+  const before = await rowsOf(source, account)
+  const moved = await moveAccount({
+    ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 10_000, say: () => undefined },
+  })
+  assert.deepEqual([moved.rows.purse, moved.rows.purse_movement, moved.rows.purse_session], [2, 6, 1])
+  assert.deepEqual(await rowsOf(target, account), before)
+  assert.deepEqual(await verified(there, account), [])
+  const had = await balance(there, key)
+  assert.equal((await here.call('/v1/chat/completions', key, BODY, ANN)).status, 503)
+  for (const by of [key, token]) await jsonOf(there.call('/v1/chat/completions', by, BODY, by === key ? ANN : {}))
+  await there.settled()
+  assert.ok((await balance(there, key)) < had)
+  const bob = await there.call('/v1/chat/completions', key, BODY, { headers: { 'x-tollgate-purse': 'bob' } })
+  assert.equal(bob.status, 403)
+  for (const end of [here, there]) {
+    assert.deepEqual(await verified(end, account), [])
+    assert.deepEqual(await end.problems(), [])
+  }
+})
+
+test('a restored database has the purses as they were, and they are charged on', async () => {
+  await using from = await freshDatabase()
+  await using to = await emptyDatabase()
+  const file: Buffer[] = []
+  let before: unknown
+  let account = ''
+  let key = ''
+  {
+    await using g = await startGateway({ database: from })
+    ;({ account, key } = await lived(g))
+    before = await rowsOf(g.gateway.database, account)
+    const out = new PassThrough()
+    out.on('data', (piece: Buffer) => file.push(piece))
+    await writeBackup(g.gateway.database, out)
+  }
+  {
+    await using target = closing(openDatabase({ connection: to.connection }))
+    await readBackup(target, Readable.from([Buffer.concat(file)]))
+  }
+  await using g = await startGateway({ database: to })
+  assert.deepEqual(await rowsOf(g.gateway.database, account), before)
+  assert.deepEqual(await verified(g, account), [])
+  const had = await balance(g, key)
+  await jsonOf(g.call('/v1/chat/completions', key, BODY, ANN))
+  await g.settled()
+  assert.ok((await balance(g, key)) < had)
+  assert.deepEqual(await verified(g, account), [])
+  assert.deepEqual(await g.problems(), [])
+})
