@@ -13,11 +13,13 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { endClaims, type Lot } from '../../ledger/lots.ts'
 import { groupedCredits } from '../../meter/price-words.ts'
 import { dateName } from '../../reports/balance-sentence.ts'
+import { creditsFor } from '../../upstream/payments/amounts.ts'
+import type { PaymentFacts } from '../../upstream/payments/provider.ts'
+import { DISPUTED, isDisputed, isOlder, laterOf, owedBack } from '../../upstream/payments/state.ts'
 import type { Invoices } from './invoices/invoices.ts'
-import { creditsFor, type Sales } from './offers.ts'
+import type { Sales } from './offers.ts'
 import { findPayment, insertPayment, type PaymentRow, paymentById, updatePayment } from './payment-rows.ts'
 import type { Plans } from './plans.ts'
-import type { PaymentFacts } from './provider.ts'
 
 export interface ApplyDeps {
   readonly database: Database
@@ -273,8 +275,6 @@ const STOP_TOP_UP = statement(
   `update payment_customer set top_up_problem = 'A payment was refunded or disputed: set up automatic top-up again.', top_up_after = 'infinity'
    where account_id = $1 and top_up_below is not null`,
 )
-const DISPUTED = { open: 'The customer disputes it.', lost: 'The dispute was lost.' }
-
 function providerOf({ provider: actor }: PaymentRow): By {
   return { actor, ip: null, requestId: null }
 }
@@ -319,36 +319,9 @@ interface AccountRow {
   readonly moving: boolean
 }
 
-/** The credits to take for money that was refunded or is disputed. `ledger verify` computes the same. */
-function owedBack({
-  credits,
-  amount_minor: paid,
-  refunded_minor: refunded,
-  disputed_minor,
-  dispute,
-}: PaymentRow): bigint {
-  const back = refunded + (isDisputed({ dispute }) ? disputed_minor : 0n)
-  return back >= paid ? credits : (credits * back) / paid
-}
-
 /** Refunded completely, or disputed. */
 function isBack({ amount_minor: paid, refunded_minor: refunded, dispute }: PaymentRow): boolean {
   return refunded === paid || isDisputed({ dispute })
-}
-
-/** Reports of one moment come in any order: the one that says less about money that went back is the older one. */
-function isOlder(row: PaymentRow, { asOfMs, refundedMinor, dispute }: PaymentFacts): boolean {
-  const knownMs = row.as_of?.getTime() ?? Number.NEGATIVE_INFINITY
-  const saysLess = refundedMinor < row.refunded_minor || DISPUTE_STEPS[dispute] < DISPUTE_STEPS[row.dispute]
-  return asOfMs < knownMs || (asOfMs === knownMs && saysLess)
-}
-
-const DISPUTE_STEPS = { none: 0, open: 1, lost: 2, won: 2 }
-
-const isDisputed = ({ dispute }: Pick<PaymentRow, 'dispute'>) => dispute === 'open' || dispute === 'lost'
-
-function laterOf(a: Date | null, b: Date): Date {
-  return a !== null && a > b ? a : b
 }
 
 /** Packs and plans do not share ids. */
@@ -373,7 +346,7 @@ function offerOf(
   }
   const { amounts } = sales
   if (!amounts || price < amounts.minimumMinor || price > amounts.maximumMinor) return unknown
-  const credits = creditsFor(sales, price)
+  const credits = creditsFor({ currency, ...amounts }, price)
   return {
     kind: 'amount',
     offer_id: null,

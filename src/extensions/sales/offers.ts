@@ -2,15 +2,9 @@
 import * as z from 'zod'
 import type { CatalogDocument } from '../../catalog/document.ts'
 import type { CatalogSection, Problem } from '../../catalog/section.ts'
-import {
-  CREDITS_MAX,
-  type Credits,
-  currencyDecimals,
-  formatMoney,
-  parseCredits,
-  parseMoney,
-} from '../../kernel/credits.ts'
+import { type Credits, currencyDecimals, parseCredits, parseMoney } from '../../kernel/credits.ts'
 import { limitsInput } from '../../meter/limits.ts'
+import { amountsOf } from '../../upstream/payments/amounts.ts'
 import { reviewSales } from './review.ts'
 
 declare module '../../catalog/section.ts' {
@@ -99,53 +93,7 @@ const sales = z
     return { ...given, amounts, packs, plans }
   })
 
-interface Amounts {
-  /** Millionths of the currency for one credit. */
-  readonly pricePerCredit: bigint
-  readonly minimumMinor: bigint
-  readonly maximumMinor: bigint
-}
-
-type Minor = (text: string, path: (string | number)[], least: bigint) => bigint
-
-function amountsOf(
-  given: {
-    currency: string
-    pricePerCredit?: string | undefined
-    minimum?: string | undefined
-    maximum?: string | undefined
-  },
-  minor: Minor,
-  problem: (path: (string | number)[], message: string) => bigint,
-): Amounts | null {
-  const { pricePerCredit: price, minimum, maximum } = given
-  if (price === undefined) {
-    if (minimum !== undefined || maximum !== undefined)
-      problem(['pricePerCredit'], 'is missing: without it no free amounts are sold')
-    return null
-  }
-  // Six decimals, as credits have, because one credit may cost far less than the currency's smallest unit.
-  const pricePerCredit = parseCredits(price) ?? 0n
-  if (pricePerCredit <= 0n) problem(['pricePerCredit'], 'must be an amount of money above 0 with at most six decimals')
-  if (minimum === undefined) problem(['minimum'], 'is missing')
-  if (maximum === undefined) problem(['maximum'], 'is missing')
-  const minimumMinor = minor(minimum ?? '1', ['minimum'], 1n)
-  const maximumMinor = minor(maximum ?? '1', ['maximum'], 1n)
-  if (maximumMinor < minimumMinor && maximum !== undefined)
-    problem(['maximum'], `is less than the minimum, ${formatMoney(minimumMinor, given.currency)}`)
-  const amounts = { pricePerCredit, minimumMinor, maximumMinor }
-  if (pricePerCredit > 0n && creditsFor({ currency: given.currency, amounts }, maximumMinor) > CREDITS_MAX)
-    problem(['maximum'], 'buys more credits than an account can have')
-  return amounts
-}
-
 export type Sales = z.output<typeof sales>
-
-/** The credits that a free amount buys: never more than was paid for. */
-export function creditsFor({ currency, amounts }: Pick<Sales, 'currency' | 'amounts'>, amountMinor: bigint): Credits {
-  if (!amounts) return 0n
-  return (amountMinor * 1_000_000_000_000n) / (10n ** BigInt(currencyDecimals(currency)) * amounts.pricePerCredit)
-}
 
 /** Rejects credits for unknown products, which could never be spent. */
 function salesProblems({

@@ -9,8 +9,8 @@ import { until } from '../../../test/until.ts'
 import { runCli } from '../../cli/run.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
 import { releaseOf } from '../../ledger/operation.ts'
+import { checkStep } from '../../upstream/payments/amounts.ts'
 import { sales as selling } from './extension.ts'
-import { checkStep } from './payments.ts'
 import type { PaymentView, ReconciliationView, SalesView } from './views.ts'
 
 const SALES = {
@@ -389,7 +389,7 @@ test('a card is saved without a purchase, an old payment does not bring its card
 })
 
 test('amounts that Stripe does not take are rejected, and those of odd currencies arrive as they were meant', async () => {
-  const { createStripe } = await import('./providers/stripe.ts')
+  const { createStripe } = await import('../../upstream/payments/stripe.ts')
   const provider = createStripe({
     ...{ world: realWorld, baseUrl: stripe.url, apiKey: () => STRIPE_KEY, webhookSecret: () => STRIPE_SECRET },
     tax: async () => 'off',

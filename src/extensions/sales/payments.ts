@@ -9,13 +9,32 @@ import { defineSetting } from '../../database/setting.ts'
 import { CREDITS_MAX, type Credits, formatCredits, formatMoney, parseMoney } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
+import type { Secrets } from '../../kernel/secret.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
 import type { Page } from '../../kernel/view.ts'
 import { newId } from '../../kernel/world.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
+import { checkStep, orderOfAmount } from '../../upstream/payments/amounts.ts'
+import type {
+  ChargeTerms,
+  Customer,
+  Provider,
+  ProviderName,
+  Purchase,
+  RemoteProvider,
+} from '../../upstream/payments/provider.ts'
+import { modeOf } from '../../upstream/payments/secrets.ts'
+import { createSignedWebhook } from '../../upstream/payments/signed-webhook.ts'
+import {
+  createSimulatedPayments,
+  type SimulatedOptions,
+  type SimulatedPayments,
+} from '../../upstream/payments/simulated.ts'
+import { refundOf } from '../../upstream/payments/state.ts'
+import { createStripe } from '../../upstream/payments/stripe.ts'
 import { type Applied, type ApplyDeps, createApply, lotOf } from './apply.ts'
 import type { Invoices } from './invoices/invoices.ts'
-import { creditsFor, type Sales } from './offers.ts'
+import type { Sales } from './offers.ts'
 import {
   insertPayment,
   listPayments,
@@ -27,10 +46,6 @@ import {
   showPayment,
   updatePayment,
 } from './payment-rows.ts'
-import type { ChargeTerms, Customer, Provider, ProviderName, Purchase, RemoteProvider } from './provider.ts'
-import { createSignedWebhook } from './providers/signed-webhook.ts'
-import { createSimulatedPayments, type SimulatedOptions, type SimulatedPayments } from './providers/simulated.ts'
-import { createStripe } from './providers/stripe.ts'
 import {
   type CheckoutView,
   type PaymentSettingsInput,
@@ -39,12 +54,19 @@ import {
   paymentSettingsView,
 } from './views.ts'
 
-export interface PaymentsOptions extends ApplyDeps, SimulatedOptions {
+export interface PaymentsOptions extends ApplyDeps, Pick<SimulatedOptions, 'upstream' | 'sandboxUrl'> {
+  readonly secrets: Secrets
+  readonly publicUrl: () => string
+  /** Where this machine reaches the gateway. */
+  readonly localUrl: () => string
   readonly credentials: Credentials
   readonly invoices: Pick<Invoices, 'issue' | 'creditNote' | 'missing'>
   readonly stripeUrl: string | undefined
   readonly log: Log
 }
+
+export const TEST_PAYMENTS = '/test-payments'
+export const TEST_WEBHOOK = '/webhooks/test-payments'
 
 /** A charge of a saved card without the customer present (off-session). */
 interface CardCharge {
@@ -170,7 +192,12 @@ export function createPayments(options: PaymentsOptions): Payments {
   const canSimulate = () => Object.values(catalog.current.document.vendors).every(({ baseUrl }) => isSandbox(baseUrl))
   const settings = createPaymentSettings({ database, audit, credentials, canSimulate })
   const { apply, grantFor } = createApply(options)
-  const simulated = createSimulatedPayments(options)
+  const simulated = createSimulatedPayments({
+    ...options,
+    secret: () => options.secrets.key('test-payments').toString('base64'),
+    pageUrl: (id) => `${options.publicUrl()}${TEST_PAYMENTS}/${id}`,
+    webhookUrl: () => `${options.localUrl()}${TEST_WEBHOOK}`,
+  })
   const providers: Readonly<Record<ProviderName, Provider>> = {
     simulated,
     stripe: createStripe({
@@ -401,15 +428,6 @@ async function buyerOf(database: Database, account: string): Promise<{ name: str
   return row
 }
 
-/** The report of a refund that the operator has made at a provider without an API. */
-function refundOf(row: PaymentRow, minor: bigint, nowMs: number): Parameters<Payments['apply']>[0] {
-  return {
-    ...{ provider: row.provider, providerId: row.provider_id ?? '', currency: row.currency, status: 'paid' },
-    ...{ amountMinor: row.amount_minor, taxMinor: 0n, refundedMinor: row.refunded_minor + minor },
-    ...{ disputedMinor: row.disputed_minor, dispute: row.dispute, asOfMs: nowMs },
-  }
-}
-
 interface Order {
   readonly kind: PaymentKind
   readonly offer_id: string | null
@@ -425,13 +443,6 @@ function purchaseOf({ id, account_id: account, currency, detail, price_minor, of
     ...{ payment: id, account, name: detail.name ?? id, currency, priceMinor: price_minor ?? 0n },
     ...(offer_id === null ? {} : { offer: offer_id }),
   }
-}
-
-/** Providers have rules about amounts, such as multiples of a unit. */
-export function checkStep(at: Pick<Provider, 'name' | 'step'>, currency: string, minor: bigint): void {
-  const step = at.step(currency)
-  if (minor % step !== 0n)
-    throw invalid(`amount: ${at.name} takes only multiples of ${formatMoney(step, currency)} ${currency}.`, 'amount')
 }
 
 interface Choice {
@@ -452,13 +463,8 @@ function orderOf(sales: Sales, { pack, amount, plan }: Choice): Order {
     return { kind, offer_id: offer.id, price_minor: offer.priceMinor, credits: offer.credits, detail }
   }
   const { amounts, currency } = sales
-  const minor = parseMoney(amount, currency)
   if (!amounts) throw invalid('amount: only packs are sold here.', 'amount')
-  if (minor === undefined || minor < amounts.minimumMinor || minor > amounts.maximumMinor) {
-    const [least, most] = [amounts.minimumMinor, amounts.maximumMinor].map((one) => formatMoney(one, currency))
-    throw invalid(`amount: must be between ${least} and ${most} ${currency}.`, 'amount')
-  }
-  const credits = creditsFor(sales, minor)
+  const { minor, credits } = orderOfAmount(amounts, currency, amount)
   const detail = { name: `${formatCredits(credits)} credits` }
   return { kind: 'amount', offer_id: null, price_minor: minor, credits, detail }
 }
@@ -565,7 +571,7 @@ function createPaymentSettings(options: {
             'payment-webhook': has('payment-webhook'),
           },
         },
-        mode: key === undefined ? null : key.includes('_live_') ? 'live' : 'test',
+        mode: key === undefined ? null : modeOf(key),
         webhookUrls: { stripe: `${publicUrl}/webhooks/stripe`, webhook: `${publicUrl}/webhooks/payments` },
       }
     },

@@ -8,9 +8,9 @@ import { type Credits, formatCredits, formatMoney, parseMoney } from '../../kern
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
-import { creditsFor } from './offers.ts'
+import { checkStep, creditsFor } from '../../upstream/payments/amounts.ts'
 import type { PaymentRow } from './payment-rows.ts'
-import { checkStep, type Payments } from './payments.ts'
+import type { Payments } from './payments.ts'
 import type { SalesView, TopUpView } from './views.ts'
 
 export interface TopUps {
@@ -105,7 +105,7 @@ export function createTopUps(options: {
     if (used + minor > ceiling) return pause(ceilingReached(row))
     // No other top-up for a minute, whatever the result of this one.
     await tx.query(WAIT, [account])
-    const credits = creditsFor(sales, minor)
+    const credits = creditsFor({ currency, ...sales.amounts }, minor)
     const name = `${formatCredits(credits)} credits (automatic top-up)`
     return payments.order(tx, {
       ...{ account, kind: 'top_up', name, currency, priceMinor: minor, credits, person: null },

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { count, credits, page, time } from '../../kernel/view.ts'
 import { limitsView } from '../../meter/limits.ts'
+import { STRIPE_SECRETS } from '../../upstream/payments/secrets.ts'
 
 /** "20.00", with the decimals of its currency. */
 const money = z.string().regex(/^-?\d+(\.\d{1,3})?$/)
@@ -116,18 +117,7 @@ export const paymentSettingsInput = z.strictObject({
   /** Null removes one. */
   secrets: z
     .strictObject({
-      stripe: z
-        .string()
-        .regex(/^(?:sk|rk)_(?:live|test)_\w{10,250}$/, 'must be a secret or restricted key of Stripe')
-        .nullable()
-        .optional()
-        .meta({ description: 'The secret "stripe"', read: 'sealed' }),
-      'stripe-webhook': z
-        .string()
-        .regex(/^whsec_[\w+/=]{10,250}$/, 'must be a webhook secret of Stripe, which begins with whsec_')
-        .nullable()
-        .optional()
-        .meta({ description: 'The secret "stripe-webhook"', read: 'sealed' }),
+      ...STRIPE_SECRETS,
       'payment-webhook': z
         .string()
         .regex(/^whsec_[A-Za-z0-9+/=]{32,200}$/, 'must be whsec_ and at least 24 bytes in base64')

@@ -1,9 +1,8 @@
 // Webhooks of payment providers. Size and time are bounded, and nothing in them is used before the signature is verified.
 import type { WebServer } from '../../api/server/server.ts'
 import { json } from '../../api/server/web.ts'
-import type { Payments } from './payments.ts'
-import type { ProviderName } from './provider.ts'
-import { TEST_PAYMENTS, TEST_WEBHOOK } from './providers/simulated.ts'
+import type { ProviderName } from '../../upstream/payments/provider.ts'
+import { type Payments, TEST_PAYMENTS, TEST_WEBHOOK } from './payments.ts'
 
 const BODY_BYTES_MAX = 262_144
 const FORM_BYTES_MAX = 1_024

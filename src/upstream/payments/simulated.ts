@@ -1,39 +1,42 @@
 // Payments that move no money, to try selling: the sandbox has the page to pay on, and reports by signed webhooks as real providers do. The gateway
 // hands the page on, so that it opens where the console opens.
-import type { WebAnswer } from '../../../api/server/web.ts'
-import { formatMoney } from '../../../kernel/credits.ts'
-import { Fault } from '../../../kernel/fault.ts'
-import { readJson } from '../../../kernel/json.ts'
-import type { Secrets } from '../../../kernel/secret.ts'
-import { NEVER } from '../../../kernel/timers.ts'
-import type { World } from '../../../kernel/world.ts'
-import type { HttpCall, Upstream } from '../../../upstream/call.ts'
-import type { Provider } from '../provider.ts'
+import { formatMoney } from '../../kernel/credits.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { readJson } from '../../kernel/json.ts'
+import { NEVER } from '../../kernel/timers.ts'
+import type { World } from '../../kernel/world.ts'
+import type { HttpCall, Upstream } from '../call.ts'
+import type { Provider } from './provider.ts'
 import { createSignedWebhook } from './signed-webhook.ts'
 
-export const TEST_PAYMENTS = '/test-payments'
-export const TEST_WEBHOOK = '/webhooks/test-payments'
 const PAGE_BYTES_MAX = 65_536
 const DEADLINES = { connectMs: 2_000, firstByteMs: 20_000, idleMs: 10_000, totalMs: 30_000 }
 
 export interface SimulatedOptions {
   readonly world: World
-  readonly secrets: Secrets
+  /** Signs the webhooks. */
+  readonly secret: () => string
   readonly upstream: Pick<Upstream, 'send'>
   readonly sandboxUrl: () => string | undefined
-  readonly publicUrl: () => string
-  /** Where this machine reaches the gateway. */
-  readonly localUrl: () => string
+  /** Where the page of a checkout opens, by its id. */
+  readonly pageUrl: (id: string) => string
+  /** Where this machine reaches the gateway's webhook. */
+  readonly webhookUrl: () => string
 }
 
 export interface SimulatedPayments extends Provider {
   /** What the sandbox's page of a checkout answers to a browser. */
-  page(request: { method: 'GET' | 'POST'; id: string; body: Buffer }): Promise<WebAnswer>
+  page(request: { method: 'GET' | 'POST'; id: string; body: Buffer }): Promise<CheckoutPage>
+}
+
+interface CheckoutPage {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
 }
 
 export function createSimulatedPayments(options: SimulatedOptions): SimulatedPayments {
-  const { world, secrets, upstream, sandboxUrl, publicUrl, localUrl } = options
-  const secret = () => secrets.key('test-payments').toString('base64')
+  const { world, secret, upstream, sandboxUrl } = options
   const signed = createSignedWebhook({ world, secret, checkoutUrl: async () => null })
 
   async function ask(path: string, call: Pick<HttpCall, 'method' | 'headers' | 'body'>) {
@@ -54,7 +57,7 @@ export function createSimulatedPayments(options: SimulatedOptions): SimulatedPay
       return { ...event, facts: event.facts && { ...event.facts, provider: 'simulated' } }
     },
     async checkout({ payment, account, offer, name, currency, priceMinor }, { returnUrl }) {
-      const webhook = { url: `${localUrl()}${TEST_WEBHOOK}`, secret: secret() }
+      const webhook = { url: options.webhookUrl(), secret: secret() }
       const amount = formatMoney(priceMinor, currency)
       const { status, body } = await ask('', {
         method: 'POST',
@@ -64,7 +67,7 @@ export function createSimulatedPayments(options: SimulatedOptions): SimulatedPay
       const { value } = readJson(body)
       const id = Object(value).id
       if (status !== 200 || typeof id !== 'string') throw new Fault('unavailable')
-      return { url: `${publicUrl()}${TEST_PAYMENTS}/${id}` }
+      return { url: options.pageUrl(id) }
     },
     async page({ method, id, body }) {
       const form = { 'content-type': 'application/x-www-form-urlencoded' }
