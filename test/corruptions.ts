@@ -77,6 +77,8 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
     purse_prices: PURSES,
     purse_events: PURSES,
     purse_session: 'what opens calls, and moves nothing',
+    purse_payments: 'what a credit of a purse costs from now on, and sealed secrets',
+    purse_topup: 'src/extensions/purses/topups.test.ts plants changes in each column',
   },
   delivery: 'what is sent to receivers outside',
   batch_line: 'gone when its batch has ended, whose counts and hash of calls are checked',

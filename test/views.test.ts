@@ -46,6 +46,9 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     budgetId: await madeBy(`/accounts/${id}/budgets`, { name: 'a', scope: 'key', span: 'day', max: '1' }),
     purse: await madeBy(`/accounts/${id}/purses`, { id: 'ann', credits: '1' }),
   }
+  const sold = { provider: 'simulated', currency: 'EUR', pricePerCredit: '1', minimum: '1', maximum: '9' }
+  assert.equal((await home.operator('PATCH', `/accounts/${id}/purse-payments`, sold)).status, 200)
+  values.topup = await madeBy(`/accounts/${id}/purses/ann/topups`, { amount: '5' })
   const days = `${values.month}-01`
   const others: Record<string, string> = {
     '/exports': await madeBy('/exports', { name: 'a', kind: 'webhook', settings: { url: 'https://127.0.0.1:1/' } }),

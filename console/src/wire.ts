@@ -87,6 +87,7 @@ export type {
 export type {
   EventsView as PurseEvents,
   NewSessionView as NewPurseSession,
+  PageLinkView as PursePageLink,
   PricesView as PursePrices,
   PurseMargins,
   PurseMovement,

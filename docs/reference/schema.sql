@@ -1051,6 +1051,14 @@ CREATE UNIQUE INDEX purse_movement_order ON public.purse_movement USING btree (a
 CREATE UNIQUE INDEX purse_movement_reference ON public.purse_movement USING btree (account_id, purse_id, reference) WHERE (reference IS NOT NULL);
 CREATE INDEX purse_movement_untold ON public.purse_movement USING btree (account_id, id) WHERE (events IS NOT NULL);
 
+create table purse_payments (
+  account_id text collate "C" not null,
+  settings jsonb not null,
+  sealed bytea,
+  constraint purse_payments_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint purse_payments_pkey PRIMARY KEY (account_id)
+);
+
 create table purse_prices (
   account_id text collate "C" not null,
   version integer not null,
@@ -1076,6 +1084,36 @@ create table purse_session (
 );
 CREATE INDEX purse_session_age ON public.purse_session USING btree (expires_at);
 CREATE INDEX purse_session_purse ON public.purse_session USING btree (account_id, purse_id, id);
+
+create table purse_topup (
+  account_id text collate "C" not null,
+  id text collate "C" not null,
+  purse_id text collate "C" not null,
+  provider text not null,
+  provider_id text,
+  currency text not null,
+  price_minor bigint not null,
+  amount_minor bigint not null,
+  credits bigint not null,
+  state text not null default 'pending'::text,
+  reason text,
+  granted boolean not null default false,
+  refunded_minor bigint not null default 0,
+  disputed_minor bigint not null default 0,
+  dispute text not null default 'none'::text,
+  taken bigint not null default 0,
+  lost bigint not null default 0,
+  reference text,
+  as_of timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  paid_at timestamp with time zone,
+  constraint purse_topup_account_id_purse_id_fkey FOREIGN KEY (account_id, purse_id) REFERENCES purse(account_id, id),
+  constraint purse_topup_check CHECK (((taken >= 0) AND (lost >= 0) AND ((taken + lost) <= credits))),
+  constraint purse_topup_pkey PRIMARY KEY (account_id, id)
+);
+CREATE INDEX purse_topup_open ON public.purse_topup USING btree (created_at) WHERE (state = 'pending'::text);
+CREATE UNIQUE INDEX purse_topup_provider ON public.purse_topup USING btree (account_id, provider, provider_id);
+CREATE INDEX purse_topup_purse ON public.purse_topup USING btree (account_id, purse_id, created_at);
 
 create table quota_slice (
   account_id text collate "C" not null,

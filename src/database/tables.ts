@@ -115,6 +115,8 @@ export const TABLES: Readonly<Record<string, Table>> = {
   purse_prices: record('one for each change of an account’s price list, which movements name'),
   purse_events: owned('one for each account'),
   purse_session: kept('three days after it has expired'),
+  purse_payments: owned('one for each account'),
+  purse_topup: record('one for each purchase of credits for a purse'),
   // The operator.
   audit: record('one for each change by an operator or member'),
   catalog_version: record('one for each change of the catalog, which charges name'),

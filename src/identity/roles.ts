@@ -74,6 +74,13 @@ const TABLE = {
     read: [...STAFF, ...MANAGERS, 'billing'],
     write: ['finance', 'owner', 'billing'],
   },
+  // Whoever sets it says where the customers' money goes.
+  'purse-payments': {
+    about: 'how customers of the account pay into their purses, and refunds of that',
+    read: [...STAFF, ...MANAGERS, 'billing'],
+    write: ['owner', 'billing'],
+    sensitive: ['write'],
+  },
   'invoice-settings': {
     about: 'whether invoices are issued, and by whom',
     read: ['finance', 'auditor'],

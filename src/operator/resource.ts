@@ -370,7 +370,7 @@ export function sessionOf(actor: Actor): Session {
 async function answer(entry: Resource, request: WebRequest, body: Buffer, actor: Actor): Promise<WebAnswer> {
   const call: ResourceCall = {
     params: readParams(entry, request),
-    query: readFields(entry.query, Object.fromEntries(parseRawQuery(rawQuery(request))), 'query parameter'),
+    query: readFields(entry.query ?? NOTHING, Object.fromEntries(parseRawQuery(rawQuery(request))), 'query parameter'),
     body: readBody(entry, request, body),
     actor,
     by: {
@@ -430,10 +430,10 @@ function readBody(entry: Resource, { headers }: WebRequest, body: Buffer): unkno
 const NOTHING = z.strictObject({})
 
 /** Rejects a request with all problems, each with its field. */
-function readFields(schema: z.ZodType | undefined, input: unknown, noun: string): unknown {
-  const result = (schema ?? NOTHING).safeParse(input)
+export function readFields<T extends z.ZodType>(schema: T, input: unknown, noun: string): z.output<T> {
+  const result = schema.safeParse(input)
   if (result.success) return result.data
-  const problems = result.error.issues.slice(0, 5).map((issue) => problemOf(issue, schema ?? NOTHING, noun))
+  const problems = result.error.issues.slice(0, 5).map((issue) => problemOf(issue, schema, noun))
   const param = String(result.error.issues[0]?.path[0] ?? '')
   throw new Fault('request_invalid', { message: problems.join(' '), ...(param ? { param } : {}) })
 }

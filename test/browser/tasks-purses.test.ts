@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { NewKey } from '../../src/admission/views.ts'
+import { listen } from '../started.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
 let g: TestConsole
@@ -16,8 +17,7 @@ before(async () => {
 after(() => g.close())
 
 /** For looking at it: `SHOTS=<folder>`. */
-const see = async (name: string) => {
-  const { page } = operator
+const see = async (name: string, { page }: Pick<Visitor, 'page'> = operator) => {
   for (const width of process.env.SHOTS ? [1440, 390] : []) {
     await page.setViewportSize({ width, height: 900 })
     await page.screenshot({ path: `${process.env.SHOTS}/${name}-${width}.png`, fullPage: true })
@@ -88,4 +88,78 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   await page.getByRole('table', { name: 'Purses' }).getByText('ann_1').waitFor()
   await see('purses')
   assert.deepEqual(g.mishaps, [])
+})
+
+test('a customer opens the page of a purse, tops it up with a test payment, and sees the balance grow', async () => {
+  const sold = { provider: 'simulated', currency: 'EUR', pricePerCredit: '0.01', minimum: '5.00', maximum: '500.00' }
+  const brand = { name: 'Acme AI', color: '#7a1fa2' }
+  const set = await g.operator('PATCH', `/accounts/${account}/purse-payments`, { ...sold, ...brand })
+  assert.equal(set.status, 200, JSON.stringify(set.data))
+  await g.operator('POST', `/accounts/${account}/purses`, { id: 'bea', name: 'Bea', credits: '3.25' })
+  await operator.go(`/a/${account}/purses/bea`)
+  await operator.page.getByRole('button', { name: 'Actions for bea' }).click()
+  await operator.page.getByRole('menuitem', { name: 'Link for the customer' }).click()
+  await operator.page.getByRole('dialog').getByRole('button', { name: 'Make the link' }).click()
+  const link = await operator.page
+    .getByText(/\/purse#tgs_/)
+    .first()
+    .textContent()
+  const customer = await g.visitor({ viewport: { width: 390, height: 844 }, colorScheme: 'dark' })
+  const { page } = customer
+  await page.goto(link?.trim() ?? '')
+  await page.getByRole('heading', { name: 'Bea' }).waitFor()
+  // Nobody reads it over the customer's shoulder, or finds it in the history.
+  assert.equal(new URL(page.url()).hash, '')
+  await page.getByText('Acme AI').waitFor()
+  await page.locator('#balance', { hasText: '3.25' }).waitFor()
+  await page.getByText('Test payments: no money moves.').waitFor()
+  assert.deepEqual(await g.violations(page), [])
+  await see('purse-page-dark', customer)
+  await page.getByLabel('Amount in EUR').fill('1.00')
+  await page.getByRole('button', { name: 'Top up' }).click()
+  await page.getByRole('status').getByText('between 5.00 and 500.00 EUR').waitFor()
+  await page.getByRole('button', { name: '10 EUR', exact: true }).click()
+  await page.getByRole('button', { name: 'Pay 10.00 EUR' }).click()
+  await page.getByText('Thank you: 1,000 credits were added.').waitFor()
+  await page.locator('#balance', { hasText: '1,003.25' }).waitFor()
+  await page.getByRole('cell', { name: 'Top-up' }).waitFor()
+  await page.emulateMedia({ colorScheme: 'light' })
+  assert.deepEqual(await g.violations(page), [])
+  await see('purse-page-light', customer)
+  // Another tab without the link sees nothing.
+  const stranger = await g.visitor()
+  await stranger.page.goto(`${g.url}/purse`)
+  await stranger.page.getByText('Open this page by the link that you were given.').waitFor()
+  assert.equal(await stranger.page.getByText('Bea').count(), 0)
+  assert.deepEqual(g.mishaps, [])
+})
+
+test('a page of another site shows the balance and a button by the widget, with a token for that site only', async () => {
+  const shop = await listen((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' })
+    response.end(
+      `<!doctype html><title>Shop</title>${divs}<script type="module" src="${g.url}/purse/widget.js"></script>`,
+    )
+  })
+  let divs = ''
+  const context = await g.browser.newContext()
+  try {
+    const tokens = await Promise.all(
+      [[shop.url], ['https://other.example']].map((origins) =>
+        g.operator<{ token: string }>('POST', `/accounts/${account}/purses/bea/sessions`, { origins }),
+      ),
+    )
+    divs = tokens.map(({ data }) => `<div data-purse="${data.token}" data-amount="20.00"></div>`).join('')
+    const page = await context.newPage()
+    await page.goto(shop.url)
+    await page.getByText('1003.25 credits').waitFor()
+    await page.getByText('may not be used here').waitFor()
+    await page.getByRole('button', { name: 'Top up' }).first().click()
+    await page.getByRole('button', { name: 'Pay 20.00 EUR' }).click()
+    await page.getByText('3003.25 credits').waitFor()
+    assert.equal(new URL(page.url()).origin, shop.url)
+  } finally {
+    await context.close()
+    await shop.close()
+  }
 })

@@ -47,6 +47,29 @@ export const PURSE_COMMANDS: Commands = {
     usage: 'purses revoke <account> <purse> <session>: Revokes a session token.',
     words: 'Revoked.',
   },
+  'POST /accounts/{id}/purses/{purse}/page': {
+    usage: 'purses page <account> <purse>: Creates a link to the page on which a customer sees a purse and tops it up.',
+    once: 'url',
+  },
+  'POST /accounts/{id}/purses/{purse}/topups': {
+    usage: 'purses top-up <account> <purse> <amount>: Begins a top-up, and prints where the customer pays.',
+    words: '{credits} credits can be paid at {url}',
+  },
+  'GET /accounts/{id}/purses/{purse}/topups/{topup}': { usage: 'purses top-up-state <account> <purse> <topup>' },
+  'GET /accounts/{id}/purse-topups': {
+    usage: 'purses top-ups <account>',
+    columns: 'TOP-UP=id, AT=createdAt, purse, state, amount, currency, refunded, credits, WHY=reason',
+    empty: 'There are no such top-ups.',
+  },
+  'POST /accounts/{id}/purse-topups/{topup}/refund': {
+    usage: 'purses refund <account> <topup>: Refunds a top-up, or a part of it, and takes its credits back.',
+  },
+  'GET /accounts/{id}/purse-payments': { usage: 'purses payments <account>' },
+  'PATCH /accounts/{id}/purse-payments': {
+    usage:
+      'purses sell <account>: Connects a payment provider, and sets what a credit costs and how the page for customers looks.',
+    about: 'Secrets are read from environment variables, stored encrypted, and never shown again.',
+  },
   'GET /accounts/{id}/purse-prices': { usage: 'purses prices <account>' },
   'GET /accounts/{id}/purse-margins': { usage: 'purses margins <account>' },
   'PUT /accounts/{id}/purse-events': {

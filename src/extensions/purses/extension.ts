@@ -4,6 +4,7 @@ import { type AccountDeps, quoteCall } from '../../api/account.ts'
 import type { Api } from '../../api/api.ts'
 import { jsonBody } from '../../api/server/body.ts'
 import type { WebServer } from '../../api/server/server.ts'
+import { isSandbox } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
 import type { Audit } from '../../database/audit.ts'
@@ -12,6 +13,7 @@ import type { Database } from '../../database/database.ts'
 import { defineExtension } from '../../extension.ts'
 import type { Deliveries } from '../../jobs/deliveries.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
+import type { Log } from '../../kernel/log.ts'
 import type { Secrets } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
 import { withCommands } from '../../operator/command.ts'
@@ -19,13 +21,18 @@ import { type Actor, mountResources } from '../../operator/resource.ts'
 import { PURSE, purseCallers, withPurses } from './calls.ts'
 import { PURSE_COMMANDS } from './commands.ts'
 import { createPurseEvents } from './events.ts'
+import { mountOwnPurse, mountPage } from './page.ts'
+import { createPursePayments, type PaymentsDeps } from './payments.ts'
 import { createPurseLists, type PurseLists, purseCharge } from './prices.ts'
 import { createPurses, type Purses } from './purses.ts'
 import { ownResources, purseResources, requireUnrestricted } from './resources.ts'
-import { createPurseSessions, OWN_PURSE_PATH, PURSE_QUOTE_PATH } from './sessions.ts'
+import { createPurseSessions, PURSE_QUOTE_PATH } from './sessions.ts'
+import { type TopUpResourceDeps, topUpResources } from './topup-resources.ts'
+import { createTopUps } from './topups.ts'
 import { verifyPurses } from './verify.ts'
+import { verifyTopUps } from './verify-topups.ts'
 
-interface Core extends Pick<AccountDeps, 'ledger' | 'budget'> {
+interface Core extends Pick<AccountDeps, 'ledger' | 'budget'>, Omit<PaymentsDeps, 'stripeUrl' | 'isSimulated'> {
   readonly database: Database
   readonly audit: Audit
   readonly changes: Changes
@@ -33,7 +40,8 @@ interface Core extends Pick<AccountDeps, 'ledger' | 'budget'> {
   readonly secrets: Secrets
   readonly catalog: CatalogStore
   readonly apiKeys: ApiKeys
-  readonly config: Pick<Config, 'TOLLGATE_RETENTION_USAGE_MONTHS'>
+  readonly log: Log
+  readonly config: Pick<Config, 'TOLLGATE_RETENTION_USAGE_MONTHS' | 'TOLLGATE_STRIPE_URL'>
   readonly jobs: { readonly deliveries: Pick<Deliveries, 'add' | 'wake'> }
 }
 
@@ -43,28 +51,43 @@ interface Place extends Pick<AccountDeps, 'read'> {
 }
 
 const TELL_EVERY_MS = 1_000
+const LOOK_EVERY_MS = 600_000
 const PRUNE_EVERY_MS = 3_600_000
+
+const allResources = (all: Parameters<typeof purseResources>[0] & TopUpResourceDeps) => [
+  ...purseResources(all),
+  ...topUpResources(all),
+]
 
 export const purses = defineExtension({
   name: 'purses',
-  verify: [verifyPurses],
+  verify: [verifyPurses, verifyTopUps],
   open(core: Core) {
+    const { catalog, config } = core
+    const payments = createPursePayments({
+      ...{ ...core, stripeUrl: config.TOLLGATE_STRIPE_URL },
+      isSimulated: () => Object.values(catalog.current.document.vendors).every(({ baseUrl }) => isSandbox(baseUrl)),
+    })
     return {
+      payments,
+      topUps: createTopUps({ ...core, payments }),
       purses: createPurses(core),
       lists: createPurseLists(core),
       sessions: createPurseSessions(core),
       events: createPurseEvents(core),
     }
   },
-  resources: (all) => withCommands(purseResources(all), PURSE_COMMANDS),
+  resources: (all) => withCommands(allResources(all), PURSE_COMMANDS),
   endpoints(all, { app, api, read }: Place) {
     mountForKeys(app, all)
-    mountOwnPurse(api, all.purses)
+    mountOwnPurse(api, all)
+    mountPage(app, all)
     mountPurseQuote(api, { ...all, read })
   },
   callers: ({ sessions }) => purseCallers(sessions),
   ledger: (all, ledger) => withPurses(ledger, all),
-  work: ({ events, sessions, config }) => [
+  work: ({ events, sessions, topUps, config }) => [
+    { everyMs: LOOK_EVERY_MS, run: () => topUps.look() },
     { everyMs: TELL_EVERY_MS, run: () => events.tell() },
     { everyMs: PRUNE_EVERY_MS, run: () => events.prune(config.TOLLGATE_RETENTION_USAGE_MONTHS) },
     { everyMs: PRUNE_EVERY_MS, run: () => sessions.prune() },
@@ -72,9 +95,9 @@ export const purses = defineExtension({
 })
 
 /** A key of the account manages its purses like a person of it. */
-function mountForKeys(app: WebServer, all: Parameters<typeof purseResources>[0] & Pick<Core, 'apiKeys'>): void {
+function mountForKeys(app: WebServer, all: Parameters<typeof allResources>[0] & Pick<Core, 'apiKeys'>): void {
   const accounts = new WeakMap<object, string>()
-  const own = ownResources(purseResources(all), (actor) => accounts.get(actor) ?? '')
+  const own = ownResources(allResources(all), (actor) => accounts.get(actor) ?? '')
   mountResources(app, '/v1', own, async ({ headers, ip, response }) => {
     response.setHeader('cache-control', 'no-store')
     const xApiKey = headers['x-api-key']
@@ -85,20 +108,6 @@ function mountForKeys(app: WebServer, all: Parameters<typeof purseResources>[0] 
     accounts.set(actor, principal.accountId)
     return actor
   })
-}
-
-/** What a session token may read: its own purse, and nothing of its account. */
-function mountOwnPurse(api: Api, purses: Pick<Purses, 'find'>): void {
-  api.add('GET', OWN_PURSE_PATH, {
-    ...{ surface: 'native', alias: false, isRecorded: false },
-    async handle({ principal: { accountId, place }, id: requestId }, out) {
-      const { id, name, status, balance, held, available } = await purses.find(accountId, place?.[PURSE] ?? '')
-      const data = { id, name, status, balance, held, available }
-      const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
-      out.send(200, headers, JSON.stringify({ success: true, data, requestId }))
-    },
-  })
-  api.crossSite(OWN_PURSE_PATH)
 }
 
 const QUOTE_BYTES_MAX = 1_000_000

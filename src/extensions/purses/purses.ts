@@ -95,15 +95,28 @@ interface PurseDeps {
   readonly audit: Audit
 }
 
-export function createPurses({ database, world, audit }: PurseDeps): Purses {
-  async function lock(tx: Queryable, account: string, id: string): Promise<PurseRow> {
-    const [row] = await tx.query<PurseRow>(LOCK, [account, id])
-    if (!row) throw unknownPurse(id)
-    return row
-  }
+/** Until the transaction ends nothing else changes it. */
+export async function lockPurse(tx: Queryable, account: string, id: string): Promise<PurseRow> {
+  const [row] = await tx.query<PurseRow>(LOCK, [account, id])
+  if (!row) throw unknownPurse(id)
+  return row
+}
 
-  const move = (tx: Queryable, { account, purse, kind, by, note, reference, actor }: Entry) =>
-    tx.query(MOVE, [account, newId(world), purse, kind, note, reference ?? null, actor, by])
+export const movePurse = (tx: Queryable, world: World, { account, purse, kind, by, note, reference, actor }: Entry) =>
+  tx.query(MOVE, [account, newId(world), purse, kind, note, reference ?? null, actor, by])
+
+export async function findPurse(on: Queryable, account: string, id: string): Promise<PurseView> {
+  const [row] = await on.query<PurseRow>(FIND, [account, id])
+  if (!row) throw unknownPurse(id)
+  return view(row)
+}
+
+/** Begins the ids of top-ups by a payment provider, which are the references of what they moved, and of nothing else. */
+export const TOP_UP = 'top_'
+
+export function createPurses({ database, world, audit }: PurseDeps): Purses {
+  const lock = lockPurse
+  const move = (tx: Queryable, entry: Entry) => movePurse(tx, world, entry)
 
   async function put(tx: Queryable, row: PurseRow, account: string, entry: Granting & { actor: string }) {
     const { amount, kind = 'grant', reference, note, actor } = entry
@@ -149,11 +162,7 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
     return after
   }
 
-  async function find(account: string, id: string, on: Queryable = database): Promise<PurseView> {
-    const [row] = await on.query<PurseRow>(FIND, [account, id])
-    if (!row) throw unknownPurse(id)
-    return view(row)
-  }
+  const find = (account: string, id: string, on: Queryable = database) => findPurse(on, account, id)
 
   return {
     create: (account, { id, name, low, credits }, by) =>
@@ -182,6 +191,7 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
       }),
     grant: (account, id, input, by) =>
       database.transaction(async (tx) => {
+        if (input.reference?.startsWith(TOP_UP)) throw invalid(`reference: must not begin with ${TOP_UP}.`, 'reference')
         const row = await lock(tx, account, id)
         await put(tx, row, account, { ...input, actor: by.actor })
         const { amount, kind = 'grant', reference, note } = input

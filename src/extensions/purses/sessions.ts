@@ -4,6 +4,7 @@ import type { ApiKeys, Principal } from '../../admission/api-key.ts'
 import type { CallerRules, RequestContext } from '../../api/api.ts'
 import { accessNameOf, checkAccessNames } from '../../catalog/endpoint-access.ts'
 import { endpointsOf } from '../../catalog/index.ts'
+import type { RequestHeaders } from '../../catalog/query.ts'
 import { type Catalog, catalogFor } from '../../catalog/store.ts'
 import { checkModelNames } from '../../catalog/unknown-model.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -65,7 +66,7 @@ const TOKENS_MAX = 20_000
 /** Where a session may read what is its own, besides paid endpoints. */
 export const OWN_PURSE_PATH = '/v1/purse'
 export const PURSE_QUOTE_PATH = '/v1/purse/quote'
-const OWN_PATHS: readonly string[] = [OWN_PURSE_PATH, PURSE_QUOTE_PATH]
+const OWN_PATHS = /^\/v1\/purse(?:[/?]|$)/
 
 interface SessionDeps {
   readonly apiKeys: Pick<ApiKeys, 'holders'>
@@ -75,6 +76,7 @@ interface SessionDeps {
   readonly catalog: { readonly current: Catalog }
   readonly changes: Changes
   readonly audit: Audit
+  readonly publicUrl: () => string
 }
 
 export function createPurseSessions(deps: SessionDeps): PurseSessions {
@@ -115,9 +117,9 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
   function admit(request: RequestContext, { token, principal }: { token: SessionToken; principal: Principal }) {
     if (token.expiresAtMs <= world.nowMs())
       throw new Fault('key_unknown', { message: 'This session token has expired. Ask your own server for a new one.' })
-    checkOrigin(token, request.headers.origin)
+    checkOrigin(token, request.headers, deps.publicUrl)
     // Lists of what an account has are not a customer's.
-    if (request.route.endpoint === undefined && !OWN_PATHS.includes(request.raw.url?.split('?', 1)[0] ?? ''))
+    if (request.route.endpoint === undefined && !OWN_PATHS.test(request.raw.url ?? ''))
       throw new Fault('access_denied', { message: 'A session token may only make calls, and read its own purse.' })
     return principal
   }
@@ -199,8 +201,10 @@ function valueIn({ headers }: RequestContext): string | undefined {
   return value?.startsWith(PREFIX) ? value : undefined
 }
 
-/** Every browser names the site; programs do not. */
-function checkOrigin({ origins }: SessionToken, origin: string | undefined): void {
+/** Every browser names the site; programs do not. The gateway's own page for customers may use every token. */
+function checkOrigin({ origins }: SessionToken, headers: RequestHeaders, publicUrl: () => string): void {
+  const { origin, 'sec-fetch-site': from } = headers
+  if (from === 'same-origin' || (origin !== undefined && origin === URL.parse(publicUrl())?.origin)) return
   if (origins === null ? origin === undefined : origin !== undefined && origins.includes(origin)) return
   throw new Fault('access_denied', {
     message:

@@ -69,6 +69,35 @@ export const purseMargins = z.object({
 })
 export type PurseMargins = z.infer<typeof purseMargins>
 
+/** Of what a customer pays through the account's payment provider. */
+export const TOP_UP_STATES = ['pending', 'paid', 'refunded', 'disputed', 'quarantined', 'failed'] as const
+export const topUpView = z.object({
+  id: z.string(),
+  purse: z.string(),
+  provider: z.enum(['stripe', 'webhook', 'simulated']),
+  providerId: z.string().nullable(),
+  state: z.enum(TOP_UP_STATES),
+  /** Why it is quarantined, disputed or failed. */
+  reason: z.string().nullable(),
+  currency: z.string(),
+  /** What was paid; while it is pending, the price. */
+  amount: z.string(),
+  refunded: z.string(),
+  credits,
+  /** Of its credits: what was taken back for a refund or dispute, and what was spent before. */
+  creditsTaken: credits,
+  creditsLost: credits,
+  createdAt: time,
+  paidAt: time.nullable(),
+})
+export type TopUpView = z.infer<typeof topUpView>
+export const topUpPage = page(topUpView)
+/** Where the customer pays. */
+export const topUpCheckout = z.object({ id: z.string(), credits, url: z.string() })
+/** Whoever has the address sees this purse and can pay into it, and nothing else. */
+export const pageLinkView = z.object({ url: z.string(), expiresAt: time })
+export type PageLinkView = z.infer<typeof pageLinkView>
+
 export const sessionView = z.object({
   id: z.string(),
   purse: z.string(),

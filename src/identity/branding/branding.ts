@@ -45,10 +45,10 @@ export async function openBranding(parts: KeptParts): Promise<Branding> {
       const { color, colorDark } = kept().view
       if (color === null) return ''
       // Twice the root, to win over the tokens in whichever order the two style sheets stand.
-      return `:root:root {\n${colorTokens(color, colorDark ?? darkVariant(color))}\n}\n`
+      return `:root:root {\n${colorTokens(color, colorDark)}\n}\n`
     },
     async change(input, by) {
-      check(input)
+      checkColors(input)
       return viewOf(await BRANDING.change(parts, by, ({ logo }) => ({ ...input, logo })))
     },
     async changeLogo(bytes, by) {
@@ -58,7 +58,7 @@ export async function openBranding(parts: KeptParts): Promise<Branding> {
   }
 }
 
-function check({ color, colorDark }: z.output<typeof brandingInput>): void {
+export function checkColors({ color, colorDark }: Pick<BrandingView, 'color' | 'colorDark'>): void {
   if (colorDark !== null && color === null) throw invalid('colorDark: is set together with color.', 'colorDark')
   const light = color === null ? undefined : colorProblem(color, 'light')
   if (light) throw invalid(`color: ${light}`, 'color')
@@ -67,7 +67,7 @@ function check({ color, colorDark }: z.output<typeof brandingInput>): void {
 }
 
 /** PNG and JPEG only: every mail program and the PDF library read them, and neither can hold a script as SVG can. */
-function checkLogo(bytes: Buffer) {
+export function checkLogo(bytes: Buffer) {
   if (bytes.length > LOGO_BYTES_MAX)
     throw invalid(`data: the logo may have at most ${LOGO_BYTES_MAX / 1000} kB.`, 'data')
   const facts = readImageFacts([bytes])
@@ -142,15 +142,19 @@ function darkVariant(hex: string): string {
   return '#ffffff'
 }
 
-/** The tokens of console/src/styles/tokens.css that follow the chosen colour. */
-function colorTokens(light: string, dark: string): string {
-  const tokens = {
+/** The tokens of console/src/styles/tokens.css that follow the chosen colour, on light and on dark pages. */
+export function colorsOf(light: string, chosenDark: string | null) {
+  const dark = chosenDark ?? darkVariant(light)
+  return {
     accent: [light, dark],
     'accent-hover': [mix(light, '#000000', 0.15), mix(dark, '#ffffff', 0.25)],
     'accent-soft': [mix('#ffffff', light, 0.09), mix('#182125', dark, 0.14)],
     'on-accent': [textOn(light), textOn(dark)],
   } as const
-  return Object.entries(tokens)
+}
+
+function colorTokens(light: string, dark: string | null): string {
+  return Object.entries(colorsOf(light, dark))
     .map(([name, [day, night]]) => `  --${name}: light-dark(${day}, ${night});`)
     .join('\n')
 }

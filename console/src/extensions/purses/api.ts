@@ -7,6 +7,7 @@ import type {
   PurseEvents,
   PurseMargins,
   PurseMovement,
+  PursePageLink,
   PursePrices,
   PurseSession,
   PurseStatement,
@@ -37,6 +38,7 @@ export const pursesApi = {
     get<Page<PurseSession>>(at(id, purse, '/sessions'), { ...query }, signal),
   endSession: (id: string, purse: string, session: string) =>
     remove<PurseSession>(at(id, purse, `/sessions/${encode(session)}`)),
+  page: (id: string, purse: string) => post<PursePageLink>(at(id, purse, '/page'), {}),
   prices: (id: string, signal?: AbortSignal) => get<PursePrices>(account(id, '/purse-prices'), undefined, signal),
   setPrices: (id: string, input: object) => put<PursePrices>(account(id, '/purse-prices'), input),
   margins: (id: string, signal?: AbortSignal) => get<PurseMargins>(account(id, '/purse-margins'), undefined, signal),

@@ -53,7 +53,7 @@ export function PursePage({ account, purse: id }: { account: string; purse: stri
   )
 }
 
-type Open = 'grant' | 'take' | 'session' | 'frozen' | 'open' | 'closed'
+type Open = 'grant' | 'take' | 'session' | 'page' | 'frozen' | 'open' | 'closed'
 
 function Actions({ account, purse }: Of) {
   const [open, setOpen] = useState<Open>()
@@ -64,6 +64,7 @@ function Actions({ account, purse }: Of) {
     ...(isClosed
       ? []
       : [
+          { label: 'Link for the customer', icon: 'external', run: () => setOpen('page') } as const,
           purse.status === 'open'
             ? ({ label: 'Session token', icon: 'key', run: () => setOpen('session') } as const)
             : ({ label: 'Reopen', icon: 'play', run: () => setOpen('open') } as const),
@@ -89,6 +90,7 @@ function Actions({ account, purse }: Of) {
       <Menu right="budgets:write" account={account} label={`Actions for ${purse.id}`} items={items} />
       {open === 'grant' || open === 'take' ? <Granting {...of} takes={open === 'take'} /> : null}
       {open === 'session' ? <NewSession {...of} /> : null}
+      {open === 'page' ? <PageLink {...of} /> : null}
       {open === 'frozen' || open === 'open' || open === 'closed' ? <Status {...of} next={open} /> : null}
     </>
   )
@@ -248,6 +250,23 @@ function Sessions({ account, purse: { id } }: Of) {
         </Confirm>
       ) : null}
     </>
+  )
+}
+
+function PageLink({ account, purse, onClose }: Of & { onClose: () => void }) {
+  const [url, setUrl] = useState<string>()
+  const run = async () => setUrl((await pursesApi.page(account, purse.id)).url)
+  if (url !== undefined)
+    return (
+      <Notice title="Link for the customer" onClose={onClose}>
+        <p>It is good for an hour, for this purse alone: its balance, its latest changes, and paying into it.</p>
+        <Code label="Link for the customer" text={url} wrap />
+      </Notice>
+    )
+  return (
+    <Confirm title="Make a link for this customer?" action="Make the link" run={run} onClose={onClose} stay>
+      <p>It opens a page with your brand, on which the customer sees the balance and tops up.</p>
+    </Confirm>
   )
 }
 

@@ -1,0 +1,258 @@
+// How customers of an account pay into their purses: the account's own payment provider with its sealed secrets, what a credit of a purse costs, and how the
+// page for customers looks. Nothing here is the gateway's own selling: the money is the account's.
+import * as z from 'zod'
+import type { Audit, By } from '../../database/audit.ts'
+import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { checkColors, checkLogo, colorsOf } from '../../identity/branding/branding.ts'
+import { brandingInput } from '../../identity/branding/views.ts'
+import { currencyDecimals, parseMoney } from '../../kernel/credits.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import { readJson } from '../../kernel/json.ts'
+import { type Secrets, seal, sign, unseal } from '../../kernel/secret.ts'
+import { isTestAccount } from '../../kernel/test-account.ts'
+import type { World } from '../../kernel/world.ts'
+import type { Upstream } from '../../upstream/call.ts'
+import { type Amounts, amountsOf } from '../../upstream/payments/amounts.ts'
+import type { Provider } from '../../upstream/payments/provider.ts'
+import { modeOf, STRIPE_SECRETS } from '../../upstream/payments/secrets.ts'
+import { createSimulatedPayments, type SimulatedPayments } from '../../upstream/payments/simulated.ts'
+import { createStripe } from '../../upstream/payments/stripe.ts'
+
+const PROVIDERS = ['off', 'stripe', 'simulated'] as const
+const LOGO_BYTES_MAX = 50_000
+const LOGO_CHARS_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4
+export const PAYMENTS_BYTES_MAX = LOGO_CHARS_MAX + 10_000
+const money = z.string().max(20).optional()
+const { name, color, colorDark } = brandingInput.shape
+
+export const paymentsInput = z.strictObject({
+  provider: z.enum(PROVIDERS).optional().describe('off, stripe, or simulated to try it without money'),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/, 'must be a currency such as "EUR"')
+    .optional()
+    .describe('In which money customers pay'),
+  pricePerCredit: money.describe('What a credit of a purse costs, with at most six decimals'),
+  minimum: money.describe('The least that a customer pays at once'),
+  maximum: money.describe('The most that a customer pays at once'),
+  name: name.removeDefault().nullable().optional().meta({ description: 'On the page for customers', none: 'account' }),
+  color: color.removeDefault().optional().meta({ description: 'Of its buttons on light pages', none: 'none' }),
+  colorDark: colorDark.removeDefault().optional().meta({ description: 'The same on dark pages', none: 'none' }),
+  logo: z
+    .string()
+    .max(LOGO_CHARS_MAX, `must be a file of at most ${LOGO_BYTES_MAX / 1000} kB`)
+    .regex(/^[A-Za-z0-9+/]+={0,2}$/, 'must be base64')
+    .nullable()
+    .optional()
+    .meta({ description: 'PNG or JPEG in base64', read: 'base64' }),
+  secrets: z.strictObject(STRIPE_SECRETS).optional(),
+})
+
+export const paymentsView = z.object({
+  provider: z.enum(PROVIDERS),
+  currency: z.string().nullable(),
+  pricePerCredit: z.string().nullable(),
+  minimum: z.string().nullable(),
+  maximum: z.string().nullable(),
+  /** On the page for customers; null: the account's name. */
+  name: z.string().nullable(),
+  color: z.string().nullable(),
+  colorDark: z.string().nullable(),
+  hasLogo: z.boolean(),
+  /** Which secrets are stored; they are never shown. */
+  secrets: z.object({ stripe: z.boolean(), 'stripe-webhook': z.boolean() }),
+  /** Of the Stripe key. */
+  mode: z.enum(['live', 'test']).nullable(),
+  /** Whether test payments can be chosen: calls of the account cost no vendor anything. */
+  canSimulate: z.boolean(),
+  /** For the webhook at Stripe. */
+  webhookUrl: z.string(),
+})
+type PaymentsView = z.infer<typeof paymentsView>
+
+const stored = z.object({
+  provider: z.enum(PROVIDERS).default('off'),
+  ...{ currency: z.string().optional(), pricePerCredit: money, minimum: money, maximum: money },
+  ...{ name: z.string().nullable().default(null), color: z.string().nullable().default(null) },
+  ...{ colorDark: z.string().nullable().default(null), logo: z.string().nullable().default(null) },
+})
+type Stored = z.output<typeof stored>
+const storedSecrets = z.object({ stripe: z.string().optional(), 'stripe-webhook': z.string().optional() })
+type StoredSecrets = z.output<typeof storedSecrets>
+
+/** What a customer can buy now. */
+interface PurseSale {
+  readonly provider: Provider
+  readonly currency: string
+  readonly amounts: Amounts
+}
+
+interface Brand {
+  readonly name: string
+  /** By their tokens in the console's palette, on light and on dark pages. */
+  readonly colors: Readonly<Record<string, readonly [string, string]>>
+  /** As an address of its own. */
+  readonly logo: string | null
+}
+
+export interface PursePayments {
+  view(account: string): Promise<PaymentsView>
+  change(account: string, input: z.output<typeof paymentsInput>, by: By): Promise<PaymentsView>
+  /** Undefined: nothing is sold. */
+  sale(account: string): Promise<PurseSale | undefined>
+  brand(account: string): Promise<Brand>
+  /** By whom a payment is or was taken, whatever is chosen now. */
+  provider(account: string, name: Provider['name']): Promise<Provider>
+  /** The page of a test payment. */
+  readonly testPage: SimulatedPayments['page']
+}
+
+export interface PaymentsDeps {
+  readonly database: Database
+  readonly world: World
+  readonly audit: Audit
+  readonly secrets: Secrets
+  readonly upstream: Pick<Upstream, 'send'>
+  readonly sandboxUrl: () => string | undefined
+  readonly publicUrl: () => string
+  readonly localUrl: () => string
+  readonly stripeUrl: string | undefined
+  /** Whether calls of every account are simulated. */
+  readonly isSimulated: () => boolean
+}
+
+/** The page for customers. */
+export const PURSE_PAGE = '/purse'
+export const PURSE_WEBHOOKS = '/webhooks/purses'
+export const TEST_PAGES = `${PURSE_PAGE}/test-payments`
+
+export function createPursePayments(deps: PaymentsDeps): PursePayments {
+  const { database, world, secrets, publicUrl } = deps
+  const key = secrets.key('credential')
+  const canSimulate = (account: string) => isTestAccount(account) || deps.isSimulated()
+
+  async function read(account: string, on: Queryable = database): Promise<Stored & { sealed: StoredSecrets }> {
+    const [row] = await on.query<{ settings: unknown; sealed: Buffer | null }>(READ, [account])
+    const text = row?.sealed ? unseal(key, placeOf(account), row.sealed) : undefined
+    const opened = text === undefined ? {} : readJson(Buffer.from(text)).value
+    return { ...stored.parse(row?.settings ?? {}), sealed: storedSecrets.parse(opened) }
+  }
+
+  const simulatedFor = (account: string) =>
+    createSimulatedPayments({
+      ...deps,
+      // Of this account alone: nobody else's report opens here.
+      secret: () => sign(secrets.key('test-payments'), account).toString('base64'),
+      pageUrl: (id) => `${publicUrl()}${TEST_PAGES}/${id}`,
+      webhookUrl: () => `${deps.localUrl()}${PURSE_WEBHOOKS}/${account}`,
+    })
+
+  function providerOf(account: string, name: Provider['name'], sealed: StoredSecrets): Provider {
+    if (name === 'simulated' && canSimulate(account)) return simulatedFor(account)
+    if (name !== 'stripe') throw new Fault('not_found')
+    return createStripe({
+      ...{ world, baseUrl: deps.stripeUrl, tax: async () => 'off' },
+      ...{ apiKey: () => sealed.stripe, webhookSecret: () => sealed['stripe-webhook'] },
+    })
+  }
+
+  async function view(account: string): Promise<PaymentsView> {
+    const { provider, currency, pricePerCredit, minimum, maximum, logo, sealed, ...brand } = await read(account)
+    return {
+      ...{ provider, ...brand, hasLogo: logo !== null, canSimulate: canSimulate(account) },
+      ...{ currency: currency ?? null, pricePerCredit: pricePerCredit ?? null },
+      ...{ minimum: minimum ?? null, maximum: maximum ?? null },
+      secrets: { stripe: sealed.stripe !== undefined, 'stripe-webhook': sealed['stripe-webhook'] !== undefined },
+      mode: sealed.stripe === undefined ? null : modeOf(sealed.stripe),
+      webhookUrl: `${publicUrl()}${PURSE_WEBHOOKS}/${account}`,
+    }
+  }
+
+  return {
+    view,
+    async change(account, { secrets: given = {}, ...fields }, by) {
+      await database.transaction(async (tx) => {
+        if (!(await tx.query(LOCK, [account]))[0])
+          throw new Fault('not_found', { message: 'There is no such account.' })
+        const { sealed, ...before } = await read(account, tx)
+        const after = stored.parse({ ...before, ...defined(fields) })
+        const kept = storedSecrets.parse(present({ ...sealed, ...defined(given) }))
+        check(after, kept, canSimulate(account))
+        const bytes = Object.keys(kept).length > 0 ? seal(key, placeOf(account), JSON.stringify(kept), world) : null
+        await tx.query(PUT, [account, JSON.stringify(after), bytes])
+        await deps.audit.write(tx, by, {
+          ...{ action: 'purse-payments.change', object: account, before: noted(before, sealed) },
+          after: noted(after, kept),
+        })
+      })
+      return view(account)
+    },
+    async sale(account) {
+      const { provider, currency, sealed, ...given } = await read(account)
+      if (provider === 'off' || currency === undefined || (provider === 'simulated' && !canSimulate(account)))
+        return undefined
+      const amounts = soldFor({ ...given, currency })
+      return amounts ? { provider: providerOf(account, provider, sealed), currency, amounts } : undefined
+    },
+    async brand(account) {
+      const { name, color, colorDark, logo } = await read(account)
+      const [row] = name === null ? await database.query<{ name: string }>(NAME, [account]) : []
+      return {
+        ...{ name: name ?? row?.name ?? '', colors: color === null ? {} : colorsOf(color, colorDark) },
+        logo: logo && `data:image/${checkLogo(Buffer.from(logo, 'base64')).type};base64,${logo}`,
+      }
+    },
+    provider: async (account, name) => providerOf(account, name, (await read(account)).sealed),
+    // Any account's: the address is a secret of whoever began the payment.
+    testPage: simulatedFor('').page,
+  }
+}
+
+const placeOf = (account: string) => `purse_payments|${account}|sealed|1`
+
+const defined = (fields: object) => Object.fromEntries(Object.entries(fields).filter(([, one]) => one !== undefined))
+const present = (fields: object) => Object.fromEntries(Object.entries(fields).filter(([, one]) => one !== null))
+
+/** Of secrets and pictures, only whether there is one. */
+const noted = ({ logo, ...settings }: Stored, sealed: StoredSecrets) => ({
+  ...settings,
+  ...{ hasLogo: logo !== null, secrets: Object.keys(sealed).sort() },
+})
+
+function check(settings: Stored, sealed: StoredSecrets, canSimulate: boolean): void {
+  const { provider, currency, logo } = settings
+  checkColors(settings)
+  if (logo !== null) checkLogo(Buffer.from(logo, 'base64'))
+  if (provider === 'off' && currency === undefined) return
+  if (currency === undefined || !soldFor({ ...settings, currency }))
+    throw invalid('"currency", "pricePerCredit", "minimum" and "maximum" say what is sold.', 'currency')
+  if (provider === 'simulated' && !canSimulate)
+    throw new Fault('conflict', { message: 'Test payments are offered only while every vendor is simulated.' })
+  if (provider === 'stripe' && !(sealed.stripe !== undefined && sealed['stripe-webhook'] !== undefined))
+    throw invalid('Stripe needs both secrets: "stripe" and "stripe-webhook".', 'secrets')
+}
+
+function soldFor(given: Pick<Stored, 'pricePerCredit' | 'minimum' | 'maximum'> & { readonly currency: string }) {
+  const { currency } = given
+  const problem = (path: (string | number)[], message: string): never => {
+    throw invalid(`${path.join('.')}: ${message}.`, String(path[0]))
+  }
+  return amountsOf(
+    given,
+    (text, path, least) => {
+      const minor = parseMoney(text, currency)
+      if (minor !== undefined && minor >= least) return minor
+      return problem(path, `must be an amount of ${currency} with at most ${currencyDecimals(currency)} decimals`)
+    },
+    problem,
+  )
+}
+
+const READ = statement('purse_payments_read', 'select settings, sealed from purse_payments where account_id = $1')
+const LOCK = statement('purse_payments_lock', 'select 1 from account where id = $1 for no key update')
+const NAME = statement('purse_payments_name', 'select name from account where id = $1')
+const PUT = statement(
+  'purse_payments_put',
+  `insert into purse_payments (account_id, settings, sealed) values ($1, $2, $3)
+   on conflict (account_id) do update set settings = excluded.settings, sealed = excluded.sealed`,
+)

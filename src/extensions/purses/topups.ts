@@ -1,0 +1,348 @@
+// Top-ups: what customers pay into their purses. As for payments of accounts, a report only says which payment changed, and may come any number of times, in any
+// order and to any process: the row is locked, older reports change nothing, and the purse gets its credits once, in the transaction that says so.
+import { accountMoving } from '../../admission/accounts.ts'
+import type { Audit, By } from '../../database/audit.ts'
+import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { CREDITS_MAX, type Credits, formatCredits, formatMoney, parseMoney } from '../../kernel/credits.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import type { Log } from '../../kernel/log.ts'
+import { asPage, type Page, type Paging } from '../../kernel/view.ts'
+import { newId, type World } from '../../kernel/world.ts'
+import { checkStep, orderOfAmount } from '../../upstream/payments/amounts.ts'
+import type { PaymentFacts, RemoteProvider } from '../../upstream/payments/provider.ts'
+import {
+  DISPUTED,
+  isDisputed,
+  isOlder,
+  laterOf,
+  owedBack,
+  type PaymentState,
+  refundOf,
+} from '../../upstream/payments/state.ts'
+import type { PursePayments } from './payments.ts'
+import { findPurse, lockPurse, movePurse, TOP_UP } from './purses.ts'
+import type { TopUpView } from './views.ts'
+
+interface TopUpRow extends PaymentState {
+  readonly account_id: string
+  readonly id: string
+  readonly purse_id: string
+  readonly price_minor: bigint
+  readonly state: TopUpView['state']
+  readonly reason: string | null
+  /** Whether the purse got its credits. */
+  readonly granted: boolean
+  readonly taken: Credits
+  readonly lost: Credits
+  /** Of the provider's checkout. */
+  readonly reference: string | null
+  readonly created_at: Date
+  readonly paid_at: Date | null
+}
+
+interface TopUpFilter extends Paging {
+  readonly purse?: string | undefined
+  readonly state?: TopUpView['state'] | undefined
+}
+
+interface Order {
+  readonly amount: string
+  readonly currency?: string | undefined
+  readonly returnUrl: string
+}
+
+export interface TopUps {
+  begin(account: string, purse: string, order: Order): Promise<{ id: string; credits: string; url: string }>
+  list(account: string, filter: TopUpFilter): Promise<Page<TopUpView>>
+  /** Asks the provider of one that is not paid, in case its events were lost. `purse`: it must be of this one. */
+  get(account: string, id: string, purse?: string): Promise<TopUpView>
+  refund(account: string, id: string, amount: string | undefined, by: By): Promise<TopUpView>
+  /** Checks who signed a report, and applies it. */
+  receive(account: string, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
+  /** Those whose events may be lost, and those that nobody has paid. */
+  look(): Promise<void>
+}
+
+interface TopUpDeps {
+  readonly database: Database
+  readonly world: World
+  readonly audit: Audit
+  readonly log: Log
+  readonly payments: PursePayments
+}
+
+/** Checkouts that one purse may start in an hour. */
+const OPEN_MAX = 30
+/** What the purchase is called at the provider: no pack or plan of the gateway can have this id. */
+const OFFER = 'purse:topup'
+
+/** How often the provider is asked of one that is not paid. */
+const ASK_AGAIN_MS = 4_000
+const ASKED_MAX = 10_000
+
+export function createTopUps({ database, world, audit, log, payments }: TopUpDeps): TopUps {
+  const asked = new Map<string, number>()
+
+  async function apply(account: string, facts: PaymentFacts): Promise<TopUpRow | undefined> {
+    // Another account may use the same Stripe account.
+    if (facts.account !== undefined && facts.account !== account) return undefined
+    return database.transaction(async (tx) => {
+      const [moving] = await tx.query<{ moving: boolean }>(ACCOUNT, [account])
+      if (!moving) return undefined
+      if (moving.moving) throw accountMoving()
+      const was = await rowFor(tx, account, facts)
+      // An older report is ignored, unless it is the first to say that it is paid.
+      if (!was || (isOlder(was, facts) && (was.paid_at !== null || facts.status !== 'paid'))) return was
+      let row: TopUpRow = { ...was, provider_id: facts.providerId, as_of: laterOf(was.as_of, new Date(facts.asOfMs)) }
+      if (row.paid_at === null && facts.status === 'paid') row = await paid(tx, row, facts)
+      else if (row.paid_at === null && facts.status === 'failed')
+        row = { ...row, state: 'failed', reason: facts.reason ?? 'It was not paid.' }
+      if (row.paid_at !== null) row = await takenBack(tx, row, facts)
+      await save(tx, row)
+      return row
+    })
+  }
+
+  /** By the provider's id, or by ours. What nobody asked for here is none of ours: the account may sell other things. */
+  async function rowFor(tx: Queryable, account: string, facts: PaymentFacts): Promise<TopUpRow | undefined> {
+    const { payment, provider: at, providerId } = facts
+    // First ours, so that of two reports at once the second one finds what the first one wrote.
+    const [ours] = payment === undefined ? [] : await tx.query<TopUpRow>(LOCK_ID, [account, payment])
+    const [known] = await tx.query<TopUpRow>(LOCK_PROVIDER, [account, at, providerId])
+    if (known || ours?.provider !== at) return known
+    if (ours.paid_at === null) return ours
+    if (facts.status !== 'paid') return undefined
+    // It is paid a second time, by another payment.
+    const { purse_id, provider, currency, price_minor } = ours
+    const [again] = await tx.query<TopUpRow>(INSERT, [
+      account,
+      newTopUp(),
+      purse_id,
+      provider,
+      currency,
+      price_minor,
+      0n,
+    ])
+    return again
+  }
+
+  const newTopUp = () => `${TOP_UP}${newId(world)}`
+
+  async function paid(tx: Queryable, row: TopUpRow, facts: PaymentFacts): Promise<TopUpRow> {
+    const now: TopUpRow = {
+      ...row,
+      ...{ paid_at: new Date(Math.min(facts.asOfMs, world.nowMs())), amount_minor: facts.amountMinor },
+    }
+    const problem = await problemOf(tx, now, facts)
+    if (problem !== undefined) return { ...now, state: 'quarantined', reason: problem }
+    const note = `${row.provider === 'simulated' ? 'Test payment: ' : ''}${moneyOf(row, row.amount_minor)}`
+    await put(tx, now, { kind: 'topup', by: row.credits, note, reference: row.id })
+    return { ...now, state: 'paid', reason: null, granted: true }
+  }
+
+  /** Why the purse gets nothing for it. */
+  async function problemOf(tx: Queryable, row: TopUpRow, facts: PaymentFacts): Promise<string | undefined> {
+    const price = facts.amountMinor - facts.taxMinor
+    if (row.credits === 0n) return `It was paid already, by another payment than ${facts.providerId}.`
+    if (facts.currency !== row.currency || price !== row.price_minor)
+      return `It should be ${moneyOf(row, row.price_minor)}, but is ${moneyOf(facts, price)}.`
+    const { status, posted } = await lockPurse(tx, row.account_id, row.purse_id)
+    if (status === 'closed') return 'The purse is closed.'
+    return posted + row.credits > CREDITS_MAX ? 'The purse would have more than one can have.' : undefined
+  }
+
+  /** Takes credits for money that was refunded or is disputed, as far as no call holds them, and returns them if the money comes back. */
+  async function takenBack(tx: Queryable, row: TopUpRow, facts: PaymentFacts): Promise<TopUpRow> {
+    const refunded = facts.refundedMinor < row.amount_minor ? facts.refundedMinor : row.amount_minor
+    let now: TopUpRow = {
+      ...row,
+      ...{ refunded_minor: refunded, disputed_minor: facts.disputedMinor, dispute: facts.dispute },
+    }
+    const isBack = refunded === row.amount_minor
+    if (!row.granted) return isBack ? { ...now, state: 'refunded' } : now
+    const due = owedBack(now) - row.taken - row.lost
+    const { posted, held } = await lockPurse(tx, row.account_id, row.purse_id)
+    const taken = due > 0n ? least(due, posted - held) : -least(-due, row.taken)
+    now = { ...now, taken: row.taken + taken, lost: row.lost + due - taken }
+    if (taken !== 0n) {
+      const [kind, what] = taken > 0n ? (['takeback', 'Refund of'] as const) : (['topup', 'Returned to'] as const)
+      await put(tx, row, {
+        ...{ kind, by: -taken, note: `${what} ${moneyOf(row, row.amount_minor)}` },
+        reference: `${row.id}-${newId(world)}`,
+      })
+    }
+    const state = isDisputed(now) ? 'disputed' : isBack ? 'refunded' : 'paid'
+    return { ...now, state, reason: isDisputed(now) ? DISPUTED[facts.dispute === 'open' ? 'open' : 'lost'] : null }
+  }
+
+  const put = (
+    tx: Queryable,
+    row: TopUpRow,
+    entry: Pick<Parameters<typeof movePurse>[2], 'kind' | 'by' | 'note' | 'reference'>,
+  ) => movePurse(tx, world, { ...entry, account: row.account_id, purse: row.purse_id, actor: row.provider })
+
+  /** A provider without an API says by itself what changes. */
+  async function remoteOf({ account_id: account, provider }: TopUpRow): Promise<RemoteProvider | undefined> {
+    return provider === 'stripe' ? (await payments.provider(account, provider)).remote : undefined
+  }
+
+  async function refresh(row: TopUpRow): Promise<TopUpRow> {
+    const remote = await remoteOf(row)
+    const facts = await remote?.read({ providerId: row.provider_id, reference: row.reference })
+    return (facts && (await apply(row.account_id, facts))) ?? row
+  }
+
+  /** A page that waits asks often. */
+  function isDue({ id }: TopUpRow): boolean {
+    const nowMs = world.nowMs()
+    if ((asked.get(id) ?? 0) + ASK_AGAIN_MS > nowMs) return false
+    if (asked.size >= ASKED_MAX) asked.clear()
+    asked.set(id, nowMs)
+    return true
+  }
+
+  async function existing(account: string, id: string, purse?: string): Promise<TopUpRow> {
+    const [row] = await database.query<TopUpRow>(BY_ID, [account, id])
+    if (!row || (purse !== undefined && row.purse_id !== purse))
+      throw new Fault('not_found', { message: 'There is no top-up with this id.' })
+    return row
+  }
+
+  return {
+    async begin(account, purse, { amount, currency, returnUrl }) {
+      const { status } = await findPurse(database, account, purse)
+      if (status === 'closed')
+        throw new Fault('conflict', { message: 'This purse is closed, and takes no more credits.' })
+      const sale = await payments.sale(account)
+      if (!sale) throw new Fault('conflict', { message: 'No credits are sold here.' })
+      if (currency !== undefined && currency !== sale.currency)
+        throw invalid(`currency: must be ${sale.currency}.`, 'currency')
+      const { minor, credits } = orderOfAmount(sale.amounts, sale.currency, amount)
+      checkStep(sale.provider, sale.currency, minor)
+      if (credits === 0n) throw invalid('amount: is less than the smallest part of a credit costs.', 'amount')
+      const [open] = await database.query<{ count: number }>(OPEN, [account, purse])
+      if ((open?.count ?? 0) >= OPEN_MAX)
+        throw new Fault('rate_limited', {
+          message: 'Too many top-ups of this purse were started and not paid. Try again in an hour.',
+          retryAfterSeconds: 3600,
+        })
+      const values = [account, newTopUp(), purse, sale.provider.name, sale.currency, minor, credits]
+      const [row] = await database.query<TopUpRow>(INSERT, values)
+      if (!row) throw new Fault('internal')
+      const { id } = row
+      const name = `${formatCredits(credits)} credits`
+      const bought = { payment: id, account, offer: OFFER, name, currency: sale.currency, priceMinor: minor }
+      const back = new URL(returnUrl)
+      back.searchParams.set('topup', id)
+      const options = { customer: null, email: null, saveCard: false, returnUrl: back.href }
+      const { url, reference } = await sale.provider.checkout(bought, options)
+      if (reference !== undefined) await database.query(REFER, [account, id, reference])
+      return { id, credits: formatCredits(credits), url }
+    },
+    async list(account, { purse, state, cursor, limit }) {
+      const values = [account, purse ?? null, state ?? null, cursor ?? '~', limit + 1]
+      return asPage(await database.query<TopUpRow>(LIST, values), limit, viewOf)
+    },
+    async get(account, id, purse) {
+      const row = await existing(account, id, purse)
+      return viewOf(row.state === 'pending' && isDue(row) ? await refresh(row) : row)
+    },
+    async refund(account, id, amount, by) {
+      const row = await existing(account, id)
+      const left = row.amount_minor - row.refunded_minor
+      const minor = amount === undefined ? left : parseMoney(amount, row.currency)
+      if (row.paid_at === null || row.provider_id === null || left === 0n || isDisputed(row))
+        throw new Fault('conflict', { message: 'Nothing of this top-up can be refunded.' })
+      if (minor === undefined || minor <= 0n || minor > left)
+        throw invalid(`amount: must be above 0 and at most ${formatMoney(left, row.currency)}.`, 'amount')
+      const remote = await remoteOf(row)
+      // What was refunded so far is part of the key, so that a refund that is asked for twice is made once.
+      const key = `${row.id}-${row.refunded_minor}-${minor}`
+      await remote?.refund(row.provider_id, { currency: row.currency, amountMinor: minor, key })
+      const now = remote ? await refresh(row) : await apply(account, refundOf(row, minor, world.nowMs()))
+      const detail = { purse: row.purse_id, amount: moneyOf(row, minor) }
+      await database.transaction((tx) => audit.write(tx, by, { action: 'purse-topup.refund', object: id, detail }))
+      return viewOf(now ?? row)
+    },
+    async receive(account, body, headers) {
+      const name = headers['stripe-signature'] === undefined ? 'simulated' : 'stripe'
+      const { facts } = await (await payments.provider(account, name)).receive(body, headers)
+      if (facts) await apply(account, facts)
+    },
+    async look() {
+      await database.query(GIVE_UP)
+      for (const row of await database.query<TopUpRow>(WAITING))
+        await refresh(row).catch((error: unknown) =>
+          log.warn({ error, topUp: row.id }, 'the state of a top-up is still unknown'),
+        )
+    },
+  }
+}
+
+const least = (a: bigint, b: bigint) => (a < b ? a : b)
+const moneyOf = ({ currency }: { readonly currency: string }, minor: bigint) =>
+  `${formatMoney(minor, currency)} ${currency}`
+
+function viewOf(row: TopUpRow): TopUpView {
+  const money = (minor: bigint) => formatMoney(minor, row.currency)
+  return {
+    ...{ id: row.id, purse: row.purse_id, provider: row.provider, providerId: row.provider_id, state: row.state },
+    ...{ reason: row.reason, currency: row.currency, amount: money(row.amount_minor) },
+    ...{ refunded: money(row.refunded_minor), credits: formatCredits(row.credits) },
+    ...{ creditsTaken: formatCredits(row.taken), creditsLost: formatCredits(row.lost) },
+    ...{ createdAt: row.created_at.toISOString(), paidAt: row.paid_at?.toISOString() ?? null },
+  }
+}
+
+const save = (tx: Queryable, row: TopUpRow) =>
+  tx.query(UPDATE, [
+    ...[row.account_id, row.id, row.provider_id, row.amount_minor, row.state, row.reason, row.granted],
+    ...[row.refunded_minor, row.disputed_minor, row.dispute, row.taken, row.lost, row.as_of, row.paid_at],
+  ])
+
+const COLUMNS = `account_id, id, purse_id, provider, provider_id, currency, price_minor, amount_minor, credits, state, reason, granted, refunded_minor, disputed_minor,
+  dispute, taken, lost, reference, as_of, created_at, paid_at`
+// While it moves to another database it does not change. Before the purse, as calls lock them.
+const ACCOUNT = statement(
+  'purse_topup_account',
+  'select coalesce(frozen_until > now(), false) as moving from account where id = $1 for share',
+)
+const BY_ID = statement('purse_topup', `select ${COLUMNS} from purse_topup where account_id = $1 and id = $2`)
+const LOCK_ID = statement(
+  'purse_topup_lock',
+  `select ${COLUMNS} from purse_topup where account_id = $1 and id = $2 for update`,
+)
+const LOCK_PROVIDER = statement(
+  'purse_topup_provider',
+  `select ${COLUMNS} from purse_topup where account_id = $1 and provider = $2 and provider_id = $3 for update`,
+)
+const INSERT = statement(
+  'purse_topup_insert',
+  `insert into purse_topup (account_id, id, purse_id, provider, currency, price_minor, amount_minor, credits) values ($1, $2, $3, $4, $5, $6, $6, $7)
+   returning ${COLUMNS}`,
+)
+const UPDATE = statement(
+  'purse_topup_update',
+  `update purse_topup set provider_id = $3, amount_minor = $4, state = $5, reason = $6, granted = $7, refunded_minor = $8, disputed_minor = $9, dispute = $10,
+     taken = $11, lost = $12, as_of = $13, paid_at = $14 where account_id = $1 and id = $2`,
+)
+const REFER = statement('purse_topup_refer', 'update purse_topup set reference = $3 where account_id = $1 and id = $2')
+const LIST = statement(
+  'purse_topup_list',
+  `select ${COLUMNS} from purse_topup
+   where account_id = $1 and ($2::text is null or purse_id = $2) and ($3::text is null or state = $3) and id < $4 order by id desc limit $5`,
+)
+const OPEN = statement(
+  'purse_topup_open',
+  `select count(*)::int as count from purse_topup
+   where account_id = $1 and purse_id = $2 and state = 'pending' and created_at > now() - interval '1 hour'`,
+)
+const GIVE_UP = statement(
+  'purse_topup_give_up',
+  `update purse_topup set state = 'failed', reason = 'It was not paid within three days.' where state = 'pending' and created_at < now() - interval '3 days'`,
+)
+const WAITING = statement(
+  'purse_topup_waiting',
+  `select ${COLUMNS} from purse_topup where state = 'pending' and provider = 'stripe' and created_at between now() - interval '1 day' and now() - interval '10 minutes'
+   order by id limit 100`,
+)
