@@ -96,9 +96,7 @@ function FromDocument({ onTake }: { onTake: (taken: Taken) => void }) {
       {read ? (
         <>
           {read.serverProblem ? (
-            <Note tone="warn">
-              {read.serverProblem} It was not taken over: enter the base address of the API below.
-            </Note>
+            <Note tone="warn">{read.serverProblem} Enter the address of the API below.</Note>
           ) : null}
           <DocumentOperations read={read} chosen={chosen} onChosen={setChosen} onLine={show} />
           {taking.error ? <Fault error={taking.error} /> : null}
