@@ -1,8 +1,9 @@
 // F79: whichever way a call takes, a charge above its hold is seen by the one assertion of the ledger: logged, counted, alerted, and told on the call's page.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import OpenAI, { toFile } from 'openai'
+import OpenAI from 'openai'
 import { silentLog } from '../src/kernel/log.ts'
+import { answered, sendBatch } from './batches.ts'
 import { type Call, testGateway, textOf } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
@@ -103,14 +104,8 @@ const WAYS: Record<string, (account: Account) => Promise<unknown>> = {
     const { id } = await responses.create({ model: MODEL, input: 'Hi', background: true, max_output_tokens: 16 })
     await until(async () => ['completed', 'incomplete'].includes((await responses.retrieve(id)).status ?? ''))
   },
-  async batch(account) {
-    const { files, batches } = clientOf(account)
-    const body = { model: MODEL, max_tokens: 10, messages: MESSAGES }
-    const line = JSON.stringify({ custom_id: '1', method: 'POST', url: '/v1/chat/completions', body })
-    const file = await files.create({ file: await toFile(Buffer.from(line), 'a.jsonl'), purpose: 'batch' })
-    const asked = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
-    const { id } = await batches.create(asked)
-    await until(async () => (await batches.retrieve(id)).status === 'completed')
+  async batch({ key }) {
+    await answered(g, key, await sendBatch(g, key, [{ model: MODEL, max_tokens: 10, messages: MESSAGES }]))
   },
   async tool({ key }) {
     const client = await connect(g.url, key)

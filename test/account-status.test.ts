@@ -1,21 +1,19 @@
 // An operator suspends, closes and reopens accounts: what their callers are told, what becomes of running calls and of the money, in two processes.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
 import type { AuditView } from '../src/database/audit.ts'
-import type { AccountView, LedgerView, VerificationState } from '../src/ledger/views.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
-import { startGateway, type TestGateway, WITH_EXTENSIONS } from './gateway.ts'
+import type { AccountView, LedgerView } from '../src/ledger/views.ts'
+import { sendBatch } from './batches.ts'
+import { freshDatabase } from './database.ts'
+import { startGateway, WITH_EXTENSIONS } from './gateway.ts'
 import { none, pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
-import { type Listening, listen } from './started.ts'
+import { verified } from './operator-server.ts'
+import { listen, started } from './started.ts'
 import { above, until } from './until.ts'
 
-let fresh: FreshDatabase
-let g: TestGateway
-let other: TestGateway
-let vendor: Listening
 /** Calls that the vendor was sent and has not answered. */
 const waiting: Array<() => void> = []
 
@@ -25,36 +23,28 @@ const ANSWER = {
   usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
 }
 
-before(async () => {
-  vendor = await listen((request, response) => {
+const vendor = started(() =>
+  listen((request, response) => {
     request.resume()
     waiting.push(() => response.setHeader('content-type', 'application/json').end(JSON.stringify(ANSWER)))
-  })
-  fresh = await freshDatabase()
-  g = await startGateway({
-    database: fresh,
+  }),
+)
+const database = started(freshDatabase)
+const g = started(() =>
+  startGateway({
+    database,
     catalog(document) {
       document.vendors.slow = { baseUrl: vendor.url }
       document.models.slow = structuredClone(document.models['alpha-5.4'])
       document.models.slow.routes = [{ ...document.models.slow.routes[0], vendor: 'slow' }]
     },
-  })
-  other = await startGateway({ database: fresh })
-})
+  }),
+)
+const other = started(() => startGateway({ database }))
 after(async () => {
   for (const answer of waiting) answer()
   await g.settled()
-  await g.operator('POST', '/ledger/verify', { full: true })
-  let found: VerificationState | undefined
-  await until(async () => {
-    found = (await g.operator<VerificationState>('GET', '/ledger/verify')).data
-    return found.running === null
-  })
-  await other.close()
-  await g.close()
-  await fresh.drop()
-  await vendor.close()
-  assert.deepEqual(found?.last?.problems, [], 'the ledger adds up')
+  assert.deepEqual((await verified(g)).problems, [], 'the ledger adds up')
 })
 
 /** More than a batch has under way at once. */
@@ -152,23 +142,14 @@ test('a call that runs when its account is suspended ends and is charged; batch 
   assert.equal(charge?.kind, 'settled')
 
   await change(id, 'reopen')
-  const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
-  const lines = Array.from({ length: LINES }, (_, at) =>
-    JSON.stringify({ custom_id: String(at), method: 'POST', url: '/v1/chat/completions', body: SLOW }),
-  )
-  const file = await client.files.create({ file: new File([lines.join('\n')], 'in.jsonl'), purpose: 'batch' })
-  const set = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const
-  const batch = await client.batches.create({ input_file_id: file.id, ...set })
+  const batch = await sendBatch(g, key, Array(LINES).fill(SLOW))
   await until(() => waiting.length, above(0))
   await change(id, 'suspend', { reason: 'abuse' })
   await until(async () => {
     for (const answer of waiting.splice(0)) answer()
-    return (await g.operator<{ status: string }>('GET', `/accounts/${id}/batches/${batch.id}`)).data.status
+    return (await g.operator<{ status: string }>('GET', `/accounts/${id}/batches/${batch}`)).data.status
   }, 'completed')
-  const told = await g.operator<{ items: Array<{ status: number }> }>(
-    'GET',
-    `/accounts/${id}/batches/${batch.id}/lines`,
-  )
+  const told = await g.operator<{ items: Array<{ status: number }> }>('GET', `/accounts/${id}/batches/${batch}/lines`)
   const failed = told.data.items.map((one) => one.status)
   assert.deepEqual(new Set(failed), new Set([403]))
   // Either process may have run a line, and each books what it settled.

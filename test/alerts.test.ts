@@ -10,7 +10,7 @@ import { OPERATOR_TOKEN, startGateway, textOf } from './gateway.ts'
 import { atOnce, pluck } from './lists.ts'
 import { addMember, startMailServer } from './mail-server.ts'
 import { listen, started } from './started.ts'
-import { atLeast, until } from './until.ts'
+import { atLeast, pause, until } from './until.ts'
 
 interface Got {
   readonly url: string
@@ -44,19 +44,14 @@ const g = started(() =>
   }),
 )
 
-async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
-  const text = await textOf(g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method }))
-  return JSON.parse(text).data
-}
-
-const alertsOf = async (account: string) => (await ask<Page<AlertView>>('GET', `/accounts/${account}/alerts`)).items
+const alertsOf = async (account: string) => (await g.ask<Page<AlertView>>('GET', `/accounts/${account}/alerts`)).items
 const inShort = (alerts: readonly AlertView[]) => alerts.map(({ rule, level }) => `${rule} ${level}`)
 
 const sql = (text: string, values: Array<string | number | Date | bigint>) => g.sql(text, values)
 
 test('a share of a limit fires once at each step, however many look at once, and again after it fell', async () => {
   const { id } = await g.account()
-  await ask('PATCH', `/accounts/${id}`, { limits: { spendPerDay: '100' } })
+  await g.ask('PATCH', `/accounts/${id}`, { limits: { spendPerDay: '100' } })
   const spend = (credits: number) =>
     sql(`update counter set used = $2 where account_id = $1 and scope = 'account' and name = 'spendPerDay'`, [
       id,
@@ -114,10 +109,10 @@ test('balances, failures, keys, jobs, breakers and the verification have their r
   assert.deepEqual(inShort(await alertsOf(ending.id)), ['key on'])
   const [job] = await alertsOf(unlucky.id)
   assert.deepEqual([job?.rule, job?.message], ['job', 'The vendor failed.'])
-  const own = (await ask<Page<AlertView>>('GET', '/alerts')).items.filter(({ account }) => account === null)
+  const own = (await g.ask<Page<AlertView>>('GET', '/alerts')).items.filter(({ account }) => account === null)
   assert.deepEqual(inShort(own).sort(), ['vendor on', 'verification on'])
   assert.equal(own.find(({ rule }) => rule === 'vendor')?.subject, 'alpha')
-  await ask('POST', `/accounts/${low.id}/alerts/read`, { until: (await alertsOf(low.id))[0]?.id })
+  await g.ask('POST', `/accounts/${low.id}/alerts/read`, { until: (await alertsOf(low.id))[0]?.id })
   assert.equal((await alertsOf(low.id))[0]?.read, true)
   await sql(`delete from usage_hour where product = 'alpha-5.4' and key_id = 'k'`, [])
   await sql(`delete from job where id = 'job_unlucky'`, [])
@@ -133,7 +128,7 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
     { kind: 'email', to: 'ada@example.com' },
   ]
   await addMember(g.gateway.database, id, 'ada@example.com')
-  const settings = await ask<AlertSettings>('PUT', `/accounts/${id}/alert-settings`, {
+  const settings = await g.ask<AlertSettings>('PUT', `/accounts/${id}/alert-settings`, {
     rules: { balanceBelow: '5' },
     receivers,
   })
@@ -157,7 +152,7 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
   )
   const hook = got.find(({ url }) => url === '/hook')
   assert.ok(hook)
-  const { secret } = await ask<{ secret: string }>('GET', `/accounts/${id}/webhook-secret`)
+  const { secret } = await g.ask<{ secret: string }>('GET', `/accounts/${id}/webhook-secret`)
   const signed = `${hook.headers['webhook-id']}.${hook.headers['webhook-timestamp']}.${hook.body}`
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
   assert.equal(hook.headers['webhook-signature'], `v1,${createHmac('sha256', key).update(signed).digest('base64')}`)
@@ -171,7 +166,7 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
   assert.match(mail, /^Subject: \[Tollgate\] The balance is low$/m)
 
   const before = got.length
-  const tested = await ask<AlertView>('POST', `/accounts/${id}/alerts/test`)
+  const tested = await g.ask<AlertView>('POST', `/accounts/${id}/alerts/test`)
   assert.equal(tested.rule, 'test')
   await until(() => got.length, atLeast(before + 2))
 })
@@ -182,7 +177,7 @@ test('a name that a customer chose is not in the subject of a mail, and an addre
   await sql('update account set name = $2 where id = $1', [id, name])
   const receivers = [{ kind: 'email', to: 'named@example.com' }]
   await addMember(g.gateway.database, id, 'named@example.com')
-  await ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' }, receivers })
+  await g.ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' }, receivers })
   await g.gateway.alerts.look()
   const { headers, text, html } = await post.newest('named@example.com')
   assert.equal(headers.get('subject'), '[Tollgate] The balance is low')
@@ -194,7 +189,7 @@ test('a name that a customer chose mentions nobody and is no link in Slack and i
   const { id } = await g.account({ credits: 1n })
   await sql('update account set name = $2 where id = $1', [id, '<!channel> <https://evil.example|Pay> @here R&D'])
   const receivers = [{ kind: 'slack', to: `http://127.0.0.1:${hooks.port}/named` }]
-  await ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' }, receivers })
+  await g.ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' }, receivers })
   await g.gateway.alerts.look()
   const { body } = await until(() => got.find(({ url }) => url === '/named'))
   const shown = '&lt;!channel&gt; &lt;https[:]//evil[.]example|Pay&gt; @\u200bhere R&amp;D'
@@ -203,7 +198,7 @@ test('a name that a customer chose mentions nobody and is no link in Slack and i
 
 test('a balance near its threshold fires once, until it was above it for an hour', async () => {
   const { id } = await g.account({ credits: 1n })
-  await ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' } })
+  await g.ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' } })
   const look = async (posted: number) => {
     await sql('update account set posted = $2 where id = $1', [id, posted])
     await g.gateway.alerts.look()
@@ -228,8 +223,8 @@ test('many accounts, and one with many failed jobs, hide nobody', async () => {
   await sql(failed, [quiet.id, 'job_quiet', 1])
   const off = await g.account({ credits: 1n })
   const rules = { balanceDays: null, limitShares: [], failurePercent: null, keyDays: null, jobFailed: false }
-  await ask('PUT', `/accounts/${off.id}/alert-settings`, { rules })
-  await ask('PATCH', `/accounts/${off.id}`, { limits: { spendPerDay: '100' } })
+  await g.ask('PUT', `/accounts/${off.id}/alert-settings`, { rules })
+  await g.ask('PATCH', `/accounts/${off.id}`, { limits: { spendPerDay: '100' } })
   await sql(
     `update counter set used = 100000000 where account_id = $1 and scope = 'account' and name = 'spendPerDay'`,
     [off.id],
@@ -257,7 +252,7 @@ test('a test is told once a minute, and mails have a budget for each account', a
   const { id } = await g.account()
   const receivers = Array.from({ length: 7 }, (_, i): Receiver => ({ kind: 'email', to: `member${i}@example.com` }))
   for (const { to } of receivers) await addMember(g.gateway.database, id, to)
-  await ask('PUT', `/accounts/${id}/alert-settings`, { receivers })
+  await g.ask('PUT', `/accounts/${id}/alert-settings`, { receivers })
   const before = post.mails.length
   const press = () => g.call(`/admin/v1/accounts/${id}/alerts/test`, OPERATOR_TOKEN, undefined, { method: 'POST' })
   const answers = await Promise.all([press(), press(), press()])
@@ -271,30 +266,31 @@ test('a test is told once a minute, and mails have a budget for each account', a
   })
   assert.ok(alert?.deliveries.some(({ status }) => status === 'waiting'))
   assert.ok(post.mails.length - before <= 6, 'five, and one more if this took long')
-  await ask('PUT', `/accounts/${id}/alert-settings`, { receivers: [] })
+  await g.ask('PUT', `/accounts/${id}/alert-settings`, { receivers: [] })
 })
 
 test('slow receivers of one account have three deliveries at a time, and all are told', async () => {
   let open = 0
   let most = 0
   let told = 0
-  const answerSlowly: RequestListener = (request, response) => {
+  const answerSlowly: RequestListener = async (request, response) => {
     request.resume()
     open += 1
     most = Math.max(most, open)
-    setTimeout(() => {
-      open -= 1
-      told += 1
-      response.end()
-    }, 1_500)
+    // As many as may be sent to at once come, and nobody else meanwhile.
+    await until(() => most, atLeast(3))
+    await pause(300, 'a fourth may not come')
+    open -= 1
+    told += 1
+    response.end()
   }
   await using slow = await listen(answerSlowly, hooks.port, '127.0.0.2')
   const { id } = await g.account()
   const to = `${slow.url}/slow`
-  await ask('PUT', `/accounts/${id}/alert-settings`, {
+  await g.ask('PUT', `/accounts/${id}/alert-settings`, {
     receivers: Array.from({ length: 5 }, (): Receiver => ({ kind: 'webhook', to })),
   })
-  await ask('POST', `/accounts/${id}/alerts/test`)
+  await g.ask('POST', `/accounts/${id}/alerts/test`)
   await until(() => told, atLeast(3))
   assert.equal(most, 3)
   // Those that were put back come by themselves.

@@ -1,6 +1,6 @@
 // Batches as callers send them.
 import assert from 'node:assert/strict'
-import type { TestGateway } from './gateway.ts'
+import { jsonOf, type TestGateway } from './gateway.ts'
 import { until } from './until.ts'
 
 const CHAT = '/v1/chat/completions'
@@ -20,12 +20,29 @@ export async function sendBatch(g: TestGateway, key: string, bodies: readonly ob
   return ((await made.json()) as { id: string }).id
 }
 
+interface Batch {
+  readonly status: string
+  readonly output_file_id: string | null
+  readonly error_file_id: string | null
+  readonly request_counts: { readonly total: number; readonly completed: number; readonly failed: number }
+}
+
+export const batchOf = (g: TestGateway, key: string, batch: string) =>
+  jsonOf<Batch>(g.call(`/v1/batches/${batch}`, key))
+
+export async function completed(g: TestGateway, key: string, batch: string): Promise<Batch> {
+  const isOver = /completed|failed|expired|cancelled/
+  const ended = await until(
+    () => batchOf(g, key, batch),
+    ({ status }) => isOver.test(status),
+  )
+  assert.equal(ended.status, 'completed')
+  return ended
+}
+
 /** When it has completed: the request that answered each line, in their order. */
 export async function answered(g: TestGateway, key: string, batch: string): Promise<string[]> {
-  const isOver = /completed|failed|expired|cancelled/
-  const read = async () => (await (await g.call(`/v1/batches/${batch}`, key)).json()) as Record<string, string>
-  const { status, output_file_id } = await until(read, (seen) => isOver.test(seen.status ?? ''))
-  assert.equal(status, 'completed')
+  const { output_file_id } = await completed(g, key, batch)
   const written = await (await g.call(`/v1/files/${output_file_id}/content`, key)).text()
   const requests: string[] = []
   for (const line of written.trim().split('\n')) {

@@ -11,7 +11,7 @@ import { started } from './started.ts'
 import { until } from './until.ts'
 
 const post = started(startMailServer)
-const fresh = started(freshDatabase, ({ drop }) => drop())
+const fresh = started(freshDatabase)
 const g = started(() =>
   startGateway({ database: fresh, env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' } }),
 )

@@ -6,6 +6,7 @@ import type { TeamView } from '../src/admission/views.ts'
 import type { AlertView } from '../src/jobs/alerts/views.ts'
 import type { BudgetValueView, BudgetView, UsageView } from '../src/ledger/views.ts'
 import type { UsageSums } from '../src/reports/views.ts'
+import { completed, sendBatch } from './batches.ts'
 import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { testGateway, textOf, WITH_EXTENSIONS } from './gateway.ts'
 import { pluck } from './lists.ts'
@@ -185,13 +186,8 @@ const PAID: Readonly<Record<string, (key: string, account: string) => Promise<st
     }
   },
   async 'a line of a batch'(key, account) {
-    const client = sdkOf(key)
-    const body = { model: 'mock', messages: MESSAGES }
-    const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body })
-    const file = await client.files.create({ file: new File([line], 'in.jsonl'), purpose: 'batch' })
-    const set = { endpoint: '/v1/chat/completions', completion_window: '24h' } as const
-    const { id } = await client.batches.create({ input_file_id: file.id, ...set })
-    await until(async () => (await client.batches.retrieve(id)).status, 'completed')
+    const id = await sendBatch(g, key, [{ model: 'mock', messages: MESSAGES }])
+    await completed(g, key, id)
     type Lines = { items: Array<{ status: number; message?: string }> }
     const { data } = await g.operator<Lines>('GET', `/accounts/${account}/batches/${id}/lines`)
     const [failed] = data.items

@@ -1,10 +1,9 @@
 // Batches of an account that brings its own key: every line goes by it, costs its fee, and what is wrong with the key is its line's.
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
-import OpenAI, { toFile } from 'openai'
-import { testGateway } from './gateway.ts'
+import { completed, sendBatch } from './batches.ts'
+import { testGateway, textOf } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
-import { until } from './until.ts'
 
 const HOUSE = 'sk-house-00000000aaaa'
 const OWN = 'sk-own-0000000000bbbb'
@@ -44,29 +43,16 @@ interface Row {
 
 /** Runs a batch, and gives what its lines came to: their statuses, and their rows. */
 async function batch(): Promise<{ statuses: number[]; rows: Row[] }> {
-  const client = new OpenAI({ apiKey: owner.key, baseURL: `${g.url}/v1`, maxRetries: 0 })
   const body = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'Hi' }] }
-  const lines = Array.from({ length: LINES }, (_, index) =>
-    JSON.stringify({ custom_id: `line ${index}`, method: 'POST', url: '/v1/chat/completions', body }),
-  )
-  const file = await client.files.create({
-    file: await toFile(Buffer.from(lines.join('\n')), 'a.jsonl'),
-    purpose: 'batch',
-  })
-  const made = await client.batches.create({
-    ...{ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' },
-  })
-  const ended = await until(
-    () => client.batches.retrieve(made.id),
-    ({ status }) => status === 'completed' || status === 'failed',
-  )
-  const texts = [ended.output_file_id, ended.error_file_id].map(async (id) =>
-    id ? (await client.files.content(id)).text() : '',
+  const made = await sendBatch(g, owner.key, Array(LINES).fill(body))
+  const { output_file_id, error_file_id } = await completed(g, owner.key, made)
+  const texts = [output_file_id, error_file_id].map(async (id) =>
+    id ? textOf(g.call(`/v1/files/${id}/content`, owner.key)) : '',
   )
   const told = (await Promise.all(texts)).flatMap((one) => one.split('\n').filter(Boolean))
   await g.settled()
   const rows = await g.sql<Row>('select charged, held, status, credential from usage where client = $1 order by id', [
-    made.id,
+    made,
   ])
   assert.deepEqual(await g.problems(), [])
   const statuses = told.map((one) => (JSON.parse(one) as { response: { status_code: number } }).response.status_code)

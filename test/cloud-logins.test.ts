@@ -8,7 +8,6 @@ import { crc32 } from 'node:zlib'
 import { openAssets } from '../src/assets/open.ts'
 import type { Login } from '../src/catalog/document.ts'
 import { readConfig } from '../src/config.ts'
-import { openDatabase } from '../src/database/database.ts'
 import type { ToolServerView } from '../src/extensions/agents/views.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
@@ -171,7 +170,7 @@ test('a login that is refused says what to do, and nothing of the secret', async
 
 test('processes share one token: one renewal ahead of its end serves all, and while renewals fail the old one is used until it ends', async () => {
   const fresh = await freshDatabase()
-  const database = openDatabase({ connection: fresh.connection, connectionsMax: 4 })
+  const database = fresh.open({ connectionsMax: 4 })
   const store = createTokenStore({ database, world: realWorld, secrets: createSecrets(SECRET) })
   let skippedMs = 0
   const processes = [1, 2, 3].map(() => openProcess(store, { skippedMs: () => skippedMs }))

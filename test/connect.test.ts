@@ -66,23 +66,8 @@ const strict: RequestListener = (req, res) => {
 
 const modelOf = (uid: string) => gateway.gateway.catalog.current.input.models[uid]
 
-const testOf = async (body: object): Promise<VendorTest> => {
-  const response = await fetch(`${gateway.url}/admin/v1/connect/test`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ vendor: 'newcomer', formats: ['openai-chat'], ...body }),
-  })
-  const answer = (await response.json()) as { data?: VendorTest; error?: { message: string } }
-  assert.ok(answer.data, answer.error?.message ?? 'no answer')
-  return answer.data
-}
-
-async function operatorAsks<T>(path: string): Promise<T> {
-  const response = await fetch(`${gateway.url}/admin/v1${path}`, {
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
-  })
-  return ((await response.json()) as { data: T }).data
-}
+const testOf = (body: object) =>
+  gateway.ask<VendorTest>('POST', '/connect/test', { vendor: 'newcomer', formats: ['openai-chat'], ...body })
 
 async function tollgate(
   args: string[],
@@ -165,7 +150,7 @@ test('what is wrong with a vendor is said in words: key, model, path, format, re
 test('a test is written down with its address and the name of the credential, and sends no setting of the gateway', async () => {
   const host = await serve(strict)
   await testOf({ baseUrl: `http://${host}/v1`, credential: { name: 'NEWCOMER_KEY', value: KEY } })
-  const { items } = await operatorAsks<Page<AuditView>>('/audit?action=vendor.test&limit=1')
+  const { items } = await gateway.ask<Page<AuditView>>('GET', '/audit?action=vendor.test&limit=1')
   assert.equal(items[0]?.object, 'newcomer')
   assert.deepEqual(items[0]?.detail, { baseUrl: `http://${host}/v1`, credential: 'NEWCOMER_KEY' })
   await assert.rejects(
@@ -210,12 +195,12 @@ test('one command connects a vendor never seen, offers its model at cost times m
     { routes: offered.routes },
     { actor: 'test', ip: null, requestId: null },
   )
-  const rows = await operatorAsks<{ items: { charged: string; cost: string }[] }>(`/accounts/${id}/usage`)
+  const rows = await gateway.ask<{ items: { charged: string; cost: string }[] }>('GET', `/accounts/${id}/usage`)
   assert.deepEqual(pluck(rows.items, 'charged', 'cost'), [['0.00192', '0.0016']])
-  const { margin } = await operatorAsks<{ margin: object }>(`/accounts/${id}/overview?days=1`)
+  const { margin } = await gateway.ask<{ margin: object }>('GET', `/accounts/${id}/overview?days=1`)
   const sums = { requests: 1, charged: '0.00192', cost: '0.0016' }
   assert.deepEqual(margin, { ...sums, products: [{ product: 'newcomer-one', ...sums }] })
-  const { notes } = await operatorAsks<{ notes: string[] }>('/catalog')
+  const { notes } = await gateway.ask<{ notes: string[] }>('GET', '/catalog')
   assert.match(notes.join(), /newcomer-one, route 1 \(newcomer, openai-chat\) costs more than it is sold for/)
   // A call of a test account, which no real vendor answered, is no figure of the route.
   const { database } = gateway.gateway
@@ -224,7 +209,7 @@ test('one command connects a vendor never seen, offers its model at cost times m
     { text: `insert into usage select (jsonb_populate_record(u, ${asTest})).* from usage u where account_id = $1` },
     [id],
   )
-  const compared = await operatorAsks<{ items: object[] }>('/models/newcomer-one/routes')
+  const compared = await gateway.ask<{ items: object[] }>('GET', '/models/newcomer-one/routes')
   assert.deepEqual(
     compared.items.map((one) => ({ ...one, firstByteMsP50: 0 })),
     [{ route: 1, answered: 1, failed: 0, firstByteMsP50: 0, chargedAvg: '0.00192', costAvg: '0.0016' }],

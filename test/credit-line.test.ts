@@ -1,6 +1,6 @@
 // F78: many parallel calls on a small balance. They wait for credits that running calls hold, and a call without an output limit holds about as much as calls of its key write.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { setTimeout as later } from 'node:timers/promises'
 import { freshDatabase } from './database.ts'
 import { MODEL, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
@@ -16,8 +16,6 @@ const MESSAGE = 'Tell me something about the weather.'
 /** Ordinary chat: answers of 60 to 600 tokens. */
 const ORDINARY = [150, 240, 90, 420, 180, 60, 300, 600, 120, 210]
 
-let processes: TestGateway[]
-let g: TestGateway
 let writes: () => number
 /** How long the vendor takes. */
 let tookMs = 0
@@ -38,14 +36,11 @@ before(async () => {
       wholeAnswer('word', usage(PROMPT_TOKENS, tokens)).replace('"stop"', tokens < would ? '"length"' : '"stop"'),
     )
   }
-  const database = await freshDatabase()
-  const env = { TOLLGATE_CREDIT_WAIT_SECONDS: '600' }
-  processes = [await startGateway({ database, env, catalog: withModel }), await startGateway({ database, env })]
-  g = processes[0]!
 })
-after(async () => {
-  for (const one of processes) await one.close()
-})
+const database = started(freshDatabase)
+const env = { TOLLGATE_CREDIT_WAIT_SECONDS: '600' }
+const g = started(() => startGateway({ database, env, catalog: withModel }))
+const processes = [g, started(() => startGateway({ database, env }))]
 
 function withModel(document: any): void {
   document.vendors.mock = { baseUrl: vendor.url }

@@ -6,6 +6,7 @@ import { migrate } from '../src/database/migrate.ts'
 import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
+import { closing } from './started.ts'
 
 /** Carries the server's connection from the runner to the test processes. */
 export const SERVER_VARIABLE = 'TOLLGATE_TEST_SERVER'
@@ -22,6 +23,8 @@ export interface FreshDatabase extends AsyncDisposable {
   readonly connection: EmbeddedConnection
   /** The same as a DATABASE_URL, for processes that a test starts. */
   readonly url: string
+  /** With the patience of tests. */
+  open(options?: Partial<Parameters<typeof openDatabase>[0]>): Database & AsyncDisposable
   /** Ends whatever sessions are left. */
   drop(): Promise<void>
 }
@@ -54,6 +57,7 @@ async function copyOf(template: string): Promise<FreshDatabase> {
   return {
     connection,
     url: `postgres://${connection.user}${password}@${encodeURIComponent(connection.host)}:${connection.port}/${name}`,
+    open: (options = {}) => closing(openDatabase({ connection, waitFactor: WAIT_FACTOR, ...options })),
     drop,
     [Symbol.asyncDispose]: drop,
   }

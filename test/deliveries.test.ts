@@ -312,7 +312,7 @@ test('addresses inside our network say no more than that they cannot be used', a
 
 // ---- Processes that are killed.
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
+const fresh = started(freshDatabase)
 const data = temporary('tollgate-deliveries-')
 const startProcess = killable()
 

@@ -167,7 +167,7 @@ const vendor = started(() =>
     VENDOR[ending]?.(call, KINDS[kind]!)
   }),
 )
-const fresh = started(freshDatabase, ({ drop }) => drop())
+const fresh = started(freshDatabase)
 const g = started(() =>
   startGateway({
     database: fresh,

@@ -7,7 +7,6 @@ import { ANALYTICS } from '../src/catalog/analytics.ts'
 import { checkDocument } from '../src/catalog/document.ts'
 import { SOCIAL } from '../src/catalog/social.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
-import { openDatabase } from '../src/database/database.ts'
 import { startEmbedded } from '../src/database/server/embedded.ts'
 import { analyticsReference, socialReference } from '../src/extensions/docs/reference.ts'
 import { writeClients } from './clients/write.ts'
@@ -24,7 +23,6 @@ import { metricsPage } from './pages/metrics.ts'
 import { operatorApiPage, rolesPage } from './pages/operator-api.ts'
 import { dumpSchema } from './pages/schema.ts'
 import { vendorsPage } from './pages/vendors.ts'
-import { closing } from './started.ts'
 
 export const ROOT = resolve(import.meta.dirname, '..')
 
@@ -56,7 +54,7 @@ export async function generatedFiles(): Promise<Map<string, string>> {
 
 async function schema(): Promise<string> {
   await using fresh = await freshDatabase()
-  await using database = closing(openDatabase({ connection: fresh.connection, connectionsMax: 1 }))
+  await using database = fresh.open({ connectionsMax: 1 })
   return await dumpSchema(database)
 }
 

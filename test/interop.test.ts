@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import type { VendorTest } from '../src/routing/views.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 import { listen, started } from './started.ts'
 
 const FOLDER = join(import.meta.dirname, 'fixtures', 'llama.cpp')
@@ -42,17 +42,6 @@ const server = started(() =>
 
 const gateway = testGateway({ isShared: true })
 
-async function operator<T>(path: string, body: object): Promise<T> {
-  const response = await fetch(`${gateway.url}/admin/v1${path}`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
-  const answer = (await response.json()) as { data?: T; error?: { message: string } }
-  assert.ok(answer.data, answer.error?.message ?? `HTTP ${response.status}`)
-  return answer.data
-}
-
 /** The formats that it speaks, and the address below which each is. */
 const BACKS = [
   ['openai-chat', '/v1'],
@@ -70,14 +59,14 @@ const DOORS = [
 for (const [format, path] of BACKS)
   test(`${format}: the vendor’s test passes, and every door is answered and charged, whole and streamed`, async () => {
     const place = { preset: 'llama.cpp', vendor: `llama-${format}`, baseUrl: server.url + path, formats: [format] }
-    const tested = await operator<VendorTest>('/connect/test', place)
+    const tested = await gateway.ask<VendorTest>('POST', '/connect/test', place)
     assert.equal(tested.ok, true, tested.message)
     assert.deepEqual(tested.models, [MODEL])
     assert.ok((tested.steps[1]?.inputTokens ?? 0) > 0 && (tested.steps[1]?.outputTokens ?? 0) > 0)
     const uid = `tiny-${format}`
     const price = (rate: string) => ({ unit: 'credits', tiers: [{ input: rate, output: rate }] })
     const models = [{ model: MODEL, uid, cost: price('100'), pricing: price('1000') }]
-    await operator('/connect', { ...place, models })
+    await gateway.ask('POST', '/connect', { ...place, models })
     const tokens = (tested.steps[1]?.inputTokens ?? 0) + (tested.steps[1]?.outputTokens ?? 0)
     const { key } = await gateway.account()
     for (const [door, body] of DOORS)
@@ -96,6 +85,6 @@ for (const [format, path] of BACKS)
 
 test('a wrong address of such a server is put right', async () => {
   const place = { preset: 'llama.cpp', baseUrl: `${server.url}/nothing`, formats: ['openai-chat'] }
-  const { ok, addressSuggested } = await operator<VendorTest>('/connect/test', place)
+  const { ok, addressSuggested } = await gateway.ask<VendorTest>('POST', '/connect/test', place)
   assert.deepEqual([ok, addressSuggested], [false, `${server.url}/v1`])
 })

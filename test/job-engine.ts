@@ -11,7 +11,7 @@ import { type Catalog, openCatalog } from '../src/catalog/store.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { createAudit } from '../src/database/audit.ts'
 import { createChanges } from '../src/database/changes.ts'
-import { type Database, openDatabase } from '../src/database/database.ts'
+import type { Database } from '../src/database/database.ts'
 import { type EngineOptions, type JobEngine, startJobs } from '../src/jobs/engine.ts'
 import { JOB_TIMING, type JobTiming } from '../src/jobs/job.ts'
 import type { ResultStore } from '../src/jobs/result.ts'
@@ -94,7 +94,7 @@ export async function startTestEngine(
   const fresh = beside?.fresh ?? (await freshDatabase())
   const sandbox =
     beside?.sandbox ?? (await startSandbox({ world: options.vendorWorld ?? world, speed: options.speed ?? 1000 }))
-  const database = openDatabase({ connection: fresh.connection, connectionsMax: 8 })
+  const database = fresh.open({ connectionsMax: 8 })
   // A job that a test stores waits until the test says that it may begin.
   await database.query({ text: `alter table job alter column step_at set default now() + interval '1 hour'` })
   const changes = createChanges(database, world)

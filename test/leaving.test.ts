@@ -6,35 +6,26 @@ import { after, before, test } from 'node:test'
 import type { KeyView, NewKey } from '../src/admission/views.ts'
 import type { EndedView, MemberView, NewToken, WhoView } from '../src/identity/views.ts'
 import { sendBatch } from './batches.ts'
-import { type FreshDatabase, freshDatabase } from './database.ts'
+import { freshDatabase } from './database.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
-import { CLIENT_ID, CLIENT_SECRET, journey, startProvider, type TestProvider } from './login-provider.ts'
+import { CLIENT_ID, CLIENT_SECRET, journey, startProvider } from './login-provider.ts'
 import { asBrowser, joined } from './operator-server.ts'
 import { openSocket, type TestSocket } from './socket-client.ts'
+import { started } from './started.ts'
 import { until } from './until.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
 const SLOW = { model: 'alpha-5.4', input: 'A story. [[chunks=20000]] [[slow=20]]', background: true }
 
-let g: TestGateway
+const database = started(freshDatabase)
+const corp = started(() => startProvider())
+const env = () => ({ TOLLGATE_OUTBOUND_ALLOW: corp.hostAndPort })
+const g = started(() => startGateway({ database, env: env() }))
 /** Another process on the same database. */
-let other: TestGateway
-let corp: TestProvider
-let database: FreshDatabase
-before(async () => {
-  database = await freshDatabase()
-  corp = await startProvider()
-  const env = { TOLLGATE_OUTBOUND_ALLOW: corp.hostAndPort }
-  g = await startGateway({ database, env })
-  other = await startGateway({ database, env })
-  corp.open(g.url, 'corp')
-})
-after(async () => {
-  await g.settled()
-  await Promise.all([g.close(), other.close(), corp.close()])
-  await database.drop()
-})
+const other = started(() => startGateway({ database, env: env() }))
+before(() => corp.open(g.url, 'corp'))
+after(() => g.settled())
 
 type Browser = ReturnType<typeof asBrowser>
 
@@ -264,15 +255,12 @@ test('a directory ends a person who signs in by their provider at the same momen
     await tx.query({ text: 'select 1 from scim_user where person_id = $1 for update' }, [made.id])
     const ended = directory('PATCH', `/Users/${made.id}`, inactive)
     const waiting = `select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
-    await until(async () => (await g.gateway.database.query({ text: waiting })).length > 0)
+    await until(async () => (await g.sql(waiting)).length > 0)
     await signInByCorp('dora')
     return { ended }
   })
   assert.equal((await ended).status, 200)
-  assert.deepEqual(
-    await g.gateway.database.query({ text: 'select 1 from membership where person_id = $1' }, [made.id]),
-    [],
-  )
+  assert.deepEqual(await g.sql('select 1 from membership where person_id = $1', [made.id]), [])
 })
 
 test('keys of nobody that the person made end too, and keys that they made for others stay', async () => {

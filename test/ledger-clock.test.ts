@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
-import { type Database, openDatabase } from '../src/database/database.ts'
+import type { Database } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
@@ -28,7 +28,7 @@ before(async () => {
   await client.query(`alter database ${fresh.connection.database} set search_path = public, pg_catalog`)
   await client.query(CLOCK)
   await client.end()
-  database = openDatabase({ connection: fresh.connection, connectionsMax: 4 })
+  database = fresh.open({ connectionsMax: 4 })
   await migrate(database)
 })
 after(async () => {

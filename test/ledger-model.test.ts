@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { openDatabase } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
@@ -17,8 +16,8 @@ const HOLDS = 6
 const KEYS = 2
 
 let ledgers: Ledger[]
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection, connectionsMax: 12 }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open({ connectionsMax: 12 }))
 before(async () => {
   ledgers = Array.from({ length: PROCESSES }, (_, i) =>
     createLedger({ database, world: realWorld, processId: `process-${i}`, graceMs: 0, reserveWaitMs: 60_000 }),

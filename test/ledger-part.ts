@@ -1,7 +1,7 @@
 // Ledgers on a real Postgres, and what the tests of the ledger ask of them.
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import { type Database, openDatabase, type Queryable } from '../src/database/database.ts'
+import type { Database, Queryable } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
@@ -14,7 +14,7 @@ export let database: Database
 const ledgers: Ledger[] = []
 before(async () => {
   fresh = await freshDatabase()
-  database = openDatabase({ connection: fresh.connection, waitFactor: WAIT_FACTOR })
+  database = fresh.open()
 })
 after(async () => {
   for (const ledger of ledgers) await ledger.idle(2_000)

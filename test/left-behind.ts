@@ -4,7 +4,6 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Caller } from '../src/api/server/caller.ts'
-import { openDatabase } from '../src/database/database.ts'
 import { SlotSet } from '../src/kernel/slot-set.ts'
 import { realWorld as world } from '../src/kernel/world.ts'
 import { createUpstream } from '../src/upstream/exchange.ts'
@@ -50,7 +49,7 @@ function member(come: (what: object) => () => void): () => Promise<void> {
 const roster = new SlotSet<object>()
 const set = new Set<object>()
 const fresh = await freshDatabase()
-const database = openDatabase({ connection: fresh.connection, connectionsMax: 2 })
+const database = fresh.open({ connectionsMax: 2 })
 const statement = { name: 'left', text: 'select $1::text as one, $2::bigint as two', withinMs: 3_000 }
 const vendor = await listen((_, response) => response.end('{"one":1}'))
 const upstream = createUpstream({ world })

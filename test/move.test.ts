@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
 import { createAudit } from '../src/database/audit.ts'
-import { type Database, openDatabase, type Queryable, withLast } from '../src/database/database.ts'
+import { type Database, type Queryable, withLast } from '../src/database/database.ts'
 import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/extensions/moving/move.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/reports/verify/verify.ts'
@@ -36,8 +36,8 @@ before(async () => {
   }
   here = await startGateway({ database: stores[0], catalog: priced('77') })
   there = await startGateway({ database: stores[1], catalog: priced('99') })
-  source = openDatabase({ connection: stores[0].connection, connectionsMax: 4 })
-  target = openDatabase({ connection: stores[1].connection, connectionsMax: 4 })
+  source = stores[0].open({ connectionsMax: 4 })
+  target = stores[1].open({ connectionsMax: 4 })
 })
 after(async () => {
   await Promise.all([source.close(), target.close()])

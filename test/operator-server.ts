@@ -5,13 +5,22 @@ import type { Database } from '../src/database/database.ts'
 import type { Cost } from '../src/identity/password.ts'
 import type { People } from '../src/identity/people.ts'
 import { createLog, type Log } from '../src/kernel/log.ts'
+import { newId, realWorld } from '../src/kernel/world.ts'
+import type { Resolution } from '../src/ledger/operation.ts'
+import type { VerificationRun, VerificationState } from '../src/ledger/views.ts'
+import { chargeOf } from '../src/meter/charge.ts'
+import type { Usage } from '../src/meter/usage.ts'
 import type { Resource } from '../src/operator/resource.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
 import { closing } from './started.ts'
+import { until } from './until.ts'
 
 export { OPERATOR_TOKEN }
+
+/** Of everybody who signs in. */
+export const PASSWORD = 'seven tired otters juggle'
 
 type Parts = Pick<
   TestGateway['gateway'],
@@ -22,6 +31,7 @@ export interface OperatorServer extends Parts, AsyncDisposable {
   readonly url: string
   readonly app: WebServer
   readonly database: Database
+  readonly sql: TestGateway['sql']
   readonly databaseUrl: string
   readonly people: People
   /** Everything that is mounted: for the operator, for people, and for whoever comes. */
@@ -30,6 +40,8 @@ export interface OperatorServer extends Parts, AsyncDisposable {
   readonly logged: () => string
   /** The environment in which credentials are looked for. */
   readonly environment: Map<string, string>
+  /** People who log in from one address would wait for each other. */
+  forgetTries(): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -67,7 +79,8 @@ export async function startOperatorServer(options: OperatorServerOptions = {}): 
     )
   return closing({
     ...gateway,
-    ...{ url, app, database, databaseUrl: fresh.url, logged },
+    ...{ url, app, database, databaseUrl: fresh.url, logged, sql: started.sql },
+    forgetTries: () => started.sql('delete from login_attempt'),
     environment: config.vendorKeys as Map<string, string>, // It is made by readConfig.
     resources: {
       operator: under('/admin/v1'),
@@ -130,13 +143,62 @@ export async function joined(
   server: Pick<OperatorServer, 'url'>,
   path: string,
   invited: { readonly email: string; readonly role?: string },
-  password = 'seven tired otters juggle',
+  password = PASSWORD,
 ) {
   const { data, text } = await asOperator(server)<{ link: string } | undefined>('POST', path, invited)
   const browser = asBrowser(server)
-  const accepted = await browser('POST', `/invites/${data?.link.split('#token=')[1]}`, { password })
+  const accepted = await browser('POST', `/invites/${tokenOf(data?.link)}`, { password })
   assert.equal(accepted.status, 200, text + accepted.text)
   return browser
+}
+
+/** What a link of an invitation proves. */
+export const tokenOf = (link = '') => link.split('#token=')[1] ?? ''
+
+/** The first operator, who comes by the link that is said at the start. */
+export async function setUpOperator(server: Pick<OperatorServer, 'url' | 'people'>, email = 'op@example.com') {
+  const browser = asBrowser(server)
+  const token = await server.people.openSetup()
+  const { status, text } = await browser('POST', '/setup', { token, email, password: PASSWORD })
+  assert.equal(status, 200, text)
+  return browser
+}
+
+export async function makeAccount(server: Pick<OperatorServer, 'url'>, input: object = {}): Promise<string> {
+  const account = { name: 'Some account', credits: '100', ...input }
+  return (await asOperator(server)<{ id: string }>('POST', '/accounts', account)).data.id
+}
+
+/** A run of the verification, to its end. */
+export async function verified(server: Pick<OperatorServer, 'url'>, body = { full: true }): Promise<VerificationRun> {
+  const ask = asOperator(server)
+  const { data: begun } = await ask<VerificationRun>('POST', '/ledger/verify', body)
+  const look = async () => (await ask<VerificationState>('GET', '/ledger/verify')).data
+  return (await until(look, ({ running }) => running?.id !== begun.id)).last ?? assert.fail('it has no result')
+}
+
+/** Calls that no vendor answers: a hold, or a call from its hold to its settlement. */
+export function callsOn(server: OperatorServer) {
+  const of = (account: string) => ({
+    ...{ id: newId(realWorld), account, key: 'key_x', tokens: 5 },
+    ...{ product: 'alpha-5.4', catalogVersion: server.catalog.current.version },
+  })
+  async function reserve(account: string, want: bigint, key = 'key_x') {
+    const call = { ...of(account), key }
+    return { ...(await server.ledger.reserve({ ...call, want, floor: want })), id: call.id }
+  }
+  async function call(account: string, usage: Usage, more: Partial<Resolution> = {}): Promise<string> {
+    const { tokens, ...common } = of(account)
+    await server.ledger.reserve({ ...common, ...more, want: 1_000_000n, floor: 1n, tokens })
+    const { amount, lines } = chargeOf(server.catalog.current.document.models['alpha-5.4']!.pricing, usage)
+    await server.ledger.resolve({
+      ...{ ...common, kind: 'settled', charge: amount, lines, endpoint: 'chat', status: 200, estimated: false },
+      ...{ stream: true, route: 1, durationMs: 40, firstByteMs: 9 },
+      ...{ inputTokens: usage.input ?? 0, outputTokens: usage.output ?? 0, ...more },
+    })
+    return `req_${common.id}`
+  }
+  return { reserve, call }
 }
 
 /** The console API as a browser on our own pages, with whatever cookies it was given last. */

@@ -1,8 +1,8 @@
 // Nothing is spent that nobody has, for products too: whatever a vendor counts, or does not, a call is charged at most what was held for it, over all processes.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { freshDatabase } from './database.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
+import { startGateway } from './gateway.ts'
 import { atOnce, none } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import { listen, started } from './started.ts'
@@ -10,8 +10,6 @@ import { until } from './until.ts'
 
 const CREDIT = 1_000_000n
 
-let processes: TestGateway[]
-let g: TestGateway
 /** What the vendor says next. */
 let says = '{}'
 let asked = 0
@@ -25,16 +23,11 @@ const server = started(() =>
     res.writeHead(200, { 'content-type': 'application/json' }).end(says)
   }),
 )
-before(async () => {
-  const database = await freshDatabase()
-  processes = []
-  for (let at = 0; at < 4; at++)
-    processes.push(await startGateway({ database, catalog: withProduct, env: { TOLLGATE_CREDIT_WAIT_SECONDS: '0' } }))
-  g = processes[0]!
-})
-after(async () => {
-  for (const one of processes) await one.close()
-})
+const database = started(freshDatabase)
+const processes = Array.from({ length: 4 }, () =>
+  started(() => startGateway({ database, catalog: withProduct, env: { TOLLGATE_CREDIT_WAIT_SECONDS: '0' } })),
+)
+const g = processes[0]!
 
 const limit = { kind: 'integer', min: 1, max: 50, example: '10' }
 /** The most that each may cost, in credits: that is what is held. */

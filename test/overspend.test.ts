@@ -1,7 +1,7 @@
 // F70: nothing is spent that nobody has. Without an output limit of the caller's, the vendor is told a cap that the hold covers:
 // a share of what the account and its limits leave.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
@@ -31,9 +31,6 @@ const OUTPUT_MICRO = 1_000n
 const OUTPUT_TOKENS_MAX = 64_000
 const RESERVE_TOKENS = 4_096
 
-/** Four processes on one database. */
-let processes: TestGateway[]
-let g: TestGateway
 /** What the model would write; it stops at the limit that it is told. */
 let writes = 0
 /** The vendor answers nobody before this. */
@@ -58,15 +55,13 @@ before(async () => {
       )
     else response.end(wholeAnswer('word', used).replace('"stop"', `"${finish}"`))
   }
-  const database = await freshDatabase()
-  processes = []
-  for (let at = 0; at < 4; at++)
-    processes.push(await startGateway({ database, catalog: withModel, env: { TOLLGATE_CREDIT_WAIT_SECONDS: '0' } }))
-  g = processes[0]!
 })
-after(async () => {
-  for (const one of processes) await one.close()
-})
+/** Four processes on one database. */
+const database = started(freshDatabase)
+const processes = Array.from({ length: 4 }, () =>
+  started(() => startGateway({ database, catalog: withModel, env: { TOLLGATE_CREDIT_WAIT_SECONDS: '0' } })),
+)
+const g = processes[0]!
 
 function withModel(document: any): void {
   document.vendors.mock = { baseUrl: vendor.url }

@@ -1,7 +1,6 @@
 // Calls that were refused: in the account's usage with their reason, at no charge, and bounded however many come.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openDatabase } from '../src/database/database.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { newId, realWorld, type World } from '../src/kernel/world.ts'
@@ -9,18 +8,13 @@ import type { Overview, UsageDetail, UsageView } from '../src/ledger/views.ts'
 import type { LiveCallView } from '../src/operator/views.ts'
 import { createRefusals } from '../src/telemetry/refusals.ts'
 import { freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway, textOf } from './gateway.ts'
+import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from './gateway.ts'
 import { atOnce, pluck } from './lists.ts'
 import { until } from './until.ts'
 
 const g = testGateway()
 const CHAT = '/v1/chat-completions'
 const good = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'hello' }] }
-
-async function ask<T>(path: string): Promise<T> {
-  const text = await textOf(g.call(`/admin/v1${path}`, OPERATOR_TOKEN))
-  return JSON.parse(text).data
-}
 
 /** The refusals of an account, when as many as these are written. */
 async function refusals(account: string, calls: number): Promise<UsageView[]> {
@@ -29,7 +23,7 @@ async function refusals(account: string, calls: number): Promise<UsageView[]> {
     // There are twice as many rows as kinds where a minute ends meanwhile: more than a page.
     for (let next: string | null = ''; next !== null; ) {
       const path: string = `/accounts/${account}/usage?outcome=rejected&limit=200${next && `&cursor=${next}`}`
-      const page: Page<UsageView> = await ask<Page<UsageView>>(path)
+      const page: Page<UsageView> = await g.ask<Page<UsageView>>('GET', path)
       items.push(...page.items)
       next = page.next
     }
@@ -73,7 +67,7 @@ test('a refused call is in the usage of its account with code, message, key and 
   assert.equal(rows.at(-1)?.keyId, keyId)
   assert.match(rows.at(-1)?.message ?? '', /^Insufficient credit/)
   assert.ok(!JSON.stringify(rows).includes('secret question'))
-  const detail = await ask<UsageDetail>(`/usage/${short.headers.get('x-request-id')}`)
+  const detail = await g.ask<UsageDetail>('GET', `/usage/${short.headers.get('x-request-id')}`)
   assert.deepEqual(
     [
       detail.outcome,
@@ -84,10 +78,10 @@ test('a refused call is in the usage of its account with code, message, key and 
     ],
     ['rejected', 40000, 'caller', null, null],
   )
-  assert.deepEqual((await ask<Page<UsageView>>(`/accounts/${id}/usage?fault=credits_short`)).items.length, 1)
-  const overview = await ask<Overview>(`/accounts/${id}/overview`)
+  assert.deepEqual((await g.ask<Page<UsageView>>('GET', `/accounts/${id}/usage?fault=credits_short`)).items.length, 1)
+  const overview = await g.ask<Overview>('GET', `/accounts/${id}/overview`)
   assert.deepEqual(overview.statuses, { ok: 0, failed: 0 }, 'money figures know nothing of it')
-  assert.equal((await ask<Page<UsageView>>(`/accounts/${id}/usage?outcome=settled`)).items.length, 0)
+  assert.equal((await g.ask<Page<UsageView>>('GET', `/accounts/${id}/usage?outcome=settled`)).items.length, 0)
   const csv = await g.call(`/admin/v1/accounts/${id}/usage`, OPERATOR_TOKEN, undefined, {
     headers: { accept: 'text/csv' },
   })
@@ -135,11 +129,11 @@ test('a flood of refusals from one key is counted in a bounded number of rows, a
   // A flood has rows in each minute that it touches, however slow the machine is.
   const minutes = 2 + Math.floor((performance.now() - startedMs) / 60_000)
   assert.ok(rows.length >= 101 && rows.length <= minutes * 110, `${rows.length} rows in ${minutes} minutes`)
-  assert.equal((await ask<Page<UsageView>>(`/accounts/${quiet.id}/usage?outcome=rejected`)).items.length, 0)
+  assert.equal((await g.ask<Page<UsageView>>('GET', `/accounts/${quiet.id}/usage?outcome=rejected`)).items.length, 0)
 })
 
 test('operators see refusals live with account, key and reason, also those at the door; floods are lines with a count', async () => {
-  const live = async () => (await ask<Page<LiveCallView>>('/requests/live')).items
+  const live = async () => (await g.ask<Page<LiveCallView>>('GET', '/requests/live')).items
   const quiet = await g.account()
   assert.equal((await read(g.call(CHAT, quiet.key, good))).status, 200)
   const poor = await g.account({ credits: 0n })
@@ -160,7 +154,7 @@ test('operators see refusals live with account, key and reason, also those at th
       [poor.id, status, 'rejected', fault, product, 'chat', 1],
     )
     await refusals(poor.id, 3)
-    assert.equal((await ask<UsageDetail>(`/usage/${line?.id}`)).outcome, 'rejected', 'its line leads to it')
+    assert.equal((await g.ask<UsageDetail>('GET', `/usage/${line?.id}`)).outcome, 'rejected', 'its line leads to it')
   }
 
   // At the door, and on the path.
@@ -271,7 +265,7 @@ test('old refusals are forgotten', async () => {
 
 test('a process that has ended waits for no refusal that comes too late', async () => {
   const fresh = await freshDatabase()
-  const database = openDatabase({ connection: fresh.connection, connectionsMax: 1 })
+  const database = fresh.open({ connectionsMax: 1 })
   const running = new Set<object>()
   const world: World = {
     ...realWorld,

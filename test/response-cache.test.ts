@@ -88,7 +88,10 @@ test('many who ask the same at once are one call of the vendor, and a fault is n
   question++
   const { key } = await g.account()
   const answer = vendor.answer
-  vendor.answer = (call) => setTimeout(() => answer(call), 100)
+  vendor.answer = async (call) => {
+    await until(() => g.gateway.monitor.running, 6)
+    return answer(call)
+  }
   const all = await atOnce(6, async () => told(await ask(key)))
   assert.deepEqual(all.map(([state]) => state).sort(), ['hit', 'hit', 'hit', 'hit', 'hit', 'miss'])
   assert.equal(new Set(all.map(([, body]) => body)).size, 1)

@@ -1,11 +1,11 @@
 // What callers send and get where nobody waits for it, or where it may be asked for again, is not readable in the database, and goes with the response.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import OpenAI, { toFile } from 'openai'
 import { pruneBackground } from '../src/background/responses.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
+import { batchOf, completed, sendBatch } from './batches.ts'
 import {
   chatBody,
   chunk,
@@ -18,7 +18,7 @@ import {
   usageChunk,
   wholeAnswer,
 } from './faults/chat-vendor.ts'
-import { startGateway, testGateway } from './gateway.ts'
+import { startGateway, testGateway, textOf } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
@@ -132,34 +132,17 @@ test('answers to Idempotency-Keys and lines of batches are not readable in the d
   assert.equal((await send({ temperature: 1 })).status, 409)
 
   going = Promise.withResolvers()
-  const client = new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
-  const lines = [ASKED, `${ASKED} slow`].map((text, at) =>
-    JSON.stringify({
-      custom_id: `${at}`,
-      method: 'POST',
-      url: '/v1/chat/completions',
-      body: JSON.parse(chatBody(text)),
-    }),
-  )
-  const file = await client.files.create({
-    file: await toFile(Buffer.from(lines.join('\n')), 'l.jsonl'),
-    purpose: 'batch',
-  })
-  const batch = await client.batches.create({
-    ...{ input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' },
-  })
-  await until(async () => (await client.batches.retrieve(batch.id)).request_counts!.completed === 1)
+  const bodies = [ASKED, `${ASKED} slow`].map((text) => JSON.parse(chatBody(text)) as object)
+  const batch = await sendBatch(g, key, bodies)
+  await until(async () => (await batchOf(g, key, batch)).request_counts.completed, 1)
   assert.deepEqual(await readable(ASKED, ANSWERED), [])
-  const account = (await g.sql<{ account_id: string }>('select account_id from batch where id = $1', [batch.id]))[0]!
-  const shown = await g.operator<any>(
-    'GET',
-    `/accounts/${account.account_id}/batches/${batch.id}/lines?outcome=completed`,
-  )
-  assert.deepEqual(pluck(shown.data.items, 'customId', 'status'), [['0', 200]])
+  const [row] = await g.sql<{ account_id: string }>('select account_id from batch where id = $1', [batch])
+  const lines = `/accounts/${row?.account_id}/batches/${batch}/lines?outcome=completed`
+  const shown = await g.ask<{ items: { customId: string; status: number }[] }>('GET', lines)
+  assert.deepEqual(pluck(shown.items, 'customId', 'status'), [['line-0', 200]])
   going.resolve()
-  await until(async () => (await client.batches.retrieve(batch.id)).status, 'completed')
-  const { output_file_id } = await client.batches.retrieve(batch.id)
-  const results = (await (await client.files.content(output_file_id!)).text()).trim().split('\n')
+  const { output_file_id } = await completed(g, key, batch)
+  const results = (await textOf(g.call(`/v1/files/${output_file_id}/content`, key))).trim().split('\n')
   assert.equal(results.length, 2)
   for (const line of results) assert.equal(JSON.parse(line).response.body.choices[0].message.content, ANSWERED)
   assert.deepEqual(await readable(ASKED, ANSWERED), [])

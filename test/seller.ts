@@ -26,7 +26,7 @@ interface Selling {
 
 export function seller(sales: object, { env = () => ({}), world, expected = /^$/ }: Selling = {}) {
   const stripe = started(startStripe)
-  const fresh = started(freshDatabase, ({ drop }) => drop())
+  const fresh = started(freshDatabase)
   const start = (more: Parameters<typeof startGateway>[0] = {}) =>
     startGateway({
       ...{ env: { TOLLGATE_STRIPE_URL: stripe.url, ...env() }, database: fresh, ...(world ? { world } : {}) },

@@ -4,10 +4,11 @@ import { text } from 'node:stream/consumers'
 import { beforeEach, test } from 'node:test'
 import type { WhoView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
-import type { AccountView, VerificationRun } from '../src/ledger/views.ts'
+import type { AccountView } from '../src/ledger/views.ts'
 import { startGateway } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { startMailServer } from './mail-server.ts'
+import { verified } from './operator-server.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
@@ -93,16 +94,6 @@ async function signUp(email: string, input: Record<string, unknown> = {}, ip?: s
   return { person, mail, account: data.accounts[0]!.id, id: data.user.id }
 }
 
-async function verified() {
-  const { data } = await g.operator<VerificationRun>('POST', '/ledger/verify', { full: true })
-  await until(async () => {
-    const state = await g.operator<{ running: unknown; last: VerificationRun | null }>('GET', '/ledger/verify')
-    return JSON.stringify(state.data).includes(data.id) && !JSON.stringify(state.data).includes('"endedAt":null')
-  })
-  const [row] = await sql<{ problems: string[] }>('select problems from verification where id = $1', [data.id])
-  assert.deepEqual(row?.problems, [])
-}
-
 test('sign-up is off until an operator turns it on', async () => {
   await sql(`delete from setting where name = 'sign-up'`)
   const visitor = browser()
@@ -138,7 +129,7 @@ test('who confirms by the mail gets a login, an account with credits and limits,
   )
   assert.equal(person?.terms_version, '2026-11')
   assert.equal((await finish({ terms: '2026-11' })).status, 404, 'the link works once')
-  await verified()
+  assert.deepEqual((await verified(g)).problems, [])
 })
 
 test('two confirmations of one link at once make one account', async () => {
@@ -465,7 +456,7 @@ test('who deletes their login goes, what they paid and used stays, and starting 
   assert.deepEqual(kinds.map(({ kind }) => kind).length, 2, 'what was given and what was written off')
   for (const table of ['person', 'session', 'membership', 'invite'])
     assert.ok(!JSON.stringify(await sql(`select * from ${table}`)).match(new RegExp(`${email}|${id}`)), table)
-  await verified()
+  assert.deepEqual((await verified(g)).problems, [])
   const again = await signUp('lea.ver+again@example.com')
   const { data: second } = await g.operator<AccountView>('GET', `/accounts/${again.account}`)
   assert.equal(second.balance, '0')

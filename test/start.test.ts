@@ -4,13 +4,11 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, readConfig } from '../src/config.ts'
-import { openDatabase } from '../src/database/database.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { startProblem } from '../src/process/serve.ts'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
-import { closing } from './started.ts'
 import { until } from './until.ts'
 
 const MAIN = join(import.meta.dirname, '..', 'src', 'main.ts')
@@ -61,7 +59,7 @@ test('a wrong name of the database ends the start with one sentence', async () =
 
 test('a pooler that loses prepared statements is named, with the setting to change', async () => {
   await using fresh = await freshDatabase()
-  await using database = closing(openDatabase({ connection: fresh.connection, connectionsMax: 1 }))
+  await using database = fresh.open({ connectionsMax: 1 })
   // What the server says when a pooler has given a statement to a connection that does not know it.
   const lost = await database.query({ text: 'execute unknown_there' }).catch((error: unknown) => error)
   assert.ok(lost instanceof Fault)
@@ -71,7 +69,7 @@ test('a pooler that loses prepared statements is named, with the setting to chan
 test('a start whose last writes fail serves all the same, and makes up for them', async () => {
   const fresh = await freshDatabase()
   const data = await makeDataDirectory()
-  const database = openDatabase({ connection: fresh.connection, connectionsMax: 2 })
+  const database = fresh.open({ connectionsMax: 2 })
   const locked = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
   const holding = database

@@ -17,7 +17,7 @@ export function closing<T extends Closing>(it: T): T & AsyncDisposable {
 }
 
 /** Only what runs after the hooks may look into it. */
-export function started<T extends Closing>(start: () => T | Promise<T>): T
+export function started<T extends Closing | AsyncDisposable>(start: () => T | Promise<T>): T
 export function started<T extends object>(start: () => T | Promise<T>, close: (it: T) => unknown): T
 export function started<T extends object>(start: () => T | Promise<T>, close?: (it: T) => unknown): T {
   let it: T | undefined
@@ -25,7 +25,9 @@ export function started<T extends object>(start: () => T | Promise<T>, close?: (
     it = await start()
   })
   after(async () => {
-    if (it) await (close ? close(it) : (it as T & Closing).close()) // As the first form has it.
+    if (!it) return
+    if (close) await close(it)
+    else await ((it as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.() ?? (it as T & Closing).close()) // As the first form has it.
   })
   return new Proxy({} as T, {
     get(_, name) {

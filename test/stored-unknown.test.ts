@@ -4,11 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readDocument } from '../src/catalog/document.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
-import { openDatabase } from '../src/database/database.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway } from './gateway.ts'
-import { closing } from './started.ts'
 
 const NOVEL = 'of-a-newer-version'
 /** A document that is spoilt on purpose. */
@@ -85,7 +83,7 @@ test('names of a newer version in every column start and serve, are named, and a
   const { id: account, key } = await first.account()
   await first.operator('PATCH', `/accounts/${account}`, { limits: { requestsPerDay: 3 } })
   await first.close()
-  await using database = closing(openDatabase({ connection: fresh.connection, connectionsMax: 2 }))
+  await using database = fresh.open({ connectionsMax: 2 })
   const sql = (text: string, values: string[] = []) => database.query<Record<string, string>>({ text }, values)
   const checked = await sql(CHECKED)
   const all = await sql(

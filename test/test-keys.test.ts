@@ -5,12 +5,12 @@ import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
 import { openMcp } from '../src/extensions/agents/mcp/open.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { testGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
+import { verified } from './operator-server.ts'
 import { started } from './started.ts'
-import { until } from './until.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 const NOBODY = 'http://127.0.0.1:9'
@@ -26,23 +26,12 @@ const g = testGateway(() => ({
   },
 }))
 after(async () => {
-  const { problems } = await verified()
+  const { problems } = await verified(g)
   assert.deepEqual(problems, [], 'the ledger adds up')
 })
 
-async function admin<T>(method: string, path: string, body?: unknown): Promise<{ status: number; data: T }> {
-  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })
-  return { status: answer.status, data: ((await answer.json()) as { data: T }).data }
-}
-
-async function verified(): Promise<{ problems: string[] }> {
-  await admin('POST', '/ledger/verify', { full: true })
-  const look = () => admin<{ running: unknown; last: { problems: string[] } }>('GET', '/ledger/verify')
-  return (await until(look, ({ data }) => !data.running)).data.last
-}
-
 async function testKey(account: string, input: object = {}): Promise<NewKey> {
-  return (await admin<NewKey>('POST', `/accounts/${account}/keys`, { name: 'ci', test: true, ...input })).data
+  return (await g.operator<NewKey>('POST', `/accounts/${account}/keys`, { name: 'ci', test: true, ...input })).data
 }
 
 const sdk = (key: string) => new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
@@ -82,26 +71,30 @@ test('its rows stand apart: usage, ledger, jobs and overview show them when aske
   await sdk(made.key).chat.completions.create(hello)
   await g.settled()
   type Rows = { items: { keyId: string; charged: string }[] }
-  assert.deepEqual((await admin<Rows>('GET', `/accounts/${id}/usage`)).data.items, [])
-  const { items } = (await admin<Rows>('GET', `/accounts/${id}/usage?test=true`)).data
+  assert.deepEqual((await g.operator<Rows>('GET', `/accounts/${id}/usage`)).data.items, [])
+  const { items } = (await g.operator<Rows>('GET', `/accounts/${id}/usage?test=true`)).data
   assert.deepEqual(pluck(items, 'keyId'), [made.id])
   const spent = async (test: string) =>
-    (await admin<{ series: { charged: string }[]; balance: string }>('GET', `/accounts/${id}/overview?days=1${test}`))
-      .data
+    (
+      await g.operator<{ series: { charged: string }[]; balance: string }>(
+        'GET',
+        `/accounts/${id}/overview?days=1${test}`,
+      )
+    ).data
   const sum = (series: { charged: string }[]) => series.reduce((all, { charged }) => all + Number(charged), 0)
   assert.equal(sum((await spent('')).series), 0)
   assert.equal(sum((await spent('&test=true')).series), Number(items[0]!.charged))
   const kinds = async (query: string) =>
-    (await admin<{ items: { kind: string }[] }>('GET', `/accounts/${id}/ledger${query}`)).data.items.map(
+    (await g.operator<{ items: { kind: string }[] }>('GET', `/accounts/${id}/ledger${query}`)).data.items.map(
       (row) => row.kind,
     )
   assert.deepEqual(await kinds(''), ['grant'])
   assert.deepEqual(await kinds('?test=true'), ['settled', 'grant'])
-  assert.equal((await admin('GET', `/accounts/${id}/usage?test=perhaps`)).status, 400)
-  const accounts = (await admin<{ items: { id: string }[] }>('GET', '/accounts?limit=200')).data.items
+  assert.equal((await g.operator('GET', `/accounts/${id}/usage?test=perhaps`)).status, 400)
+  const accounts = (await g.operator<{ items: { id: string }[] }>('GET', '/accounts?limit=200')).data.items
   assert.ok(accounts.some((one) => one.id === id))
   assert.ok(!accounts.some((one) => one.id.endsWith('_test')))
-  const keys = (await admin<{ items: NewKey[] }>('GET', `/accounts/${id}/keys`)).data.items
+  const keys = (await g.operator<{ items: NewKey[] }>('GET', `/accounts/${id}/keys`)).data.items
   assert.deepEqual(keys.map((one) => one.test).sort(), [false, true])
   const own = async (with_: string) => ((await (await g.call('/v1/account', with_)).json()) as any).data
   assert.equal((await own(key)).test, false)
@@ -111,13 +104,13 @@ test('its rows stand apart: usage, ledger, jobs and overview show them when aske
 test('an empty test balance is a 402, and a refill ends it', async () => {
   const { id } = await g.account()
   const made = await testKey(id)
-  assert.equal((await admin('PUT', `/accounts/${id}/test-balance`, { available: '0' })).status, 200)
+  assert.equal((await g.operator('PUT', `/accounts/${id}/test-balance`, { available: '0' })).status, 200)
   await assert.rejects(sdk(made.key).chat.completions.create(hello), { status: 402 })
-  const refilled = await admin<{ available: string }>('PUT', `/accounts/${id}/test-balance`, {})
+  const refilled = await g.operator<{ available: string }>('PUT', `/accounts/${id}/test-balance`, {})
   assert.equal(refilled.data.available, '1000')
   assert.ok(await sdk(made.key).chat.completions.create(hello))
   for (const available of ['-1', '1000001', 'much'])
-    assert.equal((await admin('PUT', `/accounts/${id}/test-balance`, { available })).status, 400, available)
+    assert.equal((await g.operator('PUT', `/accounts/${id}/test-balance`, { available })).status, 400, available)
   assert.equal((await g.balance(id)).posted, 1_000_000_000n)
 })
 
@@ -143,7 +136,7 @@ test('limits hold: of the key, and those of its account, which count test calls 
   const { id: fresh } = await g.account()
   await testKey(fresh)
   assert.deepEqual(await limitsOf(`${fresh}_test`), { requestsPerMinute: 600, concurrency: 20 })
-  assert.equal((await admin('DELETE', `/keys/${open.id}`)).status, 200)
+  assert.equal((await g.operator('DELETE', `/keys/${open.id}`)).status, 200)
   await assert.rejects(sdk(open.key).chat.completions.create(hello), { status: 401 })
 })
 
@@ -154,7 +147,7 @@ test('test calls use up none of the system’s limits', async () => {
   try {
     for (let i = 0; i < 3; i++) await sdk(made.key).chat.completions.create(hello)
     await g.settled()
-    const { problems } = await verified()
+    const { problems } = await verified(g)
     assert.deepEqual(problems, [])
   } finally {
     await g.gateway.accounts.changeSystemLimits({ requestsPerMinute: null, spendPerDay: null }, BY)
@@ -199,14 +192,14 @@ test('a video’s webhook arrives, signed with the test secret, and says that it
   assert.equal(message.type, 'job.completed')
   assert.equal(message.livemode, false)
   const secretOf = async (query: string) =>
-    (await admin<{ secret: string }>('GET', `/accounts/${id}/webhook-secret${query}`)).data.secret
+    (await g.operator<{ secret: string }>('GET', `/accounts/${id}/webhook-secret${query}`)).data.secret
   const secret = await secretOf('?test=true')
   assert.notEqual(secret, await secretOf(''))
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${told}`
   const hmac = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
   assert.equal(headers['webhook-signature'], `v1,${hmac.update(signed).digest('base64')}`)
   const jobs = async (query: string) =>
-    (await admin<{ items: unknown[] }>('GET', `/accounts/${id}/jobs${query}`)).data.items.length
+    (await g.operator<{ items: unknown[] }>('GET', `/accounts/${id}/jobs${query}`)).data.items.length
   assert.deepEqual([await jobs(''), await jobs('?test=true')], [0, 1])
 })
 

@@ -107,16 +107,10 @@ async function person(
 const join = (account: string, id: string, role: AccountRole) =>
   rows('insert into membership (account_id, person_id, role) values ($1, $2, $3)', [account, id, role])
 
-async function made<T>(method: string, path: string, body: unknown): Promise<T> {
-  const { status, data } = await g.operator<T>(method, path, body)
-  assert.equal(status, 200, `${method} ${path}: ${JSON.stringify(data)}`)
-  return data
-}
-
 async function stageOf(at: number): Promise<Stage> {
   const [domain, corp] = [`free-${at}.example`, `corp-${at}.example`]
-  const { id: account } = await made<{ id: string }>('POST', '/accounts', { name: 'Victim', credits: '10' })
-  const { id: own } = await made<{ id: string }>('POST', '/accounts', { name: 'Own' })
+  const { id: account } = await g.ask<{ id: string }>('POST', '/accounts', { name: 'Victim', credits: '10' })
+  const { id: own } = await g.ask<{ id: string }>('POST', '/accounts', { name: 'Own' })
   const emails = { operator: `op@${domain}`, directory: `dir@${domain}`, corp: `dir@${corp}` }
   const people = {
     operator: await person(emails.operator, 'operator'),
@@ -131,11 +125,11 @@ async function stageOf(at: number): Promise<Stage> {
   await join(account, people.viewer, 'viewer')
   await join(own, people.me, 'owner')
   const all = { name: 'all', scopes: ['*'] }
-  const token = await made<{ id: string }>('POST', '/tokens', all)
-  const accountToken = await made<{ id: string }>('POST', `/accounts/${account}/tokens`, all)
-  const key = await made<{ id: string }>('POST', `/accounts/${account}/keys`, { name: 'k' })
-  await made('POST', `/accounts/${account}/invites`, { email: `invited@${domain}`, role: 'owner' })
-  await made('POST', '/operator-invites', { email: `invited-op@${domain}`, role: 'operator' })
+  const token = await g.ask<{ id: string }>('POST', '/tokens', all)
+  const accountToken = await g.ask<{ id: string }>('POST', `/accounts/${account}/tokens`, all)
+  const key = await g.ask<{ id: string }>('POST', `/accounts/${account}/keys`, { name: 'k' })
+  await g.ask('POST', `/accounts/${account}/invites`, { email: `invited@${domain}`, role: 'owner' })
+  await g.ask('POST', '/operator-invites', { email: `invited-op@${domain}`, role: 'operator' })
   const login = { name: 'Corp', issuer: 'https://login.example', clientId: 'c' }
   await rows(
     `insert into login_provider (id, name, issuer, client_id, scopes, groups_claim) values ($1, $2, $3, 'c', '{openid}', 'groups')`,
@@ -254,7 +248,7 @@ async function callersOf({ has }: Attacker, stage: Stage, may: May): Promise<Cal
   const visitor = { ask: visiting(), reaches: (route: Resource) => route.access === 'visitor' && takesLink(route) }
   if ('scope' in has) {
     const path = has.inAccount ? `/accounts/${stage.account}/tokens` : '/tokens'
-    const { token } = await made<{ token: string }>('POST', path, { name: 'attacker', scopes: [has.scope] })
+    const { token } = await g.ask<{ token: string }>('POST', path, { name: 'attacker', scopes: [has.scope] })
     return [byToken(token, may, stage.account), taker, visitor]
   }
   const email = `attacker@${stage.domain}`
@@ -432,10 +426,10 @@ async function repair(): Promise<void> {
   await rows(`delete from login_provider where id like 'evil-%' or id like 'corp-%'`)
   await rows('delete from login_attempt')
   const { data } = await g.operator<{ document: unknown }>('GET', '/catalog')
-  if (JSON.stringify(data.document) !== JSON.stringify(document)) await made('PUT', '/catalog', { document })
-  await made('PUT', '/login-policy', { secondFactorRoles: [] })
-  await made('PUT', '/sign-up', { mode: 'off' })
-  await made('PATCH', '/payment-settings', { provider: 'off', secrets: { 'payment-webhook': null } })
+  if (JSON.stringify(data.document) !== JSON.stringify(document)) await g.ask('PUT', '/catalog', { document })
+  await g.ask('PUT', '/login-policy', { secondFactorRoles: [] })
+  await g.ask('PUT', '/sign-up', { mode: 'off' })
+  await g.ask('PATCH', '/payment-settings', { provider: 'off', secrets: { 'payment-webhook': null } })
 }
 
 async function attack(attacker: Attacker, at: number): Promise<{ gains: string[]; steps: string[] }> {

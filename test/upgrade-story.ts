@@ -4,7 +4,6 @@ import assert from 'node:assert/strict'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { openDatabase } from '../src/database/database.ts'
 import { type GatewayProcess, makeDataDirectory, startProcess } from './chaos/gateway-process.ts'
 import { freshDatabase } from './database.ts'
 import { SECRET } from './gateway.ts'
@@ -49,7 +48,7 @@ export async function upgradeUnderLoad(rows: number): Promise<Upgraded> {
 async function upgrade(rows: number, opened: AsyncDisposableStack): Promise<Upgraded> {
   const fresh = opened.adopt(await freshDatabase(), (it) => it.drop())
   const next = opened.adopt(await makeNextVersion(), (path) => rm(path, { recursive: true }))
-  const database = opened.adopt(openDatabase({ connection: fresh.connection, connectionsMax: 2 }), (it) => it.close())
+  const database = opened.adopt(fresh.open({ connectionsMax: 2 }), (it) => it.close())
   const run = (text: string) => database.query<Record<string, unknown>>({ text, withinMs: 600_000 })
   await run(`insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines, posting)
     select 'acc' || n % 50, 'u' || n, 'k', 'm', 'chat', 'settled', 200, 0, 0, 1, '[]', null from generate_series(1, ${Number(rows)}) n`)

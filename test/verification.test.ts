@@ -1,30 +1,12 @@
 // The verification of the ledger as an operator meets it: begun through the API, seen there and in the metrics.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { VerificationRun, VerificationState } from '../src/ledger/views.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import type { VerificationState } from '../src/ledger/views.ts'
+import { testGateway } from './gateway.ts'
+import { verified } from './operator-server.ts'
 import { until } from './until.ts'
 
 const g = testGateway()
-
-async function ask<T>(method: string, body?: object): Promise<T> {
-  const answer = await fetch(`${g.url}/admin/v1/ledger/verify`, {
-    method,
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, ...(body ? { 'content-type': 'application/json' } : {}) },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  })
-  assert.equal(answer.status, 200)
-  return ((await answer.json()) as { data: T }).data
-}
-
-async function verified(body: { full?: boolean }): Promise<VerificationRun> {
-  const begun = await ask<VerificationRun>('POST', body)
-  const { last } = await until(
-    () => ask<VerificationState>('GET'),
-    ({ running }) => running?.id !== begun.id,
-  )
-  return last ?? assert.fail('it has no result')
-}
 
 async function figure(name: string): Promise<number> {
   const text = await (await fetch(`${g.url}/metrics`)).text()
@@ -40,7 +22,7 @@ test('what the last verification found is in the API and in the metrics', async 
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   assert.equal((await fetch(`${g.url}/v1/chat/completions`, { method: 'POST', headers, body })).status, 200)
   assert.equal(await figure('problems'), Number.NaN)
-  const first = await verified({})
+  const first = await verified(g, { full: false })
   assert.deepEqual([first.ok, first.full, first.problems], [true, false, []])
   assert.deepEqual([first.checked.usage, first.checked.charges], [1, 1])
   assert.equal(first.durationMs, Date.parse(first.endedAt ?? '') - Date.parse(first.startedAt))
@@ -48,11 +30,11 @@ test('what the last verification found is in the API and in the metrics', async 
   assert.equal(await figure('timestamp_seconds'), Date.parse(first.endedAt ?? '') / 1000)
   assert.ok((await figure('seconds')) >= 0)
   await g.sql('update account set posted = posted + 1 where id = $1', [id])
-  const second = await verified({ full: true })
+  const second = await verified(g)
   assert.deepEqual([second.ok, second.full, second.problems.length], [false, true, 2])
   // It is neither the sum of its entries nor what its last movement left.
   await becomes('problems', 2)
   await g.sql('update account set posted = posted - 1 where id = $1', [id])
-  const { nextAt } = await ask<VerificationState>('GET')
+  const { nextAt } = await g.ask<VerificationState>('GET', '/ledger/verify')
   assert.match(nextAt ?? '', /T03:00:00/)
 })

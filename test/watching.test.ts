@@ -6,7 +6,7 @@ import type { LivePage, VendorView } from '../src/operator/views.ts'
 import type { HomeFigures, UsageSums } from '../src/reports/views.ts'
 import type { VendorHistory } from '../src/routing/views.ts'
 import { freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, startGateway, type TestGateway, textOf } from './gateway.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
 import { started } from './started.ts'
 import { above, until } from './until.ts'
 
@@ -14,7 +14,7 @@ interface Sold {
   models: Record<string, { routes: { cost?: unknown }[]; pricing: { tiers: Record<string, string>[] } }>
 }
 
-const database = started(freshDatabase, ({ drop }) => drop())
+const database = started(freshDatabase)
 const one = started(() =>
   startGateway({
     database,
@@ -26,11 +26,6 @@ const one = started(() =>
   }),
 )
 const other = started(() => startGateway({ database }))
-
-async function ask<T>(g: TestGateway, path: string): Promise<T> {
-  const text = await textOf(g.call(`/admin/v1${path}`, OPERATOR_TOKEN))
-  return JSON.parse(text).data
-}
 
 const chat = (g: TestGateway, key: string, content: string, more: object = {}) =>
   g.call('/v1/chat-completions', key, { model: 'alpha-5.4', messages: [{ role: 'user', content }], ...more })
@@ -46,7 +41,7 @@ test('live calls, vendors, their history and the margin are those of all process
   const slow = other.call('/v1/chat-completions', key, body, { signal: leaving.signal }).catch(() => undefined)
   await until(() => other.gateway.monitor.running, above(0))
   try {
-    const live = await ask<LivePage>(one, '/requests/live')
+    const live = await one.ask<LivePage>('GET', '/requests/live')
     const mine = live.items.filter(({ account }) => account === id)
     assert.deepEqual(live.processes, { answering: 2, silent: 0 })
     assert.equal(live.running, 1)
@@ -67,7 +62,7 @@ test('live calls, vendors, their history and the margin are those of all process
     await slow
   }
   for (const g of [one, other]) {
-    const { items } = await ask<Page<VendorView>>(g, '/vendors')
+    const { items } = await g.ask<Page<VendorView>>('GET', '/vendors')
     const alpha = items.find(({ name }) => name === 'alpha')
     assert.ok((alpha?.requests ?? 0) >= 7, JSON.stringify(alpha))
     assert.ok((alpha?.recent.errors ?? 0) >= 1)
@@ -75,7 +70,7 @@ test('live calls, vendors, their history and the margin are those of all process
   }
   await one.settled()
   for (const { gateway } of [one, other]) for (const counted of gateway.hourly) await counted.flush()
-  const { items: histories } = await ask<Page<VendorHistory>>(other, '/vendors/history')
+  const { items: histories } = await other.ask<Page<VendorHistory>>('GET', '/vendors/history')
   const history = histories.find(({ vendor }) => vendor === 'alpha')
   assert.equal(history?.hours.length, 1, 'one hour, unless the test ran over the end of it')
   assert.ok((history.hours[0]?.requests ?? 0) >= 7)
@@ -85,12 +80,12 @@ test('live calls, vendors, their history and the margin are those of all process
     history.models.map(({ product, errors }) => [product, errors > 0]),
     [['alpha-5.4', true]],
   )
-  const home = await ask<HomeFigures>(one, '/home?days=1')
+  const home = await one.ask<HomeFigures>('GET', '/home?days=1')
   const [route] = home.unprofitableRoutes
   assert.deepEqual([route?.product, route?.route], ['alpha-5.4', 1])
   assert.ok(Number(route?.cost) > Number(route?.charged))
   assert.equal(home.margin.cost, route?.cost)
-  const sums = await ask<UsageSums>(one, '/usage/sums')
+  const sums = await one.ask<UsageSums>('GET', '/usage/sums')
   assert.equal(home.margin.charged, sums.totals.charged, 'as the hourly sums have it')
   assert.match(home.belowCostNotes[0] ?? '', /^alpha-5\.4, route 1 \(alpha, /)
 })
@@ -110,15 +105,15 @@ test('what test accounts do is in no history of vendors and no margin', async ()
 })
 
 async function readBoth() {
-  const { margin } = await ask<HomeFigures>(one, '/home?days=1')
-  return { rows: [await ask<Page<VendorHistory>>(one, '/vendors/history'), margin] }
+  const { margin } = await one.ask<HomeFigures>('GET', '/home?days=1')
+  return { rows: [await one.ask<Page<VendorHistory>>('GET', '/vendors/history'), margin] }
 }
 
 test('a process that has left is not waited for', async () => {
   const third = await startGateway({ database })
   await third.gateway.ledger.sweep()
-  assert.equal((await ask<LivePage>(one, '/requests/live')).processes.answering, 3)
+  assert.equal((await one.ask<LivePage>('GET', '/requests/live')).processes.answering, 3)
   await third.close()
-  const live = await ask<LivePage>(one, '/requests/live')
+  const live = await one.ask<LivePage>('GET', '/requests/live')
   assert.equal(live.processes.silent, 0)
 })

@@ -1,11 +1,11 @@
 // Everything that waits: whoever has a thousand of it holds up nobody else, and where there is nothing to do the database is hardly asked.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import OpenAI, { toFile } from 'openai'
 import type { Queryable } from '../src/database/database.ts'
 import { startJobs } from '../src/jobs/engine.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
-import { startGateway } from './gateway.ts'
+import { completed, sendBatch } from './batches.ts'
+import { jsonOf, startGateway } from './gateway.ts'
 import { startReceiver, startTestEngine } from './job-engine.ts'
 import { atOnce } from './lists.ts'
 import { closing, listen, started } from './started.ts'
@@ -80,17 +80,12 @@ test('batches and background responses of one account, whose vendor is silent, d
     },
   })
   try {
-    const clientOf = ({ key }: { key: string }) => new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
-    const [many, one] = [clientOf(await g.account()), clientOf(await g.account())]
-    const open = async (client: OpenAI, says: string) => {
-      const body = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: says }] }
-      const line = JSON.stringify({ custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body })
-      const file = await client.files.create({ file: await toFile(Buffer.from(line), 'a.jsonl'), purpose: 'batch' })
-      const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' } as const
-      return (await client.batches.create(order)).id
-    }
-    const ask = async (client: OpenAI, input: string) =>
-      (await client.responses.create({ model: 'alpha-5.4', input, background: true })).id
+    const [many, one] = [(await g.account()).key, (await g.account()).key]
+    const open = (key: string, content: string) =>
+      sendBatch(g, key, [{ model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content }] }])
+    const at = (id = '') => `/v1/responses${id && `/${id}`}`
+    const ask = async (key: string, input: string) =>
+      (await jsonOf<{ id: string }>(g.call(at(), key, { model: 'alpha-5.4', input, background: true }))).id
     for (let made = 0; made < 5; made++) await open(many, 'Batch. [[stall]]')
     await atOnce(70, () => ask(many, 'Later. [[stall]]'))
     const leased = async (TABLE: string) => {
@@ -99,8 +94,8 @@ test('batches and background responses of one account, whose vendor is silent, d
     }
     await until(async () => (await leased('batch')) === 3 && (await leased('background')) === 32)
     const [batch, response] = [await open(one, 'Mine.'), await ask(one, 'Mine.')]
-    await until(async () => (await one.batches.retrieve(batch)).status, 'completed')
-    await until(async () => (await one.responses.retrieve(response)).status, 'completed')
+    await completed(g, one, batch)
+    await until(async () => (await jsonOf<{ status: string }>(g.call(at(response), one))).status, 'completed')
     assert.deepEqual([await leased('batch'), await leased('background')], [3, 32])
   } finally {
     await g.sandbox.close()

@@ -8,15 +8,15 @@ import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import { createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
-import { openDatabase, PATIENT } from '../database/database.ts'
+import { PATIENT } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld as world } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { storeLimits } from '../ledger/limits.ts'
 import { createAccounts } from './accounts.ts'
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection, connectionsMax: 8 }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open({ connectionsMax: 8 }))
 
 const BY = { actor: 'test', ip: null, requestId: null }
 /** Of database/audit.ts. */

@@ -5,7 +5,6 @@ import { freshDatabase } from '../../test/database.ts'
 import { started } from '../../test/started.ts'
 import { type Audit, type By, createAudit } from '../database/audit.ts'
 import { createChanges } from '../database/changes.ts'
-import { openDatabase } from '../database/database.ts'
 import { realWorld as world } from '../kernel/world.ts'
 import shipped from './default.json' with { type: 'json' }
 import { type CatalogStore, openCatalog } from './store.ts'
@@ -13,8 +12,8 @@ import { type CatalogStore, openCatalog } from './store.ts'
 const BY: By = { actor: 'tester', ip: null, requestId: null }
 let audit: Audit
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open())
 before(async () => {
   audit = createAudit({ database, world })
 })

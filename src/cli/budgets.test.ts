@@ -96,7 +96,7 @@ test('teams are made from the command line, keys go into them, and a member of o
       assert.equal((await member(method, path, body)).status, 403, `${method} ${key.name}`)
   // Who is support too sees all keys by that role, and changes those of their teams.
   const as = (role: string | null) =>
-    server.database.query({ text: `update person set operator_role = $1 where email = 'ann@teams.example'` }, [role])
+    server.sql(`update person set operator_role = $1 where email = 'ann@teams.example'`, [role])
   await as('support')
   assert.deepEqual(await seen(), new Set(['red', 'search', 'blue', 'none']))
   assert.equal((await member('PATCH', `/keys/${inBlue.id}`, { name: 'mine' })).status, 403)

@@ -217,25 +217,25 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
   const verified = await run(['ledger', 'verify'])
   assert.equal(verified.code, 0)
   assert.match(verified.out, /Everything adds up/)
-  await server.database.query({ text: 'update account set posted = posted + 1 where id = $1' }, [id])
+  await server.sql('update account set posted = posted + 1 where id = $1', [id])
   const broken = await run(['ledger', 'verify'])
   assert.equal(broken.code, 1)
   assert.ok(broken.out.includes(`Account ${id}: the balance is`))
-  await server.database.query({ text: 'update account set posted = posted - 1 where id = $1' }, [id])
+  await server.sql('update account set posted = posted - 1 where id = $1', [id])
   const full = await run(['ledger', 'verify', '--full', '--json'])
   const told = JSON.parse(full.out) as VerificationRun
   assert.deepEqual([full.code, told.ok, told.full, told.checked.transfers >= 4], [0, true, true, true])
   const settled = `select count(*) as calls from usage where outcome = 'settled'`
-  const [counted] = await server.database.query<{ calls: bigint }>({ text: settled })
+  const [counted] = await server.sql<{ calls: bigint }>(settled)
   assert.ok(counted && counted.calls > 0n)
   assert.equal(told.checked.charges, Number(counted.calls))
   const said = /Recomputed the price and cost of (\d+) calls\. Took (\d+\.\d) s\./.exec(
     (await run(['ledger', 'verify', '--full'])).out,
   )
   assert.equal(said?.[1], String(counted.calls))
-  const [last] = await server.database.query<{ seconds: number }>({
-    text: 'select extract(epoch from ended_at - started_at)::float8 as seconds from verification order by id desc limit 1',
-  })
+  const [last] = await server.sql<{ seconds: number }>(
+    'select extract(epoch from ended_at - started_at)::float8 as seconds from verification order by id desc limit 1',
+  )
   // Of a moment in the database's microseconds, the answer has the milliseconds.
   assert.ok(Math.abs(Number(said?.[2]) - (last?.seconds ?? Number.NaN)) <= 0.06)
   assert.equal((await run(['audit', 'verify'])).code, 0)

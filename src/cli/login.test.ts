@@ -58,15 +58,13 @@ test('roles that need a second factor, and ways back in', async () => {
   assert.equal((await run(['login-policy', 'change', 'king'])).code, 1)
   assert.match((await run(['login-policy', 'change', 'none'])).out, /factor: none/)
   assert.equal((await run(['login-link', 'nobody@example.com'])).code, 1)
-  await server.database.query({ text: `insert into person (id, email) values ('usr_1', 'a@example.com')` })
+  await server.sql(`insert into person (id, email) values ('usr_1', 'a@example.com')`)
   assert.match((await run(['login-link', 'a@example.com'])).out, /\/console\/login#token=/)
   assert.match((await run(['second-factor-reset', 'a@example.com'])).out, /no second factor any more/)
 })
 
 test('the last operator is not taken away from the command line', async () => {
-  await server.database.query({
-    text: `insert into person (id, email, operator_role) values ('usr_op', 'op@example.com', 'operator')`,
-  })
+  await server.sql(`insert into person (id, email, operator_role) values ('usr_op', 'op@example.com', 'operator')`)
   const refused = await run(['operators', 'role', 'usr_op', 'support'])
   assert.deepEqual([refused.code, /last operator/.test(refused.err)], [1, true], refused.err)
 })

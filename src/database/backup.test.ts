@@ -5,12 +5,10 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../test/database.ts'
-import { closing } from '../../test/started.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger } from '../ledger/ledger.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import { readBackup, writeBackup } from './backup.ts'
-import { openDatabase } from './database.ts'
 
 async function collect(run: (out: PassThrough) => Promise<unknown>): Promise<Buffer> {
   const out = new PassThrough()
@@ -23,8 +21,8 @@ async function collect(run: (out: PassThrough) => Promise<unknown>): Promise<Buf
 test('a backup restores every row, and refuses what is damaged, incomplete or in the way', async () => {
   await using from = await freshDatabase()
   await using to = await emptyDatabase()
-  await using source = closing(openDatabase({ connection: from.connection }))
-  await using target = closing(openDatabase({ connection: to.connection }))
+  await using source = from.open()
+  await using target = to.open()
   await source.query({
     text: `insert into account (id, name) select 'acc_' || n, 'Größe "' || n || E'\\n' from generate_series(1, 1200) n`,
   })
@@ -51,8 +49,8 @@ test('a backup restores every row, and refuses what is damaged, incomplete or in
 test('a restore keeps partitions and references, and brings an older backup to this version', async (t) => {
   const from = await freshDatabase()
   const to = await emptyDatabase()
-  const source = openDatabase({ connection: from.connection })
-  const target = openDatabase({ connection: to.connection })
+  const source = from.open()
+  const target = to.open()
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-migrations-'))
   t.after(async () => {
     await source.close()
@@ -89,6 +87,6 @@ test('a restore keeps partitions and references, and brings an older backup to t
   // Of a version that this one does not know.
   const newer = await collect((out) => writeBackup(target, out))
   await using other = await emptyDatabase()
-  await using third = closing(openDatabase({ connection: other.connection }))
+  await using third = other.open()
   await assert.rejects(readBackup(third, Readable.from([newer])), /of migration 2, and this version knows only 1/)
 })

@@ -4,10 +4,9 @@ import { freshDatabase } from '../../test/database.ts'
 import { started } from '../../test/started.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { createChanges } from './changes.ts'
-import { openDatabase } from './database.ts'
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open())
 
 test('a change that cannot be read is said, counted and tried again, and keeps no other one waiting', async () => {
   let nowMs = 0

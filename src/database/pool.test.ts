@@ -9,7 +9,7 @@ import { addressProblem, splitAddress, withoutPassword } from './address.ts'
 import { openDatabase, SHORT_MS } from './database.ts'
 import { openPool } from './pool.ts'
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
+const fresh = started(freshDatabase)
 const database = started(() => openDatabase({ connection: fresh.connection, connectionsMax: 4 }))
 before(async () => {
   await database.query({ text: `insert into account (id, name) values ('one', ''), ('two', '')` })

@@ -13,7 +13,6 @@ import { type CatalogStore, openCatalog, storedCatalogs } from '../catalog/store
 import { createAudit } from '../database/audit.ts'
 import { readBackup, writeBackup } from '../database/backup.ts'
 import { createChanges } from '../database/changes.ts'
-import { openDatabase } from '../database/database.ts'
 import { createMonthlyStatements } from '../extensions/finance/statements/monthly.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { silentLog } from '../kernel/log.ts'
@@ -36,8 +35,8 @@ const HOUR_MS = 3_600_000
 const KEY = Buffer.alloc(32, 7)
 const ACCOUNTS = ['acc_plain', 'acc_lots', 'acc_idle'] as const
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: { ...fresh.connection }, connectionsMax: 3 }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open({ connectionsMax: 3 }))
 const sql = <T extends object>(text: string) => database.query<T>({ text })
 
 let directory: string
@@ -209,7 +208,7 @@ test('statements of archived months say what they said before', async () => {
 
 test('a backup of a ledger with an archive is restored with its checkpoints, and adds up', async () => {
   const other = await freshDatabase()
-  const restored = openDatabase({ connection: { ...other.connection }, connectionsMax: 2 })
+  const restored = other.open({ connectionsMax: 2 })
   const bytes = new PassThrough()
   const [written] = await Promise.all([writeBackup(database, bytes), readBackup(restored, bytes)])
   assert.ok((written.rows.ledger_checkpoint ?? 0) > 0)

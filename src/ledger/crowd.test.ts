@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, call, count, database, fresh, processOf, rows } from '../../test/ledger-part.ts'
 import { atOnce } from '../../test/lists.ts'
-import { openDatabase } from '../database/database.ts'
 import { storeLimits } from './limits.ts'
 
 const PROCESSES = 3
@@ -25,7 +24,7 @@ test('processes that call the same accounts, lease of them and give back at the 
     )
   const any = () => accounts[Math.floor(Math.random() * ACCOUNTS)]!
   let calls = 0
-  const stores = Array.from({ length: PROCESSES }, () => openDatabase({ connection: fresh.connection }))
+  const stores = Array.from({ length: PROCESSES }, () => fresh.open())
   try {
     const ledgers = await Promise.all(stores.map((store) => processOf({ database: store })))
     const endMs = performance.now() + FOR_MS

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { atOnce, pluck } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
-import { type Database, openDatabase } from '../database/database.ts'
+import type { Database } from '../database/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import { createLedger, type Ledger } from './ledger.ts'
 import { type Limits, storeLimits } from './limits.ts'
@@ -11,8 +11,8 @@ import type { Reservation, Resolution } from './operation.ts'
 
 let ledger: Ledger
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open())
 before(async () => {
   // Thousands wait at once, also on a busy machine.
   const reserveWaitMs = 60_000

@@ -1,6 +1,6 @@
 // Limits are exact, whatever is leased, and whoever shares them.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { type FreshDatabase, freshDatabase } from '../../test/database.ts'
 import {
   account,
@@ -20,10 +20,14 @@ import {
 import { type Counts, runSwarm } from '../../test/ledger-swarm.ts'
 import { atOnce } from '../../test/lists.ts'
 import { above, atLeast, until } from '../../test/until.ts'
-import { openDatabase } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { type Limits, storeLimits } from './limits.ts'
 import type { Resolved } from './operation.ts'
+
+const system = (limits: Limits) => database.transaction((tx) => storeLimits(tx, { kind: 'system' }, limits))
+const limited = (acc: string, limits: Limits) =>
+  database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, limits))
+afterEach(() => system({}))
 
 test('no call is admitted uncounted while a lease is being changed', async () => {
   let slow = false
@@ -35,7 +39,7 @@ test('no call is admitted uncounted while a lease is being changed', async () =>
     }),
   })
   const acc = await account(1_000_000n)
-  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 400 }))
+  await limited(acc, { requestsPerMinute: 400 })
   await lease(ledger, acc)
   slow = true
   let held = await count('transfer where account_id = $1 and kind = $2', acc, 'settled')
@@ -74,7 +78,7 @@ test('a burst gets all that a minute allows, also what its own process was given
 test('free calls are counted among those at the same time, and leave', async () => {
   const ledger = await processOf()
   const acc = await account(1_000n)
-  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { concurrency: 2 }))
+  await limited(acc, { concurrency: 2 })
   for (let i = 0; i < 3; i++) {
     const reserved = await reserve(ledger, acc, 0n)
     assert.equal(reserved.outcome, 'held')
@@ -107,7 +111,7 @@ test('a settlement that waited for new limits counts by them', async () => {
 test('a late settlement counts against limits on spending', async () => {
   const [slept, other] = [await processOf(), await processOf()]
   const acc = await account(1_000n)
-  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { spendPerDay: '200' }))
+  await limited(acc, { spendPerDay: '200' })
   const first = await reserve(slept, acc, 150n)
   await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [slept.id])
   await other.sweep()
@@ -124,21 +128,16 @@ async function spentSoFar(): Promise<bigint> {
   return row!.sum
 }
 
-const system = (limits: Limits) => database.transaction((tx) => storeLimits(tx, { kind: 'system' }, limits))
-
 test('what is left of the system’s limits is had by one call, whoever else has a share', async () => {
   const [first, second] = [await processOf({ leases: false }), await processOf({ leases: false })]
   const acc = await account(100_000n)
   const spent = await spentSoFar()
   await system({ spendTotal: '1000000000' })
   await system({ spendTotal: String(spent + 1_000n) })
-  try {
-    for (const ledger of [first, second]) assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
-    assert.equal((await call(second, acc, 980n)).outcome, 'held')
-    assert.equal((await call(first, acc, 1n)).outcome, 'limited')
-  } finally {
-    await system({})
-  }
+  for (const ledger of [first, second]) assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
+  assert.equal((await call(second, acc, 980n)).outcome, 'held')
+  assert.equal((await call(first, acc, 1n)).outcome, 'limited')
+  await system({})
   assert.equal((await call(first, acc, 1n)).outcome, 'held', 'without limits')
 })
 
@@ -147,31 +146,23 @@ test('what a dead process had of the system’s limits is free again, but for wh
   const acc = await account(100_000n)
   const spent = await spentSoFar()
   await system({ spendTotal: String(spent + 1_000n), concurrency: 3 })
-  try {
-    assert.equal((await call(dead, acc, 400n)).outcome, 'held')
-    for (let i = 0; i < 2; i++) assert.equal((await reserve(dead, acc, 100n)).outcome, 'held')
-    assert.equal((await reserve(other, acc, 500n)).outcome, 'limited')
-    await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
-    await other.sweep()
-    assert.equal((await reserve(other, acc, 601n)).outcome, 'limited')
-    assert.equal((await reserve(other, acc, 600n)).outcome, 'held')
-  } finally {
-    await system({})
-  }
+  assert.equal((await call(dead, acc, 400n)).outcome, 'held')
+  for (let i = 0; i < 2; i++) assert.equal((await reserve(dead, acc, 100n)).outcome, 'held')
+  assert.equal((await reserve(other, acc, 500n)).outcome, 'limited')
+  await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [dead.id])
+  await other.sweep()
+  assert.equal((await reserve(other, acc, 601n)).outcome, 'limited')
+  assert.equal((await reserve(other, acc, 600n)).outcome, 'held')
 })
 
 test('tokens of the gateway’s minute that one process was given and does not use are another’s', async () => {
   const [first, second] = [await processOf({ leases: false }), await processOf({ leases: false })]
   const [acc, poor] = [await account(100_000n), await account(1n)]
   await system({ tokensPerMinute: 100 })
-  try {
-    assert.equal((await call(first, acc, 10n)).outcome, 'held')
-    assert.equal((await reserve(first, poor, 10n)).outcome, 'short')
-    for (let i = 0; i < 9; i++) assert.equal((await call(second, acc, 10n)).outcome, 'held', `after ${i}`)
-    assert.equal((await call(second, acc, 10n)).outcome, 'limited')
-  } finally {
-    await system({})
-  }
+  assert.equal((await call(first, acc, 10n)).outcome, 'held')
+  assert.equal((await reserve(first, poor, 10n)).outcome, 'short')
+  for (let i = 0; i < 9; i++) assert.equal((await call(second, acc, 10n)).outcome, 'held', `after ${i}`)
+  assert.equal((await call(second, acc, 10n)).outcome, 'limited')
 })
 
 test('four processes admit as much as each limit allows, and not one call more', async () => {
@@ -189,7 +180,7 @@ test('four processes admit as much as each limit allows, and not one call more',
     for (const limits of LIMITS) {
       const system = await freshDatabase()
       systems.push(system)
-      const its = openDatabase({ connection: system.connection, connectionsMax: 1 })
+      const its = system.open({ connectionsMax: 1 })
       await its.query({ text: `insert into account (id, name, posted) values ('acc_1', '', 1000000)` })
       await its.transaction((tx) => storeLimits(tx, { kind: 'system' }, limits)).finally(() => its.close())
       of.push({ url: system.url, account: 'acc_1' })
@@ -260,7 +251,7 @@ async function inASecond<T>(run: (isOver: () => boolean) => Promise<T | undefine
 test('no 60 seconds admit one call more than the limit: a call is judged by when it came, to the second and however long it waited', async () => {
   const ledger = await processOf({ leases: false, reserveForMs: 60_000 })
   const acc = await account(1_000n)
-  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 60 }))
+  await limited(acc, { requestsPerMinute: 60 })
   const judged = (seconds: number, calls: number) =>
     inASecond(async (isOver) => {
       await cameBefore(acc, seconds, calls)
@@ -302,7 +293,7 @@ test('a settlement leaves alone what limits only requests, and one that a lease 
     [acc, { requestsPerMinute: 1_000_000 }],
     [other, { spendPerDay: '500' }],
   ] as const)
-    await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: one }, limits))
+    await limited(one, limits)
   await lease(ledger, acc)
   const row = () => rows('select xmin::text as version from counter where account_id = $1', [acc])
   // Now and then a lease is renewed just then, and shares its statement.
@@ -356,7 +347,7 @@ test('a limit on a minute takes off nothing that it has not counted: calls and l
 
 test('a lease is given of the minute only what it asks for, and nothing is counted where it asks for none', async () => {
   const acc = await account(1_000_000n)
-  await database.transaction((tx) => storeLimits(tx, { kind: 'account', account: acc }, { requestsPerMinute: 1_000 }))
+  await limited(acc, { requestsPerMinute: 1_000 })
   const ask = async (id: string, requests: number | null) => {
     const change = {
       id,
@@ -390,38 +381,30 @@ test('a call of which an answer was lost is not tried again when the gateway tur
     }),
   })
   const acc = await account(1_000n)
-  await database.transaction((tx) => storeLimits(tx, { kind: 'system' }, { requestsPerMinute: 1_000 }))
-  try {
-    await assert.rejects(reserve(ledger, acc, 10n), (error) => error instanceof Fault && error.kind === 'unavailable')
-    await ledger.idle()
-    assert.equal((await reserve(ledger, acc, 10n)).outcome, 'held')
-  } finally {
-    await database.transaction((tx) => storeLimits(tx, { kind: 'system' }, {}))
-  }
+  await system({ requestsPerMinute: 1_000 })
+  await assert.rejects(reserve(ledger, acc, 10n), (error) => error instanceof Fault && error.kind === 'unavailable')
+  await ledger.idle()
+  assert.equal((await reserve(ledger, acc, 10n)).outcome, 'held')
 })
 
 test('a call that was held and cannot become a job stays counted, and what it held is free', async () => {
   const ledger = await processOf({ leases: false })
   const [acc, other] = [await account(1_000n), await account(1_000n)]
   await system({ requestsPerMinute: 1 })
-  try {
-    const { id } = await reserve(ledger, acc, 100n, { isApart: true })
-    await rows(`update account set frozen_until = now() + interval '1 hour' where id = $1`, [acc])
-    const job = { id: `job-${id}`, input: '{}', request: '{}', answer: '{}' }
-    const asked = { id, account: acc, key: 'k1', product: 'alpha-5.4', catalogVersion: 1, tokens: 10 }
-    const made = await ledger.makeJob({ ...asked, want: 100n, floor: 100n, isApart: true, job })
-    assert.equal(made.outcome, 'frozen')
-    // It is not forgotten, however long the rest takes.
-    await rows(`update hold set created_at = now() - interval '2 minutes' where id = $1`, [id])
-    await ledger.sweep()
-    await ledger.idle()
-    assert.ok(await hasHold(id))
-    const released = await settle(ledger, acc, id, 0n, { kind: 'released', givenUp: true })
-    assert.deepEqual([released.outcome, await hasHold(id)], ['released', false])
-    assert.equal((await reserve(ledger, other, 100n)).outcome, 'limited')
-  } finally {
-    await system({})
-  }
+  const { id } = await reserve(ledger, acc, 100n, { isApart: true })
+  await rows(`update account set frozen_until = now() + interval '1 hour' where id = $1`, [acc])
+  const job = { id: `job-${id}`, input: '{}', request: '{}', answer: '{}' }
+  const asked = { id, account: acc, key: 'k1', product: 'alpha-5.4', catalogVersion: 1, tokens: 10 }
+  const made = await ledger.makeJob({ ...asked, want: 100n, floor: 100n, isApart: true, job })
+  assert.equal(made.outcome, 'frozen')
+  // It is not forgotten, however long the rest takes.
+  await rows(`update hold set created_at = now() - interval '2 minutes' where id = $1`, [id])
+  await ledger.sweep()
+  await ledger.idle()
+  assert.ok(await hasHold(id))
+  const released = await settle(ledger, acc, id, 0n, { kind: 'released', givenUp: true })
+  assert.deepEqual([released.outcome, await hasHold(id)], ['released', false])
+  assert.equal((await reserve(ledger, other, 100n)).outcome, 'limited')
 })
 
 test('a change of limits that is stored is not answered as failed because leases cannot be looked at', async () => {
@@ -442,17 +425,13 @@ test('limits of the gateway hold for calls that leases cover, though whoever set
   const acc = await account(1_000_000n)
   // Of what this leases, free calls take nothing: it would last for ever.
   await lease(ledger, acc, 1_000n)
-  try {
-    await system({ requestsPerMinute: 1 })
-    await until(async () => {
-      await ledger.sweep()
-      const reserved = await reserve(ledger, acc, 0n)
-      if (reserved.outcome === 'held') await settle(ledger, acc, reserved.id, 0n)
-      return reserved.outcome === 'limited'
-    })
-  } finally {
-    await system({})
-  }
+  await system({ requestsPerMinute: 1 })
+  await until(async () => {
+    await ledger.sweep()
+    const reserved = await reserve(ledger, acc, 0n)
+    if (reserved.outcome === 'held') await settle(ledger, acc, reserved.id, 0n)
+    return reserved.outcome === 'limited'
+  })
 })
 
 test('a call that ends after the gateway’s limits were removed does not count for those that are set next', async () => {
@@ -473,18 +452,14 @@ test('a call that ends after the gateway’s limits were removed does not count 
     })
     return () => settle(ledger, acc, id, 1n)
   }
-  try {
-    await limit({ concurrency: 1 })
-    const end = await begin()
-    await limit({})
-    // It learns that there are none.
-    await (await begin())()
-    await end()
-    await limit({ concurrency: 1 })
-    await (await begin())()
-  } finally {
-    await system({})
-  }
+  await limit({ concurrency: 1 })
+  const end = await begin()
+  await limit({})
+  // It learns that there are none.
+  await (await begin())()
+  await end()
+  await limit({ concurrency: 1 })
+  await (await begin())()
   assert.equal(versions.length, 2)
   assert.notDeepEqual(
     versions[0],
@@ -504,23 +479,19 @@ test('a release that comes after the settlement counts nothing to the gateway’
   })
   const acc = await account(1_000n)
   await system({ spendTotal: String((await spentSoFar()) + 1_000n) })
-  try {
-    const { id } = await reserve(ledger, acc, 100n)
-    await settle(ledger, acc, id, 100n)
-    await ledger.idle()
-    const before = asks
-    assert.deepEqual(await settle(ledger, acc, id, 0n, { kind: 'released' }), {
-      outcome: 'already',
-      paid: 100n,
-      loss: 0n,
-      hold: 0n,
-    })
-    await ledger.idle()
-    // One that has spent anything says so.
-    assert.equal(asks, before)
-  } finally {
-    await system({})
-  }
+  const { id } = await reserve(ledger, acc, 100n)
+  await settle(ledger, acc, id, 100n)
+  await ledger.idle()
+  const before = asks
+  assert.deepEqual(await settle(ledger, acc, id, 0n, { kind: 'released' }), {
+    outcome: 'already',
+    paid: 100n,
+    loss: 0n,
+    hold: 0n,
+  })
+  await ledger.idle()
+  // One that has spent anything says so.
+  assert.equal(asks, before)
 })
 
 test('a process that stops while the database is away does not fail at its slice of the gateway’s limits', async () => {
@@ -534,12 +505,7 @@ test('a process that stops while the database is away does not fail at its slice
   })
   const acc = await account(1_000n)
   await system({ requestsPerMinute: 1_000 })
-  try {
-    assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
-    isAway = true
-    await ledger.idle()
-  } finally {
-    isAway = false
-    await system({})
-  }
+  assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
+  isAway = true
+  await ledger.idle()
 })

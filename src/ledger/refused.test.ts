@@ -43,7 +43,7 @@ beforeEach(async () => {
   gateway = noticing(
     openDatabase({ connection: { ...fresh.connection, user: ROLE, password: PASSWORD }, connectionsMax: 1 }),
   )
-  wide = openDatabase({ connection: fresh.connection })
+  wide = fresh.open()
 })
 after(async () => {
   await gateway.close()

@@ -4,15 +4,15 @@ import { freshDatabase } from '../../test/database.ts'
 import { pluck } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
-import { openDatabase, PATIENT } from '../database/database.ts'
+import { PATIENT } from '../database/database.ts'
 import { idAtTime, newId, realWorld, type World } from '../kernel/world.ts'
 import { foldSums } from './fold.ts'
 import { createLedger } from './ledger.ts'
 import { maintainUsage } from './retention.ts'
 import { LABEL_DAYS, sumUsage, USAGE_DAYS } from './usage-sums.ts'
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: { ...fresh.connection }, connectionsMax: 2 }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open({ connectionsMax: 2 }))
 
 const FACTS = {
   endpoint: 'chat',
@@ -67,7 +67,7 @@ function at(ms: number): World {
 }
 
 test('a long reader of usage and a change of month stop no call, and what had to wait is done afterwards', async (t) => {
-  const reader = openDatabase({ connection: { ...fresh.connection }, connectionsMax: 1 })
+  const reader = fresh.open({ connectionsMax: 1 })
   const ledger = createLedger({ database, world: realWorld, processId: 'p1' })
   await ledger.sweep()
   await database.query({ text: `insert into account (id, name, posted) values ('acc', 'acc', 1000000)` })

@@ -73,9 +73,7 @@ test('keys, members, credentials, limits and alerts keep before and after; no se
   const alerts = await last('action=alert.settings')
   assert.match(alerts.sentence, /receivers from none to webhook hooks\.example\.com/)
 
-  const { rows } = {
-    rows: await server.database.query({ text: `select string_agg(detail::text, ' ') as all from audit` }),
-  }
+  const { rows } = { rows: await server.sql(`select string_agg(detail::text, ' ') as all from audit`) }
   const all = String((rows[0] as { all: string }).all) // The only column.
   for (const secret of [key.key, 'secret-path-9f2'])
     assert.ok(!all.includes(secret), `${secret.slice(0, 8)} is in the audit`)
@@ -115,9 +113,9 @@ test('tokens, invitations, login providers and exports say what there was and wh
 
 test('an action without before and after has a reason, and every other one of the log has both', async () => {
   none(Object.entries(EVENTS), ([, reason]) => reason.length < 10)
-  const rows = await server.database.query<{ action: string; both: boolean }>({
-    text: `select action, detail ? 'before' and detail ? 'after' as both from audit`,
-  })
+  const rows = await server.sql<{ action: string; both: boolean }>(
+    `select action, detail ? 'before' and detail ? 'after' as both from audit`,
+  )
   assert.ok(rows.length > 10)
   const without = rows.filter(({ action, both }) => !both && !Object.hasOwn(EVENTS, action)).map(({ action }) => action)
   assert.deepEqual(without, [])

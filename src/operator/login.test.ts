@@ -2,27 +2,29 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { atOnce } from '../../test/lists.ts'
-import { asBrowser, asOperator, startOperatorServer } from '../../test/operator-server.ts'
+import {
+  asBrowser,
+  asOperator,
+  joined,
+  makeAccount,
+  PASSWORD,
+  setUpOperator,
+  startOperatorServer,
+  tokenOf,
+} from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import { COST } from '../identity/password.ts'
 
-const PASSWORD = 'seven tired otters juggle'
 const EMAIL = 'op@example.com'
 const OTHER = 'other@example.com'
 
 // A password takes long enough for a queue, and callers come from wherever they say.
 const server = started(() => startOperatorServer({ cost: { ...COST, passes: 1 }, trustedProxies: ['127.0.0.1'] }))
 before(async () => {
-  const token = (await server.people.openSetup())!
-  assert.equal((await asBrowser(server)('POST', '/setup', { token, email: EMAIL, password: PASSWORD })).status, 200)
-  const { id } = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'A', credits: '1' })).data
-  const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${id}/invites`, {
-    ...{ email: OTHER, role: 'member' },
-  })
-  const link = invited.data.link.split('#token=')[1]!
-  assert.equal((await asBrowser(server)('POST', `/invites/${link}`, { password: PASSWORD })).status, 200)
+  await setUpOperator(server, EMAIL)
+  await joined(server, `/accounts/${await makeAccount(server)}/invites`, { email: OTHER, role: 'member' })
 })
-beforeEach(() => server.database.query({ text: 'delete from login_attempt' }))
+beforeEach(() => server.forgetTries())
 
 const from = (ip: string) => ({ 'x-forwarded-for': ip })
 const logIn = (browser: ReturnType<typeof asBrowser>, email: string, password: string, ip: string) =>
@@ -42,7 +44,7 @@ test('a set-up that is closed keeps nobody from logging in, however many try it'
 test('one link opened many times at once from one address hashes few passwords', async () => {
   const reset = await asOperator(server)<{ link: string }>('POST', '/password-link', { email: OTHER })
   assert.equal(reset.status, 200, reset.text)
-  const link = reset.data.link.split('#token=')[1]!
+  const link = tokenOf(reset.data.link)
   const tries = await atOnce(40, () =>
     asBrowser(server)('POST', `/invites/${link}`, { password: PASSWORD }, from('198.51.100.8')),
   )
@@ -56,9 +58,9 @@ test('a login that was refused because too many came at once is no try', async (
   assert.ok(count(tries, 503) > 0)
   assert.equal(count(tries, 503) + count(tries, 401), 75)
   for (const kind of ['name', 'address']) {
-    const [row] = await server.database.query<{ tries: number }>({
-      text: `select coalesce(sum(tries), 0)::int as tries from login_attempt where subject like '${kind}:%'`,
-    })
+    const [row] = await server.sql<{ tries: number }>(
+      `select coalesce(sum(tries), 0)::int as tries from login_attempt where subject like '${kind}:%'`,
+    )
     assert.equal(row!.tries, count(tries, 401), kind)
   }
 })
@@ -73,7 +75,7 @@ test('a browser in which somebody logged in before is not kept out by guesses ma
   for (let i = 0; i < 5; i++) assert.equal((await guess(EMAIL, `203.0.113.${i}`)).status, 401)
   // Long enough for a slow machine to be caught waiting.
   const block = `update login_attempt set blocked_until = now() + interval '60 seconds' where subject like 'name:%'`
-  await server.database.query({ text: block })
+  await server.sql(block)
   assert.equal((await guess(EMAIL, '203.0.113.9')).status, 429)
   assert.equal((await logIn(asBrowser(server), EMAIL, PASSWORD, '198.51.100.3')).status, 429, 'a new browser waits')
   assert.equal((await logIn(strange, EMAIL, PASSWORD, '198.51.100.2')).status, 429, 'a mark is of one person')
@@ -100,7 +102,7 @@ test('the mark of a browser is hidden from scripts, bound to the host, and outli
 
 test('whoever came in by an invitation, a reset link or a change of password is not kept out by guesses made elsewhere', async () => {
   const { id } = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'B', credits: '1' })).data
-  const linkOf = (answer: { data: { link: string } }) => answer.data.link.split('#token=')[1]!
+  const linkOf = (answer: { data: { link: string } }) => tokenOf(answer.data.link)
   const email = 'guest@example.com'
   const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${id}/invites`, {
     email,
@@ -130,7 +132,7 @@ test('whoever came in by an invitation, a reset link or a change of password is 
     ],
   ]
   for (const [name, password, comeIn] of ways) {
-    await server.database.query({ text: 'delete from login_attempt' })
+    await server.forgetTries()
     const browser = asBrowser(server)
     assert.equal((await comeIn(browser)).status, 200, name)
     await browser('POST', '/logout')
@@ -144,5 +146,5 @@ test('whoever came in by an invitation, a reset link or a change of password is 
 async function blockAll(email: string): Promise<void> {
   await guess(email, '203.0.113.1')
   const block = `update login_attempt set blocked_until = now() + interval '60 seconds' where subject like 'name:%'`
-  await server.database.query({ text: block })
+  await server.sql(block)
 }

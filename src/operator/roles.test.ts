@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { before, test } from 'node:test'
-import { type Ask, asBrowser, asOperator, joined, startOperatorServer } from '../../test/operator-server.ts'
+import {
+  type Ask,
+  asBrowser,
+  asOperator,
+  joined,
+  makeAccount,
+  startOperatorServer,
+} from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import {
@@ -19,7 +26,6 @@ import type { MemberView, OperatorView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
 import type { Resource } from './resource.ts'
 
-const PASSWORD = 'seven tired otters juggle'
 const ROLES: readonly AnyRole[] = [...OPERATOR_ROLES, ...ACCOUNT_ROLES]
 
 let mine = ''
@@ -32,8 +38,8 @@ const server = started(() => startOperatorServer())
 before(async () => {
   server.app.dispatch = (_, response) => void response.writeHead(200).end('{}')
   const ask = asOperator(server)
-  mine = (await ask<{ id: string }>('POST', '/accounts', { name: 'Mine', credits: '10' })).data.id
-  theirs = (await ask<{ id: string }>('POST', '/accounts', { name: 'Theirs', credits: '10' })).data.id
+  mine = await makeAccount(server, { name: 'Mine' })
+  theirs = await makeAccount(server, { name: 'Theirs' })
   key = (await ask<{ id: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })).data.id
   for (const role of OPERATOR_ROLES) people.set(role, await follow('/operator-invites', role, role))
   for (const role of ACCOUNT_ROLES) people.set(role, await follow(`/accounts/${mine}/invites`, role, role))
@@ -42,8 +48,8 @@ before(async () => {
 })
 
 async function follow(path: string, name: string, role: AnyRole) {
-  const browser = await joined(server, path, { email: `${name}@roles.example`, role }, PASSWORD)
-  await server.database.query({ text: 'delete from login_attempt' })
+  const browser = await joined(server, path, { email: `${name}@roles.example`, role })
+  await server.forgetTries()
   return browser
 }
 
@@ -233,7 +239,7 @@ test('a role change is felt at once', async () => {
 
 test('a link never takes a role away', async () => {
   const join = async (role: string) => {
-    await joined(server, `/accounts/${mine}/invites`, { email: 'admin@roles.example', role }, PASSWORD)
+    await joined(server, `/accounts/${mine}/invites`, { email: 'admin@roles.example', role })
     const { items } = (await asOperator(server)<Page<MemberView>>('GET', `/accounts/${mine}/members`)).data
     return items.find(({ email }) => email === 'admin@roles.example')?.role
   }

@@ -1,12 +1,20 @@
 // Second factors: codes of an app, recovery codes, who must have one, and what asks for it again. Passkeys are tried in a real browser (test/browser).
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
-import { asBrowser, asOperator, joined, startOperatorServer } from '../../test/operator-server.ts'
+import {
+  asBrowser,
+  asOperator,
+  joined,
+  makeAccount,
+  PASSWORD,
+  setUpOperator,
+  startOperatorServer,
+  tokenOf,
+} from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import { totpAt } from '../identity/totp.ts'
 import type { LoginStep, RecoveryCodes, SecurityView, SessionView, TotpSecret } from '../identity/views.ts'
 
-const PASSWORD = 'seven tired otters juggle'
 const OPERATOR = 'op@example.com'
 
 type Browser = ReturnType<typeof asBrowser>
@@ -14,15 +22,12 @@ type Browser = ReturnType<typeof asBrowser>
 let account = ''
 const server = started(() => startOperatorServer({ trustedProxies: ['127.0.0.1'] }))
 before(async () => {
-  const token = (await server.people.openSetup())!
-  const setUp = await asBrowser(server)('POST', '/setup', { token, email: OPERATOR, password: PASSWORD })
-  assert.equal(setUp.status, 200)
-  account = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'A', credits: '1' })).data.id
+  await setUpOperator(server, OPERATOR)
+  account = await makeAccount(server)
 })
-beforeEach(() => server.database.query({ text: 'delete from login_attempt' }))
+beforeEach(() => server.forgetTries())
 
-const join = (email: string, role = 'member') =>
-  joined(server, `/accounts/${account}/invites`, { email, role }, PASSWORD)
+const join = (email: string, role = 'member') => joined(server, `/accounts/${account}/invites`, { email, role })
 const logIn = (browser: Browser, email: string, ip = '198.51.100.1') =>
   browser<LoginStep>('POST', '/login', { email, password: PASSWORD }, { 'x-forwarded-for': ip })
 
@@ -46,9 +51,8 @@ async function enrol(browser: Browser) {
   return { app, codes: confirmed.data.codes! }
 }
 /** So that the next code counts, whatever was used before. */
-const forgetSteps = () => server.database.query({ text: `update second_factor set counter = 0 where kind = 'totp'` })
-const age = (minutes: number) =>
-  server.database.query({ text: `update session set proved_at = now() - make_interval(mins => ${minutes})` })
+const forgetSteps = () => server.sql(`update second_factor set counter = 0 where kind = 'totp'`)
+const age = (minutes: number) => server.sql(`update session set proved_at = now() - make_interval(mins => ${minutes})`)
 
 test('with an authenticator app the password alone opens nothing; each code and each recovery code works once', async () => {
   const email = 'tess@example.com'
@@ -64,7 +68,7 @@ test('with an authenticator app the password alone opens nothing; each code and 
   assert.equal(new Set(codes).size, 10)
   assert.equal((await elsewhere('GET', '/session')).status, 401, 'sessions from before have ended')
   assert.equal((await first('GET', '/session')).status, 200)
-  const raw = await server.database.query<{ sealed: Buffer }>({ text: 'select sealed from second_factor' })
+  const raw = await server.sql<{ sealed: Buffer }>('select sealed from second_factor')
   assert.ok(!raw.some(({ sealed }) => sealed.includes(Buffer.from(begun.data.secret))), 'the secret is sealed')
 
   const browser = asBrowser(server)
@@ -104,9 +108,7 @@ test('with an authenticator app the password alone opens nothing; each code and 
   await logIn(fourth, email)
   assert.equal((await fourth('POST', '/login/code', { code: theirs.codes[0] })).status, 403)
   assert.equal((await asBrowser(server)('POST', '/login/code', { code: app(1) })).status, 403, 'without a password')
-  await server.database.query({
-    text: `update session set created_at = now() - interval '11 minutes' where awaits_factor`,
-  })
+  await server.sql(`update session set created_at = now() - interval '11 minutes' where awaits_factor`)
   assert.equal((await fourth('POST', '/login/code', { code: app(1) })).status, 403, 'too late')
 })
 
@@ -116,7 +118,7 @@ test('a password that was reset by a link does not replace the second factor', a
   await forgetSteps()
   const reset = await asOperator(server)<{ link: string }>('POST', '/password-link', { email })
   const browser = asBrowser(server)
-  const link = reset.data.link.split('#token=')[1]!
+  const link = tokenOf(reset.data.link)
   const step = await browser<LoginStep>('POST', `/invites/${link}`, { password: 'nine tired otters juggle' })
   assert.deepEqual(step.data, { signedIn: false, needs: ['totp', 'recovery'] })
   assert.equal((await browser<LoginStep>('POST', '/login/code', { code: app() })).data.signedIn, true)
@@ -152,7 +154,7 @@ test('guessing codes is slowed down, whichever browser and network guesses', asy
     )
     // Long enough for a slow machine to be caught waiting.
     const block = `update login_attempt set blocked_until = now() + interval '60 seconds' where subject like 'browser:code %' and tries >= 5`
-    await server.database.query({ text: block })
+    await server.sql(block)
   }
   assert.deepEqual(tries, [403, 403, 403, 403, 403, 429, 429])
   const browser = asBrowser(server)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { atOnce } from '../../test/lists.ts'
-import { asOperator, joined, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
+import { asOperator, joined, makeAccount, OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
 import type { AuditView } from '../database/audit.ts'
 import { type Permission, RIGHTS, roleMay } from '../identity/roles.ts'
@@ -10,15 +10,14 @@ import type { MemberView, NewToken, OperatorView, TokenView } from '../identity/
 import type { Page } from '../kernel/view.ts'
 import { realWorld as world } from '../kernel/world.ts'
 
-const PASSWORD = 'seven tired otters juggle'
 let mine = ''
 let theirs = ''
 let key = ''
 const server = started(startOperatorServer)
 before(async () => {
   const ask = asOperator(server)
-  mine = (await ask<{ id: string }>('POST', '/accounts', { name: 'Mine', credits: '10' })).data.id
-  theirs = (await ask<{ id: string }>('POST', '/accounts', { name: 'Theirs', credits: '10' })).data.id
+  mine = await makeAccount(server, { name: 'Mine' })
+  theirs = await makeAccount(server, { name: 'Theirs' })
   key = (await ask<{ id: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })).data.id
 })
 
@@ -35,7 +34,7 @@ const make = async (scopes: readonly string[], account?: string, more: object = 
 /** By the operator token, so that nobody's role bounds them. */
 const tokenOf = async (scopes: readonly string[], account?: string) => bearing((await make(scopes, account)).token)
 
-const follow = (path: string, email: string, role: string) => joined(server, path, { email, role }, PASSWORD)
+const follow = (path: string, email: string, role: string) => joined(server, path, { email, role })
 
 test('a token does on every route what its scopes name, and nothing else', async (t) => {
   const all = RIGHTS.map(({ permission }) => permission)
@@ -80,7 +79,7 @@ test('a token does on every route what its scopes name, and nothing else', async
   }
   t.diagnostic(`${asked} calls with ${tokens.size * 4} tokens`)
   assert.deepEqual(wrong, [])
-  await server.database.query({ text: 'delete from access_token where not is_first' })
+  await server.sql('delete from access_token where not is_first')
 })
 
 test('a token is shown once, listed, used, and revoked at once in every process', async () => {
@@ -104,7 +103,7 @@ test('a token is shown once, listed, used, and revoked at once in every process'
   assert.equal((await asOperator(server)('DELETE', `/accounts/${mine}/tokens/${id}`)).status, 200)
   assert.equal((await ask('GET', `/accounts/${mine}/keys`)).status, 401)
   await assert.rejects(elsewhere.use(token, '127.0.0.1'), /revoked/)
-  const dump = JSON.stringify(await server.database.query({ text: 'select t::text from access_token t' }))
+  const dump = JSON.stringify(await server.sql('select t::text from access_token t'))
   const audit = (await asOperator(server)('GET', '/audit?limit=200')).text
   for (const text of [dump, audit, server.logged()]) assert.ok(!text.includes(token.slice(7)))
 })
@@ -114,7 +113,7 @@ test('a token ends at its time, and is used only from its addresses', async () =
     expiresAt: new Date(Date.now() + 60_000).toISOString(),
   })
   assert.equal((await bearing(token)('GET', '/accounts')).status, 200)
-  await server.database.query({ text: 'update access_token set expires_at = now() where id = $1' }, [id])
+  await server.sql('update access_token set expires_at = now() where id = $1', [id])
   const late = await bearing(token)('GET', '/accounts')
   assert.deepEqual([late.status, late.error?.message], [401, 'This token has expired.'])
   const near = await make(['accounts:read'], undefined, { ipRanges: ['127.0.0.0/8'] })
@@ -302,7 +301,7 @@ test('the token of the first start is one of them: listed, revoked for good, and
   await restarted.adopt(OPERATOR_TOKEN)
   await assert.rejects(restarted.use(OPERATOR_TOKEN, '127.0.0.1'), /revoked/)
   assert.equal((await bearing(spare)('GET', '/accounts')).status, 200)
-  await server.database.query({ text: 'update access_token set revoked_at = null where id = $1' }, [first.id])
+  await server.sql('update access_token set revoked_at = null where id = $1', [first.id])
 })
 
 test('a token that is revoked takes along what it made, and what those made; one that is revoked makes nothing more', async () => {

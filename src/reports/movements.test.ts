@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { bookedBefore, freshDatabase } from '../../test/database.ts'
 import { started } from '../../test/started.ts'
-import { openDatabase } from '../database/database.ts'
 import { idAtTime, newId, realWorld } from '../kernel/world.ts'
 import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import { type Reservation, releaseOf } from '../ledger/operation.ts'
@@ -12,8 +11,8 @@ import { createStatements } from './statement.ts'
 
 let ledger: Ledger
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open())
 before(async () => {
   ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
   await ledger.sweep()

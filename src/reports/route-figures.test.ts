@@ -3,13 +3,13 @@ import { before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { pluck } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
-import { openDatabase, type Queryable } from '../database/database.ts'
+import type { Queryable } from '../database/database.ts'
 import { idAtTime, realWorld } from '../kernel/world.ts'
 import { maintainUsage } from '../ledger/retention.ts'
 import { readRouteFigures } from './figures.ts'
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: { ...fresh.connection }, connectionsMax: 2 }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open({ connectionsMax: 2 }))
 before(async () => {
   await maintainUsage(database, realWorld, { usageMonths: 24, tries: 1 })
 })

@@ -21,14 +21,6 @@ before(async () => {
   operator = await home.visitor()
 })
 
-/** What a `GET` on behalf of the operator answers. */
-async function ask<T>(path: string): Promise<T> {
-  const response = await fetch(`${home.url}/admin/v1${path}`, {
-    headers: { authorization: `Bearer ${OPERATOR_TOKEN}` },
-  })
-  return ((await response.json()) as { data: T }).data
-}
-
 test('the link that the first start prints makes the operator’s login, once', async () => {
   const lines: string[] = []
   await firstMinute({
@@ -38,7 +30,7 @@ test('the link that the first start prints makes the operator’s login, once', 
   })
   const link = lines.map((line) => line.trim()).find((line) => line.includes('/console/setup#token='))
   assert.ok(link, 'the first start prints a link')
-  account = (await ask<{ items: { id: string }[] }>('/accounts')).items[0]!.id
+  account = (await home.ask<{ items: { id: string }[] }>('GET', '/accounts')).items[0]!.id
 
   const { page } = operator
   await page.goto(link)
@@ -203,7 +195,7 @@ test('a chat streams into the playground, and its charge is in the usage, its co
 
   await operator.go(`/a/${account}`)
   await page.getByText('Spend', { exact: true }).first().waitFor()
-  const { available } = await ask<{ available: string }>(`/accounts/${account}`)
+  const { available } = await home.ask<{ available: string }>('GET', `/accounts/${account}`)
   assert.equal(Number(available), 1000 - Number(charged))
   const stats = (await page.locator('main').textContent()) ?? ''
   assert.match(stats, new RegExp(`Spent${Number(charged).toFixed(2)}`))

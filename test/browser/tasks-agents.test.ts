@@ -20,16 +20,6 @@ before(async () => {
 })
 after(() => g.close())
 
-/** For looking at it: `SHOTS=<folder>`. */
-const see = async (name: string) => {
-  const { page } = operator
-  for (const width of process.env.SHOTS ? [1440, 390] : []) {
-    await page.setViewportSize({ width, height: 900 })
-    await page.screenshot({ path: `${process.env.SHOTS}/${name}-${width}.png`, fullPage: true })
-  }
-  await page.setViewportSize({ width: 1280, height: 900 })
-}
-
 test('an owner sets what a team’s agents may use, sees a program that was signed in, and ends it', async () => {
   const { page } = operator
   const program = await deviceProgram(g.url, 'Claude Code on laptop <b>1</b>')
@@ -46,17 +36,14 @@ test('an owner sets what a team’s agents may use, sees a program that was sign
 
   await operator.go(`/a/${account}/agents`)
   await page.getByText('Claude Code on laptop <b>1</b>').waitFor()
-  await see('agents-empty')
   await page.getByRole('button', { name: 'Settings for a team' }).click()
   await page.getByLabel('For', { exact: true }).selectOption('Search')
   await page.getByLabel('Only these models').fill('alpha-5.5\nbeta-sonnet-5')
   await page.getByLabel('Default model').fill('beta-sonnet-5')
   await page.getByLabel('Most that one call may cost').fill('5')
-  await see('agents-form')
   await page.getByRole('button', { name: 'Save' }).click()
   const settings = page.getByRole('table', { name: 'Settings of agents' })
   await settings.getByText('alpha-5.5, beta-sonnet-5').waitFor()
-  await see('agents')
   const { data } = await g.operator<{ items: { scope: string }[] }>('GET', `/accounts/${account}/agent-settings`)
   assert.deepEqual(pluck(data.items, 'scope'), [team])
   await page.getByRole('button', { name: /Actions for Claude Code/ }).click()
@@ -77,7 +64,6 @@ test('what an agent proposed for a budget waits on the page Budgets, and counts 
   await operator.go(`/a/${account}/budgets`)
   await page.getByText('each session of Search').waitFor()
   await page.getByText('The <b>migration</b> needs more').first().waitFor()
-  await see('budget-proposals')
   await page.getByRole('button', { name: 'Answer for One task' }).click()
   await page.getByRole('menuitem', { name: 'Confirm' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Confirm' }).click()

@@ -16,15 +16,6 @@ before(async () => {
 })
 after(() => g.close())
 
-/** For looking at it: `SHOTS=<folder>`. */
-const see = async (name: string, { page }: Pick<Visitor, 'page'> = operator) => {
-  for (const width of process.env.SHOTS ? [1440, 390] : []) {
-    await page.setViewportSize({ width, height: 900 })
-    await page.screenshot({ path: `${process.env.SHOTS}/${name}-${width}.png`, fullPage: true })
-  }
-  await page.setViewportSize({ width: 1280, height: 900 })
-}
-
 test('a reseller makes a purse, sets a markup, sees what a call cost both, and freezes the purse', async () => {
   const { page } = operator
   const button = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true })
@@ -32,7 +23,6 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   await page.getByText('No price list yet').waitFor()
   await page.getByRole('button', { name: 'Change' }).click()
   await page.getByLabel('Markup on what you pay, in percent').fill('50')
-  await see('purse-prices-form')
   await button('Save').click()
   await page.getByText('50 % on what you pay').waitFor()
 
@@ -42,7 +32,6 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   await page.getByLabel('Your name of the customer').fill('ann_1')
   await page.getByLabel('For people').fill('Ann <b>Smith</b>')
   await page.getByLabel('Credits to start with').fill('20')
-  await see('purse-form')
   await button('Create purse').click()
   await page.getByRole('heading', { name: 'Ann <b>Smith</b>' }).waitFor()
 
@@ -54,7 +43,6 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   await operator.go(`/a/${account}/purses/ann_1`)
   const moves = page.getByRole('table', { name: 'Calls and top-ups' })
   await moves.getByText('Call · alpha-5.4').waitFor()
-  await see('purse')
 
   await page.getByRole('button', { name: 'Put credits in' }).click()
   await page.getByLabel('Credits', { exact: true }).fill('5')
@@ -69,7 +57,6 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   assert.equal((await g.call('/v1/purse', token?.trim() ?? '')).status, 200)
   const tokens = page.getByRole('table', { name: 'Session tokens' })
   await tokens.getByText(`${token?.trim().slice(0, 12)}…`).waitFor()
-  await see('purse-sessions')
   await tokens.getByRole('button', { name: 'Revoke' }).click()
   await button('Revoke').click()
   await tokens.getByText('revoked', { exact: true }).waitFor()
@@ -83,10 +70,8 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
 
   await operator.go(`/a/${account}/purse-prices`)
   await page.getByRole('table', { name: 'Margin by customer' }).getByText('Ann <b>Smith</b>').waitFor()
-  await see('purse-prices')
   await operator.go(`/a/${account}/purses`)
   await page.getByRole('table', { name: 'Purses' }).getByText('ann_1').waitFor()
-  await see('purses')
   assert.deepEqual(g.mishaps, [])
 })
 
@@ -114,7 +99,6 @@ test('a customer opens the page of a purse, tops it up with a test payment, and 
   await page.locator('#balance', { hasText: '3.25' }).waitFor()
   await page.getByText('Test payments: no money moves.').waitFor()
   assert.deepEqual(await g.violations(page), [])
-  await see('purse-page-dark', customer)
   await page.getByLabel('Amount in EUR').fill('1.00')
   await page.getByRole('button', { name: 'Top up' }).click()
   await page.getByRole('status').getByText('between 5.00 and 500.00 EUR').waitFor()
@@ -125,7 +109,6 @@ test('a customer opens the page of a purse, tops it up with a test payment, and 
   await page.getByRole('cell', { name: 'Top-up' }).waitFor()
   await page.emulateMedia({ colorScheme: 'light' })
   assert.deepEqual(await g.violations(page), [])
-  await see('purse-page-light', customer)
   // Another tab without the link sees nothing.
   const stranger = await g.visitor()
   await stranger.page.goto(`${g.url}/purse`)

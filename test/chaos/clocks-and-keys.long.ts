@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000
 
 let offsetMs = 0
 const jumping: World = { ...realWorld, nowMs: () => realWorld.nowMs() + offsetMs }
-const fresh = started(freshDatabase, ({ drop }) => drop())
+const fresh = started(freshDatabase)
 const here = started(() => startGateway({ database: fresh, world: jumping }))
 const there = started(() => startGateway({ database: fresh }))
 afterEach(async () => {

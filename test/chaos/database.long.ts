@@ -26,7 +26,7 @@ let g: TestGateway
 let key: string
 before(async () => {
   fresh = await freshDatabase()
-  direct = openDatabase({ connection: fresh.connection, connectionsMax: 2 })
+  direct = fresh.open({ connectionsMax: 2 })
   const { host, port } = fresh.connection
   proxy = await startProxy({ path: `${host}/.s.PGSQL.${port}` })
   g = await startGateway({

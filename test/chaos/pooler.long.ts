@@ -98,7 +98,7 @@ async function everythingWorks(settings: string, prepare: '0' | '1'): Promise<st
   const data = await mkdtemp(join(tmpdir(), 'tollgate-pooled-'))
   const pooler = await startPooler(fresh, settings)
   const gateways: GatewayProcess[] = []
-  const direct = openDatabase({ connection: fresh.connection, connectionsMax: 2 })
+  const direct = fresh.open({ connectionsMax: 2 })
   try {
     const start = () =>
       startProcess({

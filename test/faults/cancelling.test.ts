@@ -1,7 +1,6 @@
 // A response in the background that is cancelled: its vendor is cut off at once, what it made is charged, and what is charged is shown.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { openDatabase } from '../../src/database/database.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { pluck } from '../lists.ts'
@@ -167,7 +166,7 @@ async function known(key: string, id: string): Promise<any> {
 
 test('cancelled between its vendor’s end and its own, all of it is charged and shown', async () => {
   const made = await going('openai-chat-heard', WAYS['openai-chat']!)
-  const aside = openDatabase({ connection: database.connection, connectionsMax: 1 })
+  const aside = database.open({ connectionsMax: 1 })
   await aside.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from background where id = $1 for no key update' }, [made.response])
     made.end()

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { createAudit } from '../../src/database/audit.ts'
 import { createChanges } from '../../src/database/changes.ts'
-import { openDatabase } from '../../src/database/database.ts'
 import { invoicePdf } from '../../src/extensions/sales/invoices/invoice-pdf.ts'
 import { createInvoices } from '../../src/extensions/sales/invoices/invoices.ts'
 import type { InvoiceDocument } from '../../src/extensions/sales/invoices/views.ts'
@@ -48,7 +47,7 @@ test(`${COUNT} invoices of many shapes are valid`, async (t) => {
     return t.skip(jars.missing)
   }
   const fresh = await freshDatabase()
-  const database = openDatabase({ connection: fresh.connection })
+  const database = fresh.open()
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-invoices-'))
   try {
     const audit = createAudit({ database, world })

@@ -1,32 +1,24 @@
 // Sign-in of a program on a machine without a browser: it shows a code, a person types it into the console. Hostile programs and people do not get in.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import type { KeyView } from '../../src/admission/views.ts'
 import type { WhoView } from '../../src/identity/views.ts'
-import { startConsole, type TestConsole } from '../browser/console.ts'
-import { type FreshDatabase, freshDatabase } from '../database.ts'
+import { startConsole } from '../browser/console.ts'
+import { freshDatabase } from '../database.ts'
 import { type DeviceCode, deviceProgram } from '../device-program.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { atOnce } from '../lists.ts'
 import { asBrowser, joined } from '../operator-server.ts'
+import { started } from '../started.ts'
 import { until } from '../until.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 const CHAT = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
 
-let g: TestConsole
+const database = started(freshDatabase)
+const g = started(() => startConsole({ database }))
 /** Another process on the same database. */
-let other: TestGateway
-let database: FreshDatabase
-before(async () => {
-  database = await freshDatabase()
-  g = await startConsole({ database })
-  other = await startGateway({ database, env: { PUBLIC_URL: g.url } })
-})
-after(async () => {
-  await Promise.all([g.close(), other.close()])
-  await database.drop()
-})
+const other = started(() => startGateway({ database, env: { PUBLIC_URL: g.url } }))
 
 type Browser = ReturnType<typeof asBrowser>
 
@@ -35,7 +27,7 @@ async function join(id: string, email: string, role: string): Promise<Browser> {
   return joined(g, `/accounts/${id}/invites`, { email, role }, PASSWORD)
 }
 
-const forgetTries = () => g.gateway.database.query({ text: 'delete from login_attempt' })
+const forgetTries = () => g.sql('delete from login_attempt')
 
 async function account() {
   const { id } = await g.account()
@@ -167,10 +159,8 @@ test('denied, answered, expired, unknown and malformed codes are all the same to
 })
 
 const expire = (code: DeviceCode) =>
-  g.gateway.database.query(
-    {
-      text: `update oauth_object set expires_at = now() - interval '1 s' where model = 'DeviceCode' and digest = sha256(convert_to($1, 'UTF8'))`,
-    },
+  g.sql(
+    `update oauth_object set expires_at = now() - interval '1 s' where model = 'DeviceCode' and digest = sha256(convert_to($1, 'UTF8'))`,
     [code.device_code],
   )
 
@@ -218,9 +208,9 @@ test('a process whose clock was wrong when it wrote a code or token ends none be
   const program = await deviceProgram(g.url, 'Mine')
   const code = await program.begin()
   const shift = () =>
-    g.gateway.database.query({
-      text: `update oauth_object set payload = payload || jsonb_build_object('exp', (payload ->> 'exp')::bigint - 86400 * 400, 'iat', (payload ->> 'iat')::bigint - 86400 * 400) where payload ? 'exp'`,
-    })
+    g.sql(
+      `update oauth_object set payload = payload || jsonb_build_object('exp', (payload ->> 'exp')::bigint - 86400 * 400, 'iat', (payload ->> 'iat')::bigint - 86400 * 400) where payload ? 'exp'`,
+    )
   await shift()
   assert.equal((await allow(owner, code, id)).status, 200)
   const { status, body } = await program.poll(code)

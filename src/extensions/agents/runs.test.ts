@@ -60,10 +60,8 @@ test('a run has the calls, tools and sub-agents of its session, and its sum is w
   const charges = data.items.map(({ charged }) => charged)
   assert.equal(data.charged, sum(charges))
   assert.equal(data.charged, sum(data.parts.map(({ charged }) => charged)))
-  const [row] = await g.gateway.database.query<{ charged: bigint }>(
-    {
-      text: `select sum(charged)::bigint as charged from usage where account_id = $1 and labels ->> 'session' = 'run-1'`,
-    },
+  const [row] = await g.sql<{ charged: bigint }>(
+    `select sum(charged)::bigint as charged from usage where account_id = $1 and labels ->> 'session' = 'run-1'`,
     [id],
   )
   assert.equal(data.charged, formatCredits(row?.charged ?? 0n))

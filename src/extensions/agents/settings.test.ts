@@ -1,37 +1,29 @@
 // What a team lets its people's agents do: models, the highest cost of a call, a budget for each run, read by programs at one address.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
+import { test } from 'node:test'
+import { freshDatabase } from '../../../test/database.ts'
 import { deviceProgram } from '../../../test/device-program.ts'
-import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { startGateway } from '../../../test/gateway.ts'
 import { pluck } from '../../../test/lists.ts'
 import { asBrowser } from '../../../test/operator-server.ts'
+import { started } from '../../../test/started.ts'
 import { until } from '../../../test/until.ts'
 import type { TeamView } from '../../admission/views.ts'
 import type { LinkView, WhoView } from '../../identity/views.ts'
 import type { BudgetView } from '../../ledger/views.ts'
 import type { OwnSettings, Program } from './views.ts'
 
-let g: TestGateway
+const database = started(freshDatabase)
+const g = started(() => startGateway({ database }))
 /** Another process on the same database. */
-let other: TestGateway
-let database: FreshDatabase
-before(async () => {
-  database = await freshDatabase()
-  g = await startGateway({ database })
-  other = await startGateway({ database, env: { PUBLIC_URL: g.url } })
-})
-after(async () => {
-  await Promise.all([g.close(), other.close()])
-  await database.drop()
-})
+const other = started(() => startGateway({ database, env: { PUBLIC_URL: g.url } }))
 
 type Browser = ReturnType<typeof asBrowser>
 
 const chat = (model: string, more: object = {}) => ({ model, messages: [{ role: 'user', content: 'Hi' }], ...more })
 
 async function join(account: string, role: string): Promise<{ id: string; browser: Browser }> {
-  await g.gateway.database.query({ text: 'delete from login_attempt' })
+  await g.sql('delete from login_attempt')
   const email = `${role}-${account.slice(-8)}@home.example`
   const { data } = await g.operator<LinkView>('POST', `/accounts/${account}/invites`, { email, role })
   const browser = asBrowser(g)
@@ -113,10 +105,7 @@ test('a call that could cost more than the highest cost is cut to it, or rejecte
   await put(team, { callMax: '0.2' })
   const cut = await ask(token, chat('alpha-5.4'))
   assert.equal(cut.status, 200, cut.text)
-  const [held] = await g.gateway.database.query<{ most: bigint }>(
-    { text: 'select max(charged) as most from usage where account_id = $1' },
-    [id],
-  )
+  const [held] = await g.sql<{ most: bigint }>('select max(charged) as most from usage where account_id = $1', [id])
   assert.ok((held?.most ?? 0n) <= 200_000n)
   const rejected = await ask(token, chat('alpha-5.4', { max_tokens: 5_000 }))
   assert.equal(rejected.status, 403, rejected.text)
@@ -167,9 +156,7 @@ test('a program reads what it may do at one address, and its models follow the s
   const there = async (model: string) => (await other.call('/v1/chat/completions', token, chat(model))).status
   assert.equal(await there('alpha-5.5'), 403)
   await put(team, { models: ['alpha-5.5'] })
-  const startedMs = Date.now()
-  await until(async () => (await there('alpha-5.5')) === 200)
-  assert.ok(Date.now() - startedMs < 2_000)
+  await until(() => there('alpha-5.5'), 200)
 })
 
 test('settings that name what is not there, or come from who may not set them, change nothing', async () => {

@@ -17,6 +17,7 @@ import {
   asOperator,
   type OperatorServer,
   startOperatorServer,
+  tokenOf,
 } from '../../../test/operator-server.ts'
 import { until } from '../../../test/until.ts'
 import type { LoginStep, SecurityView, SessionView, WhoView } from '../../identity/views.ts'
@@ -55,7 +56,7 @@ beforeEach(async () => {
   bad.claims = {}
   bad.forged = false
   for (const name of Object.keys(bad.metadata)) delete bad.metadata[name]
-  await server.database.query({ text: 'delete from login_attempt' })
+  await server.sql('delete from login_attempt')
 })
 
 async function put(id: string, input: object): Promise<LoginProvider> {
@@ -134,7 +135,7 @@ test('an unverified email address joins nothing and makes nobody', async () => {
   // A text is not the truth, and what only Entra ID may say does not help others.
   for (const claims of [{ email_verified: 'true' }, { email_verified: 1 }, { email_verified: false, xms_edov: true }])
     assert.equal((await comeBadly({ ...claims, email: 'u5@corp.example' })).answer.status, 403)
-  const rows = await server.database.query({ text: `select 1 from person where email like 'u_@corp.example'` })
+  const rows = await server.sql(`select 1 from person where email like 'u_@corp.example'`)
   assert.equal(rows.length, 0)
 })
 
@@ -191,10 +192,7 @@ test('groups decide memberships and roles at each login; what was given by hand 
   assert.deepEqual(await accounts(), ['user'])
 
   const { user } = await who(browser)
-  await server.database.query(
-    { text: `insert into membership (account_id, person_id, role) values ($1, $2, 'viewer')` },
-    [other, user.id],
-  )
+  await server.sql(`insert into membership (account_id, person_id, role) values ($1, $2, 'viewer')`, [other, user.id])
   corp.people.set('gus', { ...gus, groups: ['admins'] })
   assert.deepEqual(await accounts(), ['user', 'Other viewer'])
   corp.people.set('gus', gus)
@@ -218,21 +216,20 @@ test('the last owner and the last operator stay so when their groups are gone', 
       const { user, accounts } = await who(browser)
       return [user.role, ...accounts.map(({ name, role }) => `${name} ${role}`)]
     }
-    const [before] = await server.database.query<{ count: number }>({
-      text: `select count(*)::int as count from person where operator_role = 'operator'`,
-    })
+    const [before] = await server.sql<{ count: number }>(
+      `select count(*)::int as count from person where operator_role = 'operator'`,
+    )
     assert.equal(before?.count, 0, 'nobody else is an operator here')
     assert.deepEqual(await come(['owners', 'operators']), ['operator', 'Ownerless owner'])
     assert.deepEqual(await come([]), ['operator', 'Ownerless owner'])
-    await server.database.query({
-      text: `insert into person (id, email, operator_role) values ('usr_next', 'next@elsewhere.example', 'operator')`,
-    })
-    await server.database.query(
-      { text: `insert into membership (account_id, person_id, role) values ($1, 'usr_next', 'owner')` },
-      [made.data.id],
+    await server.sql(
+      `insert into person (id, email, operator_role) values ('usr_next', 'next@elsewhere.example', 'operator')`,
     )
+    await server.sql(`insert into membership (account_id, person_id, role) values ($1, 'usr_next', 'owner')`, [
+      made.data.id,
+    ])
     assert.deepEqual(await come([]), ['user'], 'now there are others')
-    await server.database.query({ text: `delete from person where id = 'usr_next'` })
+    await server.sql(`delete from person where id = 'usr_next'`)
   } finally {
     await putCorp()
   }
@@ -275,7 +272,7 @@ test('a person with a password connects the provider’s login by proving who th
     ...{ email: 'paula@corp.example', role: 'member' },
   })
   const first = asBrowser(server)
-  const link = invited.data.link.split('#token=')[1]!
+  const link = tokenOf(invited.data.link)
   assert.equal((await first('POST', `/invites/${link}`, { password: PASSWORD })).status, 200)
   const { user } = await who(first)
 
@@ -316,7 +313,7 @@ test('whose session ends while they connect a login, as when their mailbox is pr
     ...{ email, role: 'member' },
   })
   const browser = asBrowser(server)
-  await browser('POST', `/invites/${invited.data.link.split('#token=')[1]}`, { password: PASSWORD })
+  await browser('POST', `/invites/${tokenOf(invited.data.link)}`, { password: PASSWORD })
   const { user } = await who(browser)
   const begun = await browser<{ redirect: string }>('POST', '/identities', { provider: 'bad' })
   const asked = new URL(begun.data.redirect).searchParams
@@ -377,7 +374,7 @@ test('an answer counts once, in the browser that asked, for the provider and the
   assert.equal((await last.browser('POST', '/login/sso/finish', body, foreign)).status, 403)
   // Too late.
   const late = await fresh()
-  await server.database.query({ text: `update login_flow set expires_at = now() - interval '1 second'` })
+  await server.sql(`update login_flow set expires_at = now() - interval '1 second'`)
   assert.equal((await finish(late.browser, 'corp', late.parameters)).status, 403)
 })
 
@@ -417,9 +414,10 @@ test('a token of another audience, nonce, issuer, time or signature is refused',
 
 test('of a domain that takes single sign-on only, nobody comes in any other way but by the operator’s link', async () => {
   const invite = async (email: string) =>
-    (
-      await asOperator(server)<{ link: string }>('POST', `/accounts/${other}/invites`, { email, role: 'member' })
-    ).data.link.split('#token=')[1]!
+    tokenOf(
+      (await asOperator(server)<{ link: string }>('POST', `/accounts/${other}/invites`, { email, role: 'member' })).data
+        .link,
+    )
   const only = { domain: 'only.example', account: null, role: null, ssoOnly: true }
   const before = await invite('ida@only.example')
   const ida = asBrowser(server)
@@ -432,7 +430,7 @@ test('of a domain that takes single sign-on only, nobody comes in any other way 
   const late = await invite('late@only.example')
   assert.equal((await asBrowser(server)('POST', `/invites/${late}`, { password: PASSWORD })).status, 403)
   const reset = await asOperator(server)<{ link: string }>('POST', '/password-link', { email: 'ida@only.example' })
-  const token = reset.data.link.split('#token=')[1]!
+  const token = tokenOf(reset.data.link)
   assert.equal((await asBrowser(server)('POST', `/invites/${token}`, { password: PASSWORD })).status, 403)
 
   // By the provider, once the login is connected.
@@ -461,10 +459,9 @@ test('a provider ends its sessions by a signed token, once; nobody else does', a
   assert.equal((await comeBy('lena', browser)).status, 200)
   assert.equal((await comeBy('lena', bystander)).status, 200)
   const { user } = await who(browser)
-  const rows = await server.database.query<{ sid: string }>(
-    { text: 'select sid from session where person_id = $1 order by created_at' },
-    [user.id],
-  )
+  const rows = await server.sql<{ sid: string }>('select sid from session where person_id = $1 order by created_at', [
+    user.id,
+  ])
   assert.equal(rows.filter(({ sid }) => sid).length, 2, 'the provider’s own ids of its sessions are known')
   await corp.signOut('lena', rows[0]!.sid)
   assert.equal((await browser('GET', '/session')).status, 401)
@@ -546,9 +543,7 @@ test('a provider that does not answer is said to be away, and the secret is neve
     ['bad', true, `${server.url}/console/sso/bad`],
     ['corp', true, `${server.url}/console/sso/corp`],
   ])
-  const stored = await server.database.query<{ sealed: Buffer }>({
-    text: `select sealed from credential where name = 'login-corp'`,
-  })
+  const stored = await server.sql<{ sealed: Buffer }>(`select sealed from credential where name = 'login-corp'`)
   assert.ok(stored[0] && !stored[0].sealed.toString('latin1').includes(CLIENT_SECRET))
   const tested = await asOperator(server)<{ ok: boolean; message: string }>('POST', '/login-providers/corp/test')
   assert.deepEqual(tested.data, { ok: true, message: 'It answers, and its metadata has everything that is needed.' })

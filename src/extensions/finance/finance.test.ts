@@ -194,9 +194,9 @@ test('margins by model, customer, vendor and month are the same before and after
   assert.deepEqual(await lookAt(), before, 'from sums')
   const KEPT = { usageMonths: 1, tries: 3 }
   await maintainUsage(server.database, realWorld, KEPT)
-  const [left] = await server.database.query<{ calls: bigint; hours: bigint }>({
-    text: 'select (select count(*) from usage) as calls, (select count(*) from usage_hour) as hours',
-  })
+  const [left] = await server.sql<{ calls: bigint; hours: bigint }>(
+    'select (select count(*) from usage) as calls, (select count(*) from usage_hour) as hours',
+  )
   assert.deepEqual(left, { calls: 0n, hours: 0n })
   assert.deepEqual(await lookAt(), before, 'when calls and hours are gone')
   const csv = await ask('GET', '/margins?by=account&from=2025-08&to=2025-10', undefined, { accept: 'text/csv' })
@@ -221,11 +221,9 @@ test('calls go only when their month and the next are summed up', async () => {
   await then.call(1n * ONE, '2026-01-31T23:59:59Z')
   await then.done()
   const summedUntil = (iso: string) =>
-    server.database.query({ text: `update setting set value = $1 where name = 'usage-sums'` }, [
-      JSON.stringify({ posting: 0, until: iso }),
-    ])
+    server.sql(`update setting set value = $1 where name = 'usage-sums'`, [JSON.stringify({ posting: 0, until: iso })])
   const at = (iso: string): World => ({ ...realWorld, nowMs: () => Date.parse(iso) })
-  const calls = () => server.database.query({ text: 'select 1 from usage where account_id = $1' }, [id])
+  const calls = () => server.sql('select 1 from usage where account_id = $1', [id])
   await summedUntil('2026-03-01T00:59:59Z')
   await maintainUsage(server.database, at('2026-08-01T00:00:00Z'), { usageMonths: 1, tries: 3 })
   assert.equal((await calls()).length, 1, 'February is not summed up')
@@ -247,9 +245,9 @@ test('what a credit is worth is set, audited, told to people, and each statement
   const { data } = await ask<BillingView>('PATCH', '/billing', { worth, contact: 'billing@acme.example' })
   assert.deepEqual(data, { worth, contact: 'billing@acme.example' })
   assert.deepEqual((await read('2025-10')).worth, worth)
-  await server.database.query({
-    text: `update setting set value = replace(value, substring(value from '20\\d\\d-[^"]*'), '2025-09-01T00:00:00Z') where name = 'billing'`,
-  })
+  await server.sql(
+    `update setting set value = replace(value, substring(value from '20\\d\\d-[^"]*'), '2025-09-01T00:00:00Z') where name = 'billing'`,
+  )
   const next = { currency: 'USD', rate: '2' }
   await ask('PATCH', '/billing', { worth: next })
   assert.deepEqual((await read('2025-10')).worth, worth, 'a statement does not change with it')

@@ -19,11 +19,6 @@ const chat = (content: string, more: object = {}) => ({
   ...more,
 })
 
-async function admin<T>(method: string, path: string, body?: object): Promise<{ status: number; data: T }> {
-  const answer = await g.call(`/admin/v1${path}`, OPERATOR_TOKEN, body, { method })
-  return { status: answer.status, data: ((await answer.json()) as { data: T }).data }
-}
-
 /** A call, ended and written; answers its id and what the caller got. */
 async function made(key: string, body: unknown, path = CHAT): Promise<{ id: string; status: number; text: string }> {
   const answer = await g.call(path, key, body as object)
@@ -33,8 +28,8 @@ async function made(key: string, body: unknown, path = CHAT): Promise<{ id: stri
   return { id: answer.headers.get('x-request-id') ?? '', status: answer.status, text }
 }
 
-const kept = async (id: string) => (await admin<ContentView>('GET', `/usage/${id}/content`)).data
-const statusOf = async (id: string) => (await admin('GET', `/usage/${id}/content`)).status
+const kept = async (id: string) => (await g.operator<ContentView>('GET', `/usage/${id}/content`)).data
+const statusOf = async (id: string) => (await g.operator('GET', `/usage/${id}/content`)).status
 const rows = async (account: string) =>
   g.sql<{ id: string; sealed: Buffer; key_id: string }>(
     'select id, sealed, key_id from recording where account_id = $1 order by id',
@@ -47,7 +42,7 @@ test('nothing is kept until it is switched on; then answers, streams and refusal
   assert.equal(await statusOf(before.id), 404)
   assert.deepEqual(await rows(account), [])
 
-  const { data: rules } = await admin<ContentRules>('PUT', `/accounts/${account}/content`, { days: 3 })
+  const { data: rules } = await g.operator<ContentRules>('PUT', `/accounts/${account}/content`, { days: 3 })
   assert.deepEqual(rules, { account: { days: 3, maxBytes: 65_536 }, keys: [], storedCalls: 0 })
   const whole = await made(key, chat('Why is the sky blue?'))
   const view = await kept(whole.id)
@@ -69,14 +64,14 @@ test('nothing is kept until it is switched on; then answers, streams and refusal
   const stored = await rows(account)
   assert.equal(stored.length, 4)
   assert.ok(stored.every(({ sealed }) => !sealed.toString('latin1').includes('sky')))
-  const { data: detail } = await admin<UsageDetail>('GET', `/usage/${whole.id}`)
+  const { data: detail } = await g.operator<UsageDetail>('GET', `/usage/${whole.id}`)
   assert.equal(detail.content, true)
-  assert.equal((await admin<UsageDetail>('GET', `/usage/${before.id}`)).data.content, false)
+  assert.equal((await g.operator<UsageDetail>('GET', `/usage/${before.id}`)).data.content, false)
 })
 
 test('secrets and pictures are left out, and what is longer than wanted is cut and says so', async () => {
   const { id: account, key } = await g.account()
-  await admin('PUT', `/accounts/${account}/content`, { maxBytes: 1_024 })
+  await g.operator('PUT', `/accounts/${account}/content`, { maxBytes: 1_024 })
   const picture = `data:image/png;base64,${'iVBORw0KGgo'.repeat(400)}`
   const secret = 'sk-proj-0123456789abcdefghijklmnop'
   const content = `See ${picture} with ${secret} and ${key}, {"password": "hunter2hunter2"} please`
@@ -93,14 +88,14 @@ test('secrets and pictures are left out, and what is longer than wanted is cut a
 test('a key has a rule of its own, which goes with it when it is replaced, and other keys have none', async () => {
   const { id: account, key: other } = await g.account()
   const { key, keyId } = await g.key(account)
-  assert.equal((await admin('PUT', `/accounts/${account}/content`, { key: 'key_of_nobody' })).status, 404)
-  await admin('PUT', `/accounts/${account}/content`, { key: keyId, days: 1 })
+  assert.equal((await g.operator('PUT', `/accounts/${account}/content`, { key: 'key_of_nobody' })).status, 404)
+  await g.operator('PUT', `/accounts/${account}/content`, { key: keyId, days: 1 })
   const own = await made(key, chat('mine'))
   assert.equal(await statusOf(own.id), 200)
   assert.equal(await statusOf((await made(other, chat('not mine'))).id), 404)
-  const { data: next } = await admin<{ key: string }>('POST', `/keys/${keyId}/rotate`, {})
+  const { data: next } = await g.operator<{ key: string }>('POST', `/keys/${keyId}/rotate`, {})
   assert.equal(await statusOf((await made(next.key, chat('still mine'))).id), 200)
-  const { data } = await admin<ContentRules>('DELETE', `/accounts/${account}/content?key=${keyId}`)
+  const { data } = await g.operator<ContentRules>('DELETE', `/accounts/${account}/content?key=${keyId}`)
   assert.deepEqual([data.keys.length, data.storedCalls], [1, 1], 'that of the new key stays')
   assert.equal(await statusOf(own.id), 404)
 })
@@ -117,7 +112,7 @@ test('tools that agents call are kept as the calls of their endpoints, with what
   }
   const prompt = { model: 'alpha-5.4', prompt: 'Name a toll road' }
   assert.equal(await statusOf((await call(other, 'ask_model', prompt)).id), 404, 'nobody asked for it')
-  await admin('PUT', `/accounts/${account}/content`, { key: keyId })
+  await g.operator('PUT', `/accounts/${account}/content`, { key: keyId })
   const asked = await call(other, 'ask_model', prompt)
   const { request, answer } = await kept(asked.id)
   assert.deepEqual([request.method, request.path], ['POST', '/v1/chat-completions'])
@@ -125,7 +120,7 @@ test('tools that agents call are kept as the calls of their endpoints, with what
   assert.equal(answer?.status, 200)
   const { text } = asked.result.structuredContent as { text: string }
   assert.equal(JSON.parse(answer?.body ?? '').choices[0].message.content, text)
-  assert.equal((await admin<UsageDetail>('GET', `/usage/${asked.id}`)).data.content, true)
+  assert.equal((await g.operator<UsageDetail>('GET', `/usage/${asked.id}`)).data.content, true)
 
   const looked = await kept((await call(other, 'social_user_by_id', { id: '2244994945', 'user.fields': 'name' })).id)
   assert.deepEqual(
@@ -142,19 +137,19 @@ test('tools that agents call are kept as the calls of their endpoints, with what
 
 test('reading is in the audit; deleting one, and switching off, take effect at once', async () => {
   const { id: account, key } = await g.account()
-  await admin('PUT', `/accounts/${account}/content`, {})
+  await g.operator('PUT', `/accounts/${account}/content`, {})
   const [one, two] = [await made(key, chat('first')), await made(key, chat('second'))]
   await kept(one.id)
-  const { data: audit } = await admin<Page<AuditView>>('GET', `/audit?object=${one.id}`)
+  const { data: audit } = await g.operator<Page<AuditView>>('GET', `/audit?object=${one.id}`)
   assert.deepEqual(pluck(audit.items, 'action', 'actor', 'detail'), [['content.read', 'operator token', { account }]])
-  assert.equal((await admin('DELETE', `/usage/${one.id}/content`)).status, 200)
+  assert.equal((await g.operator('DELETE', `/usage/${one.id}/content`)).status, 200)
   assert.equal(await statusOf(one.id), 404)
-  assert.equal((await admin('DELETE', `/usage/${one.id}/content`)).status, 404)
+  assert.equal((await g.operator('DELETE', `/usage/${one.id}/content`)).status, 404)
 
   // A call that runs while it is switched off is not kept after all.
   const running = g.call(CHAT, key, chat('third [[wait=300]]')).then((answer) => answer.text())
   while (g.gateway.monitor.running === 0) await new Promise((resolve) => setImmediate(resolve))
-  const { data: off } = await admin<ContentRules>('DELETE', `/accounts/${account}/content`)
+  const { data: off } = await g.operator<ContentRules>('DELETE', `/accounts/${account}/content`)
   assert.deepEqual(off, { account: null, keys: [], storedCalls: 0 })
   assert.equal(await statusOf(two.id), 404)
   await running
@@ -200,9 +195,9 @@ test('deleting is final, also of what was not written yet, here or in another pr
 
 test('what is switched off without removing stays for its days, and housekeeping ends it', async () => {
   const { id: account, key } = await g.account()
-  await admin('PUT', `/accounts/${account}/content`, { days: 1 })
+  await g.operator('PUT', `/accounts/${account}/content`, { days: 1 })
   const { id } = await made(key, chat('for a day'))
-  const { data } = await admin<ContentRules>('DELETE', `/accounts/${account}/content?keep=true`)
+  const { data } = await g.operator<ContentRules>('DELETE', `/accounts/${account}/content?keep=true`)
   assert.equal(data.storedCalls, 1)
   await g.sql(`update recording set expires_at = now() - interval '1 second' where account_id = $1`, [account])
   assert.equal(await statusOf(id), 404, 'nobody reads it after its time')

@@ -120,10 +120,10 @@ async function catalog(): Promise<CurrentView> {
 
 /** Everything that an import could add to. */
 async function state() {
-  const counted = await server.database.query<{ rows: bigint }>({
-    text: `select (select count(*) from account) + (select count(*) from api_key) + (select count(*) from transfer)
-      + (select count(*) from catalog_version) + (select count(*) from audit) as rows`,
-  })
+  const counted = await server.sql<{
+    rows: bigint
+  }>(`select (select count(*) from account) + (select count(*) from api_key) + (select count(*) from transfer)
+      + (select count(*) from catalog_version) + (select count(*) from audit) as rows`)
   return counted[0]?.rows
 }
 
@@ -221,7 +221,7 @@ test('an import that was cut off in the middle goes on where it was', async () =
   assert.match(refused.out, /Refused: key growth-app: This key belongs to another account/)
   const growth = (await json<AccountView[]>('accounts', 'list', '--search', 'Growth')).map(({ id }) => id)
   assert.equal(growth.length, 2)
-  await server.database.query({ text: 'delete from api_key' })
+  await server.sql('delete from api_key')
   await server.changes.notice('keys')
   const { made } = await json(...command)
   assert.deepEqual(made, { accounts: 0, keys: 5, refused: [] })

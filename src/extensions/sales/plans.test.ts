@@ -9,7 +9,6 @@ import { type Accounts, createAccounts } from '../../admission/accounts.ts'
 import { openCatalog, storedCatalogs } from '../../catalog/store.ts'
 import { type Audit, createAudit } from '../../database/audit.ts'
 import { createChanges } from '../../database/changes.ts'
-import { openDatabase } from '../../database/database.ts'
 import { createAttempts } from '../../identity/attempts.ts'
 import { openBranding } from '../../identity/branding/branding.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -47,8 +46,8 @@ let makePlans: () => Plans
 const choose = (account: string, plan: string | null) =>
   plans.choose(account, { plan }, { by: BY, buyer: { personId: null, email: null }, returnUrl: '' })
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open())
 before(async () => {
   ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0 })
   audit = createAudit({ database, world: realWorld })

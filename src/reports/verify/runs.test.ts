@@ -4,7 +4,6 @@ import { freshDatabase } from '../../../test/database.ts'
 import { started } from '../../../test/started.ts'
 import { until } from '../../../test/until.ts'
 import { createAudit } from '../../database/audit.ts'
-import { openDatabase } from '../../database/database.ts'
 import { type Log, silentLog } from '../../kernel/log.ts'
 import { realWorld } from '../../kernel/world.ts'
 import type { VerificationRun } from '../../ledger/views.ts'
@@ -15,8 +14,8 @@ const HOUR_MS = 3_600_000
 let aheadMs = 0
 const world = { ...realWorld, nowMs: () => realWorld.nowMs() + aheadMs }
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open())
 before(async () => {
   await sql(`insert into account (id, name) values ('acc_1', 'one'), ('acc_2', 'two')`)
 })

@@ -11,7 +11,6 @@ import type { CatalogInput } from '../../catalog/document.ts'
 import { type CatalogStore, openCatalog, storedCatalogs } from '../../catalog/store.ts'
 import { type Audit, createAudit } from '../../database/audit.ts'
 import { createChanges } from '../../database/changes.ts'
-import { openDatabase } from '../../database/database.ts'
 import { createCodes } from '../../extensions/sales/codes.ts'
 import { newId, realWorld, timeOfId } from '../../kernel/world.ts'
 import { createLedger, type Ledger } from '../../ledger/ledger.ts'
@@ -56,8 +55,8 @@ let accounts: Accounts
 /** What the corruptions name: `$call` and the like. */
 const ids: Record<string, string> = {}
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
-const database = started(() => openDatabase({ connection: fresh.connection }))
+const fresh = started(freshDatabase)
+const database = started(() => fresh.open())
 before(async () => {
   ledger = createLedger({ database, world: realWorld, processId: 'p1', graceMs: 0, leases: false })
   audit = createAudit({ database, world: realWorld })

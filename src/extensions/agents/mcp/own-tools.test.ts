@@ -33,7 +33,7 @@ async function tool(token: string, name: string, args: object = {}) {
 
 /** An account with an owner who is signed in, and a token of theirs. */
 async function owned(scopes: readonly string[]) {
-  await g.gateway.database.query({ text: 'delete from login_attempt' })
+  await g.sql('delete from login_attempt')
   const { id, key } = await g.account()
   const invite = { email: `owner-${id.slice(-8)}@home.example`, role: 'owner' }
   const { data } = await g.operator<LinkView>('POST', `/accounts/${id}/invites`, invite)

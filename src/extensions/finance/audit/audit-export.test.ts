@@ -177,7 +177,7 @@ test('S3 gets one object a batch, by hour, signed, and a stored secret is used n
 
 // A process that is killed.
 
-const fresh = started(freshDatabase, ({ drop }) => drop())
+const fresh = started(freshDatabase)
 const data = temporary('tollgate-audit-')
 const start = killable()
 

@@ -5,7 +5,7 @@ import { freshDatabase } from '../../../../test/database.ts'
 import { ISSUER, issueMany, logoPng } from '../../../../test/invoice-shapes.ts'
 import { createAudit } from '../../../database/audit.ts'
 import { createChanges } from '../../../database/changes.ts'
-import { openDatabase } from '../../../database/database.ts'
+import type { openDatabase } from '../../../database/database.ts'
 import { openBranding } from '../../../identity/branding/branding.ts'
 import { brandingInput } from '../../../identity/branding/views.ts'
 import { realWorld } from '../../../kernel/world.ts'
@@ -28,7 +28,7 @@ async function withInvoices(
   }) => Promise<void>,
 ): Promise<void> {
   const fresh = await freshDatabase()
-  const database = openDatabase({ connection: fresh.connection })
+  const database = fresh.open()
   try {
     const audit = createAudit({ database, world })
     await run({ database, audit, invoices: createInvoices({ database, world, audit }) })

@@ -6,7 +6,7 @@ import { freshDatabase } from '../../../../test/database.ts'
 import { atOnce, none, pluck } from '../../../../test/lists.ts'
 import { runs } from '../../../../test/runs.ts'
 import { createAudit } from '../../../database/audit.ts'
-import { type Database, openDatabase } from '../../../database/database.ts'
+import type { Database } from '../../../database/database.ts'
 import { newId, realWorld } from '../../../kernel/world.ts'
 import { createInvoices, type Invoices } from './invoices.ts'
 import { isVatId, rateOf, taxIn, taxOf } from './vat.ts'
@@ -37,7 +37,7 @@ const world = { ...realWorld, nowMs: () => realWorld.nowMs() + aheadMs }
 before(async () => {
   const fresh = await freshDatabase()
   ;({ drop, url } = fresh)
-  database = openDatabase({ connection: fresh.connection })
+  database = fresh.open()
   invoices = createInvoices({ database, world, audit: createAudit({ database, world }) })
 })
 after(async () => {
