@@ -327,3 +327,21 @@ test('a key is refused from the moment at which it ends', async () => {
     assert.equal((await g.call('/v1/models', key)).status, status)
   }
 })
+
+test('the first use of a key is written by the next look at new ones, and later uses with those of all', async () => {
+  const { id, key } = await g.account()
+  const { apiKeys, database } = g.gateway
+  const usedAt = async () => {
+    const { data } = await g.operator<{ items: { lastUsedAt: string | null }[] }>('GET', `/accounts/${id}/keys`)
+    return data.items[0]?.lastUsedAt
+  }
+  const use = async () => assert.equal((await g.call('/v1/models', key)).status, 200)
+  await use()
+  await apiKeys.flushLastUsed({ onlyFirst: true })
+  assert.match(String(await usedAt()), /^\d{4}-/)
+  await database.query({ text: 'update api_key set last_used_at = null where account_id = $1' }, [id])
+  assert.equal(await usedAt(), null)
+  await use()
+  await apiKeys.flushLastUsed()
+  assert.match(String(await usedAt()), /^\d{4}-/)
+})

@@ -358,6 +358,18 @@ export function createApiKeys(options: {
     return entry.principal
   }
 
+  let writing: Promise<void> = Promise.resolve()
+  async function writeUsed(onlyFirst: boolean): Promise<void> {
+    const ids = [...used].filter((id) => !(onlyFirst && written.has(id)))
+    if (!onlyFirst) written.clear()
+    if (ids.length === 0) return
+    for (const id of ids) {
+      used.delete(id)
+      written.add(id)
+    }
+    await database.query(USED, [ids])
+  }
+
   return {
     /** Asked for its address only when the key is bound to some: that costs a system call. */
     /** What an OAuth access token must be for; by default every endpoint but the tools. */
@@ -414,16 +426,10 @@ export function createApiKeys(options: {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    /** Writes who was used lately: of all, or of those alone of whom it was not written since. */
-    async flushLastUsed({ onlyFirst = false } = {}) {
-      const ids = [...used].filter((id) => !(onlyFirst && written.has(id)))
-      if (!onlyFirst) written.clear()
-      if (ids.length === 0) return
-      for (const id of ids) {
-        used.delete(id)
-        written.add(id)
-      }
-      await database.query(USED, [ids])
+    /** Writes who was used lately: of all, or of those alone of whom it was not written since. Once at a time. */
+    flushLastUsed({ onlyFirst = false } = {}): Promise<void> {
+      writing = writing.catch(() => undefined).then(() => writeUsed(onlyFirst))
+      return writing
     },
   }
 }
