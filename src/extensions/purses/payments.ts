@@ -70,13 +70,14 @@ export const paymentsView = z.object({
 })
 type PaymentsView = z.infer<typeof paymentsView>
 
-const stored = z.object({
-  provider: z.enum(PROVIDERS).default('off'),
-  ...{ currency: z.string().optional(), pricePerCredit: money, minimum: money, maximum: money },
-  ...{ name: z.string().nullable().default(null), color: z.string().nullable().default(null) },
-  ...{ colorDark: z.string().nullable().default(null), logo: z.string().nullable().default(null) },
-})
+const stored = paymentsView
+  .omit({ hasLogo: true, secrets: true, mode: true, canSimulate: true, webhookUrl: true })
+  .extend({ logo: z.string().nullable() })
 type Stored = z.output<typeof stored>
+const NOTHING: Stored = {
+  ...{ provider: 'off', currency: null, pricePerCredit: null, minimum: null, maximum: null },
+  ...{ name: null, color: null, colorDark: null, logo: null },
+}
 const storedSecrets = z.object({ stripe: z.string().optional(), 'stripe-webhook': z.string().optional() })
 type StoredSecrets = z.output<typeof storedSecrets>
 
@@ -132,10 +133,10 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
   const canSimulate = (account: string) => isTestAccount(account) || deps.isSimulated()
 
   async function read(account: string, on: Queryable = database): Promise<Stored & { sealed: StoredSecrets }> {
-    const [row] = await on.query<{ settings: unknown; sealed: Buffer | null }>(READ, [account])
+    const [row] = await on.query<{ settings: object; sealed: Buffer | null }>(READ, [account])
     const text = row?.sealed ? unseal(key, placeOf(account), row.sealed) : undefined
     const opened = text === undefined ? {} : readJson(Buffer.from(text)).value
-    return { ...stored.parse(row?.settings ?? {}), sealed: storedSecrets.parse(opened) }
+    return { ...stored.parse({ ...NOTHING, ...row?.settings }), sealed: storedSecrets.parse(opened) }
   }
 
   const simulatedFor = (account: string) =>
@@ -157,11 +158,9 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
   }
 
   async function view(account: string): Promise<PaymentsView> {
-    const { provider, currency, pricePerCredit, minimum, maximum, logo, sealed, ...brand } = await read(account)
+    const { logo, sealed, ...settings } = await read(account)
     return {
-      ...{ provider, ...brand, hasLogo: logo !== null, canSimulate: canSimulate(account) },
-      ...{ currency: currency ?? null, pricePerCredit: pricePerCredit ?? null },
-      ...{ minimum: minimum ?? null, maximum: maximum ?? null },
+      ...{ ...settings, hasLogo: logo !== null, canSimulate: canSimulate(account) },
       secrets: { stripe: sealed.stripe !== undefined, 'stripe-webhook': sealed['stripe-webhook'] !== undefined },
       mode: sealed.stripe === undefined ? null : modeOf(sealed.stripe),
       webhookUrl: `${publicUrl()}${PURSE_WEBHOOKS}/${account}`,
@@ -189,7 +188,7 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
     },
     async sale(account) {
       const { provider, currency, sealed, ...given } = await read(account)
-      if (provider === 'off' || currency === undefined || (provider === 'simulated' && !canSimulate(account)))
+      if (provider === 'off' || currency === null || (provider === 'simulated' && !canSimulate(account)))
         return undefined
       const amounts = soldFor({ ...given, currency })
       return amounts ? { provider: providerOf(account, provider, sealed), currency, amounts } : undefined
@@ -214,8 +213,8 @@ const defined = (fields: object) => Object.fromEntries(Object.entries(fields).fi
 const present = (fields: object) => Object.fromEntries(Object.entries(fields).filter(([, one]) => one !== null))
 
 /** Of secrets and pictures, only whether there is one. */
-const noted = ({ logo, ...settings }: Stored, sealed: StoredSecrets) => ({
-  ...settings,
+const noted = ({ logo, name: pageName, ...settings }: Stored, sealed: StoredSecrets) => ({
+  ...{ ...settings, pageName },
   ...{ hasLogo: logo !== null, secrets: Object.keys(sealed).sort() },
 })
 
@@ -223,8 +222,8 @@ function check(settings: Stored, sealed: StoredSecrets, canSimulate: boolean): v
   const { provider, currency, logo } = settings
   checkColors(settings)
   if (logo !== null) checkLogo(Buffer.from(logo, 'base64'))
-  if (provider === 'off' && currency === undefined) return
-  if (currency === undefined || !soldFor({ ...settings, currency }))
+  if (provider === 'off' && currency === null) return
+  if (currency === null || !soldFor({ ...settings, currency }))
     throw invalid('"currency", "pricePerCredit", "minimum" and "maximum" say what is sold.', 'currency')
   if (provider === 'simulated' && !canSimulate)
     throw new Fault('conflict', { message: 'Test payments are offered only while every vendor is simulated.' })

@@ -72,7 +72,7 @@ export function topUpResources({ purses, sessions, payments, topUps, publicUrl }
     resource('GET /accounts/{id}/purses/{purse}/topups/{topup}', 'budgets:read', {
       title: 'Show a top-up of a purse',
       answer: topUpView,
-      run: ({ params }) => topUps.get(params.id, params.topup, params.purse),
+      run: ({ params }) => topUps.check(params.id, params.topup, params.purse),
     }),
     resource('POST /accounts/{id}/purses/{purse}/page', 'budgets:write', {
       title: 'Create a link to the page on which a customer sees a purse and tops it up',

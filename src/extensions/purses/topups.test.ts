@@ -261,7 +261,8 @@ test(
     assert.equal((await asked(session, '/v1/purse/topups', order, { origin: 'https://evil.example' })).status, 403)
     const away = await asked(session, '/v1/purse/topups', { ...order, returnUrl: 'https://evil.example' }, from)
     assert.equal(away.status, 400)
-    stripe.pay(begun.data.url.split('/').at(-1) ?? '')
+    const intent = stripe.pay(begun.data.url.split('/').at(-1) ?? '')
+    await send(stripe.event('payment_intent.succeeded', intent), by.id)
     const seen = await asked<{ state: string }>(session, `/v1/purse/topups/${begun.data.id}`, undefined, from)
     assert.equal(seen.data.state, 'paid')
     assert.equal(await balance(by), '500')
@@ -307,18 +308,18 @@ test('the settings name what is missing, and only a whole connection is stored',
 class Undone extends Error {}
 
 const CORRUPTIONS: ReadonlyArray<readonly [change: string, said: RegExp]> = [
-  [`set id = 'top_other' where $1`, /has a movement .* of a top-up that does not exist/],
-  [`set purse_id = 'bob' where $1`, /put 0 credits into bob, but stands for 2000/],
+  [`set id = 'top_other' where $1`, /has .* of a top-up that does not exist/],
+  [`set purse_id = 'bob' where $1`, /put 0 micro-credits into bob, but stands for 2000000000/],
   [`set price_minor = price_minor - 1 where $1`, /for another amount than was asked for/],
   [`set amount_minor = amount_minor + 1 where $1`, /for another amount than was asked for/],
-  [`set credits = credits + 1 where $1`, /put 2000 credits into ann, but stands for 2000\.000001/],
+  [`set credits = credits + 1 where $1`, /put 2000000000 micro-credits into ann, but stands for 2000000001/],
   [`set state = 'disputed' where $1`, /is disputed, but its money says otherwise/],
   [`set granted = false where $1`, /put credits into ann, and is paid/],
-  [`set refunded_minor = refunded_minor + 1 where $1`, /its money that went back stands for/],
+  [`set refunded_minor = refunded_minor + 1 where $1`, /its money that went back says otherwise/],
   [`set disputed_minor = 100, dispute = 'open' where $1`, /is paid, but its money says otherwise/],
   [`set dispute = 'lost', disputed_minor = 100 where $1`, /is paid, but its money says otherwise/],
-  [`set taken = taken - 1, lost = 1 where $1`, /took back 499\.999999 credits, but 500 by its movements/],
-  [`set lost = 1 where $1`, /took back 500 and lost 0\.000001 credits/],
+  [`set taken = taken - 1, lost = 1 where $1`, /took back 499999999 micro-credits, but 500000000 by its movements/],
+  [`set lost = 1 where $1`, /took back 500000000 and lost 1 micro-credits/],
 ]
 const EXCUSED = 'account_id provider provider_id currency reason reference as_of created_at paid_at'.split(' ')
 

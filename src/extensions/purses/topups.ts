@@ -3,10 +3,10 @@
 import { accountMoving } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
-import { CREDITS_MAX, type Credits, formatCredits, formatMoney, parseMoney } from '../../kernel/credits.ts'
+import { CREDITS_MAX, type Credits, formatCredits, formatMoney } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
-import { asPage, type Page, type Paging } from '../../kernel/view.ts'
+import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import { checkStep, orderOfAmount } from '../../upstream/payments/amounts.ts'
 import type { PaymentFacts, RemoteProvider } from '../../upstream/payments/provider.ts'
@@ -17,11 +17,12 @@ import {
   laterOf,
   owedBack,
   type PaymentState,
+  refundable,
   refundOf,
 } from '../../upstream/payments/state.ts'
 import type { PursePayments } from './payments.ts'
 import { findPurse, lockPurse, movePurse, TOP_UP } from './purses.ts'
-import type { TopUpView } from './views.ts'
+import { type TopUpView, topUpView } from './views.ts'
 
 interface TopUpRow extends PaymentState {
   readonly account_id: string
@@ -37,7 +38,6 @@ interface TopUpRow extends PaymentState {
   /** Of the provider's checkout. */
   readonly reference: string | null
   readonly created_at: Date
-  readonly paid_at: Date | null
 }
 
 interface TopUpFilter extends Paging {
@@ -54,8 +54,10 @@ interface Order {
 export interface TopUps {
   begin(account: string, purse: string, order: Order): Promise<{ id: string; credits: string; url: string }>
   list(account: string, filter: TopUpFilter): Promise<Page<TopUpView>>
-  /** Asks the provider of one that is not paid, in case its events were lost. `purse`: it must be of this one. */
-  get(account: string, id: string, purse?: string): Promise<TopUpView>
+  /** `purse`: whose it must be. */
+  get(account: string, id: string, purse: string): Promise<TopUpView>
+  /** The same, after asking the provider of one that is not paid, in case its events were lost. */
+  check(account: string, id: string, purse: string): Promise<TopUpView>
   refund(account: string, id: string, amount: string | undefined, by: By): Promise<TopUpView>
   /** Checks who signed a report, and applies it. */
   receive(account: string, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
@@ -76,13 +78,7 @@ const OPEN_MAX = 30
 /** What the purchase is called at the provider: no pack or plan of the gateway can have this id. */
 const OFFER = 'purse:topup'
 
-/** How often the provider is asked of one that is not paid. */
-const ASK_AGAIN_MS = 4_000
-const ASKED_MAX = 10_000
-
 export function createTopUps({ database, world, audit, log, payments }: TopUpDeps): TopUps {
-  const asked = new Map<string, number>()
-
   async function apply(account: string, facts: PaymentFacts): Promise<TopUpRow | undefined> {
     // Another account may use the same Stripe account.
     if (facts.account !== undefined && facts.account !== account) return undefined
@@ -192,15 +188,6 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
     return (facts && (await apply(row.account_id, facts))) ?? row
   }
 
-  /** A page that waits asks often. */
-  function isDue({ id }: TopUpRow): boolean {
-    const nowMs = world.nowMs()
-    if ((asked.get(id) ?? 0) + ASK_AGAIN_MS > nowMs) return false
-    if (asked.size >= ASKED_MAX) asked.clear()
-    asked.set(id, nowMs)
-    return true
-  }
-
   async function existing(account: string, id: string, purse?: string): Promise<TopUpRow> {
     const [row] = await database.query<TopUpRow>(BY_ID, [account, id])
     if (!row || (purse !== undefined && row.purse_id !== purse))
@@ -243,22 +230,18 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
       const values = [account, purse ?? null, state ?? null, cursor ?? '~', limit + 1]
       return asPage(await database.query<TopUpRow>(LIST, values), limit, viewOf)
     },
-    async get(account, id, purse) {
+    get: async (account, id, purse) => viewOf(await existing(account, id, purse)),
+    async check(account, id, purse) {
       const row = await existing(account, id, purse)
-      return viewOf(row.state === 'pending' && isDue(row) ? await refresh(row) : row)
+      return viewOf(row.state === 'pending' ? await refresh(row) : row)
     },
     async refund(account, id, amount, by) {
       const row = await existing(account, id)
-      const left = row.amount_minor - row.refunded_minor
-      const minor = amount === undefined ? left : parseMoney(amount, row.currency)
-      if (row.paid_at === null || row.provider_id === null || left === 0n || isDisputed(row))
-        throw new Fault('conflict', { message: 'Nothing of this top-up can be refunded.' })
-      if (minor === undefined || minor <= 0n || minor > left)
-        throw invalid(`amount: must be above 0 and at most ${formatMoney(left, row.currency)}.`, 'amount')
+      const minor = refundable(row, amount)
       const remote = await remoteOf(row)
       // What was refunded so far is part of the key, so that a refund that is asked for twice is made once.
       const key = `${row.id}-${row.refunded_minor}-${minor}`
-      await remote?.refund(row.provider_id, { currency: row.currency, amountMinor: minor, key })
+      await remote?.refund(row.provider_id ?? '', { currency: row.currency, amountMinor: minor, key })
       const now = remote ? await refresh(row) : await apply(account, refundOf(row, minor, world.nowMs()))
       const detail = { purse: row.purse_id, amount: moneyOf(row, minor) }
       await database.transaction((tx) => audit.write(tx, by, { action: 'purse-topup.refund', object: id, detail }))
@@ -286,11 +269,9 @@ const moneyOf = ({ currency }: { readonly currency: string }, minor: bigint) =>
 function viewOf(row: TopUpRow): TopUpView {
   const money = (minor: bigint) => formatMoney(minor, row.currency)
   return {
-    ...{ id: row.id, purse: row.purse_id, provider: row.provider, providerId: row.provider_id, state: row.state },
-    ...{ reason: row.reason, currency: row.currency, amount: money(row.amount_minor) },
-    ...{ refunded: money(row.refunded_minor), credits: formatCredits(row.credits) },
-    ...{ creditsTaken: formatCredits(row.taken), creditsLost: formatCredits(row.lost) },
-    ...{ createdAt: row.created_at.toISOString(), paidAt: row.paid_at?.toISOString() ?? null },
+    ...{ ...asView(topUpView, row), purse: row.purse_id, amount: money(row.amount_minor) },
+    ...{ refunded: money(row.refunded_minor), creditsTaken: formatCredits(row.taken) },
+    creditsLost: formatCredits(row.lost),
   }
 }
 

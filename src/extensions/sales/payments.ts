@@ -6,7 +6,7 @@ import { isSandbox } from '../../catalog/document.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { defineSetting } from '../../database/setting.ts'
-import { CREDITS_MAX, type Credits, formatCredits, formatMoney, parseMoney } from '../../kernel/credits.ts'
+import { CREDITS_MAX, type Credits, formatCredits, formatMoney } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Secrets } from '../../kernel/secret.ts'
@@ -30,7 +30,7 @@ import {
   type SimulatedOptions,
   type SimulatedPayments,
 } from '../../upstream/payments/simulated.ts'
-import { refundOf } from '../../upstream/payments/state.ts'
+import { refundable, refundOf } from '../../upstream/payments/state.ts'
 import { createStripe } from '../../upstream/payments/stripe.ts'
 import { type Applied, type ApplyDeps, createApply, lotOf } from './apply.ts'
 import type { Invoices } from './invoices/invoices.ts'
@@ -393,12 +393,7 @@ export function createPayments(options: PaymentsOptions): Payments {
     get: async (id) => showPayment(database, await existing(id)),
     async refund(id, amount, by) {
       const row = await existing(id)
-      const left = row.amount_minor - row.refunded_minor
-      const minor = amount === undefined ? left : parseMoney(amount, row.currency)
-      if (row.paid_at === null || left === 0n || row.dispute === 'open' || row.dispute === 'lost')
-        throw new Fault('conflict', { message: 'Nothing of this payment can be refunded.' })
-      if (minor === undefined || minor <= 0n || minor > left)
-        throw invalid(`amount: must be above 0 and at most ${formatMoney(left, row.currency)}.`, 'amount')
+      const minor = refundable(row, amount)
       const { remote } = providers[row.provider]
       // The amount refunded so far is part of the idempotency key, so that a refund that is requested twice is made once.
       const key = `${row.id}-${row.refunded_minor}-${minor}`

@@ -23,14 +23,15 @@ type Minor = (text: string, path: (string | number)[], least: bigint) => bigint
 export function amountsOf(
   given: {
     currency: string
-    pricePerCredit?: string | undefined
-    minimum?: string | undefined
-    maximum?: string | undefined
+    pricePerCredit?: string | null | undefined
+    minimum?: string | null | undefined
+    maximum?: string | null | undefined
   },
   minor: Minor,
   problem: (path: (string | number)[], message: string) => bigint,
 ): Amounts | null {
-  const { currency, pricePerCredit: price, minimum, maximum } = given
+  const { currency } = given
+  const [price, minimum, maximum] = [given.pricePerCredit, given.minimum, given.maximum].map((one) => one ?? undefined)
   if (price === undefined) {
     if (minimum !== undefined || maximum !== undefined)
       problem(['pricePerCredit'], 'is missing: without it no free amounts are sold')

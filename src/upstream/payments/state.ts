@@ -1,5 +1,6 @@
 // What reports of a payment come to, whoever keeps it: which of two is the newer, and how many credits go back.
-import type { Credits } from '../../kernel/credits.ts'
+import { type Credits, formatMoney, parseMoney } from '../../kernel/credits.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
 import type { PaymentFacts, ProviderName } from './provider.ts'
 
 /** As it is kept. */
@@ -13,6 +14,7 @@ export interface PaymentState {
   readonly disputed_minor: bigint
   readonly dispute: PaymentFacts['dispute']
   readonly as_of: Date | null
+  readonly paid_at: Date | null
 }
 
 /** The credits to take for money that was refunded or is disputed. `ledger verify` computes the same. */
@@ -46,6 +48,18 @@ export const DISPUTED = { open: 'The customer disputes it.', lost: 'The dispute 
 
 export function laterOf(a: Date | null, b: Date): Date {
   return a !== null && a > b ? a : b
+}
+
+/** How much of it is refunded where so much is asked for; by default all that is left. */
+export function refundable(row: PaymentState, amount: string | undefined): bigint {
+  const { currency } = row
+  const left = row.amount_minor - row.refunded_minor
+  const minor = amount === undefined ? left : parseMoney(amount, currency)
+  if (row.paid_at === null || left === 0n || isDisputed(row))
+    throw new Fault('conflict', { message: 'Nothing of this payment can be refunded.' })
+  if (minor === undefined || minor <= 0n || minor > left)
+    throw invalid(`amount: must be above 0 and at most ${formatMoney(left, currency)}.`, 'amount')
+  return minor
 }
 
 /** The report of a refund that was made at a provider without an API. */
