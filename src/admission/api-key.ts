@@ -16,6 +16,7 @@ import type { Blocked } from '../ledger/operation.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
 import type { Labels } from './labels.ts'
+import { createLastUsed } from './last-used.ts'
 import { type PersonPlace, type PersonRules, RULES_OF } from './teams.ts'
 import type { KeyRouting, RecordingPolicy } from './views.ts'
 
@@ -202,7 +203,6 @@ const MEMBER = statement(
   `select 1 from membership where account_id = $1 and person_id = $2 and role in ('owner', 'admin', 'member')`,
 )
 const TOKEN = /^[\w-]{43}$/
-const USED = statement('key_used', 'update api_key set last_used_at = now() where id = any($1)')
 
 const FRESH_MS = 30_000
 const STALE_MS = 60_000
@@ -241,9 +241,7 @@ export function createApiKeys(options: {
   const known = new Map<string, Known>()
   const unknown = new Map<string, number>()
   const underWay = new Map<string, Promise<Known | undefined>>()
-  const used = new Set<string>()
-  /** Those whose use was written since that of all was. */
-  const written = new Set<string>()
+  const used = createLastUsed(database)
   /** An answer that was in flight when keys changed may be outdated: it is neither cached nor shared. */
   let changesSeen = 0
   const listeners = new Set<() => void>()
@@ -358,18 +356,6 @@ export function createApiKeys(options: {
     return entry.principal
   }
 
-  let writing: Promise<void> = Promise.resolve()
-  async function writeUsed(onlyFirst: boolean): Promise<void> {
-    const ids = [...used].filter((id) => !(onlyFirst && written.has(id)))
-    if (!onlyFirst) written.clear()
-    if (ids.length === 0) return
-    for (const id of ids) {
-      used.delete(id)
-      written.add(id)
-    }
-    await database.query(USED, [ids])
-  }
-
   return {
     /** Asked for its address only when the key is bound to some: that costs a system call. */
     /** What an OAuth access token must be for; by default every endpoint but the tools. */
@@ -426,11 +412,7 @@ export function createApiKeys(options: {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    /** Writes who was used lately: of all, or of those alone of whom it was not written since. Once at a time. */
-    flushLastUsed({ onlyFirst = false } = {}): Promise<void> {
-      writing = writing.catch(() => undefined).then(() => writeUsed(onlyFirst))
-      return writing
-    },
+    flushLastUsed: used.flush,
   }
 }
 
