@@ -198,7 +198,7 @@ export async function createGateway(options: GatewayOptions) {
   const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, ...work })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor, changes, audit },
-    ...{ apiKeys: store.apiKeys, credentials, secrets, people: own.people },
+    ...{ apiKeys: store.apiKeys, credentials, secrets, people: own.people, asked: own.asked },
     opened: extensions.opened,
     ...{ vendors, refusals, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
     prober: load.prober,
@@ -208,7 +208,7 @@ export async function createGateway(options: GatewayOptions) {
     async close(): Promise<void> {
       leaving = true
       calls.shadows.close()
-      const ending = { ...store, ...load, extensions, alerts, jobs, drain, office, timers, archive }
+      const ending = { ...store, ...load, extensions, alerts, jobs, drain, own, timers, archive }
       await endGateway(ending, config.TOLLGATE_DRAIN_SECONDS * 1000)
     },
   }
@@ -306,17 +306,17 @@ interface Ending extends Store, Load {
   readonly alerts: Pick<ReturnType<typeof createAlerts>, 'stop'>
   readonly jobs: Pick<JobEngine, 'stop'>
   readonly drain: ReturnType<typeof openServer>['drain']
-  readonly office: ReturnType<typeof openOperatorApi>
+  readonly own: Pick<Identity, 'asked'>
   readonly timers: ReturnType<typeof startMaintenance>
   readonly archive: Pick<ArchiveWork, 'stop'>
 }
 
 async function endGateway(parts: Ending, forMs: number): Promise<void> {
-  const { alerts, jobs, drain, office, timers, monitor, prober, verifier, changes, watch, overload } = parts
+  const { alerts, jobs, drain, timers, monitor, prober, verifier, changes, watch, overload } = parts
   const handedOver = Promise.all([alerts.stop(), jobs.stop(forMs)])
   await drain.close({ running: () => monitor.running, forMs })
   await handedOver
-  await office.signUp.idle()
+  await parts.own.asked.idle()
   for (const stop of timers) stop()
   await Promise.all([prober.idle(), verifier.stop(), parts.archive.stop()])
   for (const one of [changes, watch, overload]) one.stop()

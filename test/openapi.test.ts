@@ -8,9 +8,10 @@ import { EXTENSIONS } from '../src/compose.ts'
 import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import type { ConsoleDeps } from '../src/operator/console.ts'
+import { brandingResources } from '../src/operator/resources/branding.ts'
 import { securityResources, visitorResources } from '../src/operator/resources/login.ts'
+import { ownDeletionResources } from '../src/operator/resources/own-deletion.ts'
 import { sessionResources } from '../src/operator/resources/session.ts'
-import { ownDeletionResources, signUpVisitorResources } from '../src/operator/resources/sign-up.ts'
 import { none } from './lists.ts'
 import { listResources, nothing } from './pages/operator-api.ts'
 
@@ -113,7 +114,7 @@ test('whatever public path the console names is in the document, or an alias of 
 })
 
 test('whatever the console asks of its own API is a resource, by the same method', () => {
-  const visitors = [visitorResources, signUpVisitorResources]
+  const visitors = [visitorResources, brandingResources]
   const people = [sessionResources, securityResources, ownDeletionResources]
   const added = EXTENSIONS.flatMap((one) => one.describe(nothing).personal)
   const own = [...[...visitors, ...people].flatMap((list) => list(nothing as ConsoleDeps)), ...added]

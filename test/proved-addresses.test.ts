@@ -155,7 +155,7 @@ const PROOFS: Record<string, (email: string) => Promise<unknown>> = {
 for (const [proof, prove] of Object.entries(PROOFS))
   test(
     `${proof} removes everything that was made before the mailbox was proved`,
-    proof.includes('domain') ? WITH_EXTENSIONS : {},
+    /domain|sign-up/.test(proof) ? WITH_EXTENSIONS : {},
     async () => {
       const prepared = await prepare(`victim@proof-${Object.keys(PROOFS).indexOf(proof)}.example`)
       await prove(prepared.email)

@@ -102,6 +102,13 @@ export type {
   Issuer,
 } from '../../src/extensions/sales/invoices/views.ts'
 export type {
+  MailPreview,
+  SignUpInvite,
+  SignUpLink,
+  SignUpSettingsView as SignUpSettings,
+  SignUpView as SignUp,
+} from '../../src/extensions/sales/sign-up/views.ts'
+export type {
   AccountPlanView as AccountPlan,
   CheckoutView as Checkout,
   ChosenPlanView as ChosenPlan,
@@ -123,7 +130,6 @@ export type {
   LinkView as Link,
   LoginPolicy,
   LoginStep,
-  MailPreview,
   MemberView as Member,
   NewToken,
   OperatorView as Operator,
@@ -133,10 +139,6 @@ export type {
   SecurityView as Security,
   SessionView as SessionRow,
   SetupView as Setup,
-  SignUpInvite,
-  SignUpLink,
-  SignUpSettingsView as SignUpSettings,
-  SignUpView as SignUp,
   TokenView as Token,
   TotpSecret,
   WhoView as Session,

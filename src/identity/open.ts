@@ -1,8 +1,10 @@
 // Composes what the gateway knows of people: how they sign in, what they may do, and how they leave. Extensions build on it.
 import type { Audit } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
+import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
+import { createAskedMails } from './asked-mails.ts'
 import { createAttempts } from './attempts.ts'
 import type { Branding } from './branding/branding.ts'
 import { renderMail } from './branding/mail.ts'
@@ -11,10 +13,9 @@ import type { LeavingDeps } from './leaving.ts'
 import { createMembers, type LinkMails } from './members.ts'
 import { type Cost, createPasswords } from './password.ts'
 import { createPeople } from './people.ts'
-import { PERSON_MAILS } from './person-mails.ts'
+import { PERSON_MAILS, type PersonMails } from './person-mails.ts'
 import { createSecondFactors } from './second-factors.ts'
 import { createBrowsers, createSessions, type Proof } from './sessions.ts'
-import type { PersonMails } from './sign-up.ts'
 import { createTokens } from './tokens.ts'
 
 interface IdentityParts extends LeavingDeps {
@@ -22,6 +23,7 @@ interface IdentityParts extends LeavingDeps {
   readonly world: World
   readonly audit: Audit
   readonly secrets: Secrets
+  readonly log: Log
   readonly branding: Pick<Branding, 'get'>
   /** Undefined: no mail server is configured. */
   readonly mails: PersonMails | undefined
@@ -47,6 +49,7 @@ export function openIdentity({ secrets, mails, branding, passwordCost, ...parts 
   const linkMails = mails && linkMailsOf(mails, branding, publicUrl)
   return {
     ...{ flows, passwords, attempts, browsers, sessions },
+    asked: createAskedMails({ ...deps, mails, branding }),
     people: createPeople(deps),
     members: createMembers({ ...deps, linkMails }),
     factors: createSecondFactors({ ...deps, factorKey: secrets.key('second-factor') }),

@@ -10,10 +10,9 @@ import { renderMail } from './branding/mail.ts'
 import { type LeavingDeps, type Left, leaveAccount, leaveOperators } from './leaving.ts'
 import { LOCK_OPERATORS } from './members.ts'
 import type { PeopleDeps } from './people.ts'
-import { PERSON_MAILS } from './person-mails.ts'
+import { PERSON_MAILS, type PersonMails } from './person-mails.ts'
 import type { OperatorRole } from './roles.ts'
 import type { Person } from './sessions.ts'
-import type { PersonMails } from './sign-up.ts'
 import type { EndedView } from './views.ts'
 
 export interface OwnDeletion {

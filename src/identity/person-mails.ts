@@ -1,42 +1,24 @@
 // The mails about somebody's own login and account.
-import type { MailContent } from './branding/mail.ts'
+import type { Queryable } from '../database/database.ts'
+import type { Mail, MailContent } from './branding/mail.ts'
 
-interface Facts {
+export interface MailFacts {
   /** Of the product. */
   readonly name: string
   readonly url: string
-  /** Of those about a plan: the plan, its account, why it is not paid, and until when it can be. */
-  readonly plan?: { readonly name: string; readonly account: string; readonly reason: string; readonly until: string }
 }
 
-const PLAN = { name: 'Pro', account: 'Acme', reason: 'Your card was declined.', until: '2026-12-05' }
+export const NOT_YOU = 'If you did not ask for this, you need not do anything.'
 
-const NOT_YOU = 'If you did not ask for this, you need not do anything.'
+export interface PersonMailKind {
+  readonly about: string
+  readonly make: (facts: MailFacts) => MailContent
+}
 
 export const PERSON_MAILS = {
-  confirm: {
-    about: 'After a sign-up: confirms the address.',
-    make: ({ name, url }): MailContent => ({
-      subject: `Confirm your email address for ${name}`,
-      paragraphs: [`You asked for an account at ${name}. Confirm that this is your address, and choose a password.`],
-      action: { label: 'Confirm and choose a password', url },
-      notes: ['The link works once, for 24 hours, in any browser.', NOT_YOU],
-    }),
-  },
-  known: {
-    about: 'After a sign-up with the address of somebody who has a login.',
-    make: ({ name, url }) => ({
-      subject: `You already have a login at ${name}`,
-      paragraphs: [
-        `Somebody, probably you, asked for a new account at ${name} with this address. You have a login already: sign in with it. If you forgot the password, choose a new one.`,
-      ],
-      action: { label: 'Choose a new password', url },
-      notes: ['The link works once, for one hour.', NOT_YOU],
-    }),
-  },
   member: {
     about: 'A member of an account invites somebody to it.',
-    make: ({ name, url }) => ({
+    make: ({ name, url }): MailContent => ({
       subject: `You are invited to an account at ${name}`,
       paragraphs: [`Somebody invites you to an account at ${name}. Nothing happens unless you open the link.`],
       action: { label: 'See the invitation', url },
@@ -50,15 +32,6 @@ export const PERSON_MAILS = {
       paragraphs: [`You are invited to join the people who run ${name}.`],
       action: { label: 'See the invitation', url },
       notes: ['The link works once, for seven days. Do not pass it on.', NOT_YOU],
-    }),
-  },
-  invitation: {
-    about: 'An operator invites somebody to open an account.',
-    make: ({ name, url }) => ({
-      subject: `You are invited to ${name}`,
-      paragraphs: [`You are invited to open an account at ${name}.`],
-      action: { label: 'Open your account', url },
-      notes: ['The link works once, for seven days.'],
     }),
   },
   reset: {
@@ -79,28 +52,17 @@ export const PERSON_MAILS = {
       ],
     }),
   },
-  planUnpaid: {
-    about: 'To the owners: the next month of the plan could not be charged.',
-    make: ({ name, url, plan = PLAN }) => ({
-      subject: `${plan.name} at ${name} could not be renewed`,
-      paragraphs: [
-        `The next month of the plan ${plan.name} of the account "${plan.account}" could not be charged: ${plan.reason}`,
-        `A saved card is charged again each day. If the month is not paid by ${plan.until}, the plan ends.`,
-      ],
-      action: { label: 'Pay or change the plan', url },
-    }),
-  },
-  planEnded: {
-    about: 'To the owners: the plan has ended because it was not paid.',
-    make: ({ name, url, plan = PLAN }) => ({
-      subject: `${plan.name} at ${name} has ended`,
-      paragraphs: [
-        `The plan ${plan.name} of the account "${plan.account}" has ended, because its next month was not paid: ${plan.reason}`,
-        'Credits that were bought otherwise stay. You can choose a plan again at any time.',
-      ],
-      action: { label: 'Choose a plan', url },
-    }),
-  },
-} as const satisfies Record<string, { about: string; make: (facts: Facts) => MailContent }>
+} as const satisfies Record<string, PersonMailKind>
 
-export type PersonMailName = keyof typeof PERSON_MAILS
+export interface PersonMail extends Mail {
+  readonly to: string
+  readonly event: string
+  /** The id of the person or account that it is about. */
+  readonly about: string
+}
+
+/** The durable queue of mails. */
+export interface PersonMails {
+  add(tx: Queryable, mail: PersonMail): Promise<void>
+  wake(): void
+}

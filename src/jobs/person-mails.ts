@@ -1,6 +1,6 @@
 // Mails to people, such as links to sign in, in the queue of deliveries.
 import type { Queryable } from '../database/database.ts'
-import type { PersonMail } from '../identity/sign-up.ts'
+import type { PersonMail } from '../identity/person-mails.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Deliveries } from './deliveries.ts'
 

@@ -27,7 +27,6 @@ import { type ConnectDeps, catalogResources, connectResources } from './resource
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type LoginDeps, loginPolicyResources, type TokenDeps, tokenResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
-import { type SignUpResourceDeps, signUpResources } from './resources/sign-up.ts'
 import { teamResources } from './resources/teams.ts'
 import { type BatchResourceDeps, batchResources, type UsageDeps, usageResources } from './resources/usage.ts'
 import { vendorEditResources } from './resources/vendor.ts'
@@ -53,7 +52,6 @@ export interface ResourceDeps
     ByokKeyDeps,
     OperationsDeps,
     TokenDeps,
-    SignUpResourceDeps,
     LoginDeps,
     MemberDeps {
   readonly keys: Keys
@@ -92,7 +90,6 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...operationsResources(deps),
     ...memberResources(deps),
     ...tokenResources(deps),
-    ...signUpResources(deps),
     ...loginPolicyResources(deps),
   ]
 }

@@ -264,11 +264,11 @@ test('whoever comes without a session reaches only what visitors may', async () 
     server.resources.visitor.map(({ method, path }) => `${method} ${path}`),
     [
       ...['GET /setup', 'POST /setup', 'POST /login', 'GET /invites/{token}', 'POST /invites/{token}'],
-      ...['POST /login/code', 'POST /login/link'],
-      ...['GET /public/branding', 'GET /public/sign-up', 'POST /public/sign-up', 'POST /public/password'],
-      ...['GET /public/sign-up/{token}', 'POST /public/sign-up/{token}'],
+      ...['POST /login/code', 'POST /public/password', 'POST /login/link', 'GET /public/branding'],
       ...['GET /login', 'POST /login/sso', 'POST /login/sso/finish', 'POST /login/connect'],
       ...['POST /login/passkey/options', 'POST /login/passkey'],
+      ...['GET /public/sign-up', 'POST /public/sign-up'],
+      ...['GET /public/sign-up/{token}', 'POST /public/sign-up/{token}'],
     ],
   )
   const cookies = [

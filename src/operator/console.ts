@@ -16,11 +16,12 @@ import {
   requireRight,
   sessionOf,
 } from './resource.ts'
+import { type BrandingDeps, brandingResources } from './resources/branding.ts'
 import { securityResources, visitorResources } from './resources/login.ts'
+import { type OwnDeletionDeps, ownDeletionResources } from './resources/own-deletion.ts'
 import { type SessionDeps, sessionResources } from './resources/session.ts'
-import { ownDeletionResources, type SignUpPageDeps, signUpVisitorResources } from './resources/sign-up.ts'
 
-export interface ConsoleDeps extends ResourceDeps, SessionDeps, SignUpPageDeps {
+export interface ConsoleDeps extends ResourceDeps, SessionDeps, BrandingDeps, OwnDeletionDeps {
   /** Of extensions: for visitors, and for people about themselves. */
   readonly personal: readonly Resource[]
   /** Calls the public API on behalf of an account, which answers. The request's body is not read yet. */
@@ -56,7 +57,7 @@ export function mountConsole(app: WebServer, resources: readonly Resource[], dep
   }
 
   const own = [...beforeFactor([...sessionResources(deps), ...securityResources(deps)]), ...ownDeletionResources(deps)]
-  const visitors = [...visitorResources(deps), ...signUpVisitorResources(deps)]
+  const visitors = [...visitorResources(deps), ...brandingResources(deps)]
   mountResources(app, CONSOLE_PREFIX, [...visitors, ...own, ...resources, ...deps.personal], (request, entry) => {
     protect(request, request.method !== 'GET' && request.method !== 'HEAD')
     if (entry.access === 'visitor') return VISITOR

@@ -8,7 +8,6 @@ import type { Database } from '../database/database.ts'
 import type { LeavingDeps } from '../identity/leaving.ts'
 import type { Identity } from '../identity/open.ts'
 import { createOwnDeletion } from '../identity/own-deletion.ts'
-import { createSignUp, type SignUp } from '../identity/sign-up.ts'
 import type { createPersonMails } from '../jobs/person-mails.ts'
 import type { Log } from '../kernel/log.ts'
 import type { Secrets } from '../kernel/secret.ts'
@@ -18,45 +17,42 @@ import type { Recorder } from '../pipeline/hooks.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
 import { mountAlertMails } from './alert-mails.ts'
-import { createChallenge } from './challenge.ts'
 import { type ConsoleDeps, mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
 import type { Resource } from './resource.ts'
-import { mountBranding } from './resources/sign-up.ts'
+import { type BrandingDeps, mountBranding } from './resources/branding.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
 interface OperatorApi {
-  readonly signUp: SignUp
   readonly consoleFiles: ConsoleFiles
   /** For their description. */
   readonly routes: { readonly prefix: string; readonly resources: ReturnType<typeof operatorResources> }
 }
 
-type OperatorApiParts = Omit<ResourceDeps, 'budgets' | 'signUp'> & {
-  readonly config: Parameters<typeof publicUrlOf>[1]
-  readonly database: Database
-  readonly passwords: Identity['passwords']
-  readonly attempts: Identity['attempts']
-  readonly flows: Identity['flows']
-  readonly ledger: Pick<Ledger, 'posted' | 'grant' | 'returned' | 'recalled'>
-  readonly world: World
-  readonly secrets: Secrets
-  readonly log: Log
-  /** Undefined: no mail server is configured. */
-  readonly mails: ReturnType<typeof createPersonMails> | undefined
-  readonly guard: Pick<GuardedFetch, 'request' | 'check'>
-  readonly onLeave: LeavingDeps['onLeave']
-  readonly personal: readonly Resource[]
-  readonly contents: Recorder | undefined
-  readonly offered: ConsoleDeps['offered']
-}
+type OperatorApiParts = Omit<ResourceDeps, 'budgets'> &
+  BrandingDeps & {
+    readonly config: Parameters<typeof publicUrlOf>[1]
+    readonly database: Database
+    readonly passwords: Identity['passwords']
+    readonly attempts: Identity['attempts']
+    readonly flows: Identity['flows']
+    readonly ledger: Pick<Ledger, 'posted' | 'grant' | 'returned' | 'recalled'>
+    readonly world: World
+    readonly secrets: Secrets
+    readonly log: Log
+    /** Undefined: no mail server is configured. */
+    readonly mails: ReturnType<typeof createPersonMails> | undefined
+    readonly guard: Pick<GuardedFetch, 'request' | 'check'>
+    readonly onLeave: LeavingDeps['onLeave']
+    readonly personal: readonly Resource[]
+    readonly contents: Recorder | undefined
+    readonly offered: ConsoleDeps['offered']
+  }
 
 export function openOperatorApi(app: WebServer, parts: OperatorApiParts): OperatorApi {
   const { config, teams, tokens, branding } = parts
-  const mailboxKey = parts.secrets.key('mailbox')
-  const signUp = createSignUp({ ...parts, mailboxKey, challenge: createChallenge(parts) })
-  const deps = { ...parts, signUp, ownDeletion: createOwnDeletion(parts), budgets: createBudgets(parts) }
+  const deps = { ...parts, ownDeletion: createOwnDeletion(parts), budgets: createBudgets(parts) }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountAdmin(app, resources, tokenActor(tokens))
@@ -75,5 +71,5 @@ export function openOperatorApi(app: WebServer, parts: OperatorApiParts): Operat
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  return { signUp, consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
+  return { consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
 }

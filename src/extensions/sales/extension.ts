@@ -1,8 +1,10 @@
-// Selling credits: payments, plans, codes, automatic top-up and invoices.
+// Selling credits: payments, plans, codes, automatic top-up and invoices; how people sign up, and how the gateway presents itself to them.
 import type { WebServer } from '../../api/server/server.ts'
 import type { Config } from '../../config.ts'
 import { defineExtension } from '../../extension.ts'
 import type { Attempts } from '../../identity/attempts.ts'
+import type { Branding } from '../../identity/branding/branding.ts'
+import type { Secrets } from '../../kernel/secret.ts'
 import { withCommands } from '../../operator/command.ts'
 import type { Billing } from '../../reports/billing.ts'
 import { createCodes } from './codes.ts'
@@ -13,14 +15,20 @@ import { invoiceResources } from './invoices/resources.ts'
 import { salesSection } from './offers.ts'
 import { openSales, type SellingOptions } from './open.ts'
 import { paymentResources, planResources } from './resources.ts'
+import { type ChallengeDeps, createChallenge } from './sign-up/challenge.ts'
+import { signUpResources, signUpVisitorResources } from './sign-up/resources.ts'
+import { createSignUp, type SignUpDeps } from './sign-up/sign-up.ts'
 import { mountPaymentWebhooks } from './webhooks.ts'
 
-interface Core extends Omit<SellingOptions, 'invoices' | 'stripeUrl'> {
-  readonly config: Pick<Config, 'TOLLGATE_STRIPE_URL'>
-  readonly branding: NonNullable<Parameters<typeof createInvoices>[0]['branding']>
-  readonly billing: Pick<Billing, 'worthAt'>
-  readonly attempts: Attempts
-}
+type Core = Omit<SellingOptions, 'invoices' | 'stripeUrl'> &
+  Omit<SignUpDeps, 'mailboxKey' | 'challenge'> &
+  ChallengeDeps & {
+    readonly config: Pick<Config, 'TOLLGATE_STRIPE_URL'>
+    readonly branding: Branding
+    readonly billing: Pick<Billing, 'worthAt'>
+    readonly attempts: Attempts
+    readonly secrets: Secrets
+  }
 
 /** How soon a card is charged when an account with automatic top-up is low. */
 const TOP_UP_EVERY_MS = 5_000
@@ -32,13 +40,18 @@ export const sales = defineExtension({
   name: 'sales',
   catalog: salesSection,
   open(core: Core) {
-    const { config } = core
+    const { config, secrets } = core
+    const signUp = createSignUp({ ...core, mailboxKey: secrets.key('mailbox'), challenge: createChallenge(core) })
     const invoices = createInvoices(core)
     const codes = createCodes(core)
-    return { invoices, codes, sales: openSales({ ...core, invoices, stripeUrl: config.TOLLGATE_STRIPE_URL }) }
+    return { signUp, invoices, codes, sales: openSales({ ...core, invoices, stripeUrl: config.TOLLGATE_STRIPE_URL }) }
   },
   resources: (all) =>
-    withCommands([...invoiceResources(all), ...paymentResources(all), ...planResources(all)], SALES_COMMANDS),
+    withCommands(
+      [...signUpResources(all), ...invoiceResources(all), ...paymentResources(all), ...planResources(all)],
+      SALES_COMMANDS,
+    ),
+  personal: signUpVisitorResources,
   endpoints: (all, { app }: { readonly app: WebServer }) => mountPaymentWebhooks(app, all.sales.payments),
   work: ({ sales: { payments, plans, topUps, reconciliations }, invoices, ...core }) => [
     { everyMs: TOP_UP_EVERY_MS, run: () => topUps.look() },

@@ -1,6 +1,7 @@
 // Plans: a month's credits, limits and a price, from the catalog. An upgrade starts now; a downgrade or cancellation takes effect at the end of the period. Each period starts in one
 // transaction with its row locked, so a plan is renewed once, even if processes are killed. A paid month starts in the transaction that records its
 // payment, so nothing is granted before it is paid.
+
 import { type Accounts, limitedRows } from '../../admission/accounts.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -8,8 +9,7 @@ import type { AuditedRow } from '../../database/audited-rows.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
 import { renderMail } from '../../identity/branding/mail.ts'
-import { PERSON_MAILS } from '../../identity/person-mails.ts'
-import type { PersonMails } from '../../identity/sign-up.ts'
+import type { PersonMails } from '../../identity/person-mails.ts'
 import { DAY_MS, monthsAfter } from '../../kernel/calendar.ts'
 import { formatCredits, formatMoney } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -20,6 +20,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import { type LimitsPatch, mergeLimits, showLimits } from '../../ledger/limits.ts'
 import type { Lot } from '../../ledger/lots.ts'
 import { lotOf } from './apply.ts'
+import { PLAN_MAILS } from './mails.ts'
 import type { Sales } from './offers.ts'
 import { lockBuyer, type PaymentRow } from './payment-rows.ts'
 import type { Buyer, Payments } from './payments.ts'
@@ -181,7 +182,7 @@ export function createPlans(options: PlansOptions) {
     const name = planOf(row.plan_id)?.name ?? row.plan_id ?? ''
     for (const owner of await tx.query<{ name: string; id: string; email: string }>(OWNERS, [account])) {
       const plan = { name, account: owner.name, reason: mail.reason, until }
-      const made = renderMail(PERSON_MAILS[mail.name].make({ name: now.name, url, plan }), now, options.publicUrl())
+      const made = renderMail(PLAN_MAILS[mail.name].make({ name: now.name, url, plan }), now, options.publicUrl())
       await options.mails.add(tx, { ...made, to: owner.email, event: `account.${mail.name}`, about: owner.id })
     }
   }

@@ -1,5 +1,6 @@
 // Setting up, signing in, second factors, and the confirmation of identity before sensitive actions. Extensions add ways to sign in.
 import * as z from 'zod'
+import type { AskedMails } from '../../identity/asked-mails.ts'
 import type { Members } from '../../identity/members.ts'
 import type { People } from '../../identity/people.ts'
 import { ACCOUNT_ROLES, OPERATOR_ROLES } from '../../identity/roles.ts'
@@ -11,6 +12,7 @@ import {
   linkView,
   loginPolicy,
   loginStep,
+  mailAsked,
   newToken,
   recoveryCodes,
   type SecurityView,
@@ -40,6 +42,8 @@ import {
 
 export interface LoginDeps {
   readonly people: People
+  /** Mails that visitors ask for. */
+  readonly asked: AskedMails
   readonly members: Members
   readonly sessions: Sessions
   readonly browsers: Browsers
@@ -94,6 +98,14 @@ export function visitorResources(deps: LoginDeps): Resource[] {
         const { session, person } = waits
         await factors.check(person.id, body.code, visit, { ...by, actor: person.email })
         return signedIn({ session: await people.completeLogin(session, person, by), email: person.email })
+      },
+    }),
+    resource('POST /public/password', 'visitor', {
+      body: z.strictObject({ email }),
+      answer: mailAsked,
+      async run({ body, visit }) {
+        await deps.asked.requestPassword(body.email, visit)
+        return { sent: true as const }
       },
     }),
     resource('POST /login/link', 'visitor', {

@@ -1,34 +1,36 @@
-// Sign-up: a mail with a link, where a person chooses a password and gets an account. Also the mail with which a person who
-// forgot their password chooses a new one. A password can be chosen only through the mailbox, so nobody can prepare an
-// account for an address that is not theirs. Neither the answer nor its time depends on whether an address is known here.
-import { createHash } from 'node:crypto'
-import type { Accounts } from '../admission/accounts.ts'
-import type { By } from '../database/audit.ts'
-import { type Queryable, statement } from '../database/database.ts'
-import { defineSetting } from '../database/setting.ts'
-import { parseCredits } from '../kernel/credits.ts'
-import { Fault, invalid } from '../kernel/fault.ts'
-import type { Log } from '../kernel/log.ts'
-import { sign } from '../kernel/secret.ts'
-import { networkOf } from '../upstream/address.ts'
-import type { Branding } from './branding/branding.ts'
-import { type Mail, renderMail } from './branding/mail.ts'
-import { isListed, isMailHost, type Mailbox, readDomain, readMailbox } from './mailbox.ts'
-import { INVITE, INVITE_HOURS, JOIN, linkUnknown, useLink } from './members.ts'
+// Sign-up: a mail with a link, where a person chooses a password and gets an account. A password can be chosen only through
+// the mailbox, so nobody can prepare an account for an address that is not theirs. Neither the answer nor its time depends on whether an address is known here.
+import type { Accounts } from '../../../admission/accounts.ts'
+import type { By } from '../../../database/audit.ts'
+import { type Queryable, statement } from '../../../database/database.ts'
+import { defineSetting } from '../../../database/setting.ts'
+import {
+  type AskedMail,
+  type AskedMails,
+  BY_VISITOR,
+  digestOf,
+  noMails,
+  PASSWORD_HOURS,
+  PER_NETWORK_PER_HOUR,
+  requireMailbox,
+} from '../../../identity/asked-mails.ts'
+import { isListed, isMailHost, type Mailbox, readDomain } from '../../../identity/mailbox.ts'
+import { INVITE_HOURS, JOIN, linkUnknown, useLink } from '../../../identity/members.ts'
 import {
   digestOfToken,
   FIND_PERSON,
   hashCounted,
   insertPerson,
-  inviteLink,
-  newToken,
   type PeopleDeps,
   type PersonRow,
   requireGood,
   signUpLinkOf,
-} from './people.ts'
-import { PERSON_MAILS, type PersonMailName } from './person-mails.ts'
-import type { SessionUse } from './sessions.ts'
+} from '../../../identity/people.ts'
+import type { SessionUse } from '../../../identity/sessions.ts'
+import { parseCredits } from '../../../kernel/credits.ts'
+import { Fault, invalid } from '../../../kernel/fault.ts'
+import { sign } from '../../../kernel/secret.ts'
+import { ALL_MAILS, SIGN_UP_MAILS } from '../mails.ts'
 import {
   type MailPreview,
   type SignUpInvite,
@@ -48,19 +50,6 @@ interface FinishInput {
   readonly terms?: string | undefined
 }
 
-export interface PersonMail extends Mail {
-  readonly to: string
-  readonly event: string
-  /** The id of the person or account that it is about. */
-  readonly about: string
-}
-
-/** The durable queue of mails. */
-export interface PersonMails {
-  add(tx: Queryable, mail: PersonMail): Promise<void>
-  wake(): void
-}
-
 /** The operator's hook, which says whether a request for a sign-up is accepted. */
 export interface Challenge {
   /** Rejects with access_denied if the hook says no, with unavailable if it does not say yes or no. */
@@ -72,16 +61,15 @@ export interface Challenge {
   check(url: string): Promise<void>
 }
 
-interface SignUpDeps extends PeopleDeps {
+export interface SignUpDeps extends PeopleDeps {
   readonly accounts: Pick<Accounts, 'createIn'>
-  readonly branding: Pick<Branding, 'get'>
   readonly publicUrl: () => string
-  readonly log: Log
+  readonly asked: AskedMails
   readonly challenge: Challenge
   /** The key for digests of mailboxes. */
   readonly mailboxKey: Buffer
   /** Undefined: no mail server is configured. */
-  readonly mails: PersonMails | undefined
+  readonly mails: object | undefined
 }
 
 export const DEFAULTS: SignUpSettings = {
@@ -91,21 +79,16 @@ export const DEFAULTS: SignUpSettings = {
   credits: '0',
   limits: {},
   terms: null,
-  perNetworkPerHour: 10,
+  perNetworkPerHour: PER_NETWORK_PER_HOUR,
   perDomainPerDay: 100,
   challengeUrl: null,
 }
 
-const HOUR_SECONDS = 3_600
 const DAY_SECONDS = 86_400
-/** Mails to one mailbox, however it is spelt. */
-const PER_MAILBOX_PER_HOUR = 3
 const CONFIRM_HOURS = 24
-const PASSWORD_HOURS = 1
-/** Mails whose rows are being written. Each takes a few milliseconds. */
-const WRITING_MAX = 100
-/** The creator of links that visitors requested. */
-const BY_VISITOR = 'sign-up'
+const CONFIRM: AskedMail = { name: 'confirm', kind: 'sign-up', ...SIGN_UP_MAILS.confirm }
+const KNOWN: AskedMail = { name: 'known', kind: 'password', ...SIGN_UP_MAILS.known }
+const INVITATION: AskedMail = { name: 'invitation', kind: 'sign-up', ...SIGN_UP_MAILS.invitation }
 
 const SETTINGS = defineSetting({
   ...{ name: 'sign-up', schema: signUpSettings, defaults: DEFAULTS },
@@ -132,56 +115,9 @@ const WITHDRAW = statement(
 )
 
 export function createSignUp(deps: SignUpDeps) {
-  const { database, world, audit, sessions, branding, log, publicUrl } = deps
-  const writing = new Set<Promise<void>>()
+  const { database, world, audit, sessions, asked, publicUrl } = deps
 
   const settings = () => SETTINGS.read(database)
-
-  function mail(name: PersonMailName, url: string): Mail {
-    const now = branding.get()
-    return renderMail(PERSON_MAILS[name].make({ name: now.name, url }), now, publicUrl())
-  }
-
-  /** Stores a link and its mail. */
-  async function sendLink(to: string, name: PersonMailName, made: { by: string; hours: number }, audited?: By) {
-    const token = newToken(world)
-    const kind = name === 'confirm' || name === 'invitation' ? 'sign-up' : 'password'
-    const link = (kind === 'sign-up' ? signUpLinkOf : inviteLink)(publicUrl(), token)
-    await database.transaction(async (tx) => {
-      await tx.query(INVITE, [digestOfToken(token), kind, null, to, null, made.by, made.hours, true])
-      await deps.mails?.add(tx, { ...mail(name, link), to, event: `person.${name}`, about: BY_VISITOR })
-      if (audited)
-        await audit.write(tx, audited, {
-          ...{ action: 'sign-up.invite', object: 'sign-up', detail: { email: to } },
-          ...{ before: {}, after: { email: to } },
-        })
-    })
-    deps.mails?.wake()
-    return link
-  }
-
-  /** Runs after the answer, so that its time says nothing about the address. */
-  function later(run: () => Promise<unknown>): void {
-    if (writing.size >= WRITING_MAX) throw new Fault('unavailable', { retryAfterSeconds: 5 })
-    const work = run().then(
-      () => undefined,
-      (error: unknown) => log.error({ err: error }, 'a requested mail could not be stored'),
-    )
-    writing.add(work)
-    void work.finally(() => writing.delete(work))
-  }
-
-  /** Limits apply to known and unknown addresses alike. */
-  async function brakeNetwork({ ip }: SessionUse, { perNetworkPerHour }: SignUpSettings) {
-    if (!deps.mails) throw noMails()
-    const subject = `mails:${networkOf(ip)}`
-    await deps.attempts.brake([{ subject, max: perNetworkPerHour, perSeconds: HOUR_SECONDS }])
-  }
-
-  function brakeMailbox({ key }: Mailbox) {
-    const subject = `mailbox:${digestOf(key)}`
-    return deps.attempts.brake([{ subject, max: PER_MAILBOX_PER_HOUR, perSeconds: HOUR_SECONDS }])
-  }
 
   /** Counts finished sign-ups, because anybody can request one with an invented mailbox. At a large mail host strangers would block each other. */
   async function brakeDomain(tx: Queryable, { domain, registered }: Mailbox, { perDomainPerDay }: SignUpSettings) {
@@ -211,26 +147,15 @@ export function createSignUp(deps: SignUpDeps) {
       const now = await settings()
       const box = requireMailbox(email)
       requireOpen(now, box)
-      await brakeNetwork(visit, now)
+      await asked.brakeNetwork(visit)
       // Before the mailbox is counted: it may belong to somebody else than whoever fails the challenge.
       if (now.challengeUrl !== null) await deps.challenge.ask(now.challengeUrl, { email, ip: visit.ip, challenge })
-      await brakeMailbox(box)
-      later(async () => {
+      await asked.brakeMailbox(box)
+      asked.later(async () => {
         const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
         return known
-          ? sendLink(email, 'known', { by: BY_VISITOR, hours: PASSWORD_HOURS })
-          : sendLink(email, 'confirm', { by: BY_VISITOR, hours: CONFIRM_HOURS })
-      })
-    },
-
-    /** Sends a mail with a link to choose a new password, if a person has this address. */
-    async requestPassword(email: string, visit: SessionUse): Promise<void> {
-      const box = requireMailbox(email)
-      await brakeNetwork(visit, await settings())
-      await brakeMailbox(box)
-      later(async () => {
-        const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
-        if (known) await sendLink(email, 'reset', { by: BY_VISITOR, hours: PASSWORD_HOURS })
+          ? asked.send(email, KNOWN, { by: BY_VISITOR, hours: PASSWORD_HOURS })
+          : asked.send(email, CONFIRM, { by: BY_VISITOR, hours: CONFIRM_HOURS })
       })
     },
 
@@ -241,7 +166,12 @@ export function createSignUp(deps: SignUpDeps) {
       if (mode === 'off') throw new Fault('conflict', { message: 'Sign-up is off. Set it to "invitation" first.' })
       const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
       if (known) throw new Fault('conflict', { message: 'Somebody has this email address already.' })
-      return sendLink(email, 'invitation', { by: by.actor, hours: INVITE_HOURS }, by)
+      return asked.send(email, INVITATION, { by: by.actor, hours: INVITE_HOURS }, (tx) =>
+        audit.write(tx, by, {
+          ...{ action: 'sign-up.invite', object: 'sign-up', detail: { email } },
+          ...{ before: {}, after: { email } },
+        }),
+      )
     },
 
     async pending(): Promise<SignUpInvite[]> {
@@ -305,16 +235,15 @@ export function createSignUp(deps: SignUpDeps) {
     },
 
     previews: (): MailPreview[] =>
-      Object.entries(PERSON_MAILS).map(([name, { about }]) => {
-        const { subject, text } = mail(name as PersonMailName, exampleUrl(publicUrl())) // A key of the table.
-        return { name, about, subject, text }
+      Object.entries(ALL_MAILS).map(([name, mail]) => {
+        const { subject, text } = asked.render(mail, exampleUrl(publicUrl()))
+        return { name, about: mail.about, subject, text }
       }),
     previewHtml(name: string): string {
-      if (!Object.hasOwn(PERSON_MAILS, name)) throw new Fault('not_found', { message: 'There is no such mail.' })
-      return mail(name as PersonMailName, exampleUrl(publicUrl())).html // Checked above.
+      const mail = Object.hasOwn(ALL_MAILS, name) ? ALL_MAILS[name] : undefined
+      if (!mail) throw new Fault('not_found', { message: 'There is no such mail.' })
+      return asked.render(mail, exampleUrl(publicUrl())).html
     },
-    /** Waits until all requested mails are stored. */
-    idle: async (): Promise<void> => void (await Promise.all(writing)),
   }
 
   /** A mailbox gets starting credits once, even if its person was deleted meanwhile. */
@@ -332,17 +261,8 @@ export function createSignUp(deps: SignUpDeps) {
 }
 
 const exampleUrl = (base: string) => signUpLinkOf(base, 'example')
-const digestOf = (text: string) => createHash('sha256').update(text).digest('base64url')
-const noMails = () =>
-  new Fault('conflict', { message: 'No mail server is set up: TOLLGATE_SMTP_URL and TOLLGATE_MAIL_FROM.' })
 const closed = () =>
   new Fault('access_denied', { message: 'Nobody can sign up here by themselves. Ask for an invitation.' })
-
-function requireMailbox(email: string): Mailbox {
-  const box = readMailbox(email)
-  if (!box) throw invalid('email: must be the address of one mailbox.', 'email')
-  return box
-}
 
 /** Checks only the domain, so that the answer reveals nothing about the mailbox. */
 function requireOpen({ mode, domains, blockedDomains }: SignUpSettings, { domain }: Mailbox): void {

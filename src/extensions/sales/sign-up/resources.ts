@@ -1,15 +1,27 @@
-// Sign-up and branding: the operator's settings, and the steps of visitors and people.
+// Sign-up and branding: the operator's settings, and the steps of visitors.
 import * as z from 'zod'
-import type { WebServer } from '../../api/server/server.ts'
-import { type Branding, LOGO_BYTES_MAX } from '../../identity/branding/branding.ts'
-import { brandingInput, brandingView, publicBranding } from '../../identity/branding/views.ts'
-import type { OwnDeletion } from '../../identity/own-deletion.ts'
-import type { Browsers } from '../../identity/sessions.ts'
-import { DEFAULTS, type SignUp } from '../../identity/sign-up.ts'
+import { type Branding, LOGO_BYTES_MAX } from '../../../identity/branding/branding.ts'
+import { brandingInput, brandingView } from '../../../identity/branding/views.ts'
+import type { Browsers } from '../../../identity/sessions.ts'
+import { linkView, mailAsked } from '../../../identity/views.ts'
+import { CREDITS_MAX, formatCredits } from '../../../kernel/credits.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { page } from '../../../kernel/view.ts'
+import { mergeLimits, showLimits } from '../../../ledger/limits.ts'
+import { limitsInput } from '../../../meter/limits.ts'
 import {
-  endedView,
-  linkView,
-  mailAsked,
+  amount,
+  email,
+  loginCookies,
+  password,
+  type Resource,
+  requireCredits,
+  resource,
+  text,
+  WithHeaders,
+} from '../../../operator/resource.ts'
+import { DEFAULTS, type SignUp } from './sign-up.ts'
+import {
   mailPreview,
   type SignUpSettings,
   signUpInvite,
@@ -17,26 +29,9 @@ import {
   signUpSettings,
   signUpSettingsView,
   signUpView,
-} from '../../identity/views.ts'
-import { CREDITS_MAX, formatCredits } from '../../kernel/credits.ts'
-import { Fault, invalid } from '../../kernel/fault.ts'
-import { page } from '../../kernel/view.ts'
-import { mergeLimits, showLimits } from '../../ledger/limits.ts'
-import { limitsInput } from '../../meter/limits.ts'
-import {
-  amount,
-  email,
-  loginCookies,
-  NO_SESSION,
-  password,
-  type Resource,
-  requireCredits,
-  resource,
-  text,
-  WithHeaders,
-} from '../resource.ts'
+} from './views.ts'
 
-export interface SignUpResourceDeps {
+interface SignUpResourceDeps {
   readonly signUp: SignUp
   readonly branding: Branding
 }
@@ -180,38 +175,23 @@ export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resou
   ]
 }
 
-export interface SignUpPageDeps extends SignUpResourceDeps {
+interface SignUpPageDeps {
+  readonly signUp: SignUp
   readonly browsers: Browsers
-  readonly ownDeletion: OwnDeletion
 }
 
 const SENT = { sent: true } as const
 const signingView = z.object({ signedIn: z.boolean() })
 
 /** For visitors without a session. */
-export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPageDeps): Resource[] {
+export function signUpVisitorResources({ signUp, browsers }: SignUpPageDeps): Resource[] {
   return [
-    resource('GET /public/branding', 'visitor', {
-      answer: publicBranding,
-      run() {
-        const { sender: _, ...shown } = branding.get()
-        return shown
-      },
-    }),
     resource('GET /public/sign-up', 'visitor', { answer: signUpView, run: () => signUp.view() }),
     resource('POST /public/sign-up', 'visitor', {
       body: z.strictObject({ email, challenge: text(4_000).optional() }),
       answer: mailAsked,
       async run({ body, visit }) {
         await signUp.request(body.email, visit, body.challenge)
-        return SENT
-      },
-    }),
-    resource('POST /public/password', 'visitor', {
-      body: z.strictObject({ email }),
-      answer: mailAsked,
-      async run({ body, visit }) {
-        await signUp.requestPassword(body.email, visit)
         return SENT
       },
     }),
@@ -228,44 +208,4 @@ export function signUpVisitorResources({ signUp, branding, browsers }: SignUpPag
       },
     }),
   ]
-}
-
-/** For people who are signed in, about themselves. */
-export function ownDeletionResources({ ownDeletion }: SignUpPageDeps): Resource[] {
-  return [
-    resource('POST /me/delete', 'self', {
-      // Needs a recent confirmation, so that a stolen session is not enough, and the typed address, so that it does not happen by mistake.
-      fresh: true,
-      body: z.strictObject({ email, forfeit: z.boolean().default(false) }),
-      answer: signingView.extend({ ended: endedView }),
-      async run({ actor, body, by }) {
-        if (!actor.session) throw new Fault('key_unknown', { message: 'You are not signed in.' })
-        const { person } = actor.session
-        if (body.email !== person.email) throw invalid('email: type the address of your own login.', 'email')
-        const ended = await ownDeletion.delete(person, body.forfeit, by)
-        return new WithHeaders({ signedIn: false, ended }, NO_SESSION)
-      },
-    }),
-  ]
-}
-
-const FILE_HEADERS = {
-  // Opened directly, an image is a document of its own, so its policy must forbid everything.
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox",
-  'x-content-type-options': 'nosniff',
-  'cross-origin-resource-policy': 'cross-origin',
-}
-
-/** The logo and colours for pages and mails. */
-export function mountBranding(app: WebServer, branding: Branding): void {
-  app.get('/branding/logo', () => {
-    const logo = branding.logo()
-    if (!logo) throw new Fault('not_found')
-    const headers = { 'content-type': `image/${logo.type}`, 'cache-control': 'public, max-age=3600' }
-    return { headers: { ...FILE_HEADERS, ...headers }, body: logo.bytes }
-  })
-  app.get('/branding/style.css', () => ({
-    headers: { ...FILE_HEADERS, 'content-type': 'text/css; charset=utf-8', 'cache-control': 'no-cache' },
-    body: branding.css(),
-  }))
 }

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { beforeEach, test } from 'node:test'
-import type { WhoView } from '../src/identity/views.ts'
-import type { Page } from '../src/kernel/view.ts'
-import type { AccountView } from '../src/ledger/views.ts'
-import { startGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
-import { startMailServer } from './mail-server.ts'
-import { verified } from './operator-server.ts'
-import { listen, started } from './started.ts'
-import { until } from './until.ts'
+import { startGateway } from '../../../../test/gateway.ts'
+import { pluck } from '../../../../test/lists.ts'
+import { startMailServer } from '../../../../test/mail-server.ts'
+import { verified } from '../../../../test/operator-server.ts'
+import { listen, started } from '../../../../test/started.ts'
+import { until } from '../../../../test/until.ts'
+import type { WhoView } from '../../../identity/views.ts'
+import type { Page } from '../../../kernel/view.ts'
+import type { AccountView } from '../../../ledger/views.ts'
 
 const PASSWORD = 'seven tired otters juggle'
 
@@ -192,7 +192,7 @@ test('answers say nothing about whether an address is known, and neither does th
     'Choose a new password for Tollgate',
     'You already have a login at Tollgate',
   ])
-  await g.gateway.office.signUp.idle()
+  await g.gateway.asked.idle()
   const rows = await sql<{ event: string }>(
     `select event from delivery where shown = 'unknown@example.com' order by id`,
   )
@@ -316,7 +316,7 @@ test('a challenge is asked before a mail is sent: yes, no, and no answer', async
   }
   await hook.close()
   assert.equal((await ask()).status, 503, 'nobody gets in because the hook is down')
-  await g.gateway.office.signUp.idle()
+  await g.gateway.asked.idle()
   assert.equal(post.to('asked@example.com').length, 1)
   const counted = await sql<{ tries: number }>(`select tries from login_attempt where subject like 'mailbox:%'`)
   assert.deepEqual(

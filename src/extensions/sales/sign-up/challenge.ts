@@ -1,14 +1,14 @@
 // The operator's hook for sign-ups: it is told who requests one, signed like webhooks, and answers yes or no.
 import * as z from 'zod'
-import type { Challenge } from '../identity/sign-up.ts'
-import { signedHeaders } from '../jobs/webhook.ts'
-import { Fault } from '../kernel/fault.ts'
-import type { Log } from '../kernel/log.ts'
-import type { Secrets } from '../kernel/secret.ts'
-import { newId, type World } from '../kernel/world.ts'
-import type { GuardedFetch } from '../upstream/guard.ts'
+import { signedHeaders } from '../../../jobs/webhook.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import type { Log } from '../../../kernel/log.ts'
+import type { Secrets } from '../../../kernel/secret.ts'
+import { newId, type World } from '../../../kernel/world.ts'
+import type { GuardedFetch } from '../../../upstream/guard.ts'
+import type { Challenge } from './sign-up.ts'
 
-interface ChallengeDeps {
+export interface ChallengeDeps {
   readonly guard: Pick<GuardedFetch, 'request' | 'check'>
   readonly secrets: Secrets
   readonly world: World

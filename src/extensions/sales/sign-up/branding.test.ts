@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
-import { contrast } from '../src/identity/branding/branding.ts'
-import type { BrandingView } from '../src/identity/branding/views.ts'
-import { freshDatabase } from './database.ts'
-import { startGateway } from './gateway.ts'
-import { startMailServer } from './mail-server.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
+import { freshDatabase } from '../../../../test/database.ts'
+import { startGateway } from '../../../../test/gateway.ts'
+import { startMailServer } from '../../../../test/mail-server.ts'
+import { started } from '../../../../test/started.ts'
+import { until } from '../../../../test/until.ts'
+import { contrast } from '../../../identity/branding/branding.ts'
+import type { BrandingView } from '../../../identity/branding/views.ts'
 
 const post = started(startMailServer)
 const fresh = started(freshDatabase)

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { commandLineOf } from '../../test/command-line.ts'
-import { startOperatorServer } from '../../test/operator-server.ts'
-import { started, temporary } from '../../test/started.ts'
+import { commandLineOf } from '../../../../test/command-line.ts'
+import { startOperatorServer } from '../../../../test/operator-server.ts'
+import { started, temporary } from '../../../../test/started.ts'
 
 const server = started(startOperatorServer)
 const folder = temporary('tollgate-cli-')
