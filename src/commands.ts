@@ -4,15 +4,19 @@ import { SIGN_IN_COMMANDS } from './extensions/agents/cli.ts'
 import { AGENT_SETUP_COMMAND } from './extensions/agents/setup/cli.ts'
 import { TOOL_SERVER_COMMANDS } from './extensions/agents/tools/cli.ts'
 import { APPLY_COMMAND } from './extensions/apply/commands.ts'
+import { DOCTOR_COMMAND } from './extensions/doctor/commands.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
 import { PRICE_COMMANDS } from './extensions/prices/commands.ts'
 import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
 
-export const ADDED: Readonly<Record<'calls' | 'accounts' | 'files' | 'prices' | 'catalog', readonly Command[]>> = {
+export const ADDED: Readonly<
+  Record<'calls' | 'accounts' | 'files' | 'prices' | 'catalog' | 'diagnosis', readonly Command[]>
+> = {
   calls: [AGENT_SETUP_COMMAND, ...SIGN_IN_COMMANDS],
   accounts: [MOVE_COMMAND],
   files: [APPLY_COMMAND],
   prices: PRICE_COMMANDS,
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
+  diagnosis: [DOCTOR_COMMAND],
 }

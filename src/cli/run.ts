@@ -9,7 +9,6 @@ import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
 import { CONNECT_COMMAND } from './connect.ts'
 import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
-import { DOCTOR_COMMAND } from './doctor.ts'
 import { LEDGER_COMMANDS } from './ledger.ts'
 import { resolveName } from './names.ts'
 import { PSQL_COMMAND } from './psql.ts'
@@ -57,7 +56,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     ],
   ],
   ['Alerts and deliveries', derived('alerts', 'deliveries')],
-  ['Diagnosis and shell', [DOCTOR_COMMAND, API_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
+  ['Diagnosis and shell', [...ADDED.diagnosis, API_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
 ]
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands)
 

@@ -1,11 +1,11 @@
 // Checks the configuration and what can be reached, and says in sentences what to do.
 import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isAlive } from '../database/server/cluster.ts'
-import type { Page } from '../kernel/view.ts'
-import type { AccountView } from '../ledger/views.ts'
-import type { SystemView, VendorView } from '../operator/views.ts'
-import { CliError, type Command, type Invocation, type Settings } from './command.ts'
+import { CliError, type Command, type Invocation, type Settings } from '../../cli/command.ts'
+import { isAlive } from '../../database/server/cluster.ts'
+import type { Page } from '../../kernel/view.ts'
+import type { AccountView } from '../../ledger/views.ts'
+import type { SystemView, VendorView } from '../../operator/views.ts'
 
 type Verdict = 'ok' | 'note' | 'problem'
 
