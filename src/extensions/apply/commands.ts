@@ -12,6 +12,7 @@ import type { AccountView, BudgetValueView, BudgetView } from '../../ledger/view
 import type { LimitsView } from '../../meter/limits.ts'
 import { FORMAT, readDeclaration, VALUES_MAX } from './file.ts'
 import { makePlan } from './plan.ts'
+import { exportedPurses } from './purses.ts'
 import { openSecretReferences } from './secret-reference.ts'
 import { allPages, nameIn, type Plan, type Shown, type Step } from './steps.ts'
 
@@ -22,7 +23,7 @@ const DIFFERS = 2
 export const APPLY_COMMAND: Command = {
   name: 'apply',
   summary:
-    'Brings accounts, keys, limits, members, teams, budgets, vendors and the catalog to the state of a YAML file.',
+    'Brings accounts, keys, limits, members, teams, budgets, prices of purses, vendors and the catalog to the state of a YAML file.',
   args: ['[file]'],
   about:
     'Shows the differences, asks for confirmation, and changes only these. "-" reads standard input. Exits with 0 when nothing differs or everything was applied, with 2 when --dry-run found differences, and with 1 on failure; earlier changes stay, and running the command again continues from there.',
@@ -149,6 +150,7 @@ async function accountOf(api: Api, { id, name, limits }: AccountView): Promise<o
     members: [...byEmail].map(([email]) => ({ email, role: people.find((one) => one.email === email)?.role })),
     teams: teamsOf(teams, null),
     budgets: await Promise.all(budgets.map((one) => budgetOf(api, id, one, named))),
+    ...(await exportedPurses(api, id)),
   }
 }
 

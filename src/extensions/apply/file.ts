@@ -140,6 +140,26 @@ const budget = object({
   }
 })
 
+const percent = z.union([z.string(), z.number()]).transform((value, context) => {
+  const parsed = parseCredits(value)
+  if (parsed !== undefined) return formatCredits(parsed)
+  context.addIssue('must be a percentage such as "12.5"')
+  return z.NEVER
+})
+const customerPrice = object({
+  model: name,
+  markupPercent: percent.optional(),
+  prices: z.array(z.object({ upTo: z.number().int().optional() }).catchall(creditLimit)).optional(),
+})
+/** What customers of the account pay, and where it is told of their purses. The purses themselves are made by its programs. */
+const purses = object({
+  prices: object({
+    markupPercent: percent.default('0'),
+    models: z.array(customerPrice).max(500).default([]),
+  }).optional(),
+  events: object({ url: z.string().max(2_000).nullable(), settled: z.boolean().default(false) }).optional(),
+})
+
 const account = object({
   id: id.optional(),
   name,
@@ -150,6 +170,7 @@ const account = object({
   members: z.array(member).max(1_000).optional(),
   teams: z.array(team).max(500).optional(),
   budgets: z.array(budget).max(64).optional(),
+  purses: purses.optional(),
 })
 
 const tree = z.record(z.string(), z.unknown())
@@ -172,6 +193,7 @@ type Declaration = z.output<typeof declaration>
 export type DeclaredAccount = NonNullable<Declaration['accounts']>[number]
 export type DeclaredTeam = NonNullable<DeclaredAccount['teams']>[number]
 export type DeclaredBudget = NonNullable<DeclaredAccount['budgets']>[number]
+export type DeclaredPurses = NonNullable<DeclaredAccount['purses']>
 export type DeclaredKey = NonNullable<DeclaredAccount['keys']>[number]
 
 type Path = readonly PropertyKey[]

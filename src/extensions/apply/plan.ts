@@ -12,6 +12,7 @@ import type { AccountView } from '../../ledger/views.ts'
 import { LIMITS, type LimitName, type LimitsView, limitWords } from '../../meter/limits.ts'
 import type { VendorCredentialView } from '../../operator/views.ts'
 import type { DeclaredAccount, DeclaredKey } from './file.ts'
+import { planPurses } from './purses.ts'
 import {
   allPages,
   type Context,
@@ -247,7 +248,8 @@ async function planAccount(
         },
       })
   }
-  const { keys, members, teams, budgets } = wanted
+  const { keys, members, teams, budgets, purses } = wanted
+  if (purses) draft.steps.push(...(await planPurses(api, place, purses)))
   if (!keys && !members && !teams && !budgets) return
   const account: Account = { context, place, spot, inside: await readInside(api, place, wanted) }
   const removeTeams = planTeams(account, teams)
