@@ -7,7 +7,8 @@ import { settlement } from './ledger-swarm.ts'
 
 const CALLERS = 8
 const WANT = 1_000n
-const [url = '', account = '', purses = '1', name = ''] = process.argv.slice(2)
+/** pace: calls a second; without it as many as there can be. */
+const [url = '', account = '', purses = '1', name = '', pace] = process.argv.slice(2)
 const database = openDatabase({ connection: { connectionString: url }, connectionsMax: 4 })
 const patient = { reserveForMs: 300_000, reserveWaitMs: 300_000, graceMs: 600_000 }
 const ledger = createLedger({ database, world: realWorld, processId: name, ...patient })
@@ -32,7 +33,11 @@ async function call(): Promise<void> {
 }
 
 async function caller(): Promise<void> {
-  while (!stops) await call()
+  while (!stops) {
+    const began = performance.now()
+    await call()
+    if (pace !== undefined) await sleep(Math.max(0, (1_000 * CALLERS) / Number(pace) - (performance.now() - began)))
+  }
 }
 
 process.once('message', async () => {

@@ -46,6 +46,7 @@ const TAKES = new Set(['takeback', 'settled'])
 const CALLS = new Set(['settled', 'released', 'expired'])
 const STATUS: Readonly<Record<string, string>> = { frozen: 'frozen', reopened: 'open', closed: 'closed' }
 const PAGE_ROWS = 2_000
+const FIRST_ROWS = 20
 const LATE = '+late'
 
 export const verifyPurses: AccountRule = async (tx, account) => {
@@ -58,9 +59,10 @@ export const verifyPurses: AccountRule = async (tx, account) => {
   }
   for (let last = ''; ; ) {
     const purses = await tx.query<PurseRow>(PURSES, [account, last])
+    const first = await firstRows(tx, account, purses)
     for (const purse of purses) {
       const say = (problem: string) => void problems.push(`Account ${account}: purse ${purse.id} ${problem}`)
-      await checkPurse(tx, { account, purse, listAt, say })
+      await checkPurse(tx, { account, purse, first: first.get(purse.id) ?? [], listAt, say })
       last = purse.id
     }
     if (purses.length < PAGE_ROWS) break
@@ -72,23 +74,30 @@ export const verifyPurses: AccountRule = async (tx, account) => {
   return problems
 }
 
+/** The oldest movements of many purses at once: most have no more. */
+async function firstRows(tx: Queryable, account: string, purses: readonly PurseRow[]): Promise<Map<string, Row[]>> {
+  const of = new Map(purses.map(({ id }): [string, Row[]] => [id, []]))
+  for (const row of await tx.query<Row>(FIRST, [account, [...of.keys()]])) of.get(row.purse_id)?.push(row)
+  return of
+}
+
 interface Check {
   readonly account: string
   readonly purse: PurseRow
+  readonly first: readonly Row[]
   readonly listAt: (version: number) => Promise<PriceList>
   readonly say: (problem: string) => void
 }
 
 async function checkPurse(tx: Queryable, check: Check): Promise<void> {
-  const { account, purse, say } = check
+  const { account, purse, first, say } = check
   let [balance, hash, status, at]: [bigint, Buffer | null, string, string] = [
     purse.base,
     purse.base_hash,
     '',
     '-infinity',
   ]
-  for (;;) {
-    const rows = await tx.query<Row>(MOVEMENTS, [account, purse.id, at])
+  for (let rows = first; rows.length > 0; ) {
     for (const row of rows) {
       if (GIVES.has(row.kind)) balance += row.amount
       else if (TAKES.has(row.kind)) balance -= row.amount
@@ -103,7 +112,8 @@ async function checkPurse(tx: Queryable, check: Check): Promise<void> {
       at = row.at
       if (CALLS.has(row.kind)) await checkCall(check, row)
     }
-    if (rows.length < PAGE_ROWS) break
+    const isAll = rows.length < (rows === first ? FIRST_ROWS : PAGE_ROWS)
+    rows = isAll ? [] : await tx.query<Row>(MOVEMENTS, [account, purse.id, at])
   }
   if (purse.posted !== balance)
     say(`has ${formatCredits(purse.posted)}, but its movements come to ${formatCredits(balance)}.`)
@@ -154,13 +164,19 @@ const PURSES = statement(
      coalesce((select sum((h.purse ->> 'amount')::bigint) from hold h where h.account_id = $1 and h.purse ->> 'id' = p.id), 0)::bigint as holds
    from purse p where p.account_id = $1 and p.id > $2 order by p.id limit ${PAGE_ROWS}`,
 )
-const MOVEMENTS = statement(
-  'verify_purse_movements',
+const ROWS = (WHERE: string, LIMIT: number) =>
   `select m.id, m.purse_id, m.kind, m.amount, m.balance, m.held, m.charged, m.list, m.product, m.reference, m.note, m.actor, m.hash, m.moved_at::text as at,
      t.kind as transfer, t.amount + greatest(t.loss, 0) as paid, u.lines, u.product as used
-   from purse_movement m left join transfer t on t.account_id = $1 and t.id = m.id and m.product is not null
-     left join usage u on u.account_id = $1 and u.id = m.id and m.product is not null
-   where m.account_id = $1 and m.purse_id = $2 and m.moved_at > $3::text::timestamptz order by m.moved_at limit ${PAGE_ROWS}`,
+   from (select * from purse_movement where account_id = $1 and ${WHERE} order by moved_at limit ${LIMIT}) m
+     left join transfer t on t.account_id = $1 and t.id = m.id and m.product is not null
+     left join usage u on u.account_id = $1 and u.id = m.id and m.product is not null order by m.moved_at`
+const MOVEMENTS = statement(
+  'verify_purse_movements',
+  ROWS('purse_id = $2 and moved_at > $3::text::timestamptz', PAGE_ROWS),
+)
+const FIRST = statement(
+  'verify_purse_first',
+  `select r.* from unnest($2::text[]) p(id) cross join lateral (${ROWS('purse_id = p.id', FIRST_ROWS)}) r`,
 )
 const STRAYS = statement(
   'verify_purse_holds',
