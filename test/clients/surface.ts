@@ -1,6 +1,7 @@
 // What both clients are generated from: the table of endpoints and the schemas of the OpenAPI document.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import * as z from 'zod'
 import { ANALYTICS } from '../../src/catalog/analytics.ts'
 import { type DataEndpointSpec, type JsonSchema, rulesOf } from '../../src/catalog/endpoint.ts'
 import { allowedText, type Field } from '../../src/catalog/field.ts'
@@ -9,6 +10,7 @@ import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { SOCIAL } from '../../src/catalog/social.ts'
 import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { pascal } from '../../src/extensions/docs/reference.ts'
+import { newSessionView, purseStatement, purseView } from '../../src/extensions/purses/views.ts'
 
 export const NOTICE =
   'Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.'
@@ -16,7 +18,11 @@ export const NOTICE =
 const { components } = openapiDocument({ version: '0', serverUrl: '/' }) as {
   components: { schemas: Record<string, JsonSchema> }
 }
-export const SCHEMAS = components.schemas
+const viewOf = (view: z.ZodType) => z.toJSONSchema(view) as JsonSchema
+export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  ...components.schemas,
+  ...{ Purse: viewOf(purseView), PurseStatement: viewOf(purseStatement), PurseSession: viewOf(newSessionView) },
+}
 
 /** Addresses of the endpoints that are called by hand-written code. */
 export const PATHS = {
@@ -33,6 +39,7 @@ export const PATHS = {
   models: FREE.models.path,
   account: FREE.account.path,
   quote: FREE.quote.path,
+  purses: '/v1/purses',
 }
 
 export const PAID_IDS = ENDPOINTS.filter(({ sells }) => sells !== undefined).map(({ id }) => id)
@@ -58,6 +65,7 @@ export const NAMED = [
   'Model',
   'JobStatus',
   'Job',
+  ...['Purse', 'PurseStatement', 'PurseSession'],
   'SocialUser',
   'Tweet',
   'SocialIncludes',

@@ -331,3 +331,35 @@ test('hooks hear of every attempt, with its price, and never the key', async () 
   assert.deepEqual((heard[1] as { cost: unknown }).cost, cost)
   assert.doesNotMatch(JSON.stringify(heard), new RegExp(account.key))
 })
+
+test('a customer has a purse, is granted credits once, calls with a session token, and sees it on the statement', async () => {
+  const made = await client.purses.create({ id: 'ann', name: 'Ann', credits: '3' })
+  assert.deepEqual([made.id, made.balance, made.status], ['ann', '3', 'open'])
+  for (let times = 0; times < 2; times++)
+    assert.equal((await client.purses.grant('ann', { credits: '2', kind: 'topup', reference: 'order-1' })).balance, '5')
+  // One whose answer is lost is sent again, and granted once.
+  let lost = 0
+  const unlucky = through(
+    async (url, init) => {
+      const answer = await fetch(url, init)
+      if (String(url).endsWith('/grants') && lost++ === 0) throw new TypeError('fetch failed')
+      return answer
+    },
+    { retriesMax: 0 },
+  )
+  const grant = { credits: '1', reference: 'order-2' }
+  await assert.rejects(unlucky.purses.grant('ann', grant), ConnectionError)
+  assert.equal((await unlucky.purses.grant('ann', grant)).balance, '6')
+  const { token, id } = await client.purses.session('ann', { seconds: 60, models: ['alpha-5.4'], callMax: '2' })
+  const customer = new Tollgate({ baseUrl: g.url, apiKey: token, retriesMax: 0 })
+  const body = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user' as const, content: 'Hello' }] }
+  await customer.chat.create(body)
+  await g.settled()
+  const { spent, closing, lines } = await client.purses.statement('ann')
+  assert.deepEqual([lines[0]?.product, lines[0]?.calls], ['alpha-5.4', 1])
+  assert.deepEqual([closing, Number(spent) > 0], [(await client.purses.get('ann')).balance, true])
+  await client.purses.revoke('ann', id)
+  await assert.rejects(customer.chat.create(body), AuthenticationError)
+  assert.equal((await client.purses.change('ann', { status: 'frozen', note: 'test' })).status, 'frozen')
+  await assert.rejects(client.purses.get('nobody'), NotFoundError)
+})

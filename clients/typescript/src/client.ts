@@ -10,6 +10,7 @@ import {
   type QuoteAnswer,
 } from './generated.ts'
 import { imagesOf } from './images.ts'
+import { pursesOf } from './purses.ts'
 import { queryOf } from './query.ts'
 import { socialOf } from './social.ts'
 import { textOf } from './text.ts'
@@ -34,6 +35,7 @@ export class Tollgate {
   readonly images: ReturnType<typeof imagesOf>
   readonly videos: ReturnType<typeof videosOf>
   readonly jobs: ReturnType<typeof jobsOf>
+  readonly purses: ReturnType<typeof pursesOf>
   readonly chat: Text['chat']
   readonly responses: Text['responses']
   readonly messages: Text['messages']
@@ -51,6 +53,7 @@ export class Tollgate {
     this.images = imagesOf(transport)
     this.videos = videosOf(transport)
     this.jobs = jobsOf(transport)
+    this.purses = pursesOf(transport)
     const text = textOf(transport)
     this.chat = text.chat
     this.responses = text.responses

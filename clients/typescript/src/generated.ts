@@ -15,6 +15,7 @@ export const PATHS = {
   models: '/v1/models',
   account: '/v1/account',
   quote: '/v1/quote',
+  purses: '/v1/purses',
 } as const
 
 /** Ids of the endpoints that are paid for. */
@@ -363,6 +364,46 @@ export type Job = {
     [member: string]: unknown
   }
   [member: string]: unknown
+}
+
+export type Purse = {
+  id: string
+  name: string
+  status: 'open' | 'frozen' | 'closed'
+  balance: string
+  held: string
+  available: string
+  low: string | null
+  createdAt: string
+  movedAt: string | null
+}
+
+export type PurseStatement = {
+  purse: string
+  name: string
+  month: string
+  opening: string
+  granted: string
+  takenBack: string
+  spent: string
+  closing: string
+  lines: {
+    product: string
+    list: number
+    calls: number
+    spent: string
+  }[]
+}
+
+export type PurseSession = {
+  id: string
+  purse: string
+  prefix: string
+  callMax: string | null
+  expiresAt: string
+  revokedAt: string | null
+  createdAt: string
+  token: string
 }
 
 export type SocialUser = {

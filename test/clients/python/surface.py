@@ -36,6 +36,29 @@ def client(**over: Any) -> tg.Tollgate:
 
 
 @check
+def a_customer() -> None:
+    with client() as c:
+        made = c.purses.create("python-ann", name="Ann", credits="3")
+        assert (made.id, made.balance, made.status) == ("python-ann", "3", "open")
+        for _ in range(2):
+            assert c.purses.grant("python-ann", "2", kind="topup", reference="order-1").balance == "5"
+        session = c.purses.session("python-ann", seconds=60, models=["alpha-5.4"], callMax="2")
+        assert session.token.startswith(session.prefix)
+        with tg.Tollgate(base_url=URL, api_key=session.token) as customer:
+            customer.chat.create(**CHAT, max_tokens=20)
+            c.purses.revoke("python-ann", session.id)
+            try:
+                customer.chat.create(**CHAT, max_tokens=20)
+                raise AssertionError("it must be rejected")
+            except tg.AuthenticationError:
+                pass
+        statement = c.purses.statement("python-ann")
+        assert statement.granted == "5" and statement.lines[0].product == "alpha-5.4"
+        assert c.purses.change("python-ann", status="frozen", note="test").status == "frozen"
+        assert c.purses.get("python-ann").balance == statement.closing
+
+
+@check
 def every_analytics_endpoint() -> None:
     with client() as c:
         count = 0

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import time
+import uuid
 from contextlib import aclosing
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Literal, Mapping, Sequence
 
 import httpx
 from pydantic import PrivateAttr
@@ -37,6 +38,9 @@ from ._generated import (
     MessagesParams,
     Model,
     PaidEndpoint,
+    Purse,
+    PurseSession,
+    PurseStatement,
     QuoteAnswerData,
     ResponsesAnswer,
     ResponsesParams,
@@ -222,6 +226,68 @@ class AsyncJobs:
             query["before"] = page["nextBefore"]
 
 
+class AsyncPurses:
+    """What customers of the account have, at its own prices. For the account's server, with a key that is not restricted."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def create(
+        self,
+        id: str,
+        *,
+        name: str = "",
+        low: str | None = None,
+        credits: str = "0",
+        options: CallOptions | None = None,
+    ) -> Purse:
+        """The id is your own name of the customer. Creating it again changes nothing."""
+        body = {"id": id, "name": name, "low": low, "credits": credits}
+        return await self._transport.model(Purse, Ask("POST", PATHS["purses"], body=body), options, data=True)
+
+    async def get(self, id: str, options: CallOptions | None = None) -> Purse:
+        return await self._transport.model(Purse, Ask("GET", f"{PATHS['purses']}/{id}"), options, data=True)
+
+    async def change(self, id: str, *, options: CallOptions | None = None, **changes: Any) -> Purse:
+        """Its ``name``, ``low`` or ``status``: frozen, its calls are rejected; closed, it gives back what it has, for good."""
+        ask = Ask("PATCH", f"{PATHS['purses']}/{id}", body=changes)
+        return await self._transport.model(Purse, ask, options, data=True)
+
+    async def grant(
+        self,
+        id: str,
+        credits: str,
+        *,
+        kind: Literal["grant", "topup"] = "grant",
+        reference: str | None = None,
+        note: str | None = None,
+        options: CallOptions | None = None,
+    ) -> Purse:
+        """Below zero they are taken back. The same reference, such as the number of an order, is granted once."""
+        body = {"credits": credits, "kind": kind, "reference": reference or str(uuid.uuid4())}
+        if note is not None:
+            body["note"] = note
+        ask = Ask("POST", f"{PATHS['purses']}/{id}/grants", body=body)
+        return await self._transport.model(Purse, ask, options, data=True)
+
+    async def statement(
+        self, id: str, *, month: str | None = None, options: CallOptions | None = None
+    ) -> PurseStatement:
+        """Of this month unless one is given, such as 2026-11."""
+        query = None if month is None else {"month": month}
+        ask = Ask("GET", f"{PATHS['purses']}/{id}/statement", query=query)
+        return await self._transport.model(PurseStatement, ask, options, data=True)
+
+    async def session(self, id: str, *, options: CallOptions | None = None, **bounds: Any) -> PurseSession:
+        """A token for the customer's app or page: ``seconds``, ``models``, ``endpoints``, ``origins``, ``callMax``."""
+        ask = Ask("POST", f"{PATHS['purses']}/{id}/sessions", body=bounds)
+        return await self._transport.model(PurseSession, ask, options, data=True)
+
+    async def revoke(self, id: str, session: str, options: CallOptions | None = None) -> None:
+        """A session token, by its id."""
+        await self._transport.send(Ask("DELETE", f"{PATHS['purses']}/{id}/sessions/{session}"), options)
+
+
 def _wire(params: Mapping[str, Any]) -> dict[str, str]:
     """``user_fields`` is ``user.fields`` in the address."""
     return query_of({name.replace("_fields", ".fields"): value for name, value in params.items()}, COUNTRIES)
@@ -383,6 +449,7 @@ class AsyncTollgate:
         self.images = AsyncImages(transport)
         self.videos = AsyncVideos(transport)
         self.jobs = AsyncJobs(transport)
+        self.purses = AsyncPurses(transport)
         self.chat = AsyncChat(transport)
         self.responses = AsyncResponses(transport)
         self.messages = AsyncMessages(transport)

@@ -7,10 +7,11 @@ from __future__ import annotations
 import json
 import os
 import time
+import uuid
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Iterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterator, Callable, Literal, Mapping, Sequence
 
 import httpx
 from pydantic import PrivateAttr
@@ -39,6 +40,9 @@ from ._generated import (
     MessagesParams,
     Model,
     PaidEndpoint,
+    Purse,
+    PurseSession,
+    PurseStatement,
     QuoteAnswerData,
     ResponsesAnswer,
     ResponsesParams,
@@ -224,6 +228,68 @@ class Jobs:
             query["before"] = page["nextBefore"]
 
 
+class Purses:
+    """What customers of the account have, at its own prices. For the account's server, with a key that is not restricted."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def create(
+        self,
+        id: str,
+        *,
+        name: str = "",
+        low: str | None = None,
+        credits: str = "0",
+        options: CallOptions | None = None,
+    ) -> Purse:
+        """The id is your own name of the customer. Creating it again changes nothing."""
+        body = {"id": id, "name": name, "low": low, "credits": credits}
+        return self._transport.model(Purse, Ask("POST", PATHS["purses"], body=body), options, data=True)
+
+    def get(self, id: str, options: CallOptions | None = None) -> Purse:
+        return self._transport.model(Purse, Ask("GET", f"{PATHS['purses']}/{id}"), options, data=True)
+
+    def change(self, id: str, *, options: CallOptions | None = None, **changes: Any) -> Purse:
+        """Its ``name``, ``low`` or ``status``: frozen, its calls are rejected; closed, it gives back what it has, for good."""
+        ask = Ask("PATCH", f"{PATHS['purses']}/{id}", body=changes)
+        return self._transport.model(Purse, ask, options, data=True)
+
+    def grant(
+        self,
+        id: str,
+        credits: str,
+        *,
+        kind: Literal["grant", "topup"] = "grant",
+        reference: str | None = None,
+        note: str | None = None,
+        options: CallOptions | None = None,
+    ) -> Purse:
+        """Below zero they are taken back. The same reference, such as the number of an order, is granted once."""
+        body = {"credits": credits, "kind": kind, "reference": reference or str(uuid.uuid4())}
+        if note is not None:
+            body["note"] = note
+        ask = Ask("POST", f"{PATHS['purses']}/{id}/grants", body=body)
+        return self._transport.model(Purse, ask, options, data=True)
+
+    def statement(
+        self, id: str, *, month: str | None = None, options: CallOptions | None = None
+    ) -> PurseStatement:
+        """Of this month unless one is given, such as 2026-11."""
+        query = None if month is None else {"month": month}
+        ask = Ask("GET", f"{PATHS['purses']}/{id}/statement", query=query)
+        return self._transport.model(PurseStatement, ask, options, data=True)
+
+    def session(self, id: str, *, options: CallOptions | None = None, **bounds: Any) -> PurseSession:
+        """A token for the customer's app or page: ``seconds``, ``models``, ``endpoints``, ``origins``, ``callMax``."""
+        ask = Ask("POST", f"{PATHS['purses']}/{id}/sessions", body=bounds)
+        return self._transport.model(PurseSession, ask, options, data=True)
+
+    def revoke(self, id: str, session: str, options: CallOptions | None = None) -> None:
+        """A session token, by its id."""
+        self._transport.send(Ask("DELETE", f"{PATHS['purses']}/{id}/sessions/{session}"), options)
+
+
 def _wire(params: Mapping[str, Any]) -> dict[str, str]:
     """``user_fields`` is ``user.fields`` in the address."""
     return query_of({name.replace("_fields", ".fields"): value for name, value in params.items()}, COUNTRIES)
@@ -385,6 +451,7 @@ class Tollgate:
         self.images = Images(transport)
         self.videos = Videos(transport)
         self.jobs = Jobs(transport)
+        self.purses = Purses(transport)
         self.chat = Chat(transport)
         self.responses = Responses(transport)
         self.messages = Messages(transport)

@@ -25,6 +25,7 @@ PATHS = {
     "models": "/v1/models",
     "account": "/v1/account",
     "quote": "/v1/quote",
+    "purses": "/v1/purses",
 }
 
 PaidEndpoint = Literal["chat", "completions", "responses", "responses/compact", "messages", "gemini", "gemini/stream", "embeddings", "gemini/embed", "gemini/embed_batch", "rerank", "rerank/v2", "moderations", "ocr", "transcriptions", "translations", "speech", "images", "images/edits", "video", "video/create", "social/users", "social/users/{id}", "social/users/{id}/tweets", "siteanalytics/keywords/suggestions", "siteanalytics/websites/backlinks", "siteanalytics/websites/keywords", "siteanalytics/keywords/websites", "siteanalytics/websites/traffic-sources", "siteanalytics/websites/outgoing-traffic", "siteanalytics/websites/incoming-referrals", "siteanalytics/websites/branded-keywords", "siteanalytics/websites/geography", "siteanalytics/websites/devices", "siteanalytics/websites/search-performance", "siteanalytics/websites/social-traffic", "siteanalytics/websites/engagement", "siteanalytics/websites/visits", "siteanalytics/websites/visits/table", "siteanalytics/websites/visits/trend", "siteanalytics/websites/ranks", "siteanalytics/websites/ranks/country", "siteanalytics/websites/ranks/global", "siteanalytics/websites/ranks/category", "siteanalytics/websites/channels", "siteanalytics/websites/similar-sites", "siteanalytics/websites/similar-sites/suggestions", "siteanalytics/websites/history/visits", "siteanalytics/websites/history/bounce-rate", "siteanalytics/websites/history/visit-duration", "siteanalytics/websites/history/pages-per-visit"]
@@ -321,6 +322,48 @@ class Job(Answer):
     started_at: str | None = Field(alias="startedAt")
     completed_at: str | None = Field(alias="completedAt")
     error: JobError | None = None
+
+
+class Purse(Part):
+    id: str
+    name: str
+    status: Literal["open", "frozen", "closed"]
+    balance: str
+    held: str
+    available: str
+    low: str | None
+    created_at: str = Field(alias="createdAt")
+    moved_at: str | None = Field(alias="movedAt")
+
+
+class PurseStatementLinesItem(Part):
+    product: str
+    list: int
+    calls: int
+    spent: str
+
+
+class PurseStatement(Part):
+    purse: str
+    name: str
+    month: str
+    opening: str
+    granted: str
+    taken_back: str = Field(alias="takenBack")
+    spent: str
+    closing: str
+    lines: list[PurseStatementLinesItem]
+
+
+class PurseSession(Part):
+    id: str
+    purse: str
+    prefix: str
+    call_max: str | None = Field(alias="callMax")
+    expires_at: str = Field(alias="expiresAt")
+    revoked_at: str | None = Field(alias="revokedAt")
+    created_at: str = Field(alias="createdAt")
+    token: str
 
 
 class SocialUserPublicMetrics(Part):
