@@ -17,7 +17,7 @@ import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
 import type { Labels } from './labels.ts'
 import { createLastUsed } from './last-used.ts'
-import { type PersonPlace, type PersonRules, RULES_OF } from './teams.ts'
+import { labelsOfPlace, type PersonPlace, type PersonRules, RULES_OF } from './teams.ts'
 import type { KeyRouting, RecordingPolicy } from './views.ts'
 
 /** Who calls, and what they may use. */
@@ -445,15 +445,6 @@ export function storedPlace({ keyId, place, named }: Principal): Principal['plac
 }
 
 const NOWHERE: PersonPlace = { memberId: null, teamId: null, projectId: null }
-
-function labelsOfPlace({ teamId, projectId, memberId }: PersonPlace): Principal['place'] {
-  if (teamId === null && memberId === null) return undefined
-  return {
-    ...(teamId === null ? {} : { ':team': teamId }),
-    ...(projectId === null ? {} : { ':project': projectId }),
-    ...(memberId === null ? {} : { ':member': memberId }),
-  }
-}
 
 function placeOfKey({ team_id: team, parent_id: parent, member_id: memberId }: KeyRow): Principal['place'] {
   return labelsOfPlace({ memberId, teamId: parent ?? team, projectId: parent === null ? null : team })

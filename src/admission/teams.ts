@@ -24,6 +24,20 @@ export interface PersonPlace {
   readonly rules?: PersonRules | null
 }
 
+/** As labels of calls. Absent: none. */
+export function labelsOfPlace({
+  teamId,
+  projectId,
+  memberId,
+}: PersonPlace): Readonly<Record<string, string>> | undefined {
+  if (teamId === null && memberId === null) return undefined
+  return {
+    ...(teamId === null ? {} : { ':team': teamId }),
+    ...(projectId === null ? {} : { ':project': projectId }),
+    ...(memberId === null ? {} : { ':member': memberId }),
+  }
+}
+
 /** What the calls of a person may use, by the settings of their project, team or account. */
 export interface PersonRules {
   /** Null: every model. */

@@ -120,7 +120,7 @@ test('the packed tarball runs in an empty folder, and its README’s program com
 
 test('every example of its guide compiles and runs', async () => {
   const examples = await examplesIn('03-typed-clients.md', 'ts')
-  assert.equal(examples.length, 12)
+  assert.equal(examples.length, 13)
   await symlink(join(ROOT, 'node_modules', 'openai'), join(room, 'node_modules', 'openai'))
   await cp(join(import.meta.dirname, 'types', 'harbour.png'), join(room, 'harbour.png'))
   for (const [index, code] of examples.entries()) await writeFile(join(room, `example-${index + 1}.mts`), code)
