@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import OpenAI from 'openai'
 import { silentLog } from '../src/kernel/log.ts'
 import { answered, sendBatch } from './batches.ts'
-import { type Call, testGateway, textOf } from './gateway.ts'
+import { BY, type Call, testGateway, textOf } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
 import { openSocket } from './socket-client.ts'
@@ -13,7 +13,6 @@ import { until } from './until.ts'
 
 const MODEL = 'writes-on'
 const MESSAGES = [{ role: 'user' as const, content: 'Hi' }]
-const WHO = { actor: 'test', ip: null, requestId: null }
 const OWN_KEY = 'sk-own-0000000000bbbb'
 const warned: string[] = []
 /** Says it wrote 3,000 tokens, whatever it was told. */
@@ -147,7 +146,7 @@ const BOUNDED: Record<string, (account: Account) => Promise<unknown>> = {
   },
   async 'a fee for BYOK keys'(account) {
     const origin = new URL(vendor.url).origin
-    await g.gateway.byokKeys.store(account.id, { vendor: 'keyed', value: OWN_KEY, fallback: false, origin }, WHO)
+    await g.gateway.byokKeys.store(account.id, { vendor: 'keyed', value: OWN_KEY, fallback: false, origin }, BY)
     await chat(account, 'keyed')
   },
   async cache(account) {

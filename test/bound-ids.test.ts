@@ -20,9 +20,7 @@ const g = testGateway(
     },
   },
   async () => {
-    const made = await g.account()
-    key = made.key
-    account = made.id
+    ;({ key, id: account } = await g.account())
   },
 )
 const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { completed, sendBatch } from './batches.ts'
-import { testGateway, textOf } from './gateway.ts'
+import { BY, testGateway, textOf } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 
 const HOUSE = 'sk-house-00000000aaaa'
@@ -18,7 +18,7 @@ const g = testGateway({ env: { HOUSE_KEY: HOUSE } }, async () => {
   const alpha = document.models['alpha-5.4'] ?? assert.fail()
   const routes = alpha.routes.map((route) => ({ ...route, vendor: 'text' }))
   document.models['alpha-5.4'] = { ...alpha, routes, batchFactor: '0.5' }
-  await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+  await g.gateway.catalog.apply(document, BY, '')
   owner = await g.account()
 })
 after(() => text.close())
@@ -28,11 +28,7 @@ beforeEach(() => {
 })
 
 const bring = (fallback: boolean) =>
-  g.gateway.byokKeys.store(
-    owner.id,
-    { vendor: 'text', value: OWN, fallback, origin: new URL(text.url).origin },
-    { actor: 'test', ip: null, requestId: null },
-  )
+  g.gateway.byokKeys.store(owner.id, { vendor: 'text', value: OWN, fallback, origin: new URL(text.url).origin }, BY)
 
 interface Row {
   charged: bigint

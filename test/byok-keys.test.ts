@@ -6,7 +6,7 @@ import { parseCredits } from '../src/kernel/credits.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { Overview, UsageDetail } from '../src/ledger/views.ts'
 import type { ByokKeyStored, ByokKeyView, VendorView } from '../src/operator/views.ts'
-import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { BY, OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 import { atOnce, pluck } from './lists.ts'
 import { verified } from './operator-server.ts'
@@ -36,7 +36,7 @@ const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN, HOUSE_KE
   document.models.flat = { ...alpha, routes, pricing, byokFee: { call: '5' } }
   document.models.house = { ...alpha, routes: routes.map((route) => ({ ...route, vendor: 'closed' })), pricing }
   document.models['videogen-2.0']?.routes.splice(0, 1, { vendor: 'films', protocol: 'video-task' })
-  await g.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+  await g.gateway.catalog.apply(document, BY, '')
   owner = await g.account()
   other = await g.account()
 })
@@ -60,11 +60,7 @@ const originAt = (vendor: string) => new URL((vendor === 'films' ? films : text)
 
 /** Without the test, of which there are so many a minute. */
 const bring = (vendor: string, fallback = false) =>
-  g.gateway.byokKeys.store(
-    owner.id,
-    { vendor, value: OWN, fallback, origin: originAt(vendor) },
-    { actor: 'test', ip: null, requestId: null },
-  )
+  g.gateway.byokKeys.store(owner.id, { vendor, value: OWN, fallback, origin: originAt(vendor) }, BY)
 
 const chat = (by: { key: string }, extra: object = {}) =>
   g.call('/v1/chat/completions', by.key, {
@@ -204,12 +200,11 @@ test('what the vendor has against the key is the account’s to mend, in words, 
 
 test('a key that can no longer be read sends no call by the house’s credential at the full price, unless the account allows it', async () => {
   await bring('text')
-  const by = { actor: 'test', ip: null, requestId: null }
   await g.sql(`update byok_key set sealed = sealed || '\\x00'::bytea where account_id = $1`, [owner.id])
-  await g.gateway.byokKeys.allowFallback(owner.id, { vendor: 'text', fallback: false }, by)
+  await g.gateway.byokKeys.allowFallback(owner.id, { vendor: 'text', fallback: false }, BY)
   assert.match(await textOf(chat(owner), 403), /can no longer be read here. Store it again/)
   assert.deepEqual(text.keysAsked(), [])
-  await g.gateway.byokKeys.allowFallback(owner.id, { vendor: 'text', fallback: true }, by)
+  await g.gateway.byokKeys.allowFallback(owner.id, { vendor: 'text', fallback: true }, BY)
   assert.equal((await chat(owner)).status, 200)
   assert.deepEqual(text.keysAsked(), [HOUSE])
 })
@@ -234,11 +229,7 @@ test('where the account allows it the house’s credential is taken when the key
 
 test('a caller who has less than the worst case is capped so that the fee is covered, and one who has less than the fee is told', async () => {
   const poor = await g.account({ credits: micro('5.2') })
-  await g.gateway.byokKeys.store(
-    poor.id,
-    { vendor: 'text', value: OWN, fallback: false, origin: originAt('text') },
-    { actor: 'test', ip: null, requestId: null },
-  )
+  await g.gateway.byokKeys.store(poor.id, { vendor: 'text', value: OWN, fallback: false, origin: originAt('text') }, BY)
   assert.equal((await usageOf(await chat(poor, { model: 'flat', max_tokens: undefined }))).charged, '5')
   const short = await chat(poor, { model: 'flat' })
   assert.equal(short.status, 402)

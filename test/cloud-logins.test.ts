@@ -19,7 +19,7 @@ import { createLogins, loginProblem } from '../src/upstream/login.ts'
 import { createTokenCache, createTokenStore } from '../src/upstream/token-cache.ts'
 import { AWS, CLIENT, type Cloud, ROLE, startCloud } from './cloud.ts'
 import { freshDatabase } from './database.ts'
-import { OPERATOR_TOKEN, SECRET, testGateway, textOf } from './gateway.ts'
+import { BY, OPERATOR_TOKEN, SECRET, testGateway, textOf } from './gateway.ts'
 import { startForeignServer } from './mcp/foreign-server.ts'
 import { until } from './until.ts'
 
@@ -90,8 +90,7 @@ const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } }, asyn
     document.vendors[name] = { baseUrl: cloud.url, ...vendor }
     document.models[`by-${name}`] = { ...alpha, routes: [{ vendor: name, protocol: 'openai-chat', model: 'm' }] }
   }
-  const by = { actor: 'test', ip: null, requestId: null }
-  await g.gateway.catalog.apply(document, by, '')
+  await g.gateway.catalog.apply(document, BY, '')
   const account = JSON.stringify(JSON.parse(cloud.serviceAccount), null, 2)
   const values = { entra: ENTRA, signed: `${AWS.id}:${AWS.secret}`, google: account }
   for (const [vendor, value] of Object.entries(values))

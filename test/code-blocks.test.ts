@@ -15,12 +15,11 @@ import type { Settings } from '../src/cli/command.ts'
 import { runCli } from '../src/cli/run.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { blocksOf, pages, programsOf, ROOT } from './code-blocks.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { BY, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { runProgram } from './sdk/cache.ts'
 import { wav } from './sound.ts'
 
 const RUN_MS_MAX = 120_000
-const BY = { actor: 'test', ip: null, requestId: null }
 let room: string
 let key: string
 let placeholders: ReadonlyArray<readonly [RegExp, string]>

@@ -8,9 +8,7 @@ import { pluck } from './lists.ts'
 let key: string
 let account: string
 const g = testGateway({}, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 const client = () => new OpenAI({ apiKey: key, baseURL: `${g.url}/v1`, maxRetries: 0 })
 const MODELS = ['alpha-5.4', 'beta-sonnet-4-6', 'gamma-v4-pro', 'epsilon-k3']

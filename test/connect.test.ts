@@ -14,7 +14,7 @@ import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { VendorTest } from '../src/routing/views.ts'
 import { examplesIn } from './clients/examples.ts'
-import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { BY, OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { freePort, type Listening, listen } from './started.ts'
 
@@ -190,11 +190,7 @@ test('one command connects a vendor never seen, offers its model at cost times m
   const [route] = offered?.routes ?? []
   assert.ok(offered && route)
   route.cost = { unit: 'credits', tiers: [{ input: '999', output: '999' }] }
-  await gateway.gateway.catalog.change(
-    'newcomer-one',
-    { routes: offered.routes },
-    { actor: 'test', ip: null, requestId: null },
-  )
+  await gateway.gateway.catalog.change('newcomer-one', { routes: offered.routes }, BY)
   const rows = await gateway.ask<{ items: { charged: string; cost: string }[] }>('GET', `/accounts/${id}/usage`)
   assert.deepEqual(pluck(rows.items, 'charged', 'cost'), [['0.00192', '0.0016']])
   const { margin } = await gateway.ask<{ margin: object }>('GET', `/accounts/${id}/overview?days=1`)

@@ -1,15 +1,13 @@
 // The contract of the chat, models and account endpoints, to the letter, over the whole gateway.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { jsonOf, startGateway, type TestGateway, testGateway } from './gateway.ts'
+import { BY, jsonOf, startGateway, type TestGateway, testGateway } from './gateway.ts'
 import { pluck } from './lists.ts'
 
 let key: string
 let account: string
 const g = testGateway({ isShared: true }, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 
 const CHAT = '/v1/chat-completions'
@@ -192,9 +190,8 @@ test('request ids are in the body and in both headers, and are ours', async () =
 
 test('a key bound to addresses is judged by the caller’s address, which only a trusted proxy may tell', async () => {
   await using behind = await startGateway({ env: { TOLLGATE_TRUST_PROXY: '127.0.0.1' } })
-  const by = { actor: 'test', ip: null, requestId: null }
   const make = async (on: TestGateway) =>
-    (await on.gateway.keys.create((await on.account()).id, { name: 'bound', ipRanges: ['203.0.113.0/24'] }, by)).key
+    (await on.gateway.keys.create((await on.account()).id, { name: 'bound', ipRanges: ['203.0.113.0/24'] }, BY)).key
   const ask = async (on: TestGateway, bound: string, from: string) =>
     (await on.call('/v1/models', bound, undefined, { headers: { 'x-forwarded-for': from } })).status
   const trusted = await make(behind)

@@ -5,7 +5,7 @@ import { readPresets } from '../src/catalog/preset.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { ByokKeyView } from '../src/operator/views.ts'
 import { lookUpVendor } from '../src/upstream/exchange.ts'
-import { testGateway } from './gateway.ts'
+import { BY, testGateway } from './gateway.ts'
 import { METADATA_HOSTS } from './metadata-hosts.ts'
 import { listen, started } from './started.ts'
 
@@ -15,7 +15,6 @@ const SYSTEM = ['HOME', 'PATH', 'POSTGRES_PASSWORD', 'AWS_SECRET_ACCESS_KEY', 'S
 const canaryOf = (name: string) => `canary-${name.toLowerCase()}-0123456789`
 const environment = Object.fromEntries([...presetNames, ...SYSTEM, UNUSED].map((name) => [name, canaryOf(name)]))
 const STORED = 'STORED_KEY'
-const BY = { actor: 'test', ip: null, requestId: null }
 
 /** A stranger's server that writes down what it is sent. */
 async function stranger() {

@@ -12,9 +12,7 @@ const CHEAP = 'beta-haiku-4-5'
 let key: string
 let account: string
 const g = testGateway({ catalog: addModels }, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 
 /** A model whose vendor is not there, one that costs a hundred times as much, and one that reads little. */

@@ -29,6 +29,9 @@ import { until } from './until.ts'
 export const SECRET = 'a secret for tests, of more than thirty-two bytes'
 export const OPERATOR_TOKEN = 'operator-token-for-tests-0123456789'
 
+/** Who changes what tests change behind the API. */
+export const BY = { actor: 'test', ip: null, requestId: null }
+
 /** Hashes that take a millisecond. What passwords really cost is tested in src/identity/password.test.ts. */
 export const CHEAP: Cost = { memoryKiB: 64, passes: 1 }
 
@@ -124,7 +127,7 @@ interface TestGatewayOptions {
  */
 export function testGateway(
   options: TestGatewayOptions | (() => TestGatewayOptions) = {},
-  then?: () => Promise<void>,
+  then?: () => Promise<unknown>,
 ): TestGateway {
   let started: TestGateway | undefined
   const given = typeof options === 'function' ? undefined : options
@@ -201,7 +204,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   if (options.catalog) {
     const document = await readDefaultCatalog()
     options.catalog(document)
-    await gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+    await gateway.catalog.apply(document, BY, '')
   }
   const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
   const pepper = createSecrets(SECRET).key('api-key')
@@ -215,7 +218,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     config,
     async account({ credits = 1_000_000_000n, models = null } = {}) {
       const create = (): Promise<string> =>
-        accounts.create({ name: 'test', credits }, { actor: 'test', ip: null, requestId: null }).catch((error) => {
+        accounts.create({ name: 'test', credits }, BY).catch((error) => {
           // Of hundreds at once, on a busy machine, some wait too long for the audit's lock and are told to come again.
           if (error instanceof Fault && error.status === 503) return create()
           throw error

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { readPresets } from '../src/catalog/preset.ts'
-import { testGateway } from './gateway.ts'
+import { BY, testGateway } from './gateway.ts'
 import { rawGet } from './raw-get.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
@@ -149,7 +149,6 @@ test('every endpoint has a page: runnable requests by tab, a recorded answer, re
 
 test('prices on a page are those of the catalog in force', async () => {
   assert.match((await read('/docs/api/embeddings')).text, /alpha-embed-3-small[\s\S]*?2 per million input tokens/)
-  const by = { actor: 'test', ip: null, requestId: null }
   await g.gateway.catalog.amend(
     (now) => ({
       ...now,
@@ -161,12 +160,12 @@ test('prices on a page are those of the catalog in force', async () => {
         },
       },
     }),
-    by,
+    BY,
     'dearer',
   )
   for (const at of ['/docs/api/embeddings', '/docs/api/embeddings.md'])
     assert.match((await read(at)).text, /alpha-embed-3-small[^\n]*[\s\S]{0,120}?3\.5 per million input tokens/)
-  await g.gateway.catalog.rollback(1, by)
+  await g.gateway.catalog.rollback(1, BY)
 })
 
 test('agents read every page as Markdown, by its address or by what they accept, and find them in llms.txt', async () => {

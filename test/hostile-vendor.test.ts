@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { BY, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
@@ -44,11 +44,10 @@ const g = testGateway(
     const alpha = document.models['alpha-5.4']
     assert.ok(alpha)
     document.models.hostile = { ...alpha, routes: alpha.routes.map((route) => ({ ...route, vendor: 'hostile' })) }
-    const by = { actor: 'test', ip: null, requestId: null }
-    await g.gateway.catalog.apply(document, by, '')
+    await g.gateway.catalog.apply(document, BY, '')
     account = await g.account()
     const own = { vendor: 'hostile', value: 'sk-own-0000000000bbbb', fallback: false, origin: baseUrl }
-    await g.gateway.byokKeys.store(account.id, own, by)
+    await g.gateway.byokKeys.store(account.id, own, BY)
   },
 )
 const head = (status: string, headers: string) => `HTTP/1.1 ${status}\r\n${headers}\r\n\r\n`

@@ -13,9 +13,7 @@ const PATH = '/v1/images/edits'
 let key: string
 let account: string
 const g = testGateway({ catalog: addPlainModel }, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 
 /** The same, at a vendor that takes no masks. */

@@ -13,9 +13,7 @@ import { jsonOf, testGateway } from './gateway.ts'
 let key: string
 let account: string
 const g = testGateway({ isShared: true }, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 
 const PATH = '/alpha/v1/images/generations'

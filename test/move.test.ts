@@ -13,7 +13,7 @@ import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/e
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
-import { SECRET, startGateway, type TestGateway } from './gateway.ts'
+import { BY, SECRET, startGateway, type TestGateway } from './gateway.ts'
 import { none } from './lists.ts'
 import { runs } from './runs.ts'
 import { above, until } from './until.ts'
@@ -76,9 +76,8 @@ async function lived(): Promise<{ id: string; key: string; keyId: string }> {
   for (let i = 0; i < 5; i++) assert.equal((await here.call('/v1/chat-completions', account.key, BODY)).status, 200)
   const once = await here.call('/v1/chat-completions', account.key, BODY, { headers: { 'idempotency-key': 'one' } })
   assert.equal(once.status, 200)
-  const by = { actor: 'test', ip: null, requestId: null }
-  await here.gateway.accounts.change(account.id, { limits: { requestsPerMinute: 1_000 } }, by)
-  await here.gateway.accounts.credit(account.id, { amount: 5_000_000n, note: 'more', key: 'invoice 1' }, by)
+  await here.gateway.accounts.change(account.id, { limits: { requestsPerMinute: 1_000 } }, BY)
+  await here.gateway.accounts.credit(account.id, { amount: 5_000_000n, note: 'more', key: 'invoice 1' }, BY)
   const person = `per_${newId(realWorld)}`
   await source.query(
     { text: `insert into person (id, email, operator_role, password) values ($1, $2, 'operator', 'x')` },
@@ -168,7 +167,7 @@ test('an account moves with its keys, money, limits, members and history, and on
   await there.settled()
   await booksAddUp()
 
-  const changes = here.gateway.keys.revoke(account.keyId, { actor: 'test', ip: null, requestId: null })
+  const changes = here.gateway.keys.revoke(account.keyId, BY)
   await assert.rejects(changes, /moved to another database/)
   // Again: nothing happens. Back, and there again: each time the last owner has everything.
   assert.equal((await moveAccount(options(account.id))).closedMs, 0)

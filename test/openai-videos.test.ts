@@ -11,9 +11,7 @@ const MODEL = 'videogen-2.0'
 let key: string
 let account: string
 const g = testGateway({}, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
 

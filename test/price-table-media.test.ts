@@ -10,7 +10,7 @@ import type { Unit } from '../src/meter/kind.ts'
 import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/meter/kind.ts'
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
-import { testGateway, textOf } from './gateway.ts'
+import { BY, testGateway, textOf } from './gateway.ts'
 import { connect } from './mcp/client.ts'
 import { cellsOf, isByCatalog, isText, price, tiersOf } from './published-usage.ts'
 import { form, wav } from './sound.ts'
@@ -330,7 +330,7 @@ for (const way of WAYS)
         if (CELLS[index]?.format !== format) continue
         const { id, key } = await g.account({ credits: 1_000_000_000_000n })
         const own = { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: vendor.url }
-        if (way === 'own key') await g.gateway.byokKeys.store(id, own, { actor: 'test', ip: null, requestId: null })
+        if (way === 'own key') await g.gateway.byokKeys.store(id, own, BY)
         await RUNS[way](key, index)
         const rows = await g.calls(id)
         assert.equal(rows.length, TIMES[way] ?? 1, member)

@@ -10,7 +10,7 @@ import { CLIENT_FORMATS, type ClientFormatName, PROTOCOLS, type ProtocolName, UN
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
 import { chatChunk, event, FORMATS, formatOf, requestTo } from './formats.ts'
-import { type Call, OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { BY, type Call, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { none } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import {
@@ -306,11 +306,10 @@ test('a call by an own key costs its share of exactly that', () =>
     'own key',
     indexes,
     async ({ id, key }) => {
-      const by = { actor: 'test', ip: null, requestId: null }
       await g.gateway.byokKeys.store(
         id,
         { vendor: 'table', value: 'sk-own-0000', fallback: false, origin: vendor.url },
-        by,
+        BY,
       )
       await each(indexes, (index) => ask(key, index))
     },

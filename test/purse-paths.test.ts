@@ -6,7 +6,7 @@ import { verifyPurses } from '../src/extensions/purses/verify.ts'
 import type { PurseStatement, PurseView } from '../src/extensions/purses/views.ts'
 import { answered, sendBatch } from './batches.ts'
 import { freshDatabase } from './database.ts'
-import { jsonOf, startGateway, type TestGateway } from './gateway.ts'
+import { BY, jsonOf, startGateway, type TestGateway } from './gateway.ts'
 import { startKeyedVendor, WORKS } from './keyed-vendor.ts'
 import { killable } from './killable.ts'
 import { until } from './until.ts'
@@ -177,11 +177,10 @@ test('a call by a key of the account’s own costs its purse the markup on the f
     document.vendors.text = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { call: '0.01' } }
     const alpha = document.models['alpha-5.4'] ?? assert.fail()
     document.models['alpha-5.4'] = { ...alpha, routes: alpha.routes.map((route) => ({ ...route, vendor: 'text' })) }
-    const by = { actor: 'test', ip: null, requestId: null }
-    await g.gateway.catalog.apply(document, by, '')
+    await g.gateway.catalog.apply(document, BY, '')
     const { account, key } = await reseller(g)
     const stored = { vendor: 'text', value: own, fallback: false, origin: new URL(vendor.url).origin }
-    await g.gateway.byokKeys.store(account, stored, by)
+    await g.gateway.byokKeys.store(account, stored, BY)
     const answer = await g.call('/v1/chat/completions', key, CHAT, purse('ann'))
     assert.equal(answer.status, 200, await answer.text())
     await g.settled()

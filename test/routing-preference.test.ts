@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import OpenAI from 'openai'
-import { testGateway } from './gateway.ts'
+import { BY, testGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
 
 const NAMES = ['north', 'south', 'west/turbo'] as const
@@ -43,9 +43,7 @@ function addModels(document: any): void {
 let key: string
 let account: string
 const g = testGateway({ catalog: addModels }, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 
 const HELLO = [{ role: 'user' as const, content: 'Say hello.' }]
@@ -267,7 +265,7 @@ test('callers choose neither vendors nor models where the catalog or their key s
   const set = (callerChoice: boolean) =>
     g.gateway.catalog.amend(
       (document) => ({ ...document, routing: { ...Object(document.routing), callerChoice } }),
-      { actor: 'test', ip: null, requestId: null },
+      BY,
       'test',
     )
   await set(false)

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { after, beforeEach, test } from 'node:test'
 import { checkDocument } from '../src/catalog/document.ts'
 import type { UnbilledRow } from '../src/extensions/finance/margins/views.ts'
-import { startGateway, testGateway, textOf } from './gateway.ts'
+import { BY, startGateway, testGateway, textOf } from './gateway.ts'
 import { atOnce, pluck } from './lists.ts'
 import { runs } from './runs.ts'
 import { scriptedVendor } from './scripted-vendor.ts'
@@ -270,9 +270,8 @@ test('what a test key asks, and what goes by a key of the account, is not copied
   const { id, key: owner } = await g.account()
   const made = await g.operator<{ key: string }>('POST', `/accounts/${id}/keys`, { name: 'test', test: true })
   assert.doesNotMatch(await textOf(ask(made.data.key, 'all')), /from north/)
-  const by = { actor: 'test', ip: null, requestId: null }
   const own = { vendor: 'north', value: 'sk-own-0000000000000000', fallback: true, origin: new URL(north.url).origin }
-  await g.gateway.byokKeys.store(id, own, by)
+  await g.gateway.byokKeys.store(id, own, BY)
   assert.match(await (await ask(owner, 'all')).text(), /from north/)
   await noCopy(key)
 })

@@ -13,7 +13,7 @@ import { bridgedAddress, bridgedAnswer } from '../src/protocols/data/bridge.ts'
 import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { commandLineOf } from './command-line.ts'
 import { casesOf } from './field-cases.ts'
-import { OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { BY, OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { SIMILARWEB_KEY, startSimilarweb } from './similarweb-server.ts'
 import { started } from './started.ts'
@@ -310,8 +310,7 @@ test('by data credits: a call is charged what the vendor bills for it, within wh
   const document = structuredClone(g.gateway.catalog.current.input)
   const METERED = { unit: 'credits' as const, tiers: [{ call: '0', metered: '0.01' }] }
   for (const { product } of served) document.endpoints[product]!.pricing = METERED // Those that are served have one.
-  const by = { actor: 'test', ip: null, requestId: null }
-  await g.gateway.catalog.apply(document, by, 'by data credits')
+  await g.gateway.catalog.apply(document, BY, 'by data credits')
   const { id, key } = await g.account()
   vendor.billed()
   for (const spec of served) {

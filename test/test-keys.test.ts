@@ -5,14 +5,13 @@ import { after, test } from 'node:test'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
 import { openMcp } from '../src/extensions/agents/mcp/open.ts'
-import { testGateway } from './gateway.ts'
+import { BY, testGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
 import { verified } from './operator-server.ts'
 import { started } from './started.ts'
 
-const BY = { actor: 'test', ip: null, requestId: null }
 const NOBODY = 'http://127.0.0.1:9'
 const CACHED = 'siteanalytics/websites/visits'
 

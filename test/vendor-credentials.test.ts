@@ -8,7 +8,7 @@ import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
 import type { VendorCredentialView, VendorView } from '../src/operator/views.ts'
-import { jsonOf, OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { BY, jsonOf, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 import { pluck } from './lists.ts'
 import { above, until } from './until.ts'
@@ -43,8 +43,7 @@ const g = testGateway(
     }
     document.models.alone = { ...alpha, routes }
     document.models['videogen-2.0']?.routes.splice(0, 1, { vendor: 'films', protocol: 'video-task' })
-    const by = { actor: 'test', ip: null, requestId: null }
-    await g.gateway.catalog.apply(document, by, '')
+    await g.gateway.catalog.apply(document, BY, '')
     caller = await g.account()
     await put('keyed', 'KEYED_B', { value: B })
   },

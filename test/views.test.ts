@@ -8,7 +8,7 @@ import { createInvoices } from '../src/extensions/sales/invoices/invoices.ts'
 import { jobView } from '../src/jobs/views.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
-import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
+import { BY, OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { listResources } from './pages/operator-api.ts'
 import { started } from './started.ts'
@@ -19,7 +19,7 @@ const home = started(() => startGateway({ env: { TOLLGATE_OUTBOUND_ALLOW: '127.0
 
 test('everything that an operator can read is what OpenAPI and the types say, once calls and a video have been paid', async () => {
   const { id, key } = await home.account()
-  await home.gateway.keys.create(id, { name: 'tests', test: true }, { actor: 'test', ip: null, requestId: null })
+  await home.gateway.keys.create(id, { name: 'tests', test: true }, BY)
   await home.sql(`insert into recording_policy (account_id, scope, days, bytes) values ($1, 'account', 1, 1024)`, [id])
   const ask = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'Hello' }] }
   const calls = [
@@ -90,7 +90,6 @@ async function madeBy(path: string, body: object): Promise<string> {
 /** Something was paid for, with an invoice. */
 async function onePayment(account: string): Promise<{ payment: string; invoice: string }> {
   const { database } = home.gateway
-  const by = { actor: 'test', ip: null, requestId: null }
   const invoices = createInvoices({ database, world: realWorld, audit: createAudit({ database, world: realWorld }) })
   const address = { street: 'Hauptstraße 1', postcode: '10115', city: 'Berlin', country: 'DE' }
   const issuer = {
@@ -98,9 +97,9 @@ async function onePayment(account: string): Promise<{ payment: string; invoice: 
     ...{ series: 'INV', taxRate: '19', ratesAbroad: {}, exemption: null, iban: null, bic: null, paymentDays: 14 },
     footer: null,
   }
-  await invoices.changeSettings({ issuer }, by)
+  await invoices.changeSettings({ issuer }, BY)
   const details = { ...address, company: null, name: 'Mara', vatId: null, email: null }
-  await invoices.changeDetails(account, details, by)
+  await invoices.changeDetails(account, details, BY)
   const payment = {
     id: 'pay_1',
     currency: 'EUR',

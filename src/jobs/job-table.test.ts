@@ -1,6 +1,7 @@
 // What the database itself guarantees about jobs, however many workers there are and whatever they believe.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { BY } from '../../test/gateway.ts'
 import { startTestEngine } from '../../test/job-engine.ts'
 import { atOnce } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
@@ -183,13 +184,13 @@ test('the price is that of the catalog under which the job was made', async () =
   const usual = catalog.current.input
   const dearer = structuredClone(usual)
   for (const tier of dearer.models['videogen-2.0']!.pricing.tiers) tier.second = '1000'
-  await catalog.apply(dearer, { actor: 'test', ip: null, requestId: null }, '')
+  await catalog.apply(dearer, BY, '')
   const job = await claim(id)
   await on.engine.jobs.decide(job, { verdict: 'COMPLETED', delivered: { seconds: 5, resolution: '720p' } })
   await lapse(id)
   await stepJob(await claim(id), on.step)
   assert.equal((await on.balance(account)).posted, GRANTED - PRICE)
-  await catalog.apply(usual, { actor: 'test', ip: null, requestId: null }, '')
+  await catalog.apply(usual, BY, '')
 })
 
 test('a job is read by one lookup in an index', async () => {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type * as z from 'zod'
+import { BY } from '../../test/gateway.ts'
 import { none } from '../../test/lists.ts'
 import { asOperator, startOperatorServer } from '../../test/operator-server.ts'
 import { started } from '../../test/started.ts'
@@ -154,26 +155,25 @@ test('the log is filtered by time, and a row of an unknown or old action still h
 test('a note waits for the lock of the chain only at the commit, so that it is in no deadlock with what is locked after it', async () => {
   const { database } = server
   const audit = createAudit({ database, world: realWorld })
-  const by = { actor: 'test', ip: null, requestId: null }
   const shared = { text: 'select pg_advisory_xact_lock(77001)' }
   // Each has its first lock before one gets its second.
   const both = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   await Promise.all(
     both.map((own, at) =>
       database.transaction(async (tx) => {
-        if (at === 0) await audit.write(tx, by, { action: 'vendor.test', object: 'first' })
+        if (at === 0) await audit.write(tx, BY, { action: 'vendor.test', object: 'first' })
         else await tx.query(shared)
         own.resolve()
         await Promise.all(both.map(({ promise }) => promise))
         if (at === 0) await tx.query(shared)
-        else await audit.write(tx, by, { action: 'vendor.test', object: 'last' })
+        else await audit.write(tx, BY, { action: 'vendor.test', object: 'last' })
       }),
     ),
   )
   const rows = await database.query({ text: `select 1 from audit where actor = 'test'` })
   assert.equal(rows.length, 2)
   assert.deepEqual((await audit.verify()).problems, [])
-  await assert.rejects(audit.write(database, by, { action: 'vendor.test', object: 'x' }), /There is no transaction/)
+  await assert.rejects(audit.write(database, BY, { action: 'vendor.test', object: 'x' }), /There is no transaction/)
 })
 
 test('verifying finds a changed time, a cut tail, an emptied table, a recomputed chain and foreign rows', async () => {

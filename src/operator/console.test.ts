@@ -1,6 +1,7 @@
 // Whom the console shows and lets do what, and what it refuses.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { BY } from '../../test/gateway.ts'
 import {
   type Ask,
   asBrowser,
@@ -240,7 +241,7 @@ test('operators do everything; owners and members what is theirs; nobody anythin
         ...current,
         models: { ...current.models, 'alpha-5.4': { ...current.models['alpha-5.4']!, enabled } },
       }),
-      { actor: 'test', ip: null, requestId: null },
+      BY,
       '',
     )
   await offer(false)

@@ -1,6 +1,7 @@
 // How people come into an account and among the operators, and how they leave.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { BY } from '../../test/gateway.ts'
 import { pluck } from '../../test/lists.ts'
 import {
   type Ask,
@@ -152,9 +153,8 @@ test('whoever is removed or made less does not come back by a link, nor by a pro
      from (values ('grant-theirs', $1), ('grant-other', 'usr_other')) g (id, whose)`,
     [person],
   )
-  const by = { actor: 'test', ip: null, requestId: null }
   const connect = (id: string, isTest: boolean) =>
-    server.keys.create(account, { name: id, test: isTest, limits: {}, grant: { id, client: id } }, by)
+    server.keys.create(account, { name: id, test: isTest, limits: {}, grant: { id, client: id } }, BY)
   const [mine, kept] = [await connect('grant-theirs', true), await connect('grant-other', false)]
   assert.equal((await owner('DELETE', `/accounts/${account}/members/${person}`)).status, 200)
   assert.deepEqual([await isGood(again), await isGood(other)], [false, true])

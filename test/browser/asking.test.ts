@@ -7,11 +7,10 @@ import type { Page } from 'playwright-core'
 import { paint } from '../../sandbox/picture.ts'
 import { wavFile } from '../../sandbox/wav.ts'
 import { guardrails as extension } from '../../src/extensions/guardrails/extension.ts'
+import { BY } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
 import { rowAction, startConsole, type Visitor } from './console.ts'
-
-const BY = { actor: 'test', ip: null, requestId: null }
 
 let operator: Visitor
 let account = ''

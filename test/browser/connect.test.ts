@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld } from '../../src/kernel/world.ts'
+import { BY } from '../gateway.ts'
 import { pluck } from '../lists.ts'
 import { until } from '../until.ts'
 import { applyChange, rowAction, startConsole, type TestConsole, type Visitor } from './console.ts'
@@ -238,7 +239,7 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   const vendor = document.vendors.newcomer
   assert.ok(vendor)
   document.vendors.newcomer = { ...vendor, byokFee: { call: '0.01', share: '0.05' } }
-  await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+  await home.gateway.catalog.apply(document, BY, '')
   await operator.go(`/a/${account}/keys`)
   await page.getByText('0.01 credits a call + 5 % of the price').waitFor()
   await page.getByRole('button', { name: 'Actions for newcomer' }).click()
@@ -257,7 +258,7 @@ test('an account stores its own key at a vendor that takes them, sees its fee, a
   const row = page.getByRole('table', { name: 'BYOK keys' }).getByRole('row', { name: 'newcomer' })
   const movedTo = async (baseUrl: string) => {
     document.vendors.newcomer = { ...vendor, byokFee: { call: '0.01', share: '0.05' }, baseUrl }
-    await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+    await home.gateway.catalog.apply(document, BY, '')
     await operator.go('/')
     await operator.go(`/a/${account}/keys`)
   }
@@ -284,7 +285,7 @@ test('list prices are compared, chosen and applied as one version', async () => 
     routes: [{ vendor: 'mistral', protocol: 'openai-chat' }],
     pricing: { unit: 'credits', tiers: [{ input: '99', output: '199' }] },
   }
-  await home.gateway.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+  await home.gateway.catalog.apply(document, BY, '')
   const { version } = home.gateway.catalog.current
   await operator.go('/operator/catalog/list-prices')
   const large = page.getByRole('checkbox', { name: 'mistral-large-latest' })

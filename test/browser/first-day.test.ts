@@ -5,7 +5,7 @@ import { clip, RATIOS } from '../../sandbox/media.ts'
 import { paint } from '../../sandbox/picture.ts'
 import { formatCredits } from '../../src/kernel/credits.ts'
 import { firstMinute } from '../../src/process/serve.ts'
-import { OPERATOR_TOKEN, SECRET } from '../gateway.ts'
+import { BY, OPERATOR_TOKEN, SECRET } from '../gateway.ts'
 import { started } from '../started.ts'
 import { PASSWORD, rowAction, startConsole, type Visitor } from './console.ts'
 import { videoLoaded } from './pages.ts'
@@ -98,10 +98,7 @@ test('a key is shown once and stays nowhere in the browser', async () => {
 
 test('a key for a coding agent takes two clicks, and a coding agent can work with it', async () => {
   const { page } = operator
-  const team = await home.gateway.accounts.create(
-    { name: 'Team', credits: 1_000_000_000n },
-    { actor: 'test', ip: null, requestId: null },
-  )
+  const team = await home.gateway.accounts.create({ name: 'Team', credits: 1_000_000_000n }, BY)
   await operator.go(`/a/${team}/keys`)
   await page.getByRole('button', { name: 'Key for an agent' }).click()
   assert.equal(await page.getByRole('radio', { name: /^A coding agent.*text models/ }).isChecked(), true)

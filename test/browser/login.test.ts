@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { BY } from '../gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startProvider } from '../login-provider.ts'
 import { started } from '../started.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
 
-const BY = { actor: 'test', ip: null, requestId: null }
 const OPERATOR = 'op@example.com'
 
 let operator: Visitor

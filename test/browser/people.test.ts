@@ -1,12 +1,12 @@
 // Who sees what: members and other accounts, sessions that ended, and text that would like to be a script.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { BY } from '../gateway.ts'
 import { pluck } from '../lists.ts'
 import { startNameServer } from '../name-server.ts'
 import { started } from '../started.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
 
-const BY = { actor: 'test', ip: null, requestId: null }
 const XSS = `<img src=x onerror=alert(1)>"'><script>alert(2)</script>{{7*7}}`
 
 let operator: Visitor

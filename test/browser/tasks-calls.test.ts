@@ -4,12 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
+import { BY } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
 import { addFilter, startConsole, type Visitor } from './console.ts'
 import { settled } from './pages.ts'
 
-const BY = { actor: 'test', ip: null, requestId: null }
 const ZONE = 'America/New_York'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
+import { BY } from '../gateway.ts'
 import { text as said, startForeignServer } from '../mcp/foreign-server.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
@@ -39,7 +40,7 @@ before(async () => {
   base = `${home.url.replace('127.0.0.1', 'localhost')}/console`
   const made = await home.account()
   account = made.id
-  await home.gateway.accounts.change(account, { name: 'Harbor Books' }, { actor: 'test', ip: null, requestId: null })
+  await home.gateway.accounts.change(account, { name: 'Harbor Books' }, BY)
   tools.acts.set('forecast', () => said('rain'))
   for (const model of ['alpha-5.4', 'no-such-model']) await home.call('/v1/chat/completions', made.key, chat(model))
   const address = { street: 'Weg 2', postcode: '20457', city: 'Hamburg', country: 'DE' }

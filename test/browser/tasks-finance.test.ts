@@ -6,13 +6,12 @@ import { json } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { monthName } from '../../src/reports/balance-sentence.ts'
-import { textOf } from '../gateway.ts'
+import { BY, textOf } from '../gateway.ts'
 import { past } from '../past.ts'
 import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
 import { PASSWORD, startConsole, type Visitor } from './console.ts'
 
-const BY = { actor: 'test', ip: null, requestId: null }
 const ONE = 1_000_000n
 
 let operator: Visitor

@@ -3,10 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type ChaosProxy, startProxy } from '../chaos/proxy.ts'
 import { freshDatabase } from '../database.ts'
+import { BY } from '../gateway.ts'
 import { none } from '../lists.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
-
-const BY = { actor: 'test', ip: null, requestId: null }
 
 let home: TestConsole
 let proxy: ChaosProxy

@@ -1,12 +1,11 @@
 // What an operator does to sell an API: a pasted document becomes an endpoint that is paid for, documented and a tool.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { BY } from '../gateway.ts'
 import { connect } from '../mcp/client.ts'
 import { startForeignServer, text } from '../mcp/foreign-server.ts'
 import { listen, started } from '../started.ts'
 import { startConsole, type Visitor } from './console.ts'
-
-const BY = { actor: 'test', ip: null, requestId: null }
 
 /** The API that is sold; it says by which key it was asked. */
 const heard: string[] = []

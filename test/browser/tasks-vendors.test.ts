@@ -4,11 +4,10 @@ import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
+import { BY } from '../gateway.ts'
 import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
 import { applyChange, startConsole, type Visitor } from './console.ts'
-
-const BY = { actor: 'test', ip: null, requestId: null }
 
 let operator: Visitor
 let account = ''

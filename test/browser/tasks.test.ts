@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
-import { OPERATOR_TOKEN } from '../gateway.ts'
+import { BY, OPERATOR_TOKEN } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
 import { addFilter, startConsole, type Visitor } from './console.ts'
@@ -12,8 +12,6 @@ import { addFilter, startConsole, type Visitor } from './console.ts'
 interface Ordered {
   data: { jobId: string }
 }
-
-const BY = { actor: 'test', ip: null, requestId: null }
 
 let operator: Visitor
 let account = ''

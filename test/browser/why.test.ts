@@ -1,10 +1,9 @@
 // Why a call failed, as an operator finds it.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import { BY } from '../gateway.ts'
 import { started } from '../started.ts'
 import { startConsole, type Visitor } from './console.ts'
-
-const BY = { actor: 'test', ip: null, requestId: null }
 
 let operator: Visitor
 

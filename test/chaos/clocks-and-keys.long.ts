@@ -4,12 +4,11 @@ import { afterEach, test } from 'node:test'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { freshDatabase } from '../database.ts'
 import { count, post } from '../faults/raw-client.ts'
-import { startGateway, type TestGateway, textOf } from '../gateway.ts'
+import { BY, startGateway, type TestGateway, textOf } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
 import { started } from '../started.ts'
 import { above, until } from '../until.ts'
 
-const BY = { actor: 'test', ip: null, requestId: null }
 /** The bounds of a machine of its own. */
 const LOCAL_MS_MAX = FULL ? 100 : 2_000
 const REMOTE_MS_MAX = FULL ? 5_000 : 15_000

@@ -10,6 +10,7 @@ import { createLedger } from '../../src/ledger/ledger.ts'
 import { verifyLedger } from '../../src/reports/verify/verify.ts'
 import { noHolds } from '../chaos/books.ts'
 import { openScene, type Scene } from '../chaos/scene.ts'
+import { BY } from '../gateway.ts'
 import { atOnce } from '../lists.ts'
 
 const USERS = 10_000
@@ -27,7 +28,7 @@ async function makeBudget({ direct }: Scene, account: string): Promise<void> {
       ...{ name: 'Trial', scope: 'user', value: null, unit: 'requests', span: 'month', windowSeconds: null },
       ...{ max: String(MAX), hard: true, alertPercent: null },
     },
-    { actor: 'test', ip: null, requestId: null },
+    BY,
   )
 }
 

@@ -5,11 +5,10 @@ import { after, before, test } from 'node:test'
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { silentLog } from '../../src/kernel/log.ts'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
-import { OPERATOR_TOKEN, startGateway, textOf } from '../gateway.ts'
+import { BY, OPERATOR_TOKEN, startGateway, textOf } from '../gateway.ts'
 import { atOnce } from '../lists.ts'
 import { Program, serveDocument } from './oauth-program.ts'
 
-const BY = { actor: 'test', ip: null, requestId: null }
 let document: Awaited<ReturnType<typeof serveDocument>>
 let home: TestConsole
 let person: Visitor

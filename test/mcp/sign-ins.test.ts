@@ -3,13 +3,12 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { startConsole, type TestConsole, type Visitor } from '../browser/console.ts'
+import { BY } from '../gateway.ts'
 import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
 import { connect } from './client.ts'
 import { type ForeignServer, startForeignServer, text } from './foreign-server.ts'
 import { startToolAuthority, type ToolAuthority } from './tool-authority.ts'
-
-const BY = { actor: 'test', ip: null, requestId: null }
 
 let authority: ToolAuthority
 let server: ForeignServer

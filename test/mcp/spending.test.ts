@@ -1,7 +1,7 @@
 // Spending by agents: what a call may cost, who is asked, what a limit says, and calls that are repeated.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
+import { BY, OPERATOR_TOKEN, testGateway } from '../gateway.ts'
 import { atLeast, until } from '../until.ts'
 import { connect } from './client.ts'
 
@@ -67,11 +67,7 @@ test('what each agent spent is summed by its session or its name, and its calls 
 
 test('a limit says when to come back, and is the same limit for tools and endpoints', async () => {
   const account = await g.account()
-  await g.gateway.accounts.change(
-    account.id,
-    { limits: { requestsPerMinute: 2 } },
-    { actor: 'test', ip: null, requestId: null },
-  )
+  await g.gateway.accounts.change(account.id, { limits: { requestsPerMinute: 2 } }, BY)
   const client = await connect(g.url, account.key)
   const visits = { name: 'website_visits', arguments: { keys: 'example.com' } }
   assert.equal((await g.call('/v1/siteanalytics/websites/visits?keys=example.com', account.key)).status, 200)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
-import { testGateway } from '../gateway.ts'
+import { BY, testGateway } from '../gateway.ts'
 import { pluck } from '../lists.ts'
 import { until } from '../until.ts'
 import { connect, ERAS } from './client.ts'
@@ -380,11 +380,7 @@ test('test keys get simulated results, restricted keys see no foreign tool, and 
   const { key, id } = await g.account()
   const client = await connect(g.url, key)
   assert.equal(charged(await client.callTool({ name: 'rows', arguments: {} })), '10')
-  const made = await g.gateway.keys.create(
-    id,
-    { name: 'tests', test: true },
-    { actor: 'test', ip: null, requestId: null },
-  )
+  const made = await g.gateway.keys.create(id, { name: 'tests', test: true }, BY)
   const asked = server.seen.length
   const tests = await connect(g.url, made.key)
   const simulated = (await tests.callTool({ name: 'rows', arguments: {} })) as Result

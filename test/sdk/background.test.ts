@@ -10,9 +10,7 @@ import { openAllDoors } from './families.ts'
 let key: string
 let account: string
 const g = testGateway({ catalog: openAllDoors, isShared: true }, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 
 const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
 import { parseCredits } from '../../src/kernel/credits.ts'
-import { testGateway } from '../gateway.ts'
+import { BY, testGateway } from '../gateway.ts'
 import { pluck } from '../lists.ts'
 import { atLeast, pause, until } from '../until.ts'
 import { openAllDoors } from './families.ts'
@@ -18,9 +18,7 @@ const g = testGateway(
     },
   },
   async () => {
-    const made = await g.account()
-    key = made.key
-    account = made.id
+    ;({ key, id: account } = await g.account())
   },
 )
 
@@ -377,8 +375,7 @@ test('bad orders and bad forms are refused with a sentence, and leave nothing be
 
 test('a batch waits where a limit of its key says so, and fails nothing for it', async () => {
   const made = await g.account()
-  const by = { actor: 'test', ip: null, requestId: null }
-  await g.gateway.accounts.change(made.id, { limits: { requestsPerMinute: 3 } }, by)
+  await g.gateway.accounts.change(made.id, { limits: { requestsPerMinute: 3 } }, BY)
   const batch = await start(
     Array.from({ length: 6 }, (_, i) => line(`l${i}`, chat('Hi.'))),
     made.key,
@@ -407,8 +404,7 @@ test('a batch waits where a limit of its key says so, and fails nothing for it',
 
 test('a batch whose time is over ends with what it has, and one whose key is revoked goes no further', async () => {
   const slow = await g.account()
-  const by = { actor: 'test', ip: null, requestId: null }
-  await g.gateway.accounts.change(slow.id, { limits: { requestsPerMinute: 1 } }, by)
+  await g.gateway.accounts.change(slow.id, { limits: { requestsPerMinute: 1 } }, BY)
   const late = await start([line('a', chat('A.')), line('b', chat('B.'))], slow.key)
   await completed(late, 1, slow.key)
   await g.sql(`update batch set expires_at = now() - interval '1 second', step_at = now() where id = $1`, [late.id])
@@ -510,8 +506,7 @@ test('whoever looks after an account sees what a batch cost, each line with its 
 
 test('a batch that runs shows its lines, and is cancelled by its operator with a note in the audit', async () => {
   const made = await g.account()
-  const by = { actor: 'test', ip: null, requestId: null }
-  await g.gateway.accounts.change(made.id, { limits: { requestsPerMinute: 2 } }, by)
+  await g.gateway.accounts.change(made.id, { limits: { requestsPerMinute: 2 } }, BY)
   const batch = await start(
     ['a', 'b', 'c', 'd'].map((name) => line(name, chat('Hi.'))),
     made.key,

@@ -9,9 +9,7 @@ import { openAllDoors } from './families.ts'
 let key: string
 let account: string
 const g = testGateway({ catalog: openAllDoors }, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
 const message = (content: string) => ({ type: 'message', role: 'user', content }) as const

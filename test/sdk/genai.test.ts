@@ -36,9 +36,7 @@ const g = testGateway(
     },
   },
   async () => {
-    const made = await g.account()
-    key = made.key
-    account = made.id
+    ;({ key, id: account } = await g.account())
   },
 )
 

@@ -3,15 +3,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Anthropic, { toFile } from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { testGateway } from '../gateway.ts'
+import { BY, testGateway } from '../gateway.ts'
 import { until } from '../until.ts'
 
 let key: string
 let account: string
 const g = testGateway({}, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 const client = (apiKey = key) => new Anthropic({ apiKey, baseURL: g.url, maxRetries: 0 })
 const asked = (custom_id: string, content: string, over: object = {}) => ({
@@ -57,8 +55,7 @@ test('batches are listed page by page, cancelled, and seen by their own account 
   const other = await g.account()
   const { batches } = client(other.key).messages
   // The second message waits for the next minute.
-  const by = { actor: 'test', ip: null, requestId: null }
-  await g.gateway.accounts.change(other.id, { limits: { requestsPerMinute: 1 } }, by)
+  await g.gateway.accounts.change(other.id, { limits: { requestsPerMinute: 1 } }, BY)
   const ids: string[] = []
   for (let i = 0; i < 3; i++) {
     const { id } = await batches.create({ requests: [asked('x', 'Say hello.'), asked('y', 'Count.')] })

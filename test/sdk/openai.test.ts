@@ -8,9 +8,7 @@ import { everyKind, FAMILIES, OUTCOME, WEATHER, WEATHER_QUESTION } from './famil
 let key: string
 let account: string
 const g = testGateway({ catalog: everyKind, isShared: true }, async () => {
-  const made = await g.account()
-  key = made.key
-  account = made.id
+  ;({ key, id: account } = await g.account())
 })
 
 const client = (path: string, options = {}) => new OpenAI({ apiKey: key, baseURL: `${g.url}${path}`, ...options })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { crc32, inflateSync } from 'node:zlib'
+import { BY } from '../../../test/gateway.ts'
 import { pluck } from '../../../test/lists.ts'
 import { asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../../test/operator-server.ts'
 import { past } from '../../../test/past.ts'
@@ -19,7 +20,6 @@ import { statementPdf } from './statements/statement-pdf.ts'
 import type { MonthlyStatement, StatementSummary } from './statements/views.ts'
 
 let acme = ''
-const BY = { actor: 'test', ip: null, requestId: null }
 const ONE = 1_000_000n
 
 const server = started(startOperatorServer)

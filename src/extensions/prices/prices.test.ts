@@ -10,6 +10,7 @@ import { after, before, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { makeAuthority, makeCertificate } from '../../../test/certificate.ts'
 import { commandLineOf } from '../../../test/command-line.ts'
+import { BY } from '../../../test/gateway.ts'
 import { OPERATOR_TOKEN, type OperatorServer, startOperatorServer } from '../../../test/operator-server.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import { readPriceTable, shippedTable } from './price-table.ts'
@@ -86,7 +87,7 @@ async function connected(): Promise<void> {
     { input: '30', cachedInput: '3', output: '90' },
     { input: '30', cachedInput: '3', output: '90' },
   )
-  await server.catalog.apply(document, { actor: 'test', ip: null, requestId: null }, '')
+  await server.catalog.apply(document, BY, '')
 }
 
 const TABLE = () =>
