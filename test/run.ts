@@ -104,7 +104,7 @@ const ORDINARY: Suite = {
   // More than there are processors: a file often waits, for its database or for a vendor that is slow on purpose.
   processesAtOnce: 3 * availableParallelism(),
   filesPerProcess: 8,
-  ...{ testMsMax: 300_000, stallMsMax: 900_000 },
+  ...{ testMsMax: 600_000, stallMsMax: 900_000 },
 }
 const LONG: Suite = {
   ...{ globs: ['test/**/*.long.ts'], processesAtOnce: 1, filesPerProcess: 1 },
