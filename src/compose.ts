@@ -39,6 +39,7 @@ import { prices } from './extensions/prices/extension.ts'
 import { products } from './extensions/products/extension.ts'
 import { purses } from './extensions/purses/extension.ts'
 import { sales } from './extensions/sales/extension.ts'
+import { shadow } from './extensions/shadow/extension.ts'
 import { type Branding, openBranding } from './identity/branding/branding.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
@@ -62,7 +63,6 @@ import type { PathDeps } from './pipeline/call.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createResponseCache } from './pipeline/response-cache.ts'
-import { createShadows } from './pipeline/shadow.ts'
 import { startMaintenance } from './process/maintenance.ts'
 import { boundTokens } from './protocols/data/http-api.ts'
 import { createBilling } from './reports/billing.ts'
@@ -131,6 +131,7 @@ export const EXTENSIONS = [
   products,
   purses,
   sales,
+  shadow,
 ] as const satisfies readonly Extension<never, never>[]
 addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
 addAccountRules(EXTENSIONS.flatMap(({ verify }) => verify))
@@ -179,7 +180,7 @@ export async function createGateway(options: GatewayOptions) {
   const own = {
     ...openIdentity({ ...store, ...options, keys, mails, publicUrl, onLeave, proofs }),
     onLeave,
-    ...{ accounts, keys, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
+    ...{ accounts, keys, routes, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
     ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
   }
   const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs })
@@ -207,7 +208,7 @@ export async function createGateway(options: GatewayOptions) {
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
     async close(): Promise<void> {
       leaving = true
-      calls.shadows.close()
+      extensions.path.shadows?.close()
       const ending = { ...store, ...load, extensions, alerts, jobs, drain, own, timers, archive }
       await endGateway(ending, config.TOLLGATE_DRAIN_SECONDS * 1000)
     },
@@ -231,10 +232,13 @@ function openCalls(
 ) {
   const { config, world, log } = options
   const { database, sealer } = store
-  const shadows = createShadows({ ...load, routes, world, log, meter: load.metrics.shadow })
   const path: PathDeps = {
     ...{ ...load, database, routes, world, log, jobs, sealer, cache: createResponseCache(world) },
-    ...{ labelNames: createLabelNames(store), shadows, ledger: extensions.ledger(load.ledger) },
+    ...{
+      labelNames: createLabelNames(store),
+      shadows: extensions.path.shadows,
+      ledger: extensions.ledger(load.ledger),
+    },
   }
   const read = readerOf(options, { ...store, assets: assets.assets, guardrails: extensions.path.guardrails })
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
@@ -245,7 +249,7 @@ function openCalls(
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
   extensions.mount({ app, api, path, read, operator, contents: extensions.path.contents })
-  return { shadows, background }
+  return { background }
 }
 
 interface OfficeParts {

@@ -20,10 +20,10 @@ import type { Monitor, Seen, StreamWatch } from '../telemetry/monitor.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { Logins } from '../upstream/login.ts'
+import type { Shadows } from './hooks.ts'
 import type { GuardedRead } from './read.ts'
 import type { CacheRule, ResponseCache, SingleFlight } from './response-cache.ts'
 import type { ResponseSink } from './response-sink.ts'
-import type { Shadows } from './shadow.ts'
 import type { ShadowRead } from './shadow-read.ts'
 
 export interface PathDeps {
@@ -43,7 +43,7 @@ export interface PathDeps {
   readonly cache: ResponseCache
   readonly jobs: Pick<JobEngine, 'open'>
   readonly refusals: Pick<Refusals, 'note'>
-  readonly shadows: Pick<Shadows, 'copy'>
+  readonly shadows: Pick<Shadows, 'copy'> | undefined
   readonly unbilled: Pick<Unbilled, 'count'>
 }
 

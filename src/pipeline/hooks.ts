@@ -25,6 +25,15 @@ export interface GuardedCall {
 export interface PathHooks {
   readonly guardrails?: Guardrails
   readonly contents?: Recorder
+  readonly shadows?: Shadows
+}
+
+/** Copies of calls. */
+export interface Shadows {
+  /** Sends a copy of the call if it is one of those that are copied. Returns at once. */
+  copy(held: Held): void
+  /** Sends no more, and ends those that are on their way. */
+  close(): void
 }
 
 export interface Guardrails {

@@ -126,7 +126,7 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
     if (kept) return await relayCached(held, kept, deps)
     if (paidRequest.gather) await paidRequest.gather(out.signal)
     if (out.signal.aborted) throw CLIENT_CLOSED
-    if (held.shadow) deps.shadows.copy(held)
+    if (held.shadow) deps.shadows?.copy(held)
     const answered: Answered = held.fallbacks
       ? await attemptModels(held, held.fallbacks, deps)
       : Object.assign(held, {

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, test } from 'node:test'
-import { checkDocument } from '../src/catalog/document.ts'
-import type { UnbilledRow } from '../src/extensions/finance/margins/views.ts'
-import { BY, startGateway, testGateway, textOf } from './gateway.ts'
-import { atOnce, pluck } from './lists.ts'
-import { runs } from './runs.ts'
-import { scriptedVendor } from './scripted-vendor.ts'
-import { atLeast, until } from './until.ts'
+import { BY, startGateway, testGateway, textOf } from '../../../test/gateway.ts'
+import { atOnce, pluck } from '../../../test/lists.ts'
+import { runs } from '../../../test/runs.ts'
+import { scriptedVendor } from '../../../test/scripted-vendor.ts'
+import { atLeast, until } from '../../../test/until.ts'
+import { checkDocument } from '../../catalog/document.ts'
+import type { UnbilledRow } from '../finance/margins/views.ts'
 
 const north = await scriptedVendor('north')
 const south = await scriptedVendor('south')

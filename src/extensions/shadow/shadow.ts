@@ -3,28 +3,27 @@
 // no free capacity, they are dropped.
 
 import { createHash } from 'node:crypto'
-import { type Credits, formatCredits } from '../kernel/credits.ts'
-import { asFault, Fault } from '../kernel/fault.ts'
-import { isObject } from '../kernel/json.ts'
-import type { Log } from '../kernel/log.ts'
-import { isTestAccount } from '../kernel/test-account.ts'
-import type { World } from '../kernel/world.ts'
-import { chargeOf } from '../meter/charge.ts'
-import { inputTokensOf, outputTokensOf, type Usage } from '../meter/usage.ts'
-import type { PaidRequest } from '../protocols/protocol.ts'
-import { type Attempted, attempt } from '../routing/attempt.ts'
-import { isNamed } from '../routing/preference.ts'
-import { type Candidate, routeRequest } from '../routing/route.ts'
-import type { Vendors } from '../routing/vendor.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import type { Overload } from '../telemetry/overload.ts'
-import type { Held, PathDeps } from './call.ts'
-import type { Read } from './read.ts'
-import { estimatedUsage, possibleUsage, withUses } from './settle.ts'
+import { type Credits, formatCredits } from '../../kernel/credits.ts'
+import { asFault, Fault } from '../../kernel/fault.ts'
+import { isObject } from '../../kernel/json.ts'
+import type { Log } from '../../kernel/log.ts'
+import { isTestAccount } from '../../kernel/test-account.ts'
+import type { World } from '../../kernel/world.ts'
+import { chargeOf } from '../../meter/charge.ts'
+import { inputTokensOf, outputTokensOf, type Usage } from '../../meter/usage.ts'
+import type { Held, PathDeps } from '../../pipeline/call.ts'
+import type { Shadows } from '../../pipeline/hooks.ts'
+import type { Read } from '../../pipeline/read.ts'
+import { estimatedUsage, possibleUsage, withUses } from '../../pipeline/settle.ts'
+import type { PaidRequest } from '../../protocols/protocol.ts'
+import { type Attempted, attempt } from '../../routing/attempt.ts'
+import { isNamed } from '../../routing/preference.ts'
+import { type Candidate, routeRequest } from '../../routing/route.ts'
+import type { Vendors } from '../../routing/vendor.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Overload } from '../../telemetry/overload.ts'
 
-export type Shadows = ReturnType<typeof createShadows>
-
-interface ShadowDeps extends Pick<PathDeps, 'upstream' | 'logins' | 'vendors' | 'routes' | 'unbilled'> {
+export interface ShadowDeps extends Pick<PathDeps, 'upstream' | 'logins' | 'vendors' | 'routes' | 'unbilled'> {
   readonly world: World
   readonly log: Log
   readonly overload: Pick<Overload, 'spare'>
@@ -41,7 +40,7 @@ const ANSWER_BYTES_MAX = 4_194_304
 const RECORDER = { all: false, add() {}, decided() {} }
 const SPAN = 2 ** 32
 
-export function createShadows(deps: ShadowDeps) {
+export function createShadows(deps: ShadowDeps): Shadows {
   const { world, overload, meter, log } = deps
   /** With the calling account of each. */
   const running = new Map<AbortController, string>()
@@ -59,7 +58,6 @@ export function createShadows(deps: ShadowDeps) {
   }
 
   return {
-    /** Sends a copy of the call if it is one of those that are copied. Returns at once. */
     copy(held: Held) {
       const { shadow, requestId, principal, paidRequest, seen } = held
       if (!shadow || !isDrawn(requestId, shadow.share) || !mayBeCopied(held)) return
@@ -86,7 +84,6 @@ export function createShadows(deps: ShadowDeps) {
         )
       })
     },
-    /** Aborts running copies and sends no more. */
     close() {
       closed = true
       for (const controller of running.keys()) controller.abort(new Fault('unavailable'))
