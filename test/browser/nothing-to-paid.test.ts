@@ -275,7 +275,7 @@ test('whoever may only read is shown what is set, and no button that would be re
     ['/operator/payments', 'Pack starter'],
     ['/operator/finance/invoices', 'Issuer'],
     ['/operator/sign-up', 'Sign-up rate limits'],
-    ['/operator/branding', 'Name and colours'],
+    ['/operator/branding', 'Name and colors'],
     [`/a/${ada.account}/billing`, 'Saved card and automatic top-up'],
     [`/a/${ada.account}/buy`, 'Owners of the account'],
     [`/a/${ada.account}/invoices`, 'Billing details'],
