@@ -84,8 +84,6 @@ const operatorRoutes: typeof routes = [
   ['/operator/calls/:request', page(() => import('./pages/call.tsx'), 'OperatorCallPage')],
   ['/operator/catalog', page(() => import('./pages/operator/catalog.tsx'), 'CatalogPage')],
   ['/operator/catalog/:tab', page(() => import('./pages/operator/catalog.tsx'), 'CatalogPage')],
-  ['/operator/catalogue', page(async () => ({ MovedCatalogPage }), 'MovedCatalogPage')],
-  ['/operator/catalogue/:tab', page(async () => ({ MovedCatalogPage }), 'MovedCatalogPage')],
   ['/operator/vendors', page(() => import('./pages/operator/vendors.tsx'), 'VendorsPage')],
   ['/operator/vendors/new', page(() => import('./pages/operator/connect.tsx'), 'ConnectPage')],
   ['/operator/finance', page(() => import('./extensions/finance/margins.tsx'), 'MarginPage')],
@@ -236,14 +234,6 @@ function Home() {
       </Empty>
     </Page>
   )
-}
-
-/** Links of the time before the catalog was spelt in one way. */
-function MovedCatalogPage({ tab }: Params) {
-  const { query } = useLocation()
-  const target = `/operator/catalog${tab ? `/${tab}` : ''}?${query}`
-  useEffect(() => navigate(target, { replace: true }), [target])
-  return null
 }
 
 /** Where the documentation leads: the same example in the playground of the account that was open last. */

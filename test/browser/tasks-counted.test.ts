@@ -483,11 +483,6 @@ test('the 34 tasks were counted', (t) => {
   t.diagnostic(counts.join('\n'))
 })
 
-test('links to the catalog by its old address lead to it', async () => {
-  await page.goto(`${base}/operator/catalogue/versions?x=1`)
-  await page.waitForURL((url) => url.pathname.endsWith('/operator/catalog/versions') && url.search === '?x=1')
-})
-
 after(() => {
   const others = home.mishaps.filter((text) => !text.startsWith(`request: ${new URL(base).origin}/`))
   assert.deepEqual(others, [])
