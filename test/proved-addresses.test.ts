@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import type { NewKey } from '../src/admission/views.ts'
+import { RIGHTS } from '../src/identity/roles.ts'
 import type { InviteView, LinkView, NewToken, WhoView } from '../src/identity/views.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { startGateway, type TestGateway, WITH_EXTENSIONS } from './gateway.ts'
@@ -163,45 +164,111 @@ for (const [proof, prove] of Object.entries(PROOFS))
     },
   )
 
-for (const way of ['login-links', 'password-links'] as const)
+/** Somebody whose mailbox is proved and who has no role, and a token that may make links for them: one was opened, by which a second factor was added, and one is kept. */
+async function lent(way: 'login-links' | 'password-links', email: string, more: readonly string[] = []) {
+  const { data: small } = await g.operator<NewToken>('POST', '/tokens', { name: way, scopes: [way, ...more] })
+  const follow = async (link: string) => {
+    const browser = asBrowser(g)
+    const token = tokenOf(link)
+    const { status } =
+      way === 'login-links'
+        ? await browser('POST', '/login/link', { token })
+        : await browser('POST', `/invites/${token}`, { password: PASSWORD })
+    return { browser, status }
+  }
+  const linkOf = async () => {
+    const path = way === 'login-links' ? '/login-links' : '/password-link'
+    const answer = await g.call(`/admin/v1${path}`, small.token, { email })
+    return ((await answer.json()) as { data: LinkView }).data.link
+  }
+  const [{ id: me } = { id: '' }] = await sql<{ id: string }>('select id from person where email = $1', [email])
+  const { browser, status } = await follow(await linkOf())
+  assert.equal(status, 200)
+  await sql(
+    `insert into second_factor (id, person_id, kind, name, confirmed) values ($1, $2, 'totp', 'theirs', true)`,
+    [`fac_${me}`, me],
+  )
+  const kept = await linkOf()
+  const opensKept = async () => (await follow(kept)).status === 200
+  return { browser, me, opensKept }
+}
+
+async function provedPerson(email: string): Promise<void> {
+  await open((await g.operator<LinkView>('POST', '/operator-invites', { email })).data.link, OWN)
+  await sql('update person set operator_role = null where email = $1', [email])
+}
+const factorsOf = (person: string) => sql('select 1 from second_factor where person_id = $1', [person])
+
+for (const way of ['login-links', 'password-links'] as const) {
+  test(`a token with only ${way} makes no member of an account: a mailed invitation ends what it had, and a kept link opens nothing`, async () => {
+    const email = `member@${way}.example`
+    await provedPerson(email)
+    const { id } = await g.account()
+    const { browser, me, opensKept } = await lent(way, email)
+    const invited = await g.operator<LinkView>('POST', `/accounts/${id}/invites`, { email, role: 'owner' })
+    assert.equal((await browser('POST', `/invites/${tokenOf(invited.data.link)}/join`)).status, 403)
+    const person = await open(invited.data.link, 'eleven calm badgers hum')
+    const { data } = await person<WhoView>('GET', '/session')
+    assert.deepEqual(pluck(data.accounts, 'id'), [id])
+    assert.deepEqual(await factorsOf(me), [])
+    assert.equal((await browser('GET', '/session')).status, 401)
+    assert.equal(await opensKept(), false)
+    assert.equal((await asBrowser(g)('POST', '/login', { email, password: PASSWORD })).status, 401)
+  })
+
+  test(`a token with ${way} and the rights of a member gets no more by whom it had a link for`, async () => {
+    const email = `raised@${way}.example`
+    const { id } = await g.account()
+    await join(g, id, email, 'member')
+    const { browser, me, opensKept } = await lent(
+      way,
+      email,
+      RIGHTS.filter(({ roles }) => roles.has('member')).map(({ permission }) => permission),
+    )
+    const raise = () => g.operator('PATCH', `/accounts/${id}/members/${me}`, { role: 'admin' })
+    assert.equal((await raise()).status, 409)
+    await open((await g.operator<LinkView>('POST', '/password-link', { email })).data.link, OWN)
+    assert.equal((await browser('GET', '/session')).status, 401)
+    assert.deepEqual([(await raise()).status, await opensKept()], [200, false])
+  })
+
+  test(`a directory that takes somebody back ends what a token with only ${way} had`, WITH_EXTENSIONS, async () => {
+    const { id } = await g.account()
+    await mapDomain(id, `directory-${way}.example`)
+    const { data } = await g.operator<NewToken>('POST', `/accounts/${id}/tokens`, { name: 'd', scopes: ['scim'] })
+    const email = `worker@directory-${way}.example`
+    const made = await g.call('/scim/v2/Users', data.token, { userName: email })
+    const { id: worker } = (await made.json()) as { id: string }
+    const setActive = async (active: boolean) => {
+      const body = { userName: email, active }
+      const put = await g.call(`/scim/v2/Users/${worker}`, data.token, body, { method: 'PUT' })
+      assert.equal(put.status, 200, await put.text())
+    }
+    await setActive(false)
+    const { browser, me, opensKept } = await lent(way, email)
+    await setActive(true)
+    assert.equal((await browser('GET', '/session')).status, 401)
+    assert.deepEqual([await factorsOf(me), await opensKept()], [[], false])
+    const [member] = await sql<{ role: string }>('select role from membership where person_id = $1', [worker])
+    assert.deepEqual(member, { role: 'member' })
+  })
+
   test(`a token with only ${way} makes no operator: whom it had a link for proves the mailbox again first`, async () => {
     const email = `later@${way}.example`
-    await open((await g.operator<LinkView>('POST', '/operator-invites', { email })).data.link, OWN)
-    await sql('update person set operator_role = null where email = $1', [email])
-    const [{ id: me } = { id: '' }] = await sql<{ id: string }>('select id from person where email = $1', [email])
-    const { data: small } = await g.operator<NewToken>('POST', '/tokens', { name: way, scopes: [way] })
-    const path = way === 'login-links' ? '/login-links' : '/password-link'
-    const follow = async (link: string) => {
-      const browser = asBrowser(g)
-      const token = tokenOf(link)
-      const { status } =
-        way === 'login-links'
-          ? await browser('POST', '/login/link', { token })
-          : await browser('POST', `/invites/${token}`, { password: PASSWORD })
-      return { browser, status }
-    }
-    const linkOf = async () => {
-      const answer = await g.call(`/admin/v1${path}`, small.token, { email })
-      return ((await answer.json()) as { data: LinkView }).data.link
-    }
-    const kept = await linkOf()
-    const { browser, status } = await follow(await linkOf())
-    assert.equal(status, 200)
-    await sql(
-      `insert into second_factor (id, person_id, kind, name, confirmed) values ($1, $2, 'totp', 'theirs', true)`,
-      [`fac_${me}`, me],
-    )
+    await provedPerson(email)
+    const { browser, me, opensKept } = await lent(way, email)
     const { data } = await g.operator<LinkView>('POST', '/operator-invites', { email })
     assert.equal((await browser('POST', `/invites/${tokenOf(data.link)}/join`)).status, 403)
     const reset = await g.operator<LinkView>('POST', '/password-link', { email })
     const person = await open(reset.data.link, 'eleven calm badgers hum')
-    assert.deepEqual(await sql('select 1 from second_factor where person_id = $1', [me]), [])
+    assert.deepEqual(await factorsOf(me), [])
     assert.equal((await browser('GET', '/session')).status, 401)
     const again = await g.operator<LinkView>('POST', '/operator-invites', { email })
     const joined = await person('POST', `/invites/${tokenOf(again.data.link)}/join`)
     assert.equal(joined.status, 200, joined.text)
-    assert.notEqual((await follow(kept)).status, 200, 'a link that was kept opens nothing of an operator')
+    assert.equal(await opensKept(), false)
   })
+}
 
 test('where mail is set up, an account role does not see the link that it sends', async () => {
   const there = Object.assign(asBrowser(g), { cookie: attacker.cookie })

@@ -9,9 +9,16 @@ interface Flow<T> {
   readonly data: T
 }
 
+interface FlowOptions {
+  readonly person?: string | undefined
+  readonly minutes: number
+  /** The transaction of what makes it. */
+  readonly on?: Queryable
+}
+
 export interface Flows {
   /** Returns the token that finishes it. */
-  begin(kind: string, data: object, options: { person?: string | undefined; minutes: number }): Promise<string>
+  begin(kind: string, data: object, options: FlowOptions): Promise<string>
   /** Finishes a flow; undefined if it is unknown, finished or expired. */
   finish<T>(kind: string, token: string | undefined, on?: Queryable): Promise<Flow<T> | undefined>
   /** Reads a flow without finishing it. */
@@ -52,9 +59,9 @@ export function createFlows({ database, world }: { database: Database; world: Wo
   }
 
   return {
-    async begin(kind, data, { person, minutes }) {
+    async begin(kind, data, { person, minutes, on = database }) {
       const token = world.bytes(TOKEN_BYTES).toString('base64url')
-      await database.query(BEGIN, [digestOf(token), kind, person ?? null, JSON.stringify(data), minutes])
+      await on.query(BEGIN, [digestOf(token), kind, person ?? null, JSON.stringify(data), minutes])
       return token
     },
     finish: (kind, token, on) => read(FINISH, { kind, token, on }),

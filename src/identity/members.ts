@@ -15,6 +15,7 @@ import {
   insertPerson,
   inviteLink,
   lend,
+  lockBeforeRole,
   type MayGive,
   newToken,
   type PeopleDeps,
@@ -23,7 +24,7 @@ import {
   requireCovered,
   requireGood,
 } from './people.ts'
-import { END_LOGINS, proveAddress } from './proving.ts'
+import { END_LOGINS, endOtherWays, proveAddress } from './proving.ts'
 import { type AccountRole, type AnyRole, coversRole, type OperatorRole, roleMay } from './roles.ts'
 import type { Person, SessionUse } from './sessions.ts'
 import {
@@ -143,19 +144,6 @@ export const LOCK_OPERATORS = statement(
   'operator_lock',
   'select id, email, operator_role as role from person where operator_role is not null order by id for update',
 )
-const LOCK_PERSON = statement(
-  'person_lock',
-  'select operator_role as role, email_verified_at is not null and lent_at is null as verified from person where id = $1 for update',
-)
-/** What was added after somebody else had a link to sign in as the person. */
-const END_LENT = [
-  statement(
-    'lent_factors',
-    'delete from second_factor f using person p where p.id = $1 and f.person_id = p.id and f.created_at >= p.lent_at',
-  ),
-  statement('lent_codes', 'delete from recovery_code where person_id = $1'),
-  statement('lent_end', 'update person set lent_at = null where id = $1'),
-]
 const OTHER_WAYS = statement(
   'person_other_ways',
   `select coalesce(l.name, i.issuer) as name, i.email from identity i left join login_provider l on l.id = i.provider_id where i.person_id = $1
@@ -241,6 +229,8 @@ export function createMembers(deps: MemberDeps): Members {
         if (isCaller && role !== 'owner') await endLinks(tx, { account, person })
         const isKept = mayRemoveLastOwner || role === 'owner'
         const before = await lockMember(tx, account, person, { mayGive, mayRemoveLastOwner: isKept })
+        if ((await lockBeforeRole(tx, person)).lent && !coversRole((right) => roleMay(before.role, right), role))
+          throw lentOut(before.email)
         await tx.query(SET_ROLE, [account, person, role])
         await also?.(tx)
         await audit.write(tx, by, {
@@ -293,17 +283,14 @@ export function createMembers(deps: MemberDeps): Members {
         if (!known) throw linkUnknown()
         requireGood(password, invite.email)
         const hash = await hashCounted(deps, password, visit)
-        const { id, lent } = known
-        const endsOthers = endOthers || (lent && invite.proves)
         const done = await database.transaction(async (tx) => {
           await useLink(tx, token, email)
           const told = [invite.proves ? await proveAddress(tx, deps, known.id, mine) : undefined]
-          if (endsOthers) told.push(await endOtherWays(tx, deps, known.id, mine))
-          if (!invite.proves) await lend(tx, id)
-          else if (lent) for (const end of END_LENT) await tx.query(end, [id])
+          if (endOthers) told.push(await endOtherWays(tx, deps, known.id, mine))
+          if (!invite.proves) await lend(tx, known.id)
           const session = await replacePassword(tx, sessions, { id: known.id, hash }, visit)
           // The person is locked: whoever was connecting a login has done so, or finds their session ended.
-          if (endsOthers) for (const end of END_LOGINS) await tx.query(end, [known.id])
+          if (endOthers) for (const end of END_LOGINS) await tx.query(end, [known.id])
           await audit.write(tx, mine, { action: 'person.password', object: known.id, detail: { name: email } })
           return { session, told }
         })
@@ -312,7 +299,7 @@ export function createMembers(deps: MemberDeps): Members {
       }
       // Checked for everybody, so that the answer to a bad password does not say whether the address has a login.
       requireGood(password, email)
-      const isFirst = !known || (invite.proves && !known.verified)
+      const isFirst = !known || (invite.proves && (!known.verified || known.lent))
       // A person whose address is proved must log in too: the link does not prove that it was they who opened it.
       if (!isFirst) await checkLogin(deps, { email, password }, visit, by)
       const hash = isFirst ? await hashCounted(deps, password, visit) : undefined
@@ -339,13 +326,6 @@ interface OtherWay {
 
 const wayText = ({ name, email }: OtherWay) => (email ? `${name} (${email})` : name)
 
-/** Programs, and their tokens. Second factors stay: a thief of the mailbox must not get rid of them. */
-async function endOtherWays(tx: Queryable, deps: MemberDeps, person: string, by: By): Promise<() => Promise<void>> {
-  const programs = await deps.keys.endPrograms(tx, { person, isOutside: false }, by)
-  await deps.audit.write(tx, by, { action: 'person.others', object: person, detail: { programs } })
-  return deps.keys.noticed
-}
-
 /** Mails that members of an account cause: to strangers, and to one mailbox. */
 async function brakeMails({ attempts }: MemberDeps, account: string, email: string): Promise<void> {
   await attempts.brake([
@@ -361,6 +341,11 @@ export async function useLink(tx: Queryable, token: string, email: string): Prom
   if (!used) throw linkUnknown()
 }
 
+const lentOut = (email: string) =>
+  new Fault('conflict', {
+    message: `${email} must prove the mailbox again first, by a link for a new password: somebody with fewer rights has signed in as them.`,
+  })
+
 /** A link never lowers a role: a member with more rights keeps theirs. */
 async function join(
   tx: Queryable,
@@ -370,15 +355,13 @@ async function join(
 ): Promise<void> {
   const { account_id: account, role } = invite
   if (role === null) return
-  const [held] =
-    account === null
-      ? await tx.query<{ role: AnyRole | null; verified?: boolean }>(LOCK_PERSON, [person])
-      : await tx.query<{ role: AnyRole | null; verified?: boolean }>(LOCK_MEMBER, [account, person])
-  if (account === null && !held?.verified)
+  const [member] = account === null ? [] : await tx.query<{ role: AnyRole }>(LOCK_MEMBER, [account, person])
+  const joining = await lockBeforeRole(tx, person)
+  if (joining.lent || (account === null && !joining.verified))
     throw new Fault('access_denied', {
       message: 'Your email address is not proved yet. Sign out, open the link again and choose a new password.',
     })
-  const before = held?.role ?? null
+  const before = account === null ? joining.role : (member?.role ?? null)
   const isMore = before === null || coversRole((permission) => roleMay(role, permission), before)
   if (account === null) {
     if (isMore) await tx.query(SET_OPERATOR, [person, role])

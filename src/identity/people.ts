@@ -56,7 +56,7 @@ export interface PersonRow {
   readonly password: string | null
   /** Whether the mailbox is proved. */
   readonly verified: boolean
-  /** Whether somebody without all rights had a link to sign in as them. */
+  /** Whether somebody without all rights had a link to sign in as them: they get no further role before the mailbox is proved again. */
   readonly lent: boolean
 }
 
@@ -71,10 +71,21 @@ export const FIND_PERSON = statement(
   'person_find',
   'select id, password, email_verified_at is not null as verified, lent_at is not null as lent from person where email = $1',
 )
-const LEND = statement(
-  'person_lend',
-  'update person set lent_at = coalesce(lent_at, now()) where id = $1 and operator_role is null returning id',
+const LEND = statement('person_lend', 'update person set lent_at = coalesce(lent_at, now()) where id = $1')
+const LOCK_PERSON = statement(
+  'person_lock',
+  'select operator_role as role, email_verified_at is not null as verified, lent_at is not null as lent from person where id = $1 for update',
 )
+const END_LENDING = [
+  statement(
+    'lent_links',
+    `delete from invite where kind = 'password' and not proves and email = (select email from person where id = $1)`,
+  ),
+  statement(
+    'lent_login_links',
+    `delete from login_flow where kind = 'login-link' and person_id = $1 and data ->> 'lends' = 'true'`,
+  ),
+]
 const ROLES = statement(
   'person_roles',
   `select operator_role as role, null as account from person where id = $1 and operator_role is not null
@@ -255,18 +266,20 @@ function proofsOf(
     },
 
     async loginLink(email, mayGive, by) {
-      const person = await findWithin(database, email, mayGive)
-      const lends = !mayGive('operator')
-      const token = await flows.begin('login-link', { email, lends }, { person: person.id, minutes: LINK_MINUTES })
-      await database.transaction((tx) => audit.write(tx, by, { action: 'person.login-link', object: person.id }))
-      return token
+      return database.transaction(async (tx) => {
+        const { id } = await findWithin(tx, email, mayGive)
+        const data = { email, lends: !mayGive('operator') }
+        const token = await flows.begin('login-link', data, { person: id, minutes: LINK_MINUTES, on: tx })
+        await audit.write(tx, by, { action: 'person.login-link', object: id })
+        return token
+      })
     },
 
     async useLoginLink(token, visit, by) {
-      const flow = await flows.finish<{ email: string; lends: boolean }>('login-link', token)
-      if (!flow?.person) throw new Fault('access_denied', { message: 'This link was used already, or is too old.' })
-      const [person, { email, lends }] = [flow.person, flow.data]
       return database.transaction(async (tx) => {
+        const flow = await flows.finish<{ email: string; lends: boolean }>('login-link', token, tx)
+        if (!flow?.person) throw new Fault('access_denied', { message: 'This link was used already, or is too old.' })
+        const [person, { email, lends }] = [flow.person, flow.data]
         if (lends) await lend(tx, person)
         const session = await sessions.start(tx, person, visit, { method: 'link' })
         const detail = { method: 'link' }
@@ -285,18 +298,29 @@ export function requireCovered(mayGive: MayGive, role: AnyRole, account?: string
 }
 
 /** The person with this address. The creator of a login link could use it, so the creator must have all the person's rights. */
-export async function findWithin(on: Queryable, email: string, mayGive: MayGive): Promise<PersonRow> {
-  const [person] = await on.query<PersonRow>(FIND_PERSON, [email])
+export async function findWithin(tx: Queryable, email: string, mayGive: MayGive): Promise<PersonRow> {
+  const [person] = await tx.query<PersonRow>(FIND_PERSON, [email])
   if (!person) throw new Fault('not_found', { message: 'Nobody has this email address here.' })
-  for (const { role, account } of await on.query<{ role: AnyRole; account: string | null }>(ROLES, [person.id]))
+  // Locked: whoever gets a role at the same moment ends the link that is made now, or has the role when it is looked for.
+  await tx.query(LOCK_PERSON, [person.id])
+  for (const { role, account } of await tx.query<{ role: AnyRole; account: string | null }>(ROLES, [person.id]))
     requireCovered(mayGive, role, account ?? undefined)
   return person
 }
 
-/** Somebody without all rights had a link to sign in as this person, who therefore becomes no operator before the mailbox is proved again. */
+/** Somebody without all rights had a link to sign in as this person, who therefore gets no further role before the mailbox is proved again. */
 export async function lend(tx: Queryable, person: string): Promise<void> {
-  if ((await tx.query(LEND, [person])).length === 0)
-    throw new Fault('access_denied', { message: 'This link was made by somebody with fewer rights than yours.' })
+  await tx.query(LEND, [person])
+}
+
+/** Before a person gets a role that they do not have: links by which others could sign in as them end. */
+export async function lockBeforeRole(
+  tx: Queryable,
+  person: string,
+): Promise<{ role: OperatorRole | null; verified: boolean; lent: boolean }> {
+  const [row] = await tx.query<{ role: OperatorRole | null; verified: boolean; lent: boolean }>(LOCK_PERSON, [person])
+  for (const end of END_LENDING) await tx.query(end, [person])
+  return row ?? { role: null, verified: false, lent: false }
 }
 
 /** Returns the person's id. An unknown email address and a wrong password get the same answer after the same time. */

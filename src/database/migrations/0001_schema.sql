@@ -537,7 +537,7 @@ create table person (
   password text,
   -- Null: nobody has proved that the mailbox is theirs (identity/proving.ts).
   email_verified_at timestamptz,
-  -- A link to sign in or to choose a password was opened that somebody had made who may not make operators. No operator role until the mailbox
+  -- A link to sign in or to choose a password was opened that somebody had made who has not all rights. No further role until the mailbox
   -- is proved again, which ends all other ways in.
   lent_at timestamptz,
   created_at timestamptz not null default now(),

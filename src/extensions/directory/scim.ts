@@ -7,7 +7,7 @@ import { type Database, isTaken, type Queryable, statement } from '../../databas
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { domainOf } from '../../identity/mailbox.ts'
 import { JOIN, type Members } from '../../identity/members.ts'
-import { FIND_PERSON, insertPerson, type PersonRow } from '../../identity/people.ts'
+import { FIND_PERSON, insertPerson, lockBeforeRole, type PersonRow } from '../../identity/people.ts'
 import { END_WAYS_IN, proveAddress } from '../../identity/proving.ts'
 import {
   ACCOUNT_ROLES,
@@ -121,7 +121,7 @@ const SET_EMAIL = statement('scim_email', 'update person set email = $2, passwor
 const COUNT = statement('scim_user_count', 'select count(*)::int as count from scim_user where scope = $1')
 const SET_OPERATOR = statement(
   'scim_operator',
-  'update person set operator_role = $2 where id = $1 and operator_role is null and lent_at is null',
+  'update person set operator_role = $2 where id = $1 and operator_role is null',
 )
 const DROP_USER = statement('scim_user_drop', 'delete from scim_user where scope = $1 and person_id = $2')
 const DROP_PERSON = statement('scim_person_drop', 'delete from person where id = $1')
@@ -221,7 +221,9 @@ export function createScim(deps: ScimDeps) {
     role: AnyRole,
     also: (tx: Queryable) => Promise<void>,
   ): Promise<void> {
-    await database.transaction(async (tx) => {
+    const told = await database.transaction(async (tx) => {
+      // The directory vouches for the mailbox.
+      const proved = (await lockBeforeRole(tx, person)).lent ? await proveAddress(tx, deps, person, by) : undefined
       if (account === null) await tx.query(SET_OPERATOR, [person, role])
       else await tx.query(JOIN, [account, person, role])
       await also(tx)
@@ -230,7 +232,9 @@ export function createScim(deps: ScimDeps) {
         ...{ action, object: account ?? person, detail: { person, role } },
         ...{ before: { role: null }, after: { role } },
       })
+      return proved
     })
+    await told?.()
   }
 
   async function store(scope: ScimScope, row: UserRow, given: GivenUser, managed: boolean): Promise<Json> {

@@ -7,7 +7,14 @@ import type { Flows } from '../../identity/flows.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
 import { domainOf, readMailbox } from '../../identity/mailbox.ts'
 import type { Members } from '../../identity/members.ts'
-import { checkLogin, FIND_PERSON, insertPerson, type PeopleDeps, type PersonRow } from '../../identity/people.ts'
+import {
+  checkLogin,
+  FIND_PERSON,
+  insertPerson,
+  lockBeforeRole,
+  type PeopleDeps,
+  type PersonRow,
+} from '../../identity/people.ts'
 import { proveAddress } from '../../identity/proving.ts'
 import { ACCOUNT_ROLES, type AccountRole, OPERATOR_ROLES, type OperatorRole } from '../../identity/roles.ts'
 import type { SecondFactors } from '../../identity/second-factors.ts'
@@ -102,8 +109,7 @@ const JOIN = statement(
   'sso_join',
   // A login does not restore a membership that a directory has deactivated.
   `insert into membership (account_id, person_id, role, provider_id) select $1, $2, $3, $4
-   where not exists (select 1 from scim_user s where s.scope = $1 and s.person_id = $2 and not s.active)
-     and exists (select 1 from person p where p.id = $2 and p.email_verified_at is not null) on conflict do nothing returning role`,
+   where not exists (select 1 from scim_user s where s.scope = $1 and s.person_id = $2 and not s.active) on conflict do nothing returning role`,
 )
 const OTHERS_DOMAIN = statement(
   'sso_others_domain',
@@ -119,7 +125,7 @@ const OPERATOR = statement(
 )
 const OPERATOR_JOIN = statement(
   'sso_operator_join',
-  `update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null and email_verified_at is not null and lent_at is null
+  `update person set operator_role = $2, operator_provider_id = $3 where id = $1 and operator_role is null
      and not exists (select 1 from scim_user s where s.scope = '' and s.person_id = $1 and not s.active) returning id`,
 )
 const LOCK_PERSON = statement('sso_lock_person', 'select 1 from person where id = $1 for no key update')
@@ -416,6 +422,7 @@ async function follow(
       await unlessLast(members.changeRole(account, person, { ...NOBODY_ASKS, role }, mine))
     if (before) continue
     await database.transaction(async (tx) => {
+      if (!(await mayGetRole(tx, person))) return
       const [joined] = await tx.query(JOIN, [account, person, role, provider.id])
       const change = { before: { role: null }, after: { role } }
       if (joined)
@@ -428,6 +435,11 @@ async function follow(
   await followOperator(deps, { provider, person, role: wanted.operator }, mine)
 }
 
+async function mayGetRole(tx: Queryable, person: string): Promise<boolean> {
+  const { verified, lent } = await lockBeforeRole(tx, person)
+  return verified && !lent
+}
+
 async function followOperator(
   { database, audit, members }: SsoDeps,
   { provider, person, role }: { provider: StoredProvider; person: string; role: OperatorRole | null },
@@ -438,6 +450,7 @@ async function followOperator(
   if (before === role) return
   if (before === null)
     return database.transaction(async (tx) => {
+      if (!(await mayGetRole(tx, person))) return
       const [joined] = await tx.query(OPERATOR_JOIN, [person, role, provider.id])
       const change = { before: { role: null }, after: { role } }
       if (joined) await audit.write(tx, by, { action: 'operator.join', object: person, detail: { role }, ...change })
