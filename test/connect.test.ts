@@ -338,13 +338,16 @@ test('a vendor that costs more than its models are sold for is connected only by
     /sold below cost\. Give \\"markup\\" or prices/,
   )
   assert.deepEqual(served(), before)
-  const agreed = await tollgate(command, environment, async () => 'y')
+  const agreed = await tollgate(command, environment, async (question) => (/below cost/.test(question) ? 'y' : 'n'))
   assert.equal(agreed.code, 0, agreed.out)
   assert.match(agreed.out, /\n\nNext: tollgate call chat "Hi" --model beta-[\w.-]+\n$/)
   assert.equal(served()?.routes[0]?.vendor, 'anthropic')
   assert.deepEqual(served()?.pricing, before?.pricing)
   assert.equal((await tollgate([...command, '--below-cost'], environment)).code, 0)
-  const marked = await tollgate([...command, '--markup', '1.2'], environment, async () => assert.fail('was asked'))
+  const marked = await tollgate([...command, '--markup', '1.2'], environment, async (question) => {
+    assert.doesNotMatch(question, /below cost/)
+    return ''
+  })
   assert.equal(marked.code, 0, marked.out)
   assert.doesNotMatch(marked.out, LOSS)
 })
@@ -363,6 +366,41 @@ test('a route that costs more than it is sold for is named by the check of the c
     out,
     /gamma-v4-pro, route 1 \(gamma, openai-chat\) costs more than it is sold for: a call of 1000 input, 300 output costs 0\.2787 credits and is charged 0\.2784\./,
   )
+})
+
+test('whoever connects a real vendor is asked about the simulated models, which go off and come back together', async () => {
+  const url = `http://${await serve(strict)}/v1`
+  const command = ['connect', 'real', '--url', url, '--key-env', 'REAL_KEY', '--models', 'plain-1=real-one']
+  command.push('--cost', 'input=100,output=400')
+  const environment = { REAL_KEY: KEY }
+  const { key } = await gateway.account()
+  const offered = async () => {
+    const { data } = (await (await gateway.call('/v1/models', key)).json()) as { data: { id: string }[] }
+    return pluck(data, 'id')
+  }
+  const connect = async (answer?: string) => {
+    let asked = ''
+    const ask = async (question: string) => {
+      asked = question
+      return answer ?? ''
+    }
+    const { code, out } = await tollgate(command, environment, answer === undefined ? undefined : ask)
+    assert.equal(code, 0, out)
+    return { out, asked }
+  }
+  assert.match((await connect()).out, /Note: \d+ models and data endpoints are still simulated, such as alpha-5\.4: /)
+  const kept = await connect('')
+  assert.match(kept.asked, /^Take them off\? \[y\/N\] $/)
+  assert.match(kept.out, /They stay on offer/)
+  assert.ok((await offered()).includes('alpha-5.4'))
+  assert.match((await connect('y')).out, /They are no longer offered/)
+  const left = await offered()
+  assert.ok(left.includes('real-one') && !left.includes('alpha-5.4'), left.join())
+  assert.equal((await gateway.call('/v1/siteanalytics/websites/visits?target=x.example', key)).status >= 400, true)
+  assert.doesNotMatch((await connect('y')).out, /simulated/)
+  assert.match((await tollgate(['catalog', 'simulated', 'on'])).out, /is offered from version \d+ on/)
+  assert.ok((await offered()).includes('alpha-5.4'))
+  assert.equal((await tollgate(['catalog', 'simulated', 'perhaps'])).code, 2)
 })
 
 test('a configuration of LiteLLM is shown line by line, and applied only when that is asked for', async () => {

@@ -106,12 +106,12 @@ test('the simulated vendors know nothing of the gateway but its kernel, and of d
   assert.deepEqual(wrong, [])
 })
 
-test('the console takes types from the server, and of values only the table of kinds, prices and changes in words, examples, a balance and a statement in words, and the table of roles', () => {
+test('the console takes types from the server, and of values only the table of kinds, what is simulated, prices and changes in words, examples, a balance and a statement in words, and the table of roles', () => {
   const folder = join(ROOT, 'console', 'src')
   const wrong = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.tsx?$/.test(path))
     .filter((path) =>
-      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/change-sentences\.ts'|extensions\/(?:\w+\/review|docs\/(?:snippet|synonyms)|finance\/statements\/statement-lines)\.ts'|reports\/balance-sentence\.ts'|identity\/roles\.ts')/m.test(
+      /^(?:import|export) (?!type )[^']*from '(?:\.\.\/)+src\/(?!meter\/(?:kind|price-words)\.ts'|catalog\/(?:change-sentences|simulated)\.ts'|extensions\/(?:\w+\/review|docs\/(?:snippet|synonyms)|finance\/statements\/statement-lines)\.ts'|reports\/balance-sentence\.ts'|identity\/roles\.ts')/m.test(
         readFileSync(join(folder, path), 'utf8'),
       ),
     )

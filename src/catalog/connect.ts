@@ -2,8 +2,9 @@
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { CLIENT_FORMATS, type KindName, type ProtocolName, protocolsOf, UNIT_NAMES } from '../meter/kind.ts'
 import type { PriceTier } from '../meter/price.ts'
-import { type CatalogInput, isSandbox } from './document.ts'
+import type { CatalogInput } from './document.ts'
 import type { Preset, PresetFormat, PresetModel } from './preset.ts'
+import { isSandbox } from './simulated.ts'
 import { withCredentialNamed } from './vendor-edit.ts'
 
 type ModelInput = CatalogInput['models'][string]

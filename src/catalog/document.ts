@@ -9,6 +9,7 @@ import { bridgeProblems, routeProblems, vendorBridge } from './bridge.ts'
 import { QUANTIZATIONS, region } from './preference-body.ts'
 import { routingProblems, routingRules } from './routing-rules.ts'
 import { allSections, type CatalogSection, type Problem, type SectionInputs, type Sections } from './section.ts'
+import { isSandbox } from './simulated.ts'
 import { type TraitsOf, textTraits, traitsOf } from './traits.ts'
 
 export const catalogName = z
@@ -16,11 +17,6 @@ export const catalogName = z
   .regex(/^[a-z0-9][a-z0-9._/-]{0,99}$/, 'must be lower-case letters, digits, ".", "_", "/" or "-"')
 const count = z.number().int().positive()
 const milliseconds = z.number().int().min(1).max(3_600_000)
-
-/** Addresses of the simulated vendors that the gateway starts. */
-export function isSandbox(baseUrl: string): boolean {
-  return /^sandbox(?:\/[a-z]{1,20})?$/.test(baseUrl)
-}
 
 const httpUrl = z.string().refine((value) => {
   if (isSandbox(value)) return true

@@ -3,8 +3,9 @@
 import { Fault, invalid } from '../kernel/fault.ts'
 import { isObject } from '../kernel/json.ts'
 import { TEXT_PROTOCOLS, type TextProtocolName } from '../meter/kind.ts'
-import { type CatalogInput, credentialsOf, isSandbox } from './document.ts'
+import { type CatalogInput, credentialsOf } from './document.ts'
 import type { Preset } from './preset.ts'
+import { isSandbox } from './simulated.ts'
 
 // Changes the credentials of a vendor's entry: one is a single field, several are a list.
 

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { describeChanges } from '../catalog/change-sentences.ts'
-import { checkDocument, credentialsOf, isSandbox, parseDocument, readDocumentFile } from '../catalog/document.ts'
+import { checkDocument, credentialsOf, parseDocument, readDocumentFile } from '../catalog/document.ts'
 import { belowCostNotes } from '../catalog/margin.ts'
 import { sectionReviews } from '../catalog/section.ts'
+import { isSandbox } from '../catalog/simulated.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
 import { CliError, type Command, type Invocation, takes, text, told } from './command.ts'
 
@@ -33,6 +34,9 @@ function missingCredentials(call: Invocation, document: unknown): string[] {
           ),
   )
 }
+
+export const offerSimulated = (call: Invocation, simulated: boolean) =>
+  call.api.call<Applied>('PATCH', '/catalog', { simulated })
 
 export const CATALOG_COMMANDS: readonly Command[] = [
   {
@@ -100,6 +104,21 @@ export const CATALOG_COMMANDS: readonly Command[] = [
         which === 'all'
           ? `Every text model is offered in every client format from version ${version} on.`
           : `Text models are offered in the formats that their entries list from version ${version} on.`,
+      )
+    },
+  },
+  {
+    name: 'catalog simulated',
+    summary: 'Offers the models and data endpoints that only simulated vendors serve, or no longer.',
+    args: ['on|off'],
+    about: 'Their answers are made up, and charged like all others.',
+    run(call) {
+      const [which = ''] = call.args
+      if (which !== 'on' && which !== 'off') throw new CliError(`Say "on" or "off", not "${which}".`, 2)
+      return told(offerSimulated(call, which === 'on'), ({ version }) =>
+        which === 'on'
+          ? `What only simulated vendors serve is offered from version ${version} on.`
+          : `Only what real vendors serve is offered from version ${version} on.`,
       )
     },
   },

@@ -1,10 +1,12 @@
 // Connects a vendor with one command: credential, real test, models with prices, and a preview of the changes before they are applied.
+import { hasRealVendor, simulatedOffers } from '../catalog/simulated.ts'
 import type { Applied, ConnectCheckView, CurrentView, PresetView } from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'
 import { nearest } from '../kernel/nearest.ts'
 import type { Page } from '../kernel/view.ts'
 import { UNIT_NAMES } from '../meter/kind.ts'
 import type { VendorTest } from '../routing/views.ts'
+import { offerSimulated } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Told, takes, text } from './command.ts'
 import { wordsLike } from './derived.ts'
 
@@ -71,14 +73,28 @@ async function connect(call: Invocation): Promise<Told> {
   if (belowCostNotes.length > 0 && !belowCost)
     return { answer: { test, belowCostNotes, applied: null }, words: refusal(belowCostNotes), failed: true }
   const applied = await call.api.call<Applied>('POST', '/connect', { ...body, belowCost })
-  const words = `${preview}\nVersion ${applied.version} is in force.\n\n${await nextCommand(call, place)}`
+  const { document } = await call.api.call<CurrentView>('GET', '/catalog')
+  const after = [await aboutSimulated(call, document), nextCommand(document, place)].filter(Boolean)
+  const words = `${preview}\nVersion ${applied.version} is in force.\n\n${after.join('\n\n')}`
   return { answer: { test, ...applied, notes }, words }
 }
 
+/** Asks whether simulated models stay on offer beside real ones; without a terminal it says how to take them off. */
+async function aboutSimulated(call: Invocation, document: CurrentView['document']): Promise<string> {
+  const offers = hasRealVendor(document) ? simulatedOffers(document) : []
+  if (offers.length === 0) return ''
+  const told = `${offers.length} models and data endpoints are still simulated, such as ${offers[0]}: their answers are made up, and charged like all others.`
+  if (!call.ask) return `Note: ${told} To take them off: tollgate catalog simulated off`
+  call.note(`${told}\n`)
+  if (!/^y(es)?$/i.test((await call.ask('Take them off? [y/N] ')).trim()))
+    return 'They stay on offer. To take them off later: tollgate catalog simulated off'
+  const { version } = await offerSimulated(call, false)
+  return `They are no longer offered from version ${version} on. To offer them again: tollgate catalog simulated on`
+}
+
 /** The next command to type: a call of the vendor's first text model, otherwise its test. */
-async function nextCommand(call: Invocation, place: Record<string, unknown>): Promise<string> {
+function nextCommand(document: CurrentView['document'], place: Record<string, unknown>): string {
   const vendor = String(place.vendor ?? place.preset)
-  const { document } = await call.api.call<CurrentView>('GET', '/catalog')
   const served = Object.entries(document.models).filter(
     ([, model]) => model.type === 'text' && model.routes.some((route) => route.vendor === vendor),
   )

@@ -161,6 +161,8 @@ export const publicCatalog = z.object({
         outputTokensReserve: count,
         outputTokensFloor: count,
       }),
+      /** Its answers are made up: only simulated vendors serve it. */
+      simulated: z.boolean(),
     }),
   ),
   endpoints: z.array(
@@ -173,6 +175,7 @@ export const publicCatalog = z.object({
       description: z.string(),
       params: z.array(param),
       pricing: pricing.nullable(),
+      simulated: z.boolean(),
     }),
   ),
 })

@@ -1,7 +1,8 @@
 // Which routes a request may take, and in which order.
 
 import { createHash } from 'node:crypto'
-import { type CatalogDocument, isSandbox, type Route, type Routing, type Vendor } from '../catalog/document.ts'
+import type { CatalogDocument, Route, Routing, Vendor } from '../catalog/document.ts'
+import { isSandbox } from '../catalog/simulated.ts'
 import { isObject } from '../kernel/json.ts'
 import type { World } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'

@@ -58,6 +58,10 @@ test('a vendor never seen is tested, offered and chatted with, in at most 12 cli
   await page.getByRole('dialog').getByRole('row', { name: 'Input, per million tokens – 150 100 33.3 %' }).waitFor()
   await page.getByRole('dialog').getByText('NEWCOMER_API_KEY is stored encrypted.').waitFor()
   await click('button', 'Apply')
+  await page.getByText(/models and data endpoints are still simulated, such as alpha-5\.4/).waitFor()
+  await page.getByRole('button', { name: 'No longer offer them' }).click()
+  await page.getByRole('dialog').getByText('alpha-5.4 is switched off.').waitFor()
+  await page.getByRole('button', { name: 'Back to editing' }).click()
   await click('link', 'Try plain-1')
   await page.getByLabel('Message', { exact: true }).fill('Hello')
   await click('button', 'Send')
@@ -116,6 +120,25 @@ test('one switch opens every client format for every text model', async () => {
   await applyChange(page)
   await page.getByText('Each text model has the formats of its entry again.').waitFor()
   assert.equal((await home.call('/beta/v1/messages', key, body)).status, 400)
+})
+
+test('what is simulated is marked, goes off by one switch, and comes back', async () => {
+  const { page } = operator
+  const isOffered = () => home.gateway.catalog.current.document.models['alpha-5.4']?.enabled
+  await operator.go(`/a/${account}/models`)
+  const rowOf = (name: string) => page.getByRole('row', { name: new RegExp(`\\b${name}\\b`) }).first()
+  await rowOf('alpha-5.4').getByText('Simulated').waitFor()
+  assert.equal(await rowOf('plain-1').getByText('Simulated').count(), 0)
+  await operator.go('/operator/catalog')
+  const switchOf = page.getByRole('switch', { name: 'Offer what is simulated' })
+  for (const on of [false, true]) {
+    await switchOf.click()
+    await applyChange(page)
+    await page.getByText(`What is simulated is ${on ? 'offered' : 'no longer offered'}.`).waitFor()
+    await page.locator(`[role=switch][aria-checked=${on}][aria-label="Offer what is simulated"]`).waitFor()
+    assert.deepEqual([isOffered(), home.gateway.catalog.current.document.models['plain-1']?.enabled], [on, true])
+  }
+  assert.deepEqual(await home.violations(page), [])
 })
 
 test('a model is no longer offered once that was seen, and is offered again by Undo', async () => {

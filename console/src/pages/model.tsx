@@ -23,7 +23,7 @@ import {
   UNIT_NAMES,
   unitRow,
 } from '../wire.ts'
-import { typeName } from './models.tsx'
+import { SimulatedBadge, typeName } from './models.tsx'
 import { LANGUAGE_NAMES, LANGUAGES, POSTS, type Subject, snippet } from './snippet.ts'
 
 export function ModelPage({ account, uid }: { account: string; uid: string }) {
@@ -35,7 +35,11 @@ export function ModelPage({ account, uid }: { account: string; uid: string }) {
     <Page
       title={title}
       back={{ to: `${base}/models`, label: 'Models' }}
-      lead={<code>{uid}</code>}
+      lead={
+        <>
+          <code>{uid}</code> {(found?.model ?? found?.endpoint)?.simulated ? <SimulatedBadge /> : null}
+        </>
+      }
       actions={
         found && found.model?.type !== 'realtime' ? (
           <LinkButton

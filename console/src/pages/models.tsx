@@ -21,6 +21,7 @@ interface Offer {
   pricing: Pricing | null
   detail: string
   marks: readonly string[]
+  simulated: boolean
 }
 
 export function typeName(type: string): string {
@@ -93,7 +94,16 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
             </Marked>
           ),
         },
-        { head: 'Type', cell: (offer) => <Badge>{typeName(offer.type)}</Badge>, tight: true },
+        {
+          head: 'Type',
+          cell: (offer) => (
+            <span className="badges">
+              <Badge>{typeName(offer.type)}</Badge>
+              {offer.simulated ? <SimulatedBadge /> : null}
+            </span>
+          ),
+          tight: true,
+        },
         { head: 'Price', cell: (offer) => <Price pricing={offer.pricing} />, tight: true },
         {
           head: 'Context',
@@ -105,6 +115,10 @@ function OfferTable({ account, offers }: { account: string; offers: readonly Off
       ]}
     />
   )
+}
+
+export function SimulatedBadge() {
+  return <Badge tone="busy">Simulated</Badge>
 }
 
 export function Price({ pricing }: { pricing: Pricing | null }) {
@@ -128,6 +142,7 @@ function offersOf(catalog: PublicCatalog): Offer[] {
       pricing: model.pricing,
       detail: model.limits?.contextTokens ? `${formatCompact(model.limits.contextTokens)} tokens` : '',
       // What every model of its kind can do tells nothing.
+      simulated: model.simulated,
       marks: (model.capabilities ?? []).filter((name) => !/^(text|streaming|generation|text-to-video)$/.test(name)),
     }))
   const endpoints = catalog.endpoints.map((endpoint) => ({
@@ -138,6 +153,7 @@ function offersOf(catalog: PublicCatalog): Offer[] {
     pricing: endpoint.pricing,
     detail: '',
     marks: [],
+    simulated: endpoint.simulated,
   }))
   return [...models, ...endpoints]
 }

@@ -4,7 +4,7 @@ import { type AccountDeps, quoteCall } from '../../api/account.ts'
 import type { Api } from '../../api/api.ts'
 import { jsonBody } from '../../api/server/body.ts'
 import type { WebServer } from '../../api/server/server.ts'
-import { isSandbox } from '../../catalog/document.ts'
+import { hasRealVendor } from '../../catalog/simulated.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
 import type { Audit } from '../../database/audit.ts'
@@ -66,7 +66,7 @@ export const purses = defineExtension({
     const { catalog, config } = core
     const payments = createPursePayments({
       ...{ ...core, stripeUrl: config.TOLLGATE_STRIPE_URL },
-      isSimulated: () => Object.values(catalog.current.document.vendors).every(({ baseUrl }) => isSandbox(baseUrl)),
+      isSimulated: () => !hasRealVendor(catalog.current.document),
     })
     return {
       payments,

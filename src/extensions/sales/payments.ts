@@ -2,7 +2,7 @@
 
 import type * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
-import { isSandbox } from '../../catalog/document.ts'
+import { hasRealVendor } from '../../catalog/simulated.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { defineSetting } from '../../database/setting.ts'
@@ -189,7 +189,7 @@ const GIVE_UP_MS = 20 * 3_600_000
 export function createPayments(options: PaymentsOptions): Payments {
   const { database, world, audit, catalog, credentials, invoices } = options
   /** A gateway whose vendors cost money gives nothing away for test payments. */
-  const canSimulate = () => Object.values(catalog.current.document.vendors).every(({ baseUrl }) => isSandbox(baseUrl))
+  const canSimulate = () => !hasRealVendor(catalog.current.document)
   const settings = createPaymentSettings({ database, audit, credentials, canSimulate })
   const { apply, grantFor } = createApply(options)
   const simulated = createSimulatedPayments({

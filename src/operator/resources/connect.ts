@@ -17,7 +17,6 @@ import {
   checkDocument,
   credentialName,
   credentialsOf,
-  isSandbox,
 } from '../../catalog/document.ts'
 import { belowCostNotes } from '../../catalog/margin.ts'
 import {
@@ -30,6 +29,7 @@ import {
   withLogin,
 } from '../../catalog/preset.ts'
 import { allSections } from '../../catalog/section.ts'
+import { isSandbox, withSimulated } from '../../catalog/simulated.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { addressesOf, belongsTo, namedBy, originOf } from '../../catalog/vendor-edit.ts'
@@ -551,14 +551,15 @@ export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'ca
     resource('PATCH /catalog', 'catalog:write', {
       title: 'Change parts of the catalog',
       body: z.strictObject({
-        allClientFormats: z.boolean().describe('Whether every text model is offered in every client format.'),
+        allClientFormats: z.boolean().optional().describe('Whether all text models have all client formats.'),
+        simulated: z.boolean().optional().describe('Whether what only simulated vendors serve is offered.'),
       }),
       answer: appliedView,
-      run: ({ body, by }) =>
+      run: ({ body: { simulated, ...formats }, by }) =>
         catalog.amend(
-          (current) => ({ ...current, ...body }),
+          (current) => ({ ...(simulated === undefined ? current : withSimulated(current, simulated)), ...formats }),
           by,
-          body.allClientFormats ? 'every client format' : 'client formats as each model lists them',
+          `${simulated === undefined ? 'every client format' : 'what is simulated'}: ${(simulated ?? formats.allClientFormats) ? 'on' : 'off'}`,
         ),
     }),
     resource('GET /catalog/versions', 'catalog:read', {

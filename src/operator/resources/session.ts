@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { type DataEndpointSpec, isDataEndpoint } from '../../catalog/endpoint.ts'
 import { endpointAccess } from '../../catalog/endpoint-access.ts'
 import { endpointsOf } from '../../catalog/index.ts'
+import { isSimulated } from '../../catalog/simulated.ts'
 import type { Catalog, CatalogStore } from '../../catalog/store.ts'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
@@ -150,17 +151,18 @@ function build(catalog: Catalog): PublicCatalog {
       clientFormats: model.clientFormats,
       capabilities: model.capabilities,
       limits: model.limits,
+      simulated: isSimulated(model, document.vendors),
     }))
   const endpoints = all.filter(isDataEndpoint).flatMap((spec) => {
     const product = document.endpoints[spec.product] ?? document.models[spec.product]
     if (!product?.enabled) return []
     const pricing = (input.endpoints[spec.product] ?? input.models[spec.product])?.pricing ?? null
-    return [{ ...endpointView(spec), pricing }]
+    return [{ ...endpointView(spec), pricing, simulated: isSimulated(product, document.vendors) }]
   })
   return { access: endpointAccess(all).map((one) => ({ ...one, paths: [...one.paths] })), models, endpoints }
 }
 
-function endpointView(spec: DataEndpointSpec): Omit<PublicCatalog['endpoints'][number], 'pricing'> {
+function endpointView(spec: DataEndpointSpec): Omit<PublicCatalog['endpoints'][number], 'pricing' | 'simulated'> {
   return {
     id: spec.id,
     product: spec.product,

@@ -6,9 +6,9 @@ import {
   type CatalogInput,
   credentialName,
   credentialsOf,
-  isSandbox,
   type Vendor,
 } from '../../catalog/document.ts'
+import { isSandbox } from '../../catalog/simulated.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { originsOf, withCredentialNamed, withoutCredentialNamed } from '../../catalog/vendor-edit.ts'
 import type { Database } from '../../database/database.ts'

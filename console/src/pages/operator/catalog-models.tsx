@@ -1,4 +1,5 @@
 import { useDeferredValue, useState } from 'react'
+import { isSimulated, simulatedOffers, withSimulated } from '../../../../src/catalog/simulated.ts'
 import { SearchField, Switch } from '../../ui/field.tsx'
 import { Marked } from '../../ui/mark.tsx'
 import { Menu } from '../../ui/menu.tsx'
@@ -7,7 +8,7 @@ import { Empty } from '../../ui/state.tsx'
 import { Named, Table } from '../../ui/table.tsx'
 import { toastError } from '../../ui/toast.tsx'
 import type { Catalog, CatalogDocument, CatalogModel } from '../../wire.ts'
-import { Price } from '../models.tsx'
+import { Price, SimulatedBadge } from '../models.tsx'
 import { PriceForm } from './price-form.tsx'
 import { useProposal, withModel } from './review.tsx'
 import { RoutesForm } from './routes-form.tsx'
@@ -28,6 +29,62 @@ function rowsOf({ models, endpoints }: CatalogDocument): Row[] {
   ]
 }
 
+export const simulatedProposal = (document: CatalogDocument, on: boolean): [after: CatalogDocument, text: string] => [
+  withSimulated(document, on),
+  `What is simulated is ${on ? 'offered' : 'no longer offered'}.`,
+]
+
+interface SwitchesProps {
+  document: CatalogDocument
+  isStale: boolean
+  offer: (after: CatalogDocument, text: string) => void
+}
+
+function Switches({ document, isStale, offer }: SwitchesProps) {
+  const isOffered = simulatedOffers(document).length > 0
+  const isThere = isOffered || simulatedOffers(withSimulated(document, true)).length > 0
+  const openFormats = (allClientFormats: boolean) =>
+    offer(
+      { ...document, allClientFormats },
+      allClientFormats
+        ? 'Every SDK works with every text model now.'
+        : 'Each text model has the formats of its entry again.',
+    )
+  return (
+    <Card>
+      <SwitchRow
+        label="Offer all API formats for all text models"
+        about="Chat completions, Responses, Messages and Google’s format, converted if the vendor uses another. Off: each model has the formats of its entry."
+        on={document.allClientFormats === true}
+        disabled={isStale}
+        onSwitch={openFormats}
+      />
+      {isThere ? (
+        <SwitchRow
+          label="Offer what is simulated"
+          about="Models and data endpoints that only simulated vendors serve: their answers are made up, and charged like all others."
+          on={isOffered}
+          disabled={isStale}
+          onSwitch={(on) => offer(...simulatedProposal(document, on))}
+        />
+      ) : null}
+    </Card>
+  )
+}
+
+function SwitchRow({ about, ...rest }: Omit<Parameters<typeof Switch>[0], 'right'> & { about: string }) {
+  return (
+    <div className="row-spread">
+      <p>
+        <b>{rest.label}</b>
+        <br />
+        <span className="muted small">{about}</span>
+      </p>
+      <Switch right="catalog:write" {...rest} />
+    </div>
+  )
+}
+
 /** `isStale`: it is being read again. A form that opened now would save over what has just changed. */
 export function CatalogModels({ catalog, isStale }: { catalog: Catalog; isStale: boolean }) {
   const [text, setText] = useState('')
@@ -41,34 +98,9 @@ export function CatalogModels({ catalog, isStale }: { catalog: Catalog; isStale:
   const offer = (after: CatalogDocument, text: string) => void propose({ after, text }).catch(toastError)
   const enable = ({ uid, model: { name } }: Row, enabled: boolean) =>
     offer(withModel(catalog.document, uid, { enabled }), `${name} is ${enabled ? 'offered' : 'no longer offered'}.`)
-  const openFormats = (allClientFormats: boolean) =>
-    offer(
-      { ...catalog.document, allClientFormats },
-      allClientFormats
-        ? 'Every SDK works with every text model now.'
-        : 'Each text model has the formats of its entry again.',
-    )
   return (
     <>
-      <Card>
-        <div className="row-spread">
-          <p>
-            <b>Offer all API formats for all text models</b>
-            <br />
-            <span className="muted small">
-              Chat completions, Responses, Messages and Google’s format, converted if the vendor uses another. Off: each
-              model has the formats of its entry.
-            </span>
-          </p>
-          <Switch
-            right="catalog:write"
-            label="Offer all API formats for all text models"
-            on={catalog.document.allClientFormats === true}
-            disabled={isStale}
-            onSwitch={openFormats}
-          />
-        </div>
-      </Card>
+      <Switches document={catalog.document} isStale={isStale} offer={offer} />
       <SearchField label="Search models" text={text} onText={setText} />
       <Card flush>
         {rows.length === 0 ? (
@@ -89,7 +121,15 @@ export function CatalogModels({ catalog, isStale }: { catalog: Catalog; isStale:
                   </Marked>
                 ),
               },
-              { head: 'Type', cell: (row) => <Badge>{row.model.type}</Badge> },
+              {
+                head: 'Type',
+                cell: ({ model }) => (
+                  <span className="badges">
+                    <Badge>{model.type}</Badge>
+                    {isSimulated(model, catalog.document.vendors) ? <SimulatedBadge /> : null}
+                  </span>
+                ),
+              },
               {
                 head: 'Routes',
                 cell: (row) => [...new Set(row.model.routes.map((route) => route.vendor))].join(', '),

@@ -1,6 +1,7 @@
 // A vendor from nothing to the first call: who it is, its credential, a real test, which models, what changes, done.
 import { useEffect, useState } from 'react'
 import { rateChanges } from '../../../../src/catalog/change-sentences.ts'
+import { hasRealVendor, simulatedOffers } from '../../../../src/catalog/simulated.ts'
 import { api } from '../../api.ts'
 import { useQuery } from '../../query.ts'
 import { useLocation } from '../../router.tsx'
@@ -11,8 +12,9 @@ import { Segments, SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Note, Page } from '../../ui/page.tsx'
 import { Fault, Loaded } from '../../ui/state.tsx'
 import type { Catalog, ConnectCheck, ConnectInput, ConnectPlace, Preset, VendorTest } from '../../wire.ts'
+import { simulatedProposal } from './catalog-models.tsx'
 import { ConnectModels, choiceOf, type MadePrice, type Offer, offersOf } from './connect-models.tsx'
-import { marginOf, Review, toastSaved } from './review.tsx'
+import { marginOf, Review, toastSaved, useProposal } from './review.tsx'
 import { TestReport } from './test-report.tsx'
 import { VendorGrid } from './vendor-grid.tsx'
 import { servedBy } from './vendors.tsx'
@@ -361,6 +363,7 @@ function CredentialFields({ place, preset, onChange }: Omit<WhoProps, 'presets'>
 
 function Connected({ title, uids }: { title: string; uids: readonly string[] }) {
   const account = lastAccount()
+  const catalog = useQuery('catalog', api.catalog)
   return (
     <Card title={`${title} is connected`} lead={uids.length > 0 ? `Now available: ${uids.join(', ')}.` : undefined}>
       <div className="row">
@@ -375,6 +378,33 @@ function Connected({ title, uids }: { title: string; uids: readonly string[] }) 
         ) : null}
         <LinkButton to="/operator/vendors">All vendors</LinkButton>
       </div>
+      <Loaded query={catalog}>{(data) => <StillSimulated catalog={data} />}</Loaded>
     </Card>
+  )
+}
+
+/** Asked beside the first real vendors, because whoever sells real answers seldom wants to sell made-up ones too. */
+function StillSimulated({ catalog }: { catalog: Catalog }) {
+  const { propose, review } = useProposal(catalog)
+  const asking = useAction(() => {
+    const [after, text] = simulatedProposal(catalog.document, false)
+    return propose({ after, text })
+  })
+  const offers = simulatedOffers(catalog.document)
+  if (offers.length === 0 || !hasRealVendor(catalog.document)) return null
+  return (
+    <>
+      <Note tone="warn">
+        {offers.length} models and data endpoints are still simulated, such as {offers[0]}: their answers are made up,
+        and charged like all others. <b>Catalog</b> has a switch for them.
+      </Note>
+      <div className="row">
+        <Button right="catalog:write" busy={asking.busy} onClick={() => asking.go()}>
+          No longer offer them
+        </Button>
+      </div>
+      {asking.error ? <Fault error={asking.error} /> : null}
+      {review}
+    </>
   )
 }

@@ -7,6 +7,7 @@ import { SearchField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Empty } from '../../ui/state.tsx'
 import type { PublicModel } from '../../wire.ts'
+import { SimulatedBadge } from '../models.tsx'
 
 interface Props {
   models: readonly PublicModel[]
@@ -33,7 +34,11 @@ export function ModelPicker({ models, chosen, onPick }: Props) {
         {chosen?.name ?? 'Choose a model'}
         <Icon name="down" size={14} />
       </button>
-      {chosen ? <p className="field-hint">{priceSummary(chosen.pricing)}, in credits</p> : null}
+      {chosen ? (
+        <p className="field-hint">
+          {priceSummary(chosen.pricing)}, in credits{chosen.simulated ? '; simulated: its answers are made up' : null}
+        </p>
+      ) : null}
       {open ? (
         <ModelDialog
           models={models}
@@ -81,7 +86,7 @@ export function ModelDialog({ models, chosen, onPick, onClose }: Props & { onClo
                   onClick={() => onPick(model.uid)}
                 >
                   <span>
-                    <b>{model.name}</b>
+                    <b>{model.name}</b> {model.simulated ? <SimulatedBadge /> : null}
                     <code className="cell-sub">{model.uid}</code>
                   </span>
                   <span className="pick-end small">
