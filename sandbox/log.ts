@@ -40,8 +40,6 @@ export interface SandboxLog {
   readonly submissions: Readonly<Record<string, number>>
   /** The newest calls, oldest first; bounded. */
   readonly calls: readonly SeenCall[]
-  /** Resolves with the log as soon as the condition holds; it is looked at after every change. */
-  until(condition: (log: SandboxLog) => boolean): Promise<SandboxLog>
   /** Forgets calls and counts, but not connections. */
   clear(): void
 }
@@ -59,12 +57,6 @@ export class CallLog implements SandboxLog {
   byRoom: Record<string, number> = {}
   submissions: Record<string, number> = {}
   calls: SeenCall[] = []
-  #waiting: { condition: (log: SandboxLog) => boolean; resolve: (log: SandboxLog) => void }[] = []
-
-  until(condition: (log: SandboxLog) => boolean): Promise<SandboxLog> {
-    if (condition(this)) return Promise.resolve(this)
-    return new Promise((resolve) => this.#waiting.push({ condition, resolve }))
-  }
 
   clear(): void {
     this.requests = this.openCalls
@@ -79,12 +71,10 @@ export class CallLog implements SandboxLog {
   connectionOpened(): void {
     this.connections++
     this.openConnections++
-    this.changed()
   }
 
   connectionClosed(): void {
     this.openConnections--
-    this.changed()
   }
 
   callStarted(call: SeenCall): void {
@@ -93,7 +83,6 @@ export class CallLog implements SandboxLog {
     this.byRoom[call.room] = (this.byRoom[call.room] ?? 0) + 1
     this.calls.push(call)
     if (this.calls.length > CALLS_MAX * 2) this.calls.splice(0, CALLS_MAX)
-    this.changed()
   }
 
   callEnded(call: SeenCall, outcome: Exclude<CallOutcome, 'open'>, endedMs: number): void {
@@ -102,21 +91,10 @@ export class CallLog implements SandboxLog {
     call.endedMs = endedMs
     this.openCalls--
     this[outcome]++
-    this.changed()
   }
 
   submitted(token: string): void {
     this.submissions[token] = (this.submissions[token] ?? 0) + 1
-    this.changed()
-  }
-
-  changed(): void {
-    if (this.#waiting.length === 0) return
-    this.#waiting = this.#waiting.filter(({ condition, resolve }) => {
-      if (!condition(this)) return true
-      resolve(this)
-      return false
-    })
   }
 
   /** What another process may read at /__sandbox/log: credentials are shortened, because a user may have sent a real one. */

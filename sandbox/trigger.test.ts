@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
 import { started } from '../test/started.ts'
+import { until } from '../test/until.ts'
 import { startSandbox } from './server.ts'
 
 const sandbox = started(() => startSandbox({ world: realWorld }))
@@ -71,11 +72,11 @@ test('[[stall]] never answers, and the log tells when the client gave up', async
   sandbox.seen.clear()
   const controller = new AbortController()
   const waiting = send('[[stall]]', { signal: controller.signal })
-  await sandbox.seen.until((log) => log.openCalls === 1)
+  await until(() => sandbox.seen.openCalls, 1)
   controller.abort()
   await assert.rejects(waiting)
-  const log = await sandbox.seen.until((seen) => seen.aborted === 1)
-  assert.equal(log.calls.at(-1)?.outcome, 'aborted')
+  await until(() => sandbox.seen.aborted, 1)
+  assert.equal(sandbox.seen.calls.at(-1)?.outcome, 'aborted')
 })
 
 test('[[chunks=N]] streams exactly that many pieces of text', async () => {
@@ -93,11 +94,11 @@ test('[[stall-after=N]] stops after N pieces and leaves the connection open', as
   const controller = new AbortController()
   const response = await send('[[stall-after=10]]', { ...stream, signal: controller.signal })
   const reader = response.body?.getReader()
-  const log = await sandbox.seen.until((seen) => seen.calls.some((call) => call.chunks === 10))
+  await until(() => sandbox.seen.calls.map(({ chunks }) => chunks), [10])
   await reader?.read()
-  assert.equal(log.calls[0]?.outcome, 'open')
+  assert.equal(sandbox.seen.calls[0]?.outcome, 'open')
   controller.abort()
-  await sandbox.seen.until((seen) => seen.aborted === 1)
+  await until(() => sandbox.seen.aborted, 1)
 })
 
 test('[[cut=N]] breaks the connection after N pieces', async () => {
@@ -108,7 +109,7 @@ test('[[cut=N]] breaks the connection after N pieces', async () => {
     for await (const piece of response.body ?? []) received += Buffer.from(piece).toString()
   })
   assert.equal(received.match(/data: /g)?.length, 5)
-  await sandbox.seen.until((seen) => seen.cut === 1)
+  await until(() => sandbox.seen.cut, 1)
   await assert.rejects((await send('[[cut]]')).text())
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { realWorld } from '../src/kernel/world.ts'
 import { closing, started } from '../test/started.ts'
+import { until } from '../test/until.ts'
 import { startSandbox } from './server.ts'
 
 /** Added to the real clock, so that tests go forward in time instead of waiting. */
@@ -154,7 +155,7 @@ test('submissions can fail before the vendor has the task, and after; the log co
     body: JSON.stringify(order('[[submit-timeout]]')),
     signal: controller.signal,
   })
-  await sandbox.seen.until((log) => log.submissions['job-1'] === 1)
+  await until(() => sandbox.seen.submissions['job-1'], 1)
   controller.abort()
   await assert.rejects(unanswered)
   await create('the same twice')

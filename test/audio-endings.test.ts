@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { afterEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
-import { startGateway } from './gateway.ts'
+import { leaveAfter, startGateway } from './gateway.ts'
 import { form, SPEECH, soundOf, startSoundVendor, TRANSCRIBE, wav } from './sound.ts'
 import { started } from './started.ts'
 import { until } from './until.ts'
@@ -141,20 +141,13 @@ test('however a call ends, it is settled or released once: what was not delivere
   assert.equal(await paid(), 0n)
   const leave = async (body: RequestInit['body'], path: string, type?: string) => {
     const before = (await rows(id)).length
-    const controller = new AbortController()
     const response = await fetch(`${g.url}/v1/audio/${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, ...(type ? { 'content-type': type } : {}) },
       body: body ?? null,
-      signal: controller.signal,
     })
-    const reader = response.body?.getReader()
     // A comment that keeps the connection open may come first.
-    const wanted = path === 'transcriptions' ? 'data:' : ''
-    let heard = ''
-    do heard += Buffer.from((await reader?.read())?.value ?? []).toString('latin1')
-    while (!heard.includes(wanted))
-    controller.abort()
+    await leaveAfter(response, path === 'transcriptions' ? /data:/ : /^/)
     const [left] = await until(
       () => rows(id),
       (all) => all.length > before && all[0]?.status === 499,

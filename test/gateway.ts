@@ -331,5 +331,15 @@ export async function textOf(answering: Response | Promise<Response>, status = 2
   return text
 }
 
+/** Reads an answer until it has said this, and leaves. */
+export async function leaveAfter({ body }: Response, wanted: RegExp): Promise<string> {
+  let text = ''
+  for await (const piece of body ?? []) {
+    text += Buffer.from(piece).toString('latin1')
+    if (wanted.test(text)) return text
+  }
+  throw new Error(`The answer ended without ${wanted}: ${text}`)
+}
+
 export const jsonOf = async <T>(answering: Response | Promise<Response>, status = 200): Promise<T> =>
   JSON.parse(await textOf(answering, status))

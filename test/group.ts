@@ -1,6 +1,7 @@
 // Several test files in one process, which loads the gateway once. Each is a suite with its own hooks, and they run one after the other.
 // Files and what they import get `node:test` from here: which suite something belongs to cannot be left to the runner, since it knows no file
 // whose modules wait for each other.
+import { ChildProcess } from 'node:child_process'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { devNull } from 'node:os'
@@ -44,9 +45,28 @@ const LEFT_OPEN_MS = 1000
 /** Of Linux, on every kind of processor that Node runs on. */
 const TICKS_PER_SECOND = 100
 
+/**
+ * What a test has started and left ends with its process: it would hold open the outputs that it shares with it, and the run would wait for them.
+ * The programs of tests are told so by nobody else.
+ */
+function endChildren(): void {
+  const running = new Set<ChildProcess>()
+  // Every way to start a process comes by here, and the types do not show it.
+  const starting = ChildProcess.prototype as ChildProcess & { spawn(options: unknown): number }
+  const { spawn } = starting
+  starting.spawn = function (options) {
+    running.add(this.once('exit', () => running.delete(this)))
+    return spawn.call(this, options)
+  }
+  process.once('exit', () => {
+    for (const child of running) child.kill('SIGKILL')
+  })
+}
+
 /** Loads the files, by their addresses, and then has them run. */
 export async function runGroup(files: Readonly<Record<string, string>>, testMsMax: number): Promise<void> {
   msMax = testMsMax
+  endChildren()
   registerHooks({
     resolve: (specifier, context, next) =>
       specifier === 'node:test' ? { url: import.meta.url, shortCircuit: true } : next(specifier, context),

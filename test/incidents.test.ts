@@ -165,7 +165,7 @@ test('a standby that is lost: ready, a metric and an alert say so', async () => 
   await pair.loseStandby()
   await until(titles, ['The database has lost a standby'])
   assert.match(received[0]?.data.message ?? '', /^0 of 1 standbys follow .* See the runbook "/)
-  assert.match(await readMetrics(g), /^tollgate_database_standbys 0$/m)
+  await until(() => readMetrics(g), /^tollgate_database_standbys 0$/m)
   assert.equal((await fetch(`${g.url}/readyz`)).status, 200)
 })
 

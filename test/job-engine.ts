@@ -222,25 +222,14 @@ export async function startTestEngine(
 /** A receiver of webhooks, and what it got. */
 export async function startReceiver(answer: (count: number) => number = () => 204) {
   const got: Array<{ headers: Record<string, string>; body: string }> = []
-  const waiting: Array<() => void> = []
   const { url, host, close } = await listen(async (request, response) => {
     const body = await text(request)
     got.push({ headers: request.headers as Record<string, string>, body })
     response.writeHead(answer(got.length)).end()
-    for (const wake of waiting.splice(0)) wake()
   })
   return {
     ...{ url: `${url}/hook`, host, got, close },
     /** The first message about a job, when it comes. */
-    async about(jobId: string) {
-      for (;;) {
-        const found = got.find(({ headers }) => headers['webhook-id'] === `msg_${jobId}`)
-        if (found) return found
-        await new Promise<void>((resolve) => waiting.push(resolve))
-      }
-    },
-    async until(count: number) {
-      while (got.length < count) await new Promise<void>((resolve) => waiting.push(resolve))
-    },
+    about: (jobId: string) => until(() => got.find(({ headers }) => headers['webhook-id'] === `msg_${jobId}`)),
   }
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
+import { runProgram } from './sdk/cache.ts'
 
 interface Left {
   readonly roster: number
@@ -13,9 +12,10 @@ interface Left {
 }
 
 test('calls that are over leave next to nothing for the old generation of the memory', async (t) => {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'left-behind.ts')])
-  const left = JSON.parse(stdout) as Left
-  t.diagnostic(`bytes a call: ${stdout.trim()}`)
+  const { out, err } = await runProgram(process.execPath, [join(import.meta.dirname, 'left-behind.ts')])
+  assert.equal(err, '')
+  const left = JSON.parse(out) as Left
+  t.diagnostic(`bytes a call: ${out.trim()}`)
   assert.ok(left.roster < 30, `${left.roster} bytes of a member of a roster`)
   assert.ok(left.statement < 200, `${left.statement} bytes of a statement`)
   assert.ok(left.exchange < 60, `${left.exchange} bytes of an exchange with a vendor`)

@@ -12,7 +12,7 @@ import { atOnce } from './lists.ts'
 import { serveDocument } from './mcp/oauth-program.ts'
 import { runs } from './runs.ts'
 import { closing } from './started.ts'
-import { pause } from './until.ts'
+import { pause, until } from './until.ts'
 
 let fresh: FreshDatabase
 let own: TestGateway
@@ -128,13 +128,13 @@ test('an address that guesses keys is refused without a look into the database, 
   // One that was used before, one that nobody has used yet, and one that was made in the middle of it.
   const made = await small.account()
   const statuses = await Promise.all(
-    [known, unused, made].map(async ({ key }) => {
+    [known, unused, made].map(({ key }) =>
       // What was made a moment ago may be asked for again after as long as the answer says.
-      for (;;) {
-        const { status } = await models(key)
-        if (status !== 429 || key !== made.key) return status
-      }
-    }),
+      until(
+        async () => (await models(key)).status,
+        (status) => status !== 429 || key !== made.key,
+      ),
+    ),
   )
   assert.deepEqual(statuses, [200, 200, 200])
 })

@@ -396,7 +396,7 @@ test('a caller that leaves stops its vendor, and pays what that reports', async 
   const [row] = await g.calls(id)
   assert.equal(row?.status, 499)
   assert.ok(row.charged > 0n)
-  await g.sandbox.seen.until(({ openCalls }) => openCalls === 0)
+  await until(() => g.sandbox.seen.openCalls, 0)
 })
 
 test('a vendor that dies ends the session with the reason, and what it did not report is not charged', async () => {

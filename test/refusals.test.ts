@@ -1,11 +1,11 @@
 // What a refusal says: never that something must be what it is, and always a sentence.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { makeDataDirectory } from './chaos/gateway-process.ts'
 import { testGateway } from './gateway.ts'
+import { runProgram } from './sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const FUNCTION = { name: 'f', description: 'd', parameters: { type: 'object', properties: {} } }
@@ -138,17 +138,13 @@ test('a catalog file that cannot be applied is refused in a sentence that names 
   for (const [content, said] of cases) {
     if (content !== undefined) await writeFile(file, content)
     const given = content === undefined ? `${file}.missing` : file
-    const { status, stderr } = spawnSync(process.execPath, [join(ROOT, 'src', 'main.ts'), 'serve'], {
-      encoding: 'utf8',
-      env: {
-        ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
-        ...{ PORT: '0', TOLLGATE_DATA: data.path, TOLLGATE_CATALOG: given },
-      },
+    const { code, err } = await runProgram(process.execPath, [join(ROOT, 'src', 'main.ts'), 'serve'], {
+      env: { PATH: process.env.PATH, PORT: '0', TOLLGATE_DATA: data.path, TOLLGATE_CATALOG: given },
     })
-    assert.equal(status, 1)
-    assert.match(stderr, said)
-    assert.ok(stderr.includes(`TOLLGATE_CATALOG: ${given}`), stderr)
-    assert.doesNotMatch(stderr, /^ +at /m)
+    assert.equal(code, 1)
+    assert.match(err, said)
+    assert.ok(err.includes(`TOLLGATE_CATALOG: ${given}`), err)
+    assert.doesNotMatch(err, /^ +at /m)
   }
   await data.remove()
 })

@@ -2,7 +2,7 @@
 // path contains one of the arguments (or matches it as a glob). With --full, what `npm run test:full` runs: the other files. With --long, what
 // `npm run test:long` runs: the files called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one. With
 // --no-extensions: the tests of the core, or those of the files that are named, by gateways with no extension; --full does that at its end, too.
-import { spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import {
   access,
@@ -32,6 +32,8 @@ const PREFIX = 'tollgate-test-'
 /** A disk that stalls makes tests wait for nothing that they test. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
+/** The more processors there are, the more gateways share the server: more than an operator has. */
+const SERVER_SETTINGS = ['max_connections = 1000']
 const ABANDONED_AFTER_MS = 60_000
 const REMOVAL_TRIES = 10
 const PROGRESS_EVERY_MS = 10_000
@@ -98,26 +100,27 @@ interface Suite {
   readonly testMsMax: number
   /** When no file ends for so long, something hangs: what a test started may keep its process open after the test has failed. */
   readonly stallMsMax: number
+  /** Its gateways have no extension. */
+  readonly isBare: boolean
 }
 const ORDINARY: Suite = {
   globs: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'console/src/**/*.test.ts', 'test/**/*.test.ts'],
   // More than there are processors: a file often waits, for its database or for a vendor that is slow on purpose.
   processesAtOnce: 3 * availableParallelism(),
   filesPerProcess: 8,
-  ...{ testMsMax: 600_000, stallMsMax: 900_000 },
+  ...{ testMsMax: 600_000, stallMsMax: 900_000, isBare: false },
 }
 const LONG: Suite = {
-  ...{ globs: ['test/**/*.long.ts'], processesAtOnce: 1, filesPerProcess: 1 },
+  ...{ globs: ['test/**/*.long.ts'], processesAtOnce: 1, filesPerProcess: 1, isBare: false },
   ...{ testMsMax: 3_600_000, stallMsMax: 7_200_000 },
 }
 /** What a test says that looks at its process or changes it: it is alone in its process. */
 const ALONE =
   /process\.(?:memoryUsage|cpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|addSections|ledger-part/
 
-function chooseFiles({ globs }: Suite, patterns: readonly string[]): string[] {
+function chooseFiles({ globs, isBare }: Suite, patterns: readonly string[]): string[] {
   const files = globSync(globs, { cwd: ROOT }).sort()
-  if (patterns.length === 0 && values['no-extensions'])
-    return files.filter((file) => CORE.some((glob) => matchesGlob(file, glob)))
+  if (patterns.length === 0 && isBare) return files.filter((file) => CORE.some((glob) => matchesGlob(file, glob)))
   if (patterns.length === 0) return values.long ? files : files.filter((file) => isQuick(file) !== values.full)
   return files.filter((file) =>
     patterns.some((pattern) => {
@@ -255,6 +258,16 @@ interface Running {
   readonly signal: AbortSignal
 }
 
+/** Of the runner, for what is left of it when it is told to end: a test that blocks its process hears nothing. */
+const ENDS_WITHIN_MS = 10_000
+
+/** With every process of its group, which are those that it has started. */
+function kill({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {} // None is left.
+}
+
 /**
  * The modules that processes run. Each loads the gateway once and has it compiled for all of its files; each file is a suite of its own, with its own
  * hooks. Neighbours come into different processes, since they take about as long. Files with a browser or with processes that end take the longest, so
@@ -308,20 +321,32 @@ async function runTests(files: readonly string[], suite: Suite, { env, signal }:
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...[`--test-reporter=${join(ROOT, 'test', 'counts.ts')}`, `--test-reporter-destination=${counts}`],
   ]
-  const tests = spawn(process.execPath, [...settings, ...files], { cwd: ROOT, stdio: 'inherit', env })
+  // Detached, it has a group of its own.
+  const tests = spawn(process.execPath, [...settings, ...files], {
+    ...{ cwd: ROOT, env, detached: true, stdio: ['ignore', 'inherit', 'inherit'] },
+  })
   const load = Array.from({ length: values['beside-load'] ? LOAD_PER_PROCESSOR * availableParallelism() : 0 }, () =>
     spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
   )
-  signal.addEventListener('abort', () => tests.kill(signal.reason as NodeJS.Signals))
+  signal.addEventListener('abort', () => {
+    tests.kill(signal.reason as NodeJS.Signals)
+    globalThis.setTimeout(kill, ENDS_WITHIN_MS, tests).unref()
+  })
   const code = await new Promise<number>((done, fail) => {
     tests.once('error', fail)
     tests.once('close', (code) => done(code ?? 1))
-  }).finally(() => load.map((busy) => busy.kill('SIGKILL')))
+  }).finally(() => {
+    kill(tests)
+    for (const busy of load) busy.kill('SIGKILL')
+  })
   const { passed, failed } = JSON.parse(
     (await readFile(counts, 'utf8').catch(() => '')) || '{"passed":0,"failed":0}',
   ) as Counted
   return { passed, failed: code === 0 ? failed : Math.max(1, failed) }
 }
+
+const interrupted = new AbortController()
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort(name))
 
 async function run(files: readonly string[], suite: Suite): Promise<number> {
   await removeAbandoned()
@@ -332,13 +357,12 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
   const ended = join(temporary, 'ended')
   await chmod(directory, 0o711)
   await mkdir(temporary)
-  const interrupted = new AbortController()
   const stalled = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort(name))
   try {
     const server = await startEmbedded({
       dataDirectory: join(directory, 'data'),
       log: (line) => console.error(`[postgres] ${line}`),
+      settings: SERVER_SETTINGS,
     })
     try {
       if (interrupted.signal.aborted) return 1
@@ -347,7 +371,7 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
         ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection), TOLLGATE_TEST_ENDED: ended },
         // Hundreds of processes load the same modules: each is compiled once.
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
-        ...(values['no-extensions'] ? { [EXTENSIONS_OFF_VARIABLE]: 'all' } : {}),
+        ...(suite.isBare ? { [EXTENSIONS_OFF_VARIABLE]: 'all' } : {}),
       }
       const grouped = await groupFiles(files, suite, join(directory, 'groups'))
       const progress = new Progress(files, ended, suite, () => stalled.abort('SIGTERM'))
@@ -372,11 +396,12 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
 const { values, positionals } = parseArgs({
   options: {
     ...{ full: { type: 'boolean', default: false }, long: { type: 'boolean' } },
-    ...{ times: { type: 'boolean' }, 'beside-load': { type: 'boolean' }, 'no-extensions': { type: 'boolean' } },
+    ...{ times: { type: 'boolean' }, 'beside-load': { type: 'boolean' } },
+    'no-extensions': { type: 'boolean', default: false },
   },
   allowPositionals: true,
 })
-const suite = values.long ? LONG : ORDINARY
+const suite = { ...(values.long ? LONG : ORDINARY), isBare: values['no-extensions'] }
 const files = chooseFiles(suite, positionals)
 if (files.length === 0) {
   console.error(`No test file matches ${positionals.join(' ') || suite.globs.join(' ')}.`)
@@ -385,10 +410,9 @@ if (files.length === 0) {
 await writeClients()
 // Once, before several files need it at the same time.
 if (files.some((file) => file.includes('/browser/'))) await buildConsole({ ifStale: true, say: console.error })
-const failed = await run(files, suite)
+let failed = await run(files, suite)
 // The core stands without its extensions, or the full tier fails.
-const bare =
-  values.full && positionals.length === 0
-    ? spawnSync(process.execPath, [import.meta.filename, '--no-extensions'], { stdio: 'inherit' }).status
-    : 0
-process.exit(failed || bare || 0)
+const bare = { ...suite, isBare: true }
+const isWhole = values.full && positionals.length === 0
+if (isWhole && !interrupted.signal.aborted) failed += await run(chooseFiles(bare, []), bare)
+process.exit(failed)

@@ -18,7 +18,7 @@ import {
   usageChunk,
   wholeAnswer,
 } from './faults/chat-vendor.ts'
-import { startGateway, testGateway, textOf } from './gateway.ts'
+import { leaveAfter, startGateway, testGateway, textOf } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
@@ -79,11 +79,8 @@ const background = async (key: string, over: object = {}) => {
   const answer = await g.call('/v1/responses', key, asked)
   assert.equal(answer.status, 200)
   if (!('stream' in over)) return ((await answer.json()) as { id: string }).id
-  const reader = answer.body!.getReader()
-  let text = ''
-  while (!/"id":"(resp_bg\w+)"/.test(text)) text += Buffer.from((await reader.read()).value ?? []).toString()
-  void reader.cancel()
-  return /"id":"(resp_bg\w+)"/.exec(text)![1]!
+  const named = /"id":"(resp_bg\w+)"/
+  return named.exec(await leaveAfter(answer, named))![1]!
 }
 const retrieve = async (key: string, id: string) => (await (await g.call(`/v1/responses/${id}`, key)).json()) as any
 const ended = (key: string, id: string) => until(async () => (await retrieve(key, id)).status, 'completed')

@@ -1,26 +1,22 @@
 // Settings as people give them: by export, by copying an example, by a typo.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, readConfig } from '../src/config.ts'
+import { runProgram } from './sdk/cache.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
 function run(args: string[], env: Record<string, string>) {
-  return spawnSync(process.execPath, [join(ROOT, 'bin', 'tollgate.js'), ...args], {
-    encoding: 'utf8',
-    env: {
-      ...{ PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
-      ...{ TOLLGATE_DATA: join(tmpdir(), 'no-such-data'), ...env },
-    },
+  return runProgram(process.execPath, [join(ROOT, 'bin', 'tollgate.js'), ...args], {
+    env: { PATH: process.env.PATH, TOLLGATE_DATA: join(tmpdir(), 'no-such-data'), ...env },
   })
 }
 
-test('every variable that the guides tell callers to export leaves the commands as they are', () => {
+test('every variable that the guides tell callers to export leaves the commands as they are', async () => {
   const pages = ['README.md', ...globSync(['docs/guides/*.md', 'examples/**/*.*'], { cwd: ROOT })]
   const names = new Set(
     pages.flatMap((path) => [...textOf(path).matchAll(/\bTOLLGATE_[A-Z0-9_]*[A-Z0-9]\b/g)].map(([name]) => name)),
@@ -34,16 +30,16 @@ test('every variable that the guides tell callers to export leaves the commands 
     } catch (error) {
       assert.ok(error instanceof ConfigError, name) // A setting, and 1 is no value for it.
     }
-  const { status, stdout, stderr } = run(['doctor'], { TOLLGATE_KEY: 'tg_live_x' })
-  assert.deepEqual([status, stderr], [1, ''])
-  assert.match(stdout, /Tollgate does not answer/)
+  const { code, out, err } = await run(['doctor'], { TOLLGATE_KEY: 'tg_live_x' })
+  assert.deepEqual([code, err], [1, ''])
+  assert.match(out, /Tollgate does not answer/)
 })
 
-test('a variable that looks like a setting and is none gets a warning with the name that was meant, and the command runs', () => {
-  const { stdout, stderr } = run(['doctor'], { TOLLGATE_WORKER: '2', TOLLGATE_PORT: 'tcp://10.0.0.1:80' })
-  assert.match(stderr, /^tollgate: TOLLGATE_WORKER is no setting and is ignored; did you mean TOLLGATE_WORKERS\?$/m)
-  assert.match(stderr, /^tollgate: TOLLGATE_PORT is no setting and is ignored; did you mean PORT\?$/m)
-  assert.match(stdout, /Tollgate does not answer/)
+test('a variable that looks like a setting and is none gets a warning with the name that was meant, and the command runs', async () => {
+  const { out, err } = await run(['doctor'], { TOLLGATE_WORKER: '2', TOLLGATE_PORT: 'tcp://10.0.0.1:80' })
+  assert.match(err, /^tollgate: TOLLGATE_WORKER is no setting and is ignored; did you mean TOLLGATE_WORKERS\?$/m)
+  assert.match(err, /^tollgate: TOLLGATE_PORT is no setting and is ignored; did you mean PORT\?$/m)
+  assert.match(out, /Tollgate does not answer/)
   const [far] = readConfig({ TOLLGATE_SOMETHING_ELSE_ENTIRELY: '1' }).warnings
   assert.match(far!, /ignored; docs\/reference\/configuration\.md lists the settings/)
 })
@@ -52,7 +48,7 @@ test('by default only this machine reaches the gateway', () => {
   assert.equal(readConfig({}).HOST, '127.0.0.1')
 })
 
-test('the sample values of secret.example.yaml are refused by name, and a sample credential is none', () => {
+test('the sample values of secret.example.yaml are refused by name, and a sample credential is none', async () => {
   const samples = Object.fromEntries(
     [...textOf('deploy/kubernetes/secret.example.yaml').matchAll(/^ {2}([A-Z0-9_]+): (\S+)$/gm)].map(
       ([, name, value]) => [name!, value!],
@@ -69,9 +65,9 @@ test('the sample values of secret.example.yaml are refused by name, and a sample
       new RegExp(`${name}: is the sample of secret.example.yaml`),
     )
   assert.equal(readConfig({ OPENAI_API_KEY: credential }).vendorKeys.get('OPENAI_API_KEY'), undefined)
-  const { status, stderr } = run(['serve'], samples)
-  assert.equal(status, 1)
-  assert.match(stderr, /TOLLGATE_SECRET: is the sample/)
+  const { code, err } = await run(['serve'], samples)
+  assert.equal(code, 1)
+  assert.match(err, /TOLLGATE_SECRET: is the sample/)
 })
 
 test('what the gateway itself is set up by is no credential that a vendor could be sent', () => {

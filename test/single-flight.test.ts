@@ -31,8 +31,10 @@ let waiting = 0
 const world: World = {
   ...realWorld,
   after(delayMs, run) {
-    if (delayMs === WAIT_MS) waiting++
-    return realWorld.after(delayMs, run)
+    if (delayMs !== WAIT_MS) return realWorld.after(delayMs, run)
+    waiting++
+    // On a busy machine too.
+    return realWorld.after(60 * WAIT_MS, run)
   },
 }
 

@@ -253,7 +253,7 @@ test('nothing is left over: no marks, no silenced types', () => {
 test('a test that looks again and again does so by until, which ends and says what it saw; one that pauses says why', () => {
   // A loop on one line, and one with a block; the programs of chaos tests keep up their traffic.
   const sleeps =
-    /^ *(?:while|for) \(.*\) await new Promise\(.*setTimeout|^( *)(?:for \(;;\)|while \(.*\)) \{\n(?:(?!\1\}).*\n)*?.*setTimeout\(/m
+    /^ *while \(.*\) await new Promise|^ *for \(.*\) await new Promise\(.*setTimeout|^( *)(?:for \(;;\)|while \(.*\)) \{\n(?:(?!\1\}).*\n)*?.*setTimeout\(/m
   const wrong = house.filter(
     ({ path }) => /\.test\.ts$|^test\/(?!chaos\/)/.test(path) && sleeps.test(readFileSync(join(ROOT, path), 'utf8')),
   )

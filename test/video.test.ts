@@ -7,6 +7,7 @@ import { OPERATOR_TOKEN, startGateway } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { atOnce, pluck } from './lists.ts'
 import { started } from './started.ts'
+import { until } from './until.ts'
 
 /** The vendor's clock goes forward by this. */
 let skippedMs = 0
@@ -206,21 +207,21 @@ test('an account lists its own jobs, newest first, a page at a time', async () =
 test('a waiting job can be cancelled for nothing, a running or finished one not', async () => {
   const { id: account, key } = await on.account({ credits: GRANTED })
   const remove = (id: string) => on.call(`/v1/jobs/${id}`, key, undefined, { method: 'DELETE' })
-  const until = async (id: string, status: string) => {
-    while ((await get(key, id)).status !== status) await new Promise((resolve) => setImmediate(resolve))
-  }
+  const reaches = (id: string, status: string) => until(async () => (await get(key, id)).status, status)
   const waiting = await create(key, { prompt: `slow [[queued-ms=${HOUR_MS}]]` })
-  await until(waiting, 'CONNECT')
-  let cancelled = await remove(waiting)
+  await reaches(waiting, 'CONNECT')
   // The answer to its submission may still be on its way.
-  while (cancelled.status === 409) cancelled = await remove(waiting)
+  const cancelled = await until(
+    () => remove(waiting),
+    ({ status }) => status !== 409,
+  )
   assert.equal(cancelled.status, 200)
   assert.equal((await read<Job>(cancelled)).data.status, 'CANCELLED')
   assert.deepEqual(await on.balance(account), { posted: GRANTED, held: 0n })
   assert.equal((await remove(waiting)).status, 200)
 
   const running = await create(key, { prompt: `slow [[queued-ms=0]] [[running-ms=${HOUR_MS}]]` })
-  await until(running, 'PROCESSING')
+  await reaches(running, 'PROCESSING')
   const refused = await remove(running)
   assert.equal(refused.status, 409)
   assert.equal((await read(refused)).error!.code, 30001)
@@ -235,12 +236,8 @@ test('the same Idempotency-Key makes one job, and answers the same to all', asyn
   const body = { model: 'videogen-2.0', prompt: 'once' }
   const init = { headers: { 'idempotency-key': 'order-17' } }
   const ask = () => on.call('/v1/video/seedance', key, body, init)
-  const answers = await atOnce(30, async () => {
-    let answer = await ask()
-    // Those that come in the very moment of the creation are asked to come again.
-    while (answer.status === 409) answer = await ask()
-    return answer
-  })
+  // Those that come in the very moment of the creation are asked to come again.
+  const answers = await atOnce(30, () => until(ask, ({ status }) => status !== 409))
   const bodies = await Promise.all(answers.map((answer) => answer.text()))
   assert.equal(new Set(bodies).size, 1, 'one answer')
   assert.equal(answers.filter(({ headers }) => headers.get('idempotent-replayed') === 'true').length, 29)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
+import { runProgram } from '../../test/sdk/cache.ts'
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { ANALYTICS } from './analytics.ts'
 import { readQuery } from './query.ts'
@@ -85,14 +84,10 @@ test('the time zone of the machine changes nothing', async () => {
     process.stdout.write(`DEFAULTS ${defaultsAtEdges()}\n`)
     return
   }
-  const run = promisify(execFile)
   const printed = await Promise.all(
     ZONES.map(async (zone) => {
-      const { stdout } = await run(process.execPath, [import.meta.filename, PRINT], {
-        env: { TZ: zone },
-        maxBuffer: 32 * 1024 * 1024,
-      })
-      return /DEFAULTS (.*)$/m.exec(stdout)?.[1]
+      const { out } = await runProgram(process.execPath, [import.meta.filename, PRINT], { env: { TZ: zone } })
+      return /DEFAULTS (.*)$/m.exec(out)?.[1]
     }),
   )
   for (const [index, text] of printed.entries()) assert.equal(text, defaultsAtEdges(), ZONES[index] ?? '')

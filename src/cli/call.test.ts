@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { promisify } from 'node:util'
 import { testGateway } from '../../test/gateway.ts'
+import { runProgram } from '../../test/sdk/cache.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { realWorld } from '../kernel/world.ts'
@@ -169,11 +168,10 @@ async function offered(shell: 'bash' | 'zsh' | 'fish', words: string[]): Promise
     zsh: `compdef() { :; }; compadd() { shift; printf '%s\\n' "$@"; }\n${out}\nwords=(tollgate ${words.map((word) => `'${word}'`).join(' ')}); CURRENT=${words.length + 1}; _tollgate`,
     fish: `function commandline; printf '%s\\n' tollgate ${words.slice(0, -1).join(' ')}; end\n${out.replace(/^complete .*$/m, '')}\n__tollgate_words`,
   }
-  const made = await promisify(execFile)(shell, ['-c', scripts[shell]]).catch((error: { code: unknown }) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-  return made?.stdout.split('\n').filter(Boolean)
+  const ran = await runProgram(shell, ['-c', scripts[shell]])
+  if (ran.err === `spawn ${shell} ENOENT`) return undefined
+  assert.equal(ran.code, 0, ran.err)
+  return ran.out.split('\n').filter(Boolean)
 }
 
 for (const shell of ['bash', 'zsh', 'fish'] as const)

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
 import { OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
+import { runProgram } from '../../test/sdk/cache.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started, temporary } from '../../test/started.ts'
 import { newId, realWorld } from '../kernel/world.ts'
@@ -468,18 +467,13 @@ test('the program finds address and token in the data directory', async () => {
   await writeFile(join(data, 'server.json'), JSON.stringify({ url: server.url, pid: process.pid }))
   await writeFile(join(data, 'operator-token'), `${OPERATOR_TOKEN}\n`, { mode: 0o600 })
   const program = join(import.meta.dirname, '..', 'main.ts')
-  const { PATH, NODE_COMPILE_CACHE } = process.env
-  const env = { PATH, NODE_COMPILE_CACHE, TOLLGATE_DATA: data }
-  const { stdout } = await promisify(execFile)(process.execPath, [program, 'accounts', 'list', '--json'], { env })
-  assert.ok(Array.isArray(JSON.parse(stdout)))
-  const bad = promisify(execFile)(process.execPath, [program, 'accounts', 'list'], {
-    env: { ...env, PORT: 'x', TOLLGATE_WORKERS: 'many' },
-  })
-  await assert.rejects(bad, (error: { code: number; stderr: string }) => {
-    assert.equal(error.code, 1)
-    assert.match(error.stderr, /2 problems/)
-    return true
-  })
+  const env = { PATH: process.env.PATH, TOLLGATE_DATA: data }
+  const { out } = await runProgram(process.execPath, [program, 'accounts', 'list', '--json'], { env })
+  assert.ok(Array.isArray(JSON.parse(out)))
+  const bad = { ...env, PORT: 'x', TOLLGATE_WORKERS: 'many' }
+  const { code, err } = await runProgram(process.execPath, [program, 'accounts', 'list'], { env: bad })
+  assert.equal(code, 1)
+  assert.match(err, /2 problems/)
   await rm(data, { recursive: true })
 })
 

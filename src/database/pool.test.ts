@@ -4,6 +4,7 @@ import { type ChaosProxy, startProxy } from '../../test/chaos/proxy.ts'
 import { freshDatabase } from '../../test/database.ts'
 import { atOnce } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
+import { until } from '../../test/until.ts'
 import { Fault } from '../kernel/fault.ts'
 import { addressProblem, splitAddress, withoutPassword } from './address.ts'
 import { openDatabase, SHORT_MS } from './database.ts'
@@ -68,7 +69,10 @@ test('a transaction that stops in the middle loses its locks, and is told; nobod
           isRefused = true
         })
         // However long that takes here, this one is not idle meanwhile.
-        while (!isRefused) await tx.query({ text: 'select pg_sleep(0.02)' })
+        await until(async () => {
+          await tx.query({ text: 'select pg_sleep(0.02)' })
+          return isRefused
+        })
         await refused
         // The server ends this session; whoever waits for its lock goes on.
         await database.query(rename, ['one', 'third'])
@@ -129,8 +133,10 @@ test('a connection that the server ends takes no other with it', async () => {
     text: `with busy as materialized (select pid from pg_stat_activity where application_name = 'one ends' and state = 'active')
       select pid from busy where pg_terminate_backend(pid)`,
   }
-  let ended: Array<{ pid: number }> = []
-  while (ended.length === 0) ended = await database.query(end)
+  const ended = await until(
+    () => database.query<{ pid: number }>(end),
+    ({ length }) => length > 0,
+  )
   await busy
   const after = await Promise.all([1, 2].map(async () => (await pool.query<{ pid: number }>(pid))[0]!.pid))
   await pool.close()

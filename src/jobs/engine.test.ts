@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { startReceiver, startTestEngine } from '../../test/job-engine.ts'
 import { atOnce } from '../../test/lists.ts'
 import { started } from '../../test/started.ts'
+import { atLeast, not, until } from '../../test/until.ts'
 import type { Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
@@ -148,9 +149,9 @@ test('a worker that slept while its order was on its way keeps the task for whoe
 test('past its deadline a job fails and is refunded; a success that comes later is written down', async () => {
   const account = await on.account(GRANTED)
   const id = await on.create(account, { prompt: `a slow boat [[running-ms=${HOUR_MS}]]` })
-  while ((await on.row(id)).task_id === null) await on.sandbox.seen.until((seen) => seen.requests > 0)
+  await until(async () => (await on.row(id)).task_id, not(null))
   await on.database.query({ text: `update job set deadline_at = now() where id = $1` }, [id])
-  while ((await on.row(id)).status !== 'FAILED') await on.sandbox.seen.until((seen) => seen.requests > 0)
+  await until(async () => (await on.row(id)).status, 'FAILED')
   skippedMs += 2 * HOUR_MS
   await on.ended()
   const row = await on.row(id)
@@ -178,7 +179,7 @@ test('a poison job among a hundred fails alone, is refunded once, and the worker
 test('an end is told to the address that the caller gave, signed, and again until it is accepted', async () => {
   const account = await on.account(GRANTED)
   const id = await on.create(account, { prompt: 'a buoy', callback_url: receiver.url })
-  await receiver.until(2)
+  await until(() => receiver.got.length, atLeast(2))
   const [first, second] = receiver.got
   assert.equal(second!.headers['webhook-id'], first!.headers['webhook-id'])
   for (const { headers, body } of [first!, second!]) {
@@ -207,7 +208,7 @@ for (const way of ['completed', 'cancelled'] as const)
     const id = await other.store(await other.account(GRANTED), { prompt: 'a pier', callback_url: told.url })
     if (way === 'completed') await other.begin(id)
     else await assert.rejects(engine.cancel((await engine.jobs.find(id))!), { kind: 'unavailable' })
-    await told.until(1)
+    await until(() => told.got.length, atLeast(1))
     assert.equal(JSON.parse(told.got[0]!.body).type, `job.${way}`)
     await engine.stop(2_000)
     await other.close()

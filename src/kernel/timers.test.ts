@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pluck } from '../../test/lists.ts'
+import { above, until } from '../../test/until.ts'
 import { silentLog } from './log.ts'
 import { createBufferedWriter } from './timers.ts'
 import { realWorld } from './world.ts'
@@ -31,7 +32,7 @@ function writer() {
     if (some.length > 0) written.push(some)
   }
   const end = async (error?: Error) => {
-    while (ends.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    await until(() => ends.length, above(0))
     ends.shift()?.(error)
   }
   const put = (one: string) => {
@@ -63,11 +64,11 @@ test('what could not be written is tried again, once for all that wait', async (
   assert.deepEqual(pluck(timers, 'afterMs'), [1_000])
   timers.shift()?.run()
   await end(new Error('away'))
-  while (timers.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await until(() => timers.length, above(0))
   put('c')
   assert.deepEqual(pluck(timers, 'afterMs'), [5_000])
   timers.shift()?.run()
   await end()
-  while (written.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await until(() => written.length, above(0))
   assert.deepEqual(written, [['a', 'b', 'c']])
 })

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
 import { atOnce } from '../lists.ts'
 import { listen, started } from '../started.ts'
+import { above, until } from '../until.ts'
 import { addFilter, PASSWORD, startConsole, type TestConsole, type Visitor } from './console.ts'
 import { setTheme } from './pages.ts'
 
@@ -129,7 +130,7 @@ test('whoever looks for a webhook finds why it was refused, and repeats it, in b
   const before = told.length
   await page.getByRole('button', { name: 'Repeat' }).click()
   await page.getByText('It is on its way, under the same id.').first().waitFor()
-  while (told.length === before) await page.waitForTimeout(25)
+  await until(() => told.length, above(before))
   assert.equal(told.at(-1), told.at(-2), 'the same message')
   await operator.go(`/a/${other.id}/deliveries`)
   await page.getByRole('row', { name: /alert\.test.*Webhook.*Delivered/ }).waitFor()

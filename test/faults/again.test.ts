@@ -94,7 +94,10 @@ test('a caller who leaves during the probe of a broken vendor does not keep it o
   const { key } = await single.account()
   const breaker = () => single.gateway.vendors.health().find(({ name }) => name === 'first')?.breaker
   first.answer = ({ response }) => response.writeHead(500).end()
-  while (breaker() !== 'open') await (await single.call(CHAT_PATH, key, chatBody('fail'))).text()
+  await until(async () => {
+    await (await single.call(CHAT_PATH, key, chatBody('fail'))).text()
+    return breaker()
+  }, 'open')
   first.answer = () => {}
   await until(() => breaker(), 'half-open')
   const calls = first.calls.length

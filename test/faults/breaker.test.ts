@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { realWorld } from '../../src/kernel/world.ts'
 import { startReceiver } from '../job-engine.ts'
 import { started } from '../started.ts'
+import { until } from '../until.ts'
 import {
   CHAT_PATH,
   type ChatVendor,
@@ -114,7 +115,7 @@ test('a trace has a span for every attempt, also the failed ones, with the vendo
       .filter((span) => span.traceId === traceId)
   const CLIENT = 3
   const attempts = () => traces().filter(({ kind }) => kind === CLIENT)
-  while (attempts().length < 2) await collector.until(collector.got.length + 1)
+  await until(() => attempts().length, 2)
   const facts = attempts().map(({ status: { code } = {}, attributes = [] }) => ({
     failed: code === 2,
     ...Object.fromEntries(attributes.map((entry) => [entry.key, Object.values(entry.value)[0]])),

@@ -7,6 +7,7 @@ import type { Log } from '../../src/kernel/log.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { startReceiver } from '../job-engine.ts'
 import { started } from '../started.ts'
+import { above, until } from '../until.ts'
 import { HEADER, HOUSE, KEYS, PROMPT, secretIn, spellings } from './canary.ts'
 import { chunk, event, STREAM_HEADERS, startVendor, type VendorCall } from './chat-vendor.ts'
 
@@ -189,7 +190,7 @@ test('no credential gets into a video job, its row or its webhook', async () => 
           callback_url: receiver.url,
         })
         const { data } = (await answer.json()) as { data: { jobId: string } }
-        await receiver.until(before + 1)
+        await until(() => receiver.got.length, above(before))
         const job = await (await gateway.call(`/v1/jobs/${data.jobId}`, account.key)).text()
         assert.match(job, /FAILED/)
         find(job, 'the job', form)
@@ -208,7 +209,7 @@ test('no credential gets into a video job, its row or its webhook', async () => 
       prompt: PROMPT,
       callback_url: receiver.url,
     })
-    await receiver.until(before + 1)
+    await until(() => receiver.got.length, above(before))
   }
 })
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import type { Page } from '../../src/kernel/view.ts'
 import type { AttemptLog, UsageDetail, UsageView } from '../../src/ledger/views.ts'
-import { OPERATOR_TOKEN, textOf } from '../gateway.ts'
+import { OPERATOR_TOKEN, type TestGateway, textOf } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
 import {
@@ -21,10 +21,9 @@ import { post } from './raw-client.ts'
 const SECRET = 'sk-canary-first-0001'
 const first = started(startVendor)
 const second = started(startVendor)
-const timeouts = { connectMs: 5_000, firstByteMs: 300, idleMs: 5_000, totalMs: 20_000 }
 const g = started(() =>
   startFaultGateway({
-    vendors: { first: { baseUrl: first.url, credential: 'FIRST_KEY', timeouts }, second: { baseUrl: second.url } },
+    vendors: { first: { baseUrl: first.url, credential: 'FIRST_KEY' }, second: { baseUrl: second.url } },
     env: { FIRST_KEY: SECRET },
   }),
 )
@@ -34,18 +33,18 @@ beforeEach(() => {
 })
 afterEach(() => g.settled())
 
-async function detailOf(requestId: string | null): Promise<UsageDetail> {
-  const text = await textOf(g.call(`/admin/v1/usage/${requestId}`, OPERATOR_TOKEN))
+async function detailOf(requestId: string | null, on: TestGateway = g): Promise<UsageDetail> {
+  const text = await textOf(on.call(`/admin/v1/usage/${requestId}`, OPERATOR_TOKEN))
   return JSON.parse(text).data
 }
 
 /** A call from the first byte to the row that tells of it. */
-async function told(body = chatBody('hello')): Promise<{ status: number; text: string; detail: UsageDetail }> {
-  const { key } = await g.account()
-  const reply = await g.call(CHAT_PATH, key, body)
+async function told(body = chatBody('hello'), on: TestGateway = g) {
+  const { key } = await on.account()
+  const reply = await on.call(CHAT_PATH, key, body)
   const text = await reply.text()
-  await g.settled()
-  return { status: reply.status, text, detail: await detailOf(reply.headers.get('x-request-id')) }
+  await on.settled()
+  return { status: reply.status, text, detail: await detailOf(reply.headers.get('x-request-id'), on) }
 }
 
 const inShort = ({ attempts }: AttemptLog) =>
@@ -109,7 +108,10 @@ test('a failure tells of each attempt, its cause and deadline, and what the call
   assert.deepEqual([reset.detail.route, reset.detail.firstByteMs, reset.detail.fault], [null, null, 'upstream_failed'])
 
   first.answer = () => {}
-  const slow = await told()
+  await using hasty = await startFaultGateway({
+    vendors: { first: { baseUrl: first.url, timeouts: { firstByteMs: 300 } } },
+  })
+  const slow = await told(chatBody('hello'), hasty)
   assert.equal(slow.status, 504)
   const [attempt] = slow.detail.attemptLog!.attempts
   assert.deepEqual([attempt?.phase, attempt?.deadlineMs, attempt?.stopped], ['first-byte', 300, 'timeout'])

@@ -1,9 +1,9 @@
 // A program that connects by OAuth, as the official client wants it described, and the document by which one may name itself.
-import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { OAuthClientProvider } from '@modelcontextprotocol/client'
+import { runProgram } from '../sdk/cache.ts'
 
 /** A program that remembers what it is given, as they all do. */
 export class Program implements OAuthClientProvider {
@@ -48,25 +48,11 @@ export class Program implements OAuthClientProvider {
 
 /** A document about a program, at an https address with a certificate that this process trusts; undefined where none can be made. */
 export async function serveDocument() {
-  const made = spawnSync('openssl', [
-    ...[
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:prime256v1',
-      '-nodes',
-      '-keyout',
-      '-',
-      '-days',
-      '2',
-    ],
-    ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'],
-  ])
-  const pem = String(made.stdout ?? '')
+  const how = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout - -days 2 -subj /CN=127.0.0.1'
+  const made = await runProgram('openssl', [...how.split(' '), '-addext', 'subjectAltName=IP:127.0.0.1'])
+  const pem = made.out
   const [cert] = /-----BEGIN CERTIFICATE[\s\S]+END CERTIFICATE-----/.exec(pem) ?? []
-  if (made.status !== 0 || !cert) return undefined
+  if (made.code !== 0 || !cert) return undefined
   setDefaultCACertificates([...getCACertificates('default'), cert])
   const about = { answer: {} as object }
   const server = createServer({ key: pem, cert }, (request, response) => {

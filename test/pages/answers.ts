@@ -163,9 +163,12 @@ async function prepared(spec: EndpointSpec, made: Made, triesLeft = 20): Promise
     const answer = background ? await made.gateway.call(other.path, made.key, body) : await ask(other, made)
     await note(id, answer, made)
   }
-  let answer = await ask(spec, made)
   // A job that is just being handed to its vendor says so, and wants to be asked again.
-  while ((await answer.clone().text()).includes('try to cancel it again')) answer = await ask(spec, made)
+  const tried = async () => {
+    const answer = await ask(spec, made)
+    return { answer, text: await answer.clone().text() }
+  }
+  const { answer } = await until(tried, ({ text }) => !text.includes('try to cancel it again'))
   const isCancelled = answer.ok && /status":"cancel/i.test(await answer.clone().text())
   const isLate = spec.id.endsWith('/cancel') && !isCancelled
   return isLate && triesLeft > 0 ? prepared(spec, made, triesLeft - 1) : answer

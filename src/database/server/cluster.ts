@@ -55,10 +55,11 @@ interface ClusterOptions {
   readonly loopback: boolean
   readonly world: World
   readonly log: (line: string) => void
+  readonly settings?: readonly string[]
 }
 
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
-  const { dataDirectory, user, loopback } = options
+  const { dataDirectory, user, loopback, settings = [] } = options
   const directory = join(dataDirectory, 'postgres')
   const password = loopback ? await keepPassword(dataDirectory, options.world) : undefined
   await claim(directory, user)
@@ -72,6 +73,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       `listen_addresses = '127.0.0.1'`,
       `unix_socket_directories = ''`,
       `port = ${port}`,
+      ...settings,
     ])
     return { directory, directoryArgument, socketDirectory: undefined, host: '127.0.0.1', port, password, tidy: noop }
   }
@@ -81,6 +83,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     `unix_socket_directories = '${socket.setting}'`,
     'unix_socket_permissions = 0700',
     `port = ${SOCKET_PORT}`,
+    ...settings,
   ])
   const socketDirectory = socket.directory
   return {
@@ -179,10 +182,10 @@ async function checkVersion(directory: string, binaries: Binaries): Promise<void
   )
 }
 
-async function configure(directory: string, user: SystemUser | undefined, transport: string[]): Promise<void> {
+/** `more` comes after what every server has. */
+async function configure(directory: string, user: SystemUser | undefined, more: string[]): Promise<void> {
   const lines = [
     '# Written by Tollgate on every start. Your own settings belong in operator.conf beside this file.',
-    ...transport,
     'max_connections = 200',
     "shared_buffers = '128MB'",
     // An answered call stays charged, also after a power cut.
@@ -201,6 +204,7 @@ async function configure(directory: string, user: SystemUser | undefined, transp
     "log_line_prefix = '%m [%p] '",
     'log_checkpoints = off',
     'logging_collector = off',
+    ...more,
   ]
   const file = join(directory, OWN_CONF)
   await writeFile(file, `${lines.join('\n')}\n`, { mode: 0o600 })

@@ -293,8 +293,8 @@ test('a gateway that exits without stopping its Postgres takes it along', async 
 
 // A process that sleeps, and one that has ended but is not collected by its parent, as in many containers.
 const bystanders = {
-  'a process that has nothing to do with it': 'echo $$; exec sleep 60',
-  'a process that ended and was not collected': 'sleep 0 & echo $!; exec sleep 60',
+  'a process that has nothing to do with it': 'echo $$; exec sleep 600',
+  'a process that ended and was not collected': 'sleep 0 & echo $!; exec sleep 600',
 }
 for (const [what, script] of Object.entries(bystanders)) {
   test(`a pid file left by a crash is no obstacle when its pid is now that of ${what}`, {

@@ -53,6 +53,8 @@ export interface EmbeddedOptions {
   readonly loopback?: boolean
   /** Where a private copy of the programs may go, if they do not run from where npm put them. */
   readonly copyPlaces?: readonly string[]
+  /** Lines of its configuration that come after our own. */
+  readonly settings?: readonly string[]
   /** Aborts the start: it then rejects, and no server is left running. */
   readonly stop?: AbortSignal
 }
@@ -70,7 +72,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   try {
     const user = await chooseUser(dataDirectory)
     const binaries = await findBinaries(user, options.copyPlaces ?? copyDirectories(dataDirectory, user))
-    const cluster = await openCluster({ dataDirectory, binaries, user, loopback, world, log })
+    const cluster = await openCluster({ ...options, dataDirectory, binaries, user, loopback, world })
     const serving = { cluster, binaries, user, logFile: join(dataDirectory, 'postgres.log'), world, log }
     const { server, version } = await takeOverOrStart(serving, options.stop)
     await makeDatabase(cluster).catch(async (error: unknown) => {

@@ -5,6 +5,7 @@ import { freshDatabase } from '../../../test/database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway, testGateway } from '../../../test/gateway.ts'
 import { pluck } from '../../../test/lists.ts'
 import { connect } from '../../../test/mcp/client.ts'
+import { until } from '../../../test/until.ts'
 import type { ContentRules, ContentView } from '../../admission/views.ts'
 import type { AuditView } from '../../database/audit.ts'
 import type { Page } from '../../kernel/view.ts'
@@ -147,8 +148,8 @@ test('reading is in the audit; deleting one, and switching off, take effect at o
   assert.equal((await g.operator('DELETE', `/usage/${one.id}/content`)).status, 404)
 
   // A call that runs while it is switched off is not kept after all.
-  const running = g.call(CHAT, key, chat('third [[wait=300]]')).then((answer) => answer.text())
-  while (g.gateway.monitor.running === 0) await new Promise((resolve) => setImmediate(resolve))
+  const running = g.call(CHAT, key, chat('third [[wait=2000]]')).then((answer) => answer.text())
+  await until(() => g.gateway.monitor.running, 1)
   const { data: off } = await g.operator<ContentRules>('DELETE', `/accounts/${account}/content`)
   assert.deepEqual(off, { account: null, keys: [], storedCalls: 0 })
   assert.equal(await statusOf(two.id), 404)
