@@ -110,6 +110,7 @@ function setUp(upstreamPort: number) {
     input,
     simulated: false,
     isGuarded: false,
+    added: [],
   }
   const log = createLog({ level: 'info', stream: { write: () => true } as unknown as NodeJS.WritableStream })
   const vendors = createVendors(world)

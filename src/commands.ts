@@ -1,9 +1,12 @@
-// The commands by hand of extensions, which stand in the help below the core's own.
+// The commands by hand of extensions, which stand in the help below the core's own, and the endpoints that `tollgate call` finds.
+import type { EndpointSpec } from './catalog/endpoint.ts'
 import type { Command } from './cli/command.ts'
 import { SIGN_IN_COMMANDS } from './extensions/agents/cli.ts'
 import { AGENT_SETUP_COMMAND } from './extensions/agents/setup/cli.ts'
 import { TOOL_SERVER_COMMANDS } from './extensions/agents/tools/cli.ts'
 import { APPLY_COMMAND } from './extensions/apply/commands.ts'
+import { BATCHES } from './extensions/background/batch-endpoints.ts'
+import { MESSAGE_BATCHES } from './extensions/background/message-batch-endpoints.ts'
 import { DOCTOR_COMMAND } from './extensions/doctor/commands.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
@@ -20,3 +23,7 @@ export const ADDED: Readonly<
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
   diagnosis: [DOCTOR_COMMAND],
 }
+
+export const ADDED_ENDPOINTS: readonly EndpointSpec[] = [BATCHES, MESSAGE_BATCHES].flatMap((entries) =>
+  Object.values(entries),
+)

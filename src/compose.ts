@@ -15,11 +15,10 @@ import { mountAssets } from './api/assets.ts'
 import { listJobs } from './api/jobs.ts'
 import { openApi } from './api/open.ts'
 import { publicUrlOf } from './api/server/address.ts'
-import { sdkBody } from './api/server/envelope.ts'
 import { openServer } from './api/server/open.ts'
 import { openAssets } from './assets/open.ts'
 import type { AssetHost } from './assets/store.ts'
-import { openBackground } from './background/open.ts'
+import { ENDPOINTS, inReferenceOrder } from './catalog/index.ts'
 import { addSections } from './catalog/section.ts'
 import { openCatalog } from './catalog/store.ts'
 import type { Config } from './config.ts'
@@ -31,6 +30,7 @@ import { createStoreWatch } from './database/health.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
+import { background } from './extensions/background/extension.ts'
 import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
@@ -59,6 +59,7 @@ import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { openOperatorApi } from './operator/operator.ts'
+import type { ArriveDeps } from './pipeline/arrive.ts'
 import type { PathDeps } from './pipeline/call.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
 import type { ReadDeps } from './pipeline/read.ts'
@@ -123,6 +124,7 @@ const HOLDS = statement('holds', 'select count(*) as count from hold')
 /** What a gateway can do without. The core knows of them only by their type. */
 export const EXTENSIONS = [
   agents,
+  background,
   directory,
   docs,
   finance,
@@ -133,6 +135,8 @@ export const EXTENSIONS = [
   sales,
   shadow,
 ] as const satisfies readonly Extension<never, never>[]
+/** Those of the core and of all extensions. */
+export const ALL_ENDPOINTS = inReferenceOrder([...ENDPOINTS, ...EXTENSIONS.flatMap(({ entries }) => entries)])
 addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
 addAccountRules(EXTENSIONS.flatMap(({ verify }) => verify))
 
@@ -183,17 +187,16 @@ export async function createGateway(options: GatewayOptions) {
     ...{ accounts, keys, routes, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
     ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
   }
-  const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs })
-  const operator = () => office.routes
-  const calls = openCalls(options, { ...served, store, load, jobs, routes, assets, extensions, operator })
+  const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs, files, calls: () => calls })
+  const calls = pathOfCalls(options, { store, load, jobs, routes, assets, extensions })
+  openCalls(options, { ...served, store, load, jobs, calls, extensions, operator: () => office.routes })
   const alerts = createAlerts({
     ...{ ...load, database, secrets, guard, world, log, branding, publicUrl, deliveries: jobs.deliveries },
     ...{ failingVendors: () => failingVendors(load), overruns: monitor.overruns, setAside: store.setAside.list },
     mails: mailer !== undefined,
   })
-  const { batches } = calls.background
   const archive = openLedgerArchive(options, { database, store: assets.archiveStore, key: secrets.key('ledger') })
-  const office = openOffice(app, options, { store, load, jobs, own, alerts, batches, extensions, archive })
+  const office = openOffice(app, options, { store, load, jobs, own, alerts, extensions, archive })
   await own.tokens.adopt(options.operatorToken)
   const work = { files, archive, alerts, added: extensions.work }
   const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, ...work })
@@ -219,37 +222,45 @@ interface CallParts extends Pick<ReturnType<typeof openServer>, 'app' | 'sockets
   readonly store: Store
   readonly load: Load
   readonly jobs: JobEngine
-  readonly routes: PathDeps['routes']
-  readonly assets: Awaited<ReturnType<typeof openAssets>>
+  readonly calls: Calls
   readonly extensions: Extensions
   readonly operator: Place['operator']
 }
 
-/** The path of a call, and the addresses at which it begins. */
-function openCalls(
-  options: GatewayOptions,
-  { app, sockets, store, load, jobs, routes, assets, extensions, operator }: CallParts,
-) {
-  const { config, world, log } = options
+/** What calls are read and served with. */
+type Calls = Pick<ArriveDeps, 'path' | 'read'>
+
+interface PathParts extends Pick<CallParts, 'store' | 'load' | 'jobs' | 'extensions'> {
+  readonly routes: PathDeps['routes']
+  readonly assets: Awaited<ReturnType<typeof openAssets>>
+}
+
+function pathOfCalls(options: GatewayOptions, { store, load, jobs, routes, assets, extensions }: PathParts): Calls {
+  const { world, log } = options
   const { database, sealer } = store
-  const path: PathDeps = {
-    ...{ ...load, database, routes, world, log, jobs, sealer, cache: createResponseCache(world) },
-    ...{
-      labelNames: createLabelNames(store),
-      shadows: extensions.path.shadows,
-      ledger: extensions.ledger(load.ledger),
+  const { shadows, guardrails } = extensions.path
+  return {
+    read: readerOf(options, { ...store, assets: assets.assets, guardrails }),
+    path: {
+      ...{ ...load, database, routes, world, log, jobs, sealer, cache: createResponseCache(world), shadows },
+      ...{ labelNames: createLabelNames(store), ledger: extensions.ledger(load.ledger) },
     },
   }
-  const read = readerOf(options, { ...store, assets: assets.assets, guardrails: extensions.path.guardrails })
+}
+
+/** The addresses at which calls begin. */
+function openCalls(
+  options: GatewayOptions,
+  { app, sockets, store, load, jobs, calls, extensions, operator }: CallParts,
+): void {
+  const { config, world, log } = options
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
-  const background = openBackground({ ...store, ...load, jobs, path, read, files: assets.files, faultBody: sdkBody })
   const api = openApi(app, {
-    ...{ ...store, ...load, ...background, ...extensions.path, path, read, bodies, sockets, engine: jobs, log, world },
+    ...{ ...store, ...load, ...extensions.path, ...calls, bodies, sockets, engine: jobs, log, world },
     callers: extensions.callers,
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
-  extensions.mount({ app, api, path, read, operator, contents: extensions.path.contents })
-  return { background }
+  extensions.mount({ app, api, ...calls, bodies, operator, contents: extensions.path.contents })
 }
 
 interface OfficeParts {
@@ -264,7 +275,6 @@ interface OfficeParts {
     readonly publicUrl: () => string
   }
   readonly alerts: ReturnType<typeof createAlerts>
-  readonly batches: ReturnType<typeof openBackground>['batches']
   readonly extensions: Extensions
   readonly archive: ArchiveWork
 }
@@ -273,7 +283,7 @@ interface OfficeParts {
 function openOffice(
   app: ReturnType<typeof openServer>['app'],
   options: GatewayOptions,
-  { store, load, jobs, own, alerts, batches, extensions, archive }: OfficeParts,
+  { store, load, jobs, own, alerts, extensions, archive }: OfficeParts,
 ) {
   const { config, world, log } = options
   const { database, secrets, changes, audit, catalog, credentials, byokKeys, branding, guard } = store
@@ -296,7 +306,7 @@ function openOffice(
       offered: extensions.offered,
       security: extensions.security,
     },
-    ...{ batches, billing: store.billing },
+    billing: store.billing,
     webhookSecret: (account) => webhookSecret(secrets, account),
     ...{ reports: load.reports, prober: load.prober, vendorHealth: vendors.health, deliveries: jobs.deliveries },
     ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
@@ -400,6 +410,7 @@ async function openStore(options: GatewayOptions) {
     changes,
     audit,
     initial: options.initialCatalog ?? (await readDefaultCatalog()),
+    added: switchedOn(config).flatMap(({ entries }) => entries),
     off: EXTENSIONS.flatMap((one) => (one.catalog && !isOn(config, one) ? [one.catalog.name] : [])),
   })
   const apiKeys = createApiKeys({

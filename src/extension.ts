@@ -2,6 +2,7 @@
 // The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves its tables alone, and its
 // addresses answer 404.
 import type { CallerRules } from './api/api.ts'
+import type { EndpointSpec } from './catalog/endpoint.ts'
 import type { CatalogSection } from './catalog/section.ts'
 import type { Queryable } from './database/database.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
@@ -26,6 +27,8 @@ export interface Extension<Core, Place, Own = object> {
   readonly proofs: readonly Proof[]
   /** Also when it is switched off: its rows are there. */
   readonly verify: readonly AccountRule[]
+  /** The endpoints that it adds to the public API. */
+  readonly entries: readonly EndpointSpec[]
   /** Its resources, for their description only. */
   readonly describe: (nothing: object) => Resources
   /** What it adds to a gateway that starts. */
@@ -66,6 +69,8 @@ interface Parts<Core, Own, Place> {
   /** Ways that it adds to say who one is: at the sign-in, after the password, or again before a sensitive action. */
   readonly proofs?: readonly Proof[]
   readonly verify?: readonly AccountRule[]
+  /** Endpoints of the public API, with their ids; `endpoints` mounts them. */
+  readonly entries?: readonly EndpointSpec[]
   /** Constructs what the other members use besides the core. */
   readonly open?: (core: Core) => Own | Promise<Own>
   readonly resources?: (all: Core & Own) => readonly Resource[]
@@ -89,6 +94,7 @@ export function defineExtension<Core extends object, Own extends object = object
   catalog,
   proofs = [],
   verify = [],
+  entries = [],
   open,
   resources,
   personal,
@@ -111,6 +117,7 @@ export function defineExtension<Core extends object, Own extends object = object
     catalog,
     proofs,
     verify,
+    entries,
     // To be described, resources are made of nothing: they use their parts only when they run.
     describe: (nothing) => resourcesOf(nothing as Core & Own),
     async open(core) {

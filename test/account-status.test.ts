@@ -99,6 +99,7 @@ test('calls of a suspended account get 403 with the reason in the words of each 
   await until(() => status(other.call('/v1/models', key)), 403)
   for (const one of [g, other])
     for (const [path, body, errorOf] of answers) {
+      if (path === '/v1/batches' && WITH_EXTENSIONS.skip) continue
       const answer = await one.call(path, key, body)
       const told = (await answer.json()) as object
       assert.deepEqual([answer.status, errorOf(told)], [403, [20001, message]], `${path} ${JSON.stringify(told)}`)
@@ -128,7 +129,7 @@ test('calls of a suspended account get 403 with the reason in the words of each 
   ])
 })
 
-test('a call that runs when its account is suspended ends and is charged; batch lines that have not begun end with 403', async () => {
+test('a call that runs when its account is suspended ends and is charged', async () => {
   const { id, key } = await g.account()
   const running = g.call('/v1/chat/completions', key, SLOW)
   await until(() => waiting.length, above(0))
@@ -140,8 +141,10 @@ test('a call that runs when its account is suspended ends and is charged; batch 
   await g.settled()
   const [charge] = await movements(id)
   assert.equal(charge?.kind, 'settled')
+})
 
-  await change(id, 'reopen')
+test('batch lines that have not begun when their account is suspended end with 403', WITH_EXTENSIONS, async () => {
+  const { id, key } = await g.account()
   const batch = await sendBatch(g, key, Array(LINES).fill(SLOW))
   await until(() => waiting.length, above(0))
   await change(id, 'suspend', { reason: 'abuse' })
@@ -158,8 +161,8 @@ test('a call that runs when its account is suspended ends and is charged; batch 
     `select count(*) as count from transfer where account_id = $1 and kind = 'settled'`,
     [id],
   )
-  // Those that ran were paid for, and the call before.
-  assert.equal(Number(charges?.count), LINES - failed.length + 1)
+  // Those that ran were paid for.
+  assert.equal(Number(charges?.count), LINES - failed.length)
 })
 
 test('a closed account has no balance and no keys, is called by nobody, and its statement stays; reopened it gets new keys and credits', async () => {

@@ -199,7 +199,7 @@ const PAID: Readonly<Record<string, (key: string, account: string) => Promise<st
 for (const [what, order] of Object.entries(PAID))
   test(
     `a budget holds for ${what}: the first is served, the second rejected, and one is counted`,
-    what.includes('tool') ? WITH_EXTENSIONS : {},
+    /tool|background|batch/.test(what) ? WITH_EXTENSIONS : {},
     async () => {
       const { id, key } = await g.account()
       const budget = await make(id, { name: 'Every call', scope: 'key', span: 'total', max: 1 })

@@ -10,9 +10,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse as parseYaml } from 'yaml'
 import defaultCatalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
-import { ENDPOINTS } from '../src/catalog/index.ts'
 import type { Settings } from '../src/cli/command.ts'
 import { runCli } from '../src/cli/run.ts'
+import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { blocksOf, pages, programsOf, ROOT } from './code-blocks.ts'
 import { BY, OPERATOR_TOKEN, testGateway } from './gateway.ts'
@@ -154,7 +154,7 @@ test('JSON blocks are JSON, fit the answer that they show, and make a catalog th
         assert.fail(`${at}: ${(error as Error).message}`)
       }
       if (answer) {
-        const spec = ENDPOINTS.find(({ id }) => id === answer)
+        const spec = ALL_ENDPOINTS.find(({ id }) => id === answer)
         assert.ok(spec?.answer, `${at}: there is no endpoint "${answer}" with a schema`)
         const fits = ajv.compile({ ...spec.answer, components })
         assert.ok(fits(value), `${at}: ${ajv.errorsText(fits.errors)}`)

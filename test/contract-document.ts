@@ -2,6 +2,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { JsonSchema } from '../src/catalog/endpoint.ts'
+import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 
 interface Parameter {
@@ -38,7 +39,9 @@ export interface Operation extends Described {
   misfits(status: number, contentType: string, text: string): string | undefined
 }
 
-export const document = openapiDocument({ version: '0', serverUrl: 'http://127.0.0.1' }) as JsonSchema & {
+export const document = openapiDocument({
+  ...{ version: '0', serverUrl: 'http://127.0.0.1', endpoints: ALL_ENDPOINTS },
+}) as JsonSchema & {
   paths: Record<string, Record<string, Described>>
   components: { schemas: Record<string, JsonSchema> }
 }

@@ -4,8 +4,8 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { createServer } from '../src/api/server/server.ts'
-import { ENDPOINTS } from '../src/catalog/index.ts'
 import { COMMANDS } from '../src/cli/run.ts'
+import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { sectionsOf } from '../src/extensions/docs/page.ts'
 import { mountDocs } from '../src/extensions/docs/routes.ts'
 import { silentLog } from '../src/kernel/log.ts'
@@ -93,7 +93,7 @@ test('no page names this machine, or promises what is not there', () => {
 
 test('every page that the gateway serves links only to what it serves', async () => {
   const app = createServer({ world: realWorld, log: silentLog, strictErrors: false })
-  mountDocs(app, { version: '0.0.0', serverUrl: 'http://127.0.0.1' })
+  mountDocs(app, { version: '0.0.0', serverUrl: 'http://127.0.0.1', endpoints: () => ALL_ENDPOINTS })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   const seen = new Set<string>()
   const waiting = ['/docs']
@@ -140,7 +140,7 @@ test('every address that a page calls exists', () => {
   const served = textOf('test/routes.txt')
     .split('\n')
     .flatMap((line) => /^\S+ +\S+ +(\/\S*)/.exec(line)?.[1] ?? [])
-  const paths = [...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases]), ...served].map(
+  const paths = [...ALL_ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases]), ...served].map(
     (path) => new RegExp(`^${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}|:\w+/g, '[^/]+')}$`),
   )
   const wrong: string[] = []

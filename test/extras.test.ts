@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import { isDataEndpoint } from '../src/catalog/endpoint.ts'
-import { ENDPOINTS } from '../src/catalog/index.ts'
+import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { testGateway, textOf } from './gateway.ts'
 
 const g = testGateway()
@@ -74,7 +74,7 @@ test('asking for the headers of any door holds nothing, calls no vendor and cost
   const { id, key } = await g.account()
   const seen = g.sandbox.seen.requests
   let paid = 0
-  for (const spec of ENDPOINTS)
+  for (const spec of ALL_ENDPOINTS)
     for (const path of [spec.path, ...spec.aliases]) {
       const params = Object.entries('params' in spec ? (spec.params ?? {}) : {})
       const query = params
@@ -93,7 +93,7 @@ test('asking for the headers of any door holds nothing, calls no vendor and cost
     }
   assert.ok(paid >= 30)
   assert.equal(
-    (await g.call(`${ENDPOINTS.find(isDataEndpoint)!.path}`, undefined, undefined, { method: 'HEAD' })).status,
+    (await g.call(`${ALL_ENDPOINTS.find(isDataEndpoint)!.path}`, undefined, undefined, { method: 'HEAD' })).status,
     401,
   )
   await g.settled()

@@ -9,8 +9,9 @@ import { after, before } from 'node:test'
 import { inspect } from 'node:util'
 import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
+import { ENDPOINTS } from '../src/catalog/index.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import { createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
+import { ALL_ENDPOINTS, createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { createAudit } from '../src/database/audit.ts'
 import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
@@ -95,6 +96,9 @@ type Values = Parameters<Gateway['database']['query']>[1]
 
 /** For a test of what an extension adds: there is none with --no-extensions. */
 export const WITH_EXTENSIONS = { skip: process.env[EXTENSIONS_OFF_VARIABLE] !== undefined }
+
+/** The endpoints of test gateways. */
+export const OFFERED = WITH_EXTENSIONS.skip ? ENDPOINTS : ALL_ENDPOINTS
 
 interface TestGatewayOptions {
   env?: Record<string, string>

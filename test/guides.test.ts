@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
-import { ENDPOINTS } from '../src/catalog/index.ts'
 import { readPresets } from '../src/catalog/preset.ts'
+import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { BY, testGateway } from './gateway.ts'
 import { rawGet } from './raw-get.ts'
 
@@ -55,7 +55,7 @@ test('the figures of the README are what a call costs and how many presets there
 })
 
 test('guides count the endpoints that there are', () => {
-  const count = ENDPOINTS.filter(({ id }) => id.startsWith('siteanalytics/')).length
+  const count = ALL_ENDPOINTS.filter(({ id }) => id.startsWith('siteanalytics/')).length
   for (const name of ['10-data', '04-sandbox', '11-agents', '03-typed-clients'])
     assert.equal(
       Number(/(\d+) (?:GET |analytics )?(?:endpoints|paths of the analytics)/.exec(guide(name))?.[1]),
@@ -118,7 +118,7 @@ test('search knows words: one inside another is not found, the beginning of one 
 })
 
 test('every endpoint has a page: runnable requests by tab, a recorded answer, readable types, and a way to try it', async () => {
-  for (const spec of ENDPOINTS) {
+  for (const spec of ALL_ENDPOINTS) {
     const at = `/docs/api/${spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '-').replaceAll(/^-|-$/g, '')}`
     const { text, status } = await read(at)
     assert.equal(status, 200, at)

@@ -11,7 +11,7 @@ import { makeKey } from '../src/admission/api-key.ts'
 import { boundConnections } from '../src/api/server/connections.ts'
 import { createServer, type WebServer } from '../src/api/server/server.ts'
 import { json } from '../src/api/server/web.ts'
-import { ENDPOINTS } from '../src/catalog/index.ts'
+import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { networkOf } from '../src/upstream/address.ts'
@@ -190,7 +190,10 @@ const inTurn = <T>(all: readonly T[], place: number): readonly T[] =>
 test('whoever is refused before the body has come can send the next request, or is told that the connection ends', async () => {
   const { key } = await g.account()
   const poor = await g.account({ credits: 0n })
-  const posts = ENDPOINTS.filter(({ method }) => method === 'POST').flatMap(({ path, aliases }) => [path, ...aliases])
+  const posts = ALL_ENDPOINTS.filter(({ method }) => method === 'POST').flatMap(({ path, aliases }) => [
+    path,
+    ...aliases,
+  ])
   const heads: Array<[status: number, head: string]> = []
   const add = (status: number, path: string, ...headers: string[]) =>
     heads.push([status, [`${path} HTTP/1.1`, 'host: x', ...headers, ''].join('\r\n')])
@@ -222,7 +225,7 @@ test('whoever is refused before the body has come can send the next request, or 
   ].map(([owner, body]) => ({ owner, body: Buffer.from(body ?? '') }))
   const tooLarge = { owner: key, body: Buffer.alloc(65 * 1024 * 1024, ' ') }
   // An alias is the same door.
-  const doors = ENDPOINTS.filter(({ method, path }) => method === 'POST' && !path.includes('{id}'))
+  const doors = ALL_ENDPOINTS.filter(({ method, path }) => method === 'POST' && !path.includes('{id}'))
   for (const [index, { path }] of doors.entries()) {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     for (const { owner, body } of [...inTurn(bodies, index), ...(index < DOORS_OF_TOO_LARGE ? [tooLarge] : [])]) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
-import { ENDPOINTS } from '../src/catalog/index.ts'
+import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { PROTOCOLS } from '../src/meter/kind.ts'
 import { vendorCall } from '../src/protocols/protocol.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
@@ -69,7 +69,7 @@ function ask(method: string, path: string, token: string, body: string | undefin
 }
 
 const BODY = JSON.stringify({ metadata: {}, items: [], contents: [{ role: 'user', parts: [{ text: 'Hi.' }] }] })
-const paths = ENDPOINTS.flatMap((spec) => [spec.path, ...spec.aliases].map((path) => ({ spec, path })))
+const paths = ALL_ENDPOINTS.flatMap((spec) => [spec.path, ...spec.aliases].map((path) => ({ spec, path })))
 const withIds = paths.filter(({ path }) => path.includes('{'))
 
 test('no id that could be read as a path reaches a vendor, at any address that takes an id', async () => {

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { test } from 'node:test'
-import { ENDPOINTS } from '../src/catalog/index.ts'
-import { EXTENSIONS } from '../src/compose.ts'
+import { ALL_ENDPOINTS, EXTENSIONS } from '../src/compose.ts'
 import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import type { ConsoleDeps } from '../src/operator/console.ts'
@@ -29,6 +28,7 @@ interface Operation {
 const document = openapiDocument({
   version: '0',
   serverUrl: '/',
+  endpoints: ALL_ENDPOINTS,
   operator: { prefix: ADMIN_PREFIX, resources: listResources() },
 }) as { paths: Record<string, Record<string, Operation>>; components: { schemas: object } }
 
@@ -102,7 +102,7 @@ test('the document says what every answer of the operator API holds', () => {
 
 test('whatever public path the console names is in the document, or an alias of one that is', () => {
   const known = new Set(
-    [...Object.keys(document.paths), ...ENDPOINTS.flatMap(({ aliases }) => aliases)].map((path) => shapeOf(path)),
+    [...Object.keys(document.paths), ...ALL_ENDPOINTS.flatMap(({ aliases }) => aliases)].map((path) => shapeOf(path)),
   )
   const named = sources.flatMap((text) =>
     [...text.matchAll(/(?<=['"`}])\/(?:v1|alpha|beta)\/[\w/{}$().-]+/g)].map(([path]) =>

@@ -1,8 +1,8 @@
 // Names that every object of the language inherits, where a stranger gives a name: they are names like others, and no fault of ours.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ENDPOINTS } from '../src/catalog/index.ts'
 import { readPresets } from '../src/catalog/preset.ts'
+import { ALL_ENDPOINTS } from '../src/compose.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { runs } from './runs.ts'
 
@@ -59,7 +59,7 @@ test('no catalog and no connection fails by such a name of a member, a vendor, a
 
 test('no endpoint fails by such a name of a model, a member, a parameter or an id', async () => {
   const wrong: string[] = []
-  for (const [place, spec] of ENDPOINTS.entries())
+  for (const [place, spec] of ALL_ENDPOINTS.entries())
     for (const path of [spec.path, ...spec.aliases])
       for (const name of namesFor(place)) {
         const address = `${path.replaceAll(/\{\w+\}/g, name)}?${name}=${name}`

@@ -1,7 +1,7 @@
 // What callers send and get where nobody waits for it, or where it may be asked for again, is not readable in the database, and goes with the response.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { pruneBackground } from '../src/background/responses.ts'
+import { pruneBackground } from '../src/extensions/background/responses.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { createContentSealer, createSecrets } from '../src/kernel/secret.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'

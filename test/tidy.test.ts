@@ -12,7 +12,7 @@ const SOURCE = join(ROOT, 'src')
 /** A room of the core may import only from those before it, and no extension. An extension may import the core, and no other extension. */
 const ROOMS = [
   ...['kernel', 'database', 'meter', 'catalog', 'ledger', 'reports', 'upstream', 'protocols', 'assets', 'admission'],
-  ...['identity', 'routing', 'telemetry', 'jobs', 'pipeline', 'background', 'api', 'operator', 'process', 'cli'],
+  ...['identity', 'routing', 'telemetry', 'jobs', 'pipeline', 'api', 'operator', 'process', 'cli'],
 ]
 const EXTENSIONS = 'extensions'
 /** What stands beside the folders is put together from all of them; only what starts the program may ask for it. */

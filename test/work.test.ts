@@ -4,10 +4,7 @@ import { after, test } from 'node:test'
 import type { Queryable } from '../src/database/database.ts'
 import { startJobs } from '../src/jobs/engine.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
-import { completed, sendBatch } from './batches.ts'
-import { jsonOf, startGateway } from './gateway.ts'
 import { startReceiver, startTestEngine } from './job-engine.ts'
-import { atOnce } from './lists.ts'
 import { closing, listen, started } from './started.ts'
 import { atLeast, until } from './until.ts'
 
@@ -70,37 +67,6 @@ test('a thousand deliveries of one account to a silent receiver do not hold up a
   deliveries.wake()
   await until(() => receiver.got.length, atLeast(1))
   assert.equal(most, 3)
-})
-
-test('batches and background responses of one account, whose vendor is silent, do not hold up another’s', async () => {
-  const g = await startGateway({
-    catalog(document) {
-      for (const vendor of Object.values<{ timeouts?: object }>(document.vendors))
-        vendor.timeouts = { firstByteMs: SILENT_MS, idleMs: SILENT_MS, totalMs: SILENT_MS }
-    },
-  })
-  try {
-    const [many, one] = [(await g.account()).key, (await g.account()).key]
-    const open = (key: string, content: string) =>
-      sendBatch(g, key, [{ model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content }] }])
-    const at = (id = '') => `/v1/responses${id && `/${id}`}`
-    const ask = async (key: string, input: string) =>
-      (await jsonOf<{ id: string }>(g.call(at(), key, { model: 'alpha-5.4', input, background: true }))).id
-    for (let made = 0; made < 5; made++) await open(many, 'Batch. [[stall]]')
-    await atOnce(70, () => ask(many, 'Later. [[stall]]'))
-    const leased = async (TABLE: string) => {
-      const text = `select count(*)::int as count from ${TABLE} where lease_until > now()`
-      return (await g.sql<{ count: number }>(text))[0]?.count
-    }
-    await until(async () => (await leased('batch')) === 3 && (await leased('background')) === 32)
-    const [batch, response] = [await open(one, 'Mine.'), await ask(one, 'Mine.')]
-    await completed(g, one, batch)
-    await until(async () => (await jsonOf<{ status: string }>(g.call(at(response), one))).status, 'completed')
-    assert.deepEqual([await leased('batch'), await leased('background')], [3, 32])
-  } finally {
-    await g.sandbox.close()
-    await g.close()
-  }
 })
 
 test('where there is nothing to do, one statement asks for everything that waits, and more rarely', async () => {

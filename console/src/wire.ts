@@ -22,12 +22,6 @@ export type {
   TeamView as Team,
 } from '../../src/admission/views.ts'
 export type { QuoteView as Quote } from '../../src/api/views.ts'
-export type {
-  BatchDetail,
-  BatchLineView as BatchLine,
-  BatchView as Batch,
-  FileCheck,
-} from '../../src/background/views.ts'
 export type { CatalogInput as CatalogDocument } from '../../src/catalog/document.ts'
 export type {
   Applied,
@@ -52,6 +46,12 @@ export type {
   ToolConnectionView as ToolSignIn,
   ToolServerView as ToolServer,
 } from '../../src/extensions/agents/views.ts'
+export type {
+  BatchDetail,
+  BatchLineView as BatchLine,
+  BatchView as Batch,
+  FileCheck,
+} from '../../src/extensions/background/views.ts'
 export type {
   DomainView as Domain,
   LoginOptions,

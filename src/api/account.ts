@@ -2,8 +2,6 @@
 
 import { estimate, worstAtMost } from '../admission/admit.ts'
 import { mayCall, type Principal } from '../admission/api-key.ts'
-import { inBatch } from '../background/call.ts'
-import { endpointAt } from '../background/lines.ts'
 import { type DataEndpointSpec, type EndpointSpec, isDataEndpoint } from '../catalog/endpoint.ts'
 import { FREE } from '../catalog/generation.ts'
 import { endpointsOf } from '../catalog/index.ts'
@@ -18,6 +16,8 @@ import type { Ledger } from '../ledger/ledger.ts'
 import { type Limits, showLimits } from '../ledger/limits.ts'
 import { mostOf } from '../meter/bounds.ts'
 import { readPictures } from '../pipeline/arrive.ts'
+import type { PathHooks } from '../pipeline/hooks.ts'
+import { inBatch, isBatchable } from '../pipeline/in-batch.ts'
 import {
   broughtBy,
   type Incoming,
@@ -40,7 +40,7 @@ import type { Caller } from './server/caller.ts'
 import { rawQuery } from './server/server.ts'
 import type { OwnAccount, QuoteView } from './views.ts'
 
-export interface AccountDeps {
+export interface AccountDeps extends Pick<PathHooks, 'background'> {
   readonly catalog: CatalogStore
   readonly database: Database
   readonly ledger: Pick<Ledger, 'posted'>
@@ -200,7 +200,7 @@ const paidOf = (catalog: Catalog) => endpointsOf(catalog).filter((spec): spec is
 async function readQuoted(
   { body, endpoint, own, batch = false, principal, lease }: Question,
   catalog: Catalog,
-  deps: { read: ReadDeps; budget: ByteBudget },
+  deps: Pick<AccountDeps, 'read' | 'budget' | 'background'>,
 ): Promise<Quoted> {
   const json = readJson(body)
   const paid = paidOf(catalog)
@@ -215,7 +215,7 @@ async function readQuoted(
       const brought = await broughtBy(principal, deps.read)
       const parts = isDataEndpoint(spec) ? asParts(json, spec) : { params: {}, query: '', body: asked }
       const quoted = { endpoint: spec.id, ...read({ ...own, spec, catalog, principal, brought, ...parts }, deps.read) }
-      if (batch && !endpointAt(spec.path))
+      if (batch && !(deps.background && isBatchable(spec)))
         throw invalid(`"batch" must be false: ${spec.path} is not offered in batches.`, 'batch')
       // A body that several endpoints can read is meant for the one that knows most of its members.
       if (!best || strangers(quoted) < strangers(best)) best = quoted

@@ -10,7 +10,7 @@ import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endp
 import { accessNameOf } from '../catalog/endpoint-access.ts'
 import { isId } from '../catalog/field.ts'
 import { type FreeId, SOCKETS, type SocketId } from '../catalog/generation.ts'
-import { ENDPOINTS, endpointsOf } from '../catalog/index.ts'
+import { definedEndpoints, ENDPOINTS } from '../catalog/index.ts'
 import type { RequestHeaders } from '../catalog/query.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import { asFault, CLIENT_CLOSED, Fault } from '../kernel/fault.ts'
@@ -37,7 +37,7 @@ const RECHECK_MS = 15_000
 /** Answers by `out`, and throws what it refuses. */
 export type Handle = (request: RequestContext, out: Caller) => void | Promise<void>
 
-export type HandlersOf<Id extends FreeId> = Record<Id, Handle>
+export type HandlersOf<Id extends string> = Record<Id, Handle>
 
 /** What answers at one path, and what is asked before it. */
 interface Route {
@@ -170,47 +170,21 @@ interface Endpoints {
   readonly catalog: Pick<CatalogStore, 'current'>
 }
 
-/** Free endpoints whose answers hold what a vendor or a caller wrote. */
-const RECORDED: ReadonlySet<string> = new Set<FreeId>([
-  ...(['responses/{id}', 'responses/{id}/delete', 'responses/{id}/input_items', 'files/create'] as const),
-  ...(['jobs/{id}/events', 'conversations/create', 'conversations/{id}', 'conversations/{id}/update'] as const),
-  ...(['conversations/{id}/delete', 'conversations/{id}/items', 'conversations/{id}/items/create'] as const),
-  ...(['conversations/{id}/items/{item}', 'conversations/{id}/items/{item}/delete'] as const),
-])
-
 export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints): void {
-  function mount(place: Mounts, spec: EndpointSpec): void {
+  const mount = (place: Mounts, spec: EndpointSpec) => {
     const { id, sells } = spec
-    // An endpoint of data says itself what it takes.
-    const hasIds = spec.params !== undefined && !isDataEndpoint(spec)
     // An endpoint that sells nothing is listed as a free one.
-    const handle = sells === undefined ? free[id as FreeId] : paid({ ...spec, sells })
-    for (const [index, path] of [spec.path, ...spec.aliases].entries())
-      place.add(spec.method, path, {
-        surface: surfaceOf(path, spec.surface),
-        alias: index > 0,
-        ...(sells === undefined ? {} : { endpoint: id }),
-        ...(spec.largeBody ? {} : { bodyBytesMax: BODY_BYTES_MAX }),
-        check(principal, params) {
-          if (principal.endpoints !== null) requireEndpoint(principal, spec)
-          if (hasIds) checkIds(spec, params)
-        },
-        isRecorded: sells !== undefined || RECORDED.has(id),
-        handle,
-      })
+    mountEndpoint(place, spec, sells === undefined ? free[id as FreeId] : paid({ ...spec, sells }))
   }
 
-  function mountAll(place: Mounts, specs: readonly EndpointSpec[]): void {
-    for (const spec of specs) mount(place, spec)
-    for (const { path, aliases } of specs) for (const one of [path, ...aliases]) place.crossSite(one)
-  }
-
-  mountAll(api, ENDPOINTS)
+  for (const spec of ENDPOINTS) mount(api, spec)
   for (const spec of Object.values(SOCKETS)) mountSocket(api, spec, sockets[spec.id as SocketId]) // By their own names.
   // Those of products come and go with the versions of the catalog.
   api.follow(
-    () => endpointsOf(catalog.current),
-    (place, specs) => mountAll(place, specs.slice(ENDPOINTS.length)),
+    () => definedEndpoints(catalog.current),
+    (place, specs) => {
+      for (const spec of specs) mount(place, spec)
+    },
   )
   const missing = {
     '/alpha/v1/images/edits': noEdits,
@@ -219,6 +193,37 @@ export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints):
   }
   for (const [path, handle] of Object.entries(missing))
     api.add('POST', path, { surface: 'images', alias: true, isRecorded: false, before: handle, handle })
+}
+
+/** Free endpoints, each by its id. */
+export function mountFree<Id extends string>(
+  place: Mounts,
+  specs: Readonly<Record<Id, EndpointSpec>>,
+  handlers: HandlersOf<Id>,
+): void {
+  for (const id in specs) mountEndpoint(place, specs[id], handlers[id])
+}
+
+/** At all of its paths. */
+function mountEndpoint(place: Mounts, spec: EndpointSpec, handle: Handle): void {
+  const { id, sells } = spec
+  // An endpoint of data says itself what it takes.
+  const hasIds = spec.params !== undefined && !isDataEndpoint(spec)
+  for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
+    place.add(spec.method, path, {
+      surface: surfaceOf(path, spec.surface),
+      alias: index > 0,
+      ...(sells === undefined ? {} : { endpoint: id }),
+      ...(spec.largeBody ? {} : { bodyBytesMax: BODY_BYTES_MAX }),
+      check(principal, params) {
+        if (principal.endpoints !== null) requireEndpoint(principal, spec)
+        if (hasIds) checkIds(spec, params)
+      },
+      isRecorded: sells !== undefined || spec.recorded === true,
+      handle,
+    })
+    place.crossSite(path)
+  }
 }
 
 function mountSocket(api: Api, spec: EndpointSpec, socket: SocketHandle): void {

@@ -3,10 +3,8 @@ import type { ApiKeys } from '../admission/api-key.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import { accountHandlers } from './account.ts'
 import { type Api, createApi, createRefused, mountApi } from './api.ts'
-import { batchHandlers } from './batches.ts'
 import { clientSecretHandlers } from './client-secrets.ts'
 import { jobHandlers } from './jobs.ts'
-import { messageBatchHandlers } from './message-batches.ts'
 import { paidHandler } from './paid.ts'
 import { realtimeSocket } from './realtime-socket.ts'
 import { responseSocket } from './response-socket.ts'
@@ -17,7 +15,6 @@ type Parts = Omit<Parameters<typeof createApi>[1], 'keys' | 'admit' | 'refused'>
   Parameters<typeof accountHandlers>[0] &
   Parameters<typeof jobHandlers>[0] &
   Parameters<typeof storedHandlers>[0] &
-  Parameters<typeof batchHandlers>[0] &
   Parameters<typeof paidHandler>[0] &
   Parameters<typeof responseSocket>[0] &
   Parameters<typeof clientSecretHandlers>[0] & {
@@ -38,8 +35,6 @@ export function openApi(app: WebServer, parts: Parts): Api {
       ...accountHandlers(parts),
       ...jobHandlers(parts),
       ...storedHandlers(parts),
-      ...batchHandlers(parts),
-      ...messageBatchHandlers(parts),
       ...clientSecretHandlers(parts),
     },
   })

@@ -1,11 +1,11 @@
 // The paid endpoints: each request is read into what it asks for, and put on the path.
 import { readIdempotencyKey } from '../admission/idempotency.ts'
-import type { Background } from '../background/responses.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
 import { type JsonText, readJson, withMembers } from '../kernel/json.ts'
 import { newId } from '../kernel/world.ts'
 import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
+import type { PathHooks } from '../pipeline/hooks.ts'
 import { broughtBy, type PaidSpec, type RequestBody } from '../pipeline/read.ts'
 import type { ResponseSink } from '../pipeline/response-sink.ts'
 import { serve } from '../pipeline/serve.ts'
@@ -26,8 +26,7 @@ import { arriving, type BodyRules, jsonBody } from './server/body.ts'
 import { type Caller, RecordingCaller } from './server/caller.ts'
 import { rawQuery } from './server/server.ts'
 
-export interface PaidDeps extends ArriveDeps {
-  readonly background: Background
+export interface PaidDeps extends ArriveDeps, Pick<PathHooks, 'background'> {
   readonly bodies: BodyRules
 }
 
@@ -90,14 +89,17 @@ async function handleResponse(
 ): Promise<void> {
   const principal = request.principal
   const { json } = body
+  const background = deps.background?.()
   if (json.value.background !== true || spec.id !== 'responses') {
-    const goesOn = await deps.background.goingOn(json, principal.accountId)
+    const goesOn = background ? await background.goingOn(json, principal.accountId) : json
     return handle(request, out, { spec, body: { ...body, json: goesOn } }, deps)
   }
-  const accepted = await deps.background.accept({
+  if (!background)
+    throw invalid('"background" must be false: this gateway runs no responses in the background.', 'background')
+  const accepted = await background.accept({
     ...{ principal, spec, json, headers: request.headers, idempotencyKey: idempotencyKeyOf(request) },
   })
-  if (accepted.streams) return deps.background.follow(accepted, NOTHING_YET, out)
+  if (accepted.streams) return background.follow(accepted, NOTHING_YET, out)
   out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)
 }
 

@@ -2,7 +2,6 @@
 import { mayUse } from '../admission/api-key.ts'
 import { readLabels } from '../admission/labels.ts'
 import { findVendorObject, hasRoute, removeVendorObject } from '../admission/vendor-objects.ts'
-import type { Background } from '../background/responses.ts'
 import type { CONVERSATIONS } from '../catalog/conversations.ts'
 import type { Model } from '../catalog/document.ts'
 import type { EndpointSpec } from '../catalog/endpoint.ts'
@@ -13,6 +12,7 @@ import { edited, type JsonText, readJson } from '../kernel/json.ts'
 import type { Log } from '../kernel/log.ts'
 import { arrive } from '../pipeline/arrive.ts'
 import type { PathDeps } from '../pipeline/call.ts'
+import type { PathHooks } from '../pipeline/hooks.ts'
 import { type Read, type ReadDeps, ruleFinder } from '../pipeline/read.ts'
 import { permitAt } from '../pipeline/readers.ts'
 import { BufferedSink, type ResponseSink } from '../pipeline/response-sink.ts'
@@ -28,16 +28,14 @@ import type { Handle, HandlersOf, RequestContext } from './api.ts'
 import { jsonBody } from './server/body.ts'
 import { rawQuery } from './server/server.ts'
 
-interface StoredDeps extends VendorObjectDeps {
-  readonly background: Background
+interface StoredDeps extends VendorObjectDeps, Pick<PathHooks, 'background'> {
   readonly log: Log
 }
 
 type Id = 'responses/{id}' | 'responses/{id}/delete' | 'responses/{id}/input_items' | 'responses/{id}/cancel'
 
 export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof CONVERSATIONS> {
-  const { path, background } = deps
-  const { database } = path
+  const { database } = deps.path
 
   const handle = (name: FreeId, method: 'GET' | 'DELETE', below: string): Handle => {
     const spec = FREE[name]
@@ -46,9 +44,10 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
       const query = after === undefined ? knownQuery(request, spec) : ''
       const asked = request.param('id')
       const { principal } = request
-      const own = await background.find(principal, asked)
-      if (own && after !== undefined) return background.follow(own, after, out)
-      if (own && below === '') {
+      const background = deps.background?.()
+      const own = await background?.find(principal, asked)
+      if (background && own && after !== undefined) return background.follow(own, after, out)
+      if (background && own && below === '') {
         const body = method === 'GET' ? own.answer : await background.remove(own)
         if (method === 'DELETE' && own.vendor_id) await removeAtVendor(request, own.vendor_id, out.signal)
         return out.send(200, { 'content-type': JSON_TYPE }, body)
@@ -84,8 +83,9 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
     async 'responses/{id}/cancel'(request, out) {
       const id = request.param('id')
       const { principal } = request
-      const own = await background.find(principal, id)
-      if (own) return out.send(200, { 'content-type': JSON_TYPE }, await background.cancel(own))
+      const background = deps.background?.()
+      const own = await background?.find(principal, id)
+      if (background && own) return out.send(200, { 'content-type': JSON_TYPE }, await background.cancel(own))
       if (!(await findVendorObject(database, principal, id))) throw unknown()
       throw invalid('Only a response that was made with "background" can be cancelled.')
     },

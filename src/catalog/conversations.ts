@@ -42,7 +42,7 @@ const paging = {
   include,
 }
 
-const shared = { tag: 'Text', surface: 'responses' } as const
+const shared = { tag: 'Text', surface: 'responses', recorded: true } as const
 /** Each endpoint has three paths, like responses. */
 const at = (below: string) =>
   ({

@@ -44,6 +44,8 @@ export interface EndpointSpec {
   readonly partOf?: string
   /** It may answer with a stream of events. */
   readonly streams?: true
+  /** Of a free endpoint: what is asked and answered may be kept, because it holds what a vendor or a caller wrote. */
+  readonly recorded?: true
   /** Its body may have hundreds of megabytes, and is read from the socket in pieces. */
   readonly largeBody?: true
   /** Its body is a form with a file; quotes of it are JSON like all others. */

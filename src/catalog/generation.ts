@@ -1,7 +1,6 @@
 // The endpoints of models, generation, jobs and accounts: paths and parameters. Their behaviour is in the
 // protocols and in the pipeline; only data endpoints are complete in their entries.
 import { clientSecrets, speech, transcriptions, translations } from './audio.ts'
-import { BATCHES } from './batches.ts'
 import { completions } from './completions.ts'
 import { CONVERSATIONS, STORED_RESPONSES } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
@@ -30,7 +29,6 @@ import {
   videoAnswer,
 } from './generation-answers.ts'
 import { imageEdits, images } from './images.ts'
-import { MESSAGE_BATCHES } from './message-batches.ts'
 import { ocr } from './ocr.ts'
 import { withRouting } from './preference-body.ts'
 import { moderations, rerank, rerankV2 } from './rerank-and-moderation.ts'
@@ -42,7 +40,7 @@ const videoId = inPath('The `id` of the answer that created the video.', 'video_
 const modelId = modelInPath('alpha-5.4')
 
 /** Endpoints that are paid for, besides the data endpoints. */
-export const PAID = define({
+export const PAID = defineEndpoints({
   chat: {
     route: 'POST /v1/chat-completions',
     aliases: ['/v1/chat/completions', '/alpha/chat/completions', '/alpha/v1/chat/completions'],
@@ -144,7 +142,7 @@ export const PAID = define({
 })
 
 /** Endpoints that are free of charge. */
-export const FREE = define({
+export const FREE = defineEndpoints({
   ...STORED_RESPONSES,
   count_tokens: {
     route: 'POST /beta/v1/messages/count_tokens',
@@ -238,6 +236,7 @@ export const FREE = define({
     route: 'GET /v1/jobs/{id}/events',
     tag: 'Video and jobs',
     partOf: 'video',
+    recorded: true,
     streams: true,
     title: 'Events of a job',
     description: 'Changes of status as server-sent events, until the job has ended. An extension of the contract.',
@@ -245,8 +244,6 @@ export const FREE = define({
     params: { id: jobId },
   },
   ...CONVERSATIONS,
-  ...BATCHES,
-  ...MESSAGE_BATCHES,
   models: {
     route: 'GET /v1/models',
     aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models', '/gemini/v1beta/models', '/gemini/v1/models'],
@@ -300,7 +297,7 @@ export const FREE = define({
 export type FreeId = keyof typeof FREE
 
 /** Addresses that take WebSockets, and nothing else. */
-export const SOCKETS = define({
+export const SOCKETS = defineEndpoints({
   realtime: {
     route: 'GET /v1/realtime',
     aliases: ['/alpha/realtime', '/alpha/v1/realtime'],
@@ -327,7 +324,7 @@ export const SOCKETS = define({
 
 export type SocketId = keyof typeof SOCKETS
 
-function define<Id extends string>(entries: Record<Id, EndpointEntry>): Record<Id, EndpointSpec> {
+export function defineEndpoints<Id extends string>(entries: Record<Id, EndpointEntry>): Record<Id, EndpointSpec> {
   const named = Object.entries<EndpointEntry>(entries).map(([id, { route, ...entry }]) => {
     const [method, path] = route.split(' ')
     return [id, { id, method, path, aliases: [], surface: 'native', ...withRouting(entry) }]

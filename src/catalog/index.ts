@@ -1,4 +1,5 @@
-// Every public endpoint: those in code, and those that sections of a catalog define. The server's routes, OpenAPI and the reference loop over them.
+// Every public endpoint: those in code, those that extensions add, and those that sections of a catalog define. The server's routes, OpenAPI and
+// the reference loop over them.
 import { ANALYTICS } from './analytics.ts'
 import type { CatalogDocument } from './document.ts'
 import { type EndpointSpec, TAGS } from './endpoint.ts'
@@ -6,21 +7,33 @@ import { FREE, PAID } from './generation.ts'
 import { allSections } from './section.ts'
 import { SOCIAL } from './social.ts'
 
-const IN_ORDER = [...Object.values(PAID), ...Object.values(FREE), ...SOCIAL, ...ANALYTICS]
+export const inReferenceOrder = (specs: readonly EndpointSpec[]): readonly EndpointSpec[] =>
+  Object.keys(TAGS).flatMap((tag) => specs.filter((spec) => spec.tag === tag))
 
-export const ENDPOINTS: readonly EndpointSpec[] = Object.keys(TAGS).flatMap((tag) =>
-  IN_ORDER.filter((spec) => spec.tag === tag),
-)
+export const ENDPOINTS = inReferenceOrder([...Object.values(PAID), ...Object.values(FREE), ...SOCIAL, ...ANALYTICS])
 
-const known = new WeakMap<CatalogDocument, readonly EndpointSpec[]>()
-
-/** All endpoints of a catalog, in the order of the reference. Worked out once for each version. */
-export function endpointsOf({ document }: { readonly document: CatalogDocument }): readonly EndpointSpec[] {
-  let specs = known.get(document)
-  if (!specs) {
-    const more = allSections().flatMap(({ endpoints }) => endpoints?.(document) ?? [])
-    specs = more.length === 0 ? ENDPOINTS : [...ENDPOINTS, ...more]
-    known.set(document, specs)
-  }
-  return specs
+interface Sources {
+  readonly document: CatalogDocument
+  readonly added?: readonly EndpointSpec[]
 }
+
+interface Listed {
+  readonly all: readonly EndpointSpec[]
+  readonly defined: readonly EndpointSpec[]
+}
+
+const known = new WeakMap<CatalogDocument, Listed>()
+
+/** `all`: those of this gateway, in the order of the reference; `defined`: those that sections of the catalog define. Worked out once for each version. */
+function listOf({ document, added = [] }: Sources): Listed {
+  let lists = known.get(document)
+  if (!lists) {
+    const defined = allSections().flatMap(({ endpoints }) => endpoints?.(document) ?? [])
+    lists = { defined, all: [...inReferenceOrder([...ENDPOINTS, ...added]), ...defined] }
+    known.set(document, lists)
+  }
+  return lists
+}
+
+export const endpointsOf = (catalog: Sources) => listOf(catalog).all
+export const definedEndpoints = (catalog: Sources) => listOf(catalog).defined

@@ -19,6 +19,7 @@ import {
   readDocument,
   type Vendor,
 } from './document.ts'
+import type { EndpointSpec } from './endpoint.ts'
 import { sectionReviews } from './section.ts'
 import type { Applied, CheckView, VersionView } from './views.ts'
 
@@ -33,6 +34,8 @@ export interface Catalog {
   readonly simulated: boolean
   /** It has a section that checks calls. */
   readonly isGuarded: boolean
+  /** Endpoints of extensions. */
+  readonly added: readonly EndpointSpec[]
 }
 
 /** A product with price and routes: a model or a data endpoint. */
@@ -77,6 +80,8 @@ export async function openCatalog(options: {
   initial: unknown
   /** Sections of extensions that are switched off. */
   off?: readonly string[]
+  /** Endpoints of those that are switched on. */
+  added?: readonly EndpointSpec[]
 }) {
   const { database, changes, audit, off } = options
   /** The problems of a document, and what it would change. */
@@ -98,7 +103,7 @@ export async function openCatalog(options: {
   async function latest(known?: Catalog): Promise<Catalog> {
     const [row] = await database.query<VersionRow>(LATEST)
     if (!row) throw new Error('The database has no version of the catalog.')
-    return row.version === known?.version ? known : read(row, off)
+    return row.version === known?.version ? known : read(row, options)
   }
 
   /** Changes are serialized across processes, and each starts from the latest version. */
@@ -148,7 +153,7 @@ export async function openCatalog(options: {
       if (version === now.version) return now
       const known = older.get(version)
       if (known) return known
-      const catalog = read(await rowAt(database, version), off)
+      const catalog = read(await rowAt(database, version), options)
       older.set(version, catalog)
       if (older.size > 50) older.delete(older.keys().next().value!)
       return catalog
@@ -217,10 +222,13 @@ function withFields(input: CatalogInput, uid: string, fields: Readonly<Record<st
   return { ...input, [shelf]: { ...input[shelf], [uid]: { ...input[shelf][uid], ...fields } } }
 }
 
-function read(row: VersionRow, off?: readonly string[]): Catalog {
+function read(
+  row: VersionRow,
+  { off, added = [] }: { off?: readonly string[]; added?: readonly EndpointSpec[] } = {},
+): Catalog {
   const input = JSON.parse(row.document) as CatalogInput
   const stored = readDocument(input, { off })
-  if (stored) return { version: row.version, ...stored, input, simulated: false, isGuarded: isGuarded(input) }
+  if (stored) return { version: row.version, ...stored, input, simulated: false, isGuarded: isGuarded(input), added }
   const checked = checkDocument(input, { off })
   const problems = checked.ok ? [] : checked.problems
   throw new Error(`Catalog version ${row.version} cannot be read: ${problems.join('; ')}`)

@@ -2,7 +2,8 @@
 import { readFile } from 'node:fs/promises'
 import { type EndpointSpec, exampleBody, isDataEndpoint, type JsonSchema, rulesOf } from '../catalog/endpoint.ts'
 import { allowedText } from '../catalog/field.ts'
-import { ENDPOINTS } from '../catalog/index.ts'
+import { ENDPOINTS, inReferenceOrder } from '../catalog/index.ts'
+import { ADDED_ENDPOINTS } from '../commands.ts'
 import { nearest } from '../kernel/nearest.ts'
 import { type Priced, priceSummary } from '../meter/price-words.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Told, takes, text, told } from './command.ts'
@@ -13,7 +14,9 @@ import { list } from './table.ts'
 const nameOf = ({ id }: EndpointSpec) => id.replace(/^siteanalytics\//, '').replaceAll(/[{}]/g, '')
 
 /** Endpoints that only stream are left out, because a table needs the whole answer. */
-const CALLABLE = ENDPOINTS.filter((spec) => spec.answer !== undefined || !spec.streams)
+const CALLABLE = inReferenceOrder([...ENDPOINTS, ...ADDED_ENDPOINTS]).filter(
+  (spec) => spec.answer !== undefined || !spec.streams,
+)
 export const ENDPOINT_NAMES = CALLABLE.map(nameOf)
 
 const OWN: Readonly<Record<string, Option>> = {

@@ -28,7 +28,7 @@ import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type LoginDeps, loginPolicyResources, type TokenDeps, tokenResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
 import { teamResources } from './resources/teams.ts'
-import { type BatchResourceDeps, batchResources, type UsageDeps, usageResources } from './resources/usage.ts'
+import { type UsageDeps, usageResources } from './resources/usage.ts'
 import { vendorEditResources } from './resources/vendor.ts'
 import {
   type ByokKeyDeps,
@@ -47,7 +47,6 @@ export interface ResourceDeps
     BillingDeps,
     AlertDeps,
     DeliveryDeps,
-    BatchResourceDeps,
     VendorDeps,
     ByokKeyDeps,
     OperationsDeps,
@@ -76,7 +75,6 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...teamResources(deps),
     ...usageResources(deps),
     ...callResources(deps),
-    ...batchResources(deps),
     ...figureResources(deps),
     ...billingResources(deps),
     ...alertResources(deps),

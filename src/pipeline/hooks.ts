@@ -1,12 +1,16 @@
 // What extensions may do on the path of a call: check and change what is said, and record it.
+import type { Principal } from '../admission/api-key.ts'
 import type { RecordingPolicy } from '../admission/views.ts'
 import type { CatalogDocument } from '../catalog/document.ts'
+import type { RequestHeaders } from '../catalog/query.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { JsonText } from '../kernel/json.ts'
 import type { GuardrailReport } from '../ledger/views.ts'
 import type { Answer, StreamRelay } from '../protocols/protocol.ts'
 import type { Answered, Arrived, Held, PathDeps } from './call.ts'
+import type { PaidSpec } from './read.ts'
+import type { ResponseSink } from './response-sink.ts'
 
 export type Phase = 'request' | 'answer'
 
@@ -26,6 +30,41 @@ export interface PathHooks {
   readonly guardrails?: Guardrails
   readonly contents?: Recorder
   readonly shadows?: Shadows
+  /** Asked for when there are calls, because it makes calls of its own. */
+  readonly background?: () => Background
+}
+
+/** A response that runs in the background, or ran there. */
+interface BackgroundResponse {
+  readonly account_id: string
+  readonly id: string
+  /** The vendor's own id of it; null: it has none yet, or the vendor keeps nothing. */
+  readonly vendor_id: string | null
+  /** Its events are stored for followers. */
+  readonly streams: boolean
+  /** The response as it is now. */
+  readonly answer: string
+}
+
+/** Responses that are accepted at once and run when there is capacity. */
+export interface Background {
+  /** Returns the queued response, or the earlier one of the same idempotency key. Throws if the request is invalid. */
+  accept(asked: {
+    readonly principal: Principal
+    readonly spec: PaidSpec
+    readonly json: JsonText
+    readonly headers: RequestHeaders
+    readonly idempotencyKey: string | undefined
+  }): Promise<BackgroundResponse>
+  /** Streams the events after number `after`, until the response has ended. */
+  follow(found: BackgroundResponse, after: number, out: ResponseSink): Promise<void>
+  /** The request with `previous_response_id` replaced by the vendor's own id of that response. */
+  goingOn(json: JsonText, account: string): Promise<JsonText>
+  /** Undefined: the account has no such response, or this key may not see it. */
+  find(principal: Principal, id: string): Promise<BackgroundResponse | undefined>
+  cancel(found: BackgroundResponse): Promise<string>
+  /** Deletes it and returns the answer's body. */
+  remove(found: BackgroundResponse): Promise<string>
 }
 
 /** Copies of calls. */

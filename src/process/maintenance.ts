@@ -4,9 +4,6 @@ import type { ApiKeys } from '../admission/api-key.ts'
 import { pruneReplays } from '../admission/idempotency.ts'
 import { pruneVendorObjects } from '../admission/vendor-objects.ts'
 import type { AssetStore } from '../assets/store.ts'
-import { pruneBatches } from '../background/batch-table.ts'
-import { pruneFiles } from '../background/files.ts'
-import { pruneBackground } from '../background/responses.ts'
 import type { Config } from '../config.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Backfills } from '../database/backfill.ts'
@@ -100,9 +97,8 @@ export function startMaintenance(
     (error: unknown) => log.warn({ error }, 'the audit trail could not be verified'),
   )
 
-  const PRUNE = [pruneReplays, pruneVendorObjects, pruneFiles, pruneBatches, pruneBackground]
-  const answers = () => PRUNE.map((forget) => forget(database))
-  const tidy = () => Promise.all([...answers(), apiKeys.flushLastUsed(), people.prune()])
+  const tidy = () =>
+    Promise.all([pruneReplays(database), pruneVendorObjects(database), apiKeys.flushLastUsed(), people.prune()])
   const maintain = async () => {
     const { left } = await maintainUsage(database, world, {
       usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,

@@ -8,6 +8,7 @@ import { allowedText, type Field } from '../../src/catalog/field.ts'
 import { FREE, PAID } from '../../src/catalog/generation.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { SOCIAL } from '../../src/catalog/social.ts'
+import { ALL_ENDPOINTS } from '../../src/compose.ts'
 import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { pascal } from '../../src/extensions/docs/reference.ts'
 import { newSessionView, purseStatement, purseView } from '../../src/extensions/purses/views.ts'
@@ -15,7 +16,7 @@ import { newSessionView, purseStatement, purseView } from '../../src/extensions/
 export const NOTICE =
   'Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.'
 
-const { components } = openapiDocument({ version: '0', serverUrl: '/' }) as {
+const { components } = openapiDocument({ version: '0', serverUrl: '/', endpoints: ALL_ENDPOINTS }) as {
   components: { schemas: Record<string, JsonSchema> }
 }
 const viewOf = (view: z.ZodType) => z.toJSONSchema(view) as JsonSchema

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { surfaceOf } from '../../src/api/server/envelope.ts'
 import type { Surface } from '../../src/catalog/endpoint.ts'
 import { type EndpointSpec, isDataEndpoint } from '../../src/catalog/endpoint.ts'
-import { ENDPOINTS } from '../../src/catalog/index.ts'
+import { ALL_ENDPOINTS } from '../../src/compose.ts'
 import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
 import { BOUNDARY, bodyOf, text } from './bodies.ts'
 import { bodyFor, pathFor, RECORDINGS, type Script } from './vendor.ts'
@@ -120,7 +120,7 @@ function queryOf(spec: EndpointSpec): fc.Arbitrary<string> {
 
 /** A quote for each endpoint that is paid for, with what that endpoint takes. */
 const quotes = fc.oneof(
-  ...ENDPOINTS.filter(({ sells }) => sells !== undefined).map((spec) =>
+  ...ALL_ENDPOINTS.filter(({ sells }) => sells !== undefined).map((spec) =>
     fc.record({
       query: fc.constant(`endpoint=${quote(spec.id)}`),
       body: isDataEndpoint(spec)
@@ -167,7 +167,7 @@ function requestTo(spec: EndpointSpec): fc.Arbitrary<FuzzedRequest> {
 const elsewhere: fc.Arbitrary<FuzzedRequest> = fc.record({
   path: fc.oneof(
     fc.tuple(fc.constantFrom(...OTHER_PATHS), segment).map(([path, rest]) => path + rest),
-    fc.tuple(fc.constantFrom(...ENDPOINTS), segment).map(([{ path }, rest]) => `/${rest}${path}`),
+    fc.tuple(fc.constantFrom(...ALL_ENDPOINTS), segment).map(([{ path }, rest]) => `/${rest}${path}`),
     fc.constantFrom(
       '/v1/../admin/v1/accounts',
       '/v1//jobs',
@@ -193,7 +193,7 @@ const scripted: fc.Arbitrary<FuzzedRequest> = fc
   .map(scriptedBy)
 
 export function scriptedBy(script: Script): FuzzedRequest {
-  const { id, path, surface } = ENDPOINTS.find(({ format }) => format === script.front)!
+  const { id, path, surface } = ALL_ENDPOINTS.find(({ format }) => format === script.front)!
   return {
     method: 'POST',
     path: pathFor(script, path),
@@ -207,7 +207,7 @@ export function scriptedBy(script: Script): FuzzedRequest {
 }
 
 const request = fc.oneof(
-  ...ENDPOINTS.map((spec) => ({ weight: (WEIGHTS[spec.id] ?? 1) * 4, arbitrary: requestTo(spec) })),
+  ...ALL_ENDPOINTS.map((spec) => ({ weight: (WEIGHTS[spec.id] ?? 1) * 4, arbitrary: requestTo(spec) })),
   { weight: 12, arbitrary: elsewhere },
   { weight: 40, arbitrary: scripted },
 )

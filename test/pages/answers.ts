@@ -1,7 +1,7 @@
 // Answers of every endpoint to the example of its entry, recorded from a gateway with the simulated vendors, for the documentation. What
 // differs from run to run (ids, times, addresses) is replaced, so that a run on any day records the same.
 import { type EndpointSpec, exampleBody } from '../../src/catalog/endpoint.ts'
-import { ENDPOINTS } from '../../src/catalog/index.ts'
+import { ALL_ENDPOINTS } from '../../src/compose.ts'
 import type { RecordedAnswer } from '../../src/extensions/docs/endpoint-page.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
@@ -24,7 +24,7 @@ const LINES = [
   .join('\n')
 
 function endpoint(id: string): EndpointSpec {
-  const found = ENDPOINTS.find((one) => one.id === id)
+  const found = ALL_ENDPOINTS.find((one) => one.id === id)
   if (!found) throw new Error(`There is no endpoint ${id}.`)
   return found
 }
@@ -132,7 +132,7 @@ function order({ id, path }: EndpointSpec): number {
 
 async function recordAll(made: Made): Promise<Record<string, RecordedAnswer>> {
   const recorded: Record<string, RecordedAnswer> = {}
-  const specs = [...ENDPOINTS].sort((a, b) => order(a) - order(b))
+  const specs = [...ALL_ENDPOINTS].sort((a, b) => order(a) - order(b))
   for (const spec of specs) {
     if (spec.id === 'jobs') {
       await ended('jobs', made)
@@ -147,7 +147,7 @@ async function recordAll(made: Made): Promise<Record<string, RecordedAnswer>> {
     if (spec.id === 'messages/batches/create') await ended('messages/batches', made)
     recorded[spec.id] = await recordedOf(spec, answer)
   }
-  return Object.fromEntries(ENDPOINTS.map(({ id }) => [id, recorded[id] ?? missing(id)]))
+  return Object.fromEntries(ALL_ENDPOINTS.map(({ id }) => [id, recorded[id] ?? missing(id)]))
 }
 
 const missing = (id: string): never => {

@@ -1,18 +1,18 @@
 // The list of endpoints, for the reference.
 import type { EndpointSpec, JsonSchema } from '../../src/catalog/endpoint.ts'
 import { allowedText } from '../../src/catalog/field.ts'
-import { ENDPOINTS } from '../../src/catalog/index.ts'
+import { ALL_ENDPOINTS } from '../../src/compose.ts'
 import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { code, page, table } from './markdown.ts'
 
 /** The groups of the OpenAPI document, in its order. */
 function groups(): Array<{ name: string; specs: EndpointSpec[] }> {
-  const document = openapiDocument({ version: '0', serverUrl: 'http://127.0.0.1' })
+  const document = openapiDocument({ version: '0', serverUrl: 'http://127.0.0.1', endpoints: ALL_ENDPOINTS })
   const paths = document.paths as Record<string, Record<string, { tags: string[] }>>
   const tagOf = (spec: EndpointSpec) => paths[spec.path]?.[spec.method.toLowerCase()]?.tags[0]
   return (document.tags as Array<{ name: string }>).map(({ name }) => ({
     name,
-    specs: ENDPOINTS.filter((spec) => tagOf(spec) === name),
+    specs: ALL_ENDPOINTS.filter((spec) => tagOf(spec) === name),
   }))
 }
 

@@ -40,6 +40,7 @@ export const catalog: Catalog = {
   input: document as never,
   simulated: false,
   isGuarded: false,
+  added: [],
 }
 export const textModel = document.models[MODEL] as ModelOf<'text'>
 export const catalogs = { current: catalog, at: async () => catalog } as unknown as CatalogStore

@@ -4,7 +4,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ORIGIN } from '../../api/server/address.ts'
 import type { EndpointSpec, JsonSchema } from '../../catalog/endpoint.ts'
-import { ENDPOINTS, endpointsOf } from '../../catalog/index.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { DEFAULT_NAME } from '../../identity/branding/views.ts'
 import { endpointPage, indexPage, TRY_IT, tagOf } from './endpoint-page.ts'
@@ -97,7 +96,9 @@ function menuOf(docs: readonly Doc[], here?: Doc): MenuGroup[] {
 
 const LANDING: Doc = { href: '/docs', title: 'Documentation', group: '', markdown: landingMarkdown }
 
-export type DocsOptions = Parameters<typeof openapiDocument>[0] & {
+export type DocsOptions = Omit<Parameters<typeof openapiDocument>[0], 'endpoints'> & {
+  /** Another list after each change. */
+  readonly endpoints: () => readonly EndpointSpec[]
   /** Another object after each change. */
   readonly brand?: () => Brand
   /** For the prices of models; without it pages have none. */
@@ -120,10 +121,9 @@ function apiDocs(document: JsonSchema, listed: readonly Listed[], catalog: DocsO
 const PLAIN: Brand = { name: DEFAULT_NAME, logo: null, support: null, links: [] }
 
 /** Addresses of this server stand in the pages as ORIGIN. */
-export function openDocs({ catalog, brand: branding = () => PLAIN, ...options }: DocsOptions) {
+export function openDocs({ catalog, endpoints: listed, brand: branding = () => PLAIN, ...options }: DocsOptions) {
   const written = [...readFolder('guides'), ...readFolder('reference')]
   const made = new Map<string, { version: number | undefined; brand: Brand; html: string }>()
-  const listed = () => (catalog ? endpointsOf(catalog.current) : ENDPOINTS)
 
   /** All pages, for one list of endpoints. */
   function pagesFor(endpoints: readonly EndpointSpec[]) {

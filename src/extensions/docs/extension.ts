@@ -1,5 +1,6 @@
 // The documentation that the gateway serves: guides, reference, the API with runnable examples, OpenAPI and llms.txt.
 import type { WebServer } from '../../api/server/server.ts'
+import { endpointsOf } from '../../catalog/index.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
 import { defineExtension } from '../../extension.ts'
@@ -24,6 +25,7 @@ export const docs = defineExtension<Core, object, Place>({
   endpoints({ config, catalog, branding }: Core, { app, operator }: Place) {
     mountDocs(app, {
       ...{ version: VERSION, serverUrl: config.PUBLIC_URL ?? '/', catalog, brand: branding.get },
+      endpoints: () => endpointsOf(catalog.current),
       // Put together later, and asked for by readers only.
       get operator() {
         return operator()

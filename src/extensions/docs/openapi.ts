@@ -26,7 +26,6 @@ import {
 } from '../../catalog/field.ts'
 import { type FREE, SOCKETS } from '../../catalog/generation.ts'
 import { COMPONENTS, envelope } from '../../catalog/generation-answers.ts'
-import { ENDPOINTS } from '../../catalog/index.ts'
 import { SOCIAL_COMPONENTS } from '../../catalog/social.ts'
 import { rolesWith } from '../../identity/roles.ts'
 import { FAULTS } from '../../kernel/fault.ts'
@@ -139,11 +138,10 @@ function answered(spec: EndpointSpec) {
 export function openapiDocument(options: {
   version: string
   serverUrl: string
-  /** Those of the catalog's products too. */
-  endpoints?: readonly EndpointSpec[]
+  endpoints: readonly EndpointSpec[]
   operator?: { prefix: string; resources: readonly Resource[] }
 }): JsonSchema {
-  const { operator, endpoints = ENDPOINTS } = options
+  const { operator, endpoints } = options
   const paths: Record<string, Record<string, unknown>> = {}
   const tags = new Set<string>(endpoints.map(({ tag }) => tag))
   for (const spec of [...endpoints, ...Object.values(SOCKETS)]) {

@@ -1,4 +1,4 @@
-// Commands of usage, the ledger, the audit log, batches, deliveries and content logging.
+// Commands of usage, the ledger, the audit log, deliveries and content logging.
 import { alertRules } from '../../jobs/alerts/rules.ts'
 import { DELIVERY_KINDS } from '../../jobs/views.ts'
 import type { Commands } from '../command.ts'
@@ -45,23 +45,6 @@ export const CALL_COMMANDS: Commands = {
   'GET /audit/verify': {
     usage: 'audit verify: Verifies the hash chain of audit rows, which shows changed or removed rows.',
     about: 'Exits with 1 if the chain is broken.',
-  },
-  'GET /accounts/{id}/batches': {
-    usage: 'batches list <account>: The batches of an account, newest first, with what they have cost so far.',
-    columns:
-      'BATCH=id, status, endpoint, DONE={counts.completed} of {counts.total}, FAILED=counts.failed, CREDITS=charged, CREATED=createdAt, ENDED=endedAt',
-    empty: 'No batches yet. Callers create them with POST /v1/batches.',
-  },
-  'GET /accounts/{id}/batches/{batch}':
-    'batches show <account> <batch>: Progress and cost of a batch, and errors of its file.',
-  'GET /accounts/{id}/batches/{batch}/lines': {
-    usage: 'batches lines <account> <batch>: The lines of a batch that failed, each with the request id of its call.',
-    columns: 'line, customId, status, call, message',
-    empty: 'There are no such lines.',
-  },
-  'POST /accounts/{id}/batches/{batch}/cancel': {
-    usage: 'batches cancel <account> <batch>: Cancels a batch. Answered lines stay available and are charged.',
-    words: 'The batch is {status}.',
   },
   'GET /alerts': {
     usage: 'alerts list: Lists alerts with their deliveries, newest first.',

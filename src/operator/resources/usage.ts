@@ -1,11 +1,7 @@
-// Usage of an account: its calls, their logged content, and its batches.
+// Usage of an account: its calls and their logged content.
 
 import * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
-import type { Batches } from '../../background/batches.ts'
-import { ENDPOINT_URLS } from '../../background/lines.ts'
-import { batchDetail, batchLine, batchView, fileCheck } from '../../background/views.ts'
-import { BATCH_STATUSES } from '../../catalog/batches.ts'
 import { JOB_STATUSES } from '../../catalog/generation-answers.ts'
 import type { Database } from '../../database/database.ts'
 import { type ListedJobView, listedJob } from '../../jobs/views.ts'
@@ -151,73 +147,6 @@ export function usageResources(deps: UsageDeps): Resource[] {
       query: z.strictObject({ ...paging, test, status: z.enum(JOB_STATUSES).optional() }),
       answer: page(listedJob),
       run: ({ params, query: { test: isTest, ...filter } }) => listJobs(chosen(params.id, { test: isTest }), filter),
-    }),
-  ]
-}
-
-export interface BatchResourceDeps {
-  readonly batches: Pick<Batches, 'queries' | 'cancel'>
-}
-
-const whose = z.strictObject({ test })
-const of = (account: string, query: { readonly test?: z.output<typeof test> }) =>
-  query.test === 'true' ? testAccountOf(account) : account
-
-function found<T>(what: T | undefined, name: string): T {
-  if (what === undefined) throw new Fault('not_found', { message: `There is no ${name} with this id.` })
-  return what
-}
-
-export function batchResources({ batches }: BatchResourceDeps): Resource[] {
-  return [
-    resource('GET /accounts/{id}/batches', 'jobs:read', {
-      title: 'List the batches of an account',
-      query: z.strictObject({
-        ...paging,
-        test,
-        status: z.enum(BATCH_STATUSES).optional().describe('Only with this status'),
-      }),
-      answer: page(batchView),
-      run: ({ params, query }) => batches.queries.list(of(params.id, query), query),
-    }),
-    resource('GET /accounts/{id}/batches/{batch}', 'jobs:read', {
-      title: 'Show a batch',
-      query: whose,
-      answer: batchDetail,
-      run: async ({ params, query }) => found(await batches.queries.find(of(params.id, query), params.batch), 'batch'),
-    }),
-    resource('GET /accounts/{id}/batches/{batch}/lines', 'jobs:read', {
-      title: 'List the lines of a batch',
-      query: z.strictObject({
-        ...paging,
-        test,
-        outcome: z
-          .enum(['failed', 'completed'])
-          .default('failed')
-          .describe('Lines that failed (default), or were answered'),
-      }),
-      answer: page(batchLine),
-      async run({ params, query: { outcome, ...query } }) {
-        const wanted = { ...query, ok: outcome === 'completed' }
-        return found(await batches.queries.lines(of(params.id, query), params.batch, wanted), 'batch')
-      },
-    }),
-    resource('POST /accounts/{id}/batches/{batch}/cancel', 'jobs:write', {
-      title: 'Cancel a batch',
-      query: whose,
-      answer: batchDetail,
-      async run({ params, query, by }) {
-        const account = of(params.id, query)
-        found(await batches.cancel(account, params.batch, by), 'batch')
-        return found(await batches.queries.find(account, params.batch), 'batch')
-      },
-    }),
-    resource('GET /accounts/{id}/files/{file}/check', 'jobs:read', {
-      title: 'Check a file before it becomes a batch',
-      query: z.strictObject({ test, endpoint: z.enum(ENDPOINT_URLS).default('/v1/chat/completions') }),
-      answer: fileCheck,
-      run: async ({ params, query }) =>
-        found(await batches.queries.check(of(params.id, query), params.file, query.endpoint), 'file'),
     }),
   ]
 }

@@ -1,16 +1,16 @@
 // The event stream of a background response. Events are stored for a day, so that a caller may connect, disconnect and reconnect at any process.
 // The worker writes events and the follower reads them; they share nothing but the table.
 
-import { type Database, statement } from '../database/database.ts'
-import { pruneAll } from '../database/prune.ts'
-import { Fault } from '../kernel/fault.ts'
-import { isObject, type Json, text } from '../kernel/json.ts'
-import type { ContentSealer } from '../kernel/secret.ts'
-import { sleep } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
-import { BufferedSink, type ResponseSink } from '../pipeline/response-sink.ts'
-import { readData } from '../protocols/text/relay.ts'
-import { bytesOf, encodeEvent, SseDecoder } from '../upstream/sse.ts'
+import { type Database, statement } from '../../database/database.ts'
+import { pruneAll } from '../../database/prune.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { isObject, type Json, text } from '../../kernel/json.ts'
+import type { ContentSealer } from '../../kernel/secret.ts'
+import { sleep } from '../../kernel/timers.ts'
+import type { World } from '../../kernel/world.ts'
+import { BufferedSink, type ResponseSink } from '../../pipeline/response-sink.ts'
+import { readData } from '../../protocols/text/relay.ts'
+import { bytesOf, encodeEvent, SseDecoder } from '../../upstream/sse.ts'
 
 /** The first two events, created and queued, are known before a vendor is called. */
 const FIRST = 2

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { type FreshDatabase, freshDatabase } from './database.ts'
-import { startGateway, type TestGateway } from './gateway.ts'
-import { type Killable, killable } from './killable.ts'
-import { pluck } from './lists.ts'
-import { runs } from './runs.ts'
-import { until } from './until.ts'
+import { type FreshDatabase, freshDatabase } from '../../../test/database.ts'
+import { startGateway, type TestGateway } from '../../../test/gateway.ts'
+import { type Killable, killable } from '../../../test/killable.ts'
+import { pluck } from '../../../test/lists.ts'
+import { runs } from '../../../test/runs.ts'
+import { until } from '../../../test/until.ts'
 
 const LINES = runs(24, 45)
 const KILLS = runs(1, 2)

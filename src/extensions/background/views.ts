@@ -1,7 +1,7 @@
 // Batches and their lines as the console, the command line and the operator API show them.
 import * as z from 'zod'
-import { BATCH_STATUSES } from '../catalog/batches.ts'
-import { count, credits, time } from '../kernel/view.ts'
+import { count, credits, time } from '../../kernel/view.ts'
+import { BATCH_STATUSES } from './batch-endpoints.ts'
 
 export const batchView = z.object({
   id: z.string(),

@@ -2,26 +2,25 @@
 // any text model, whether or not its vendor has such a feature.
 
 import { createHash } from 'node:crypto'
-import { type ApiKeys, maySee, type Principal } from '../admission/api-key.ts'
-import type { Labels } from '../admission/labels.ts'
-import type { RequestHeaders } from '../catalog/query.ts'
-import { catalogFor } from '../catalog/store.ts'
-import type { Database } from '../database/database.ts'
-import { statement } from '../database/database.ts'
-import { pruneAll } from '../database/prune.ts'
-import type { JobTiming } from '../jobs/job.ts'
-import { createWorkTable, type Work, type WorkRow } from '../jobs/work.ts'
-import { CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
-import { edited, isObject, type Json, type JsonText, readJson, splice, text } from '../kernel/json.ts'
-import type { ContentSealer } from '../kernel/secret.ts'
-import { every } from '../kernel/timers.ts'
-import { newId } from '../kernel/world.ts'
-import { broughtBy, type PaidSpec, read } from '../pipeline/read.ts'
-import type { ResponseSink } from '../pipeline/response-sink.ts'
-import { mustBe } from '../protocols/check.ts'
-import { echoed } from '../protocols/text/openai-responses/pass.ts'
-import { routingHeaders } from '../routing/preference.ts'
-import type { Overload } from '../telemetry/overload.ts'
+import { type ApiKeys, maySee } from '../../admission/api-key.ts'
+import type { Labels } from '../../admission/labels.ts'
+import { catalogFor } from '../../catalog/store.ts'
+import type { Database } from '../../database/database.ts'
+import { statement } from '../../database/database.ts'
+import { pruneAll } from '../../database/prune.ts'
+import type { JobTiming } from '../../jobs/job.ts'
+import { createWorkTable, type Work, type WorkRow } from '../../jobs/work.ts'
+import { CLIENT_CLOSED, Fault, invalid } from '../../kernel/fault.ts'
+import { edited, isObject, type Json, type JsonText, readJson, splice, text } from '../../kernel/json.ts'
+import type { ContentSealer } from '../../kernel/secret.ts'
+import { every } from '../../kernel/timers.ts'
+import { newId } from '../../kernel/world.ts'
+import type { Background } from '../../pipeline/hooks.ts'
+import { broughtBy, type PaidSpec, read } from '../../pipeline/read.ts'
+import { mustBe } from '../../protocols/check.ts'
+import { echoed } from '../../protocols/text/openai-responses/pass.ts'
+import { routingHeaders } from '../../routing/preference.ts'
+import type { Overload } from '../../telemetry/overload.ts'
 import {
   type BackgroundCallDeps,
   dropStoredResult,
@@ -66,31 +65,6 @@ interface BackgroundRow extends WorkRow {
 interface Opened extends Omit<BackgroundRow, 'request' | 'answer' | 'sealed_request' | 'sealed_answer'> {
   readonly request: string | undefined
   readonly answer: string | null | undefined
-}
-
-interface FoundResponse extends Pick<BackgroundRow, 'account_id' | 'id' | 'vendor_id' | 'streams' | 'created_at'> {
-  /** The response as it is now. */
-  readonly answer: string
-}
-
-export interface Background {
-  /** Returns the queued response, or the earlier one of the same idempotency key. Throws if the request is invalid. */
-  accept(asked: {
-    readonly principal: Principal
-    readonly spec: PaidSpec
-    readonly json: JsonText
-    readonly headers: RequestHeaders
-    readonly idempotencyKey: string | undefined
-  }): Promise<FoundResponse>
-  /** Streams the events after number `after`, until the response has ended. */
-  follow(found: FoundResponse, after: number, out: ResponseSink): Promise<void>
-  /** The request with `previous_response_id` replaced by the vendor's own id of that response. */
-  goingOn(json: JsonText, account: string): Promise<JsonText>
-  /** Undefined: the account has no such response, or this key may not see it. */
-  find(principal: Principal, id: string): Promise<FoundResponse | undefined>
-  cancel(found: FoundResponse): Promise<string>
-  /** Deletes it and returns the answer's body. */
-  remove(found: FoundResponse): Promise<string>
 }
 
 const PREFIX = 'resp_bg'

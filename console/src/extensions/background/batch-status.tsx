@@ -1,7 +1,7 @@
 // What a batch is doing, in a word and in figures.
-import { formatWhole } from '../format.ts'
-import { Badge, type Tone } from '../ui/page.tsx'
-import type { Batch } from '../wire.ts'
+import { formatWhole } from '../../format.ts'
+import { Badge, type Tone } from '../../ui/page.tsx'
+import type { Batch } from '../../wire.ts'
 
 type Status = Batch['status']
 

@@ -1,16 +1,16 @@
 // A file becomes a batch in two steps: it is uploaded and checked line by line, and begun only when nothing is wrong with it.
 import { useState } from 'react'
-import { api } from '../api.ts'
-import { formatWhole } from '../format.ts'
-import { refresh } from '../query.ts'
-import { navigate } from '../router.tsx'
-import { FormDialog } from '../ui/dialog.tsx'
-import { TextField } from '../ui/field.tsx'
-import { Note } from '../ui/page.tsx'
-import { Table } from '../ui/table.tsx'
-import type { FileCheck, StoredFile } from '../wire.ts'
+import { api } from '../../api.ts'
+import { formatWhole } from '../../format.ts'
+import { BatchCost } from '../../pages/playground/cost.tsx'
+import { refresh } from '../../query.ts'
+import { navigate } from '../../router.tsx'
+import { FormDialog } from '../../ui/dialog.tsx'
+import { TextField } from '../../ui/field.tsx'
+import { Note } from '../../ui/page.tsx'
+import { Table } from '../../ui/table.tsx'
+import type { FileCheck, StoredFile } from '../../wire.ts'
 import { removeFile } from './files-card.tsx'
-import { BatchCost } from './playground/cost.tsx'
 
 interface Checked {
   file: StoredFile

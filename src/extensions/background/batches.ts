@@ -1,19 +1,19 @@
 // Batches run the requests of a file, a few at a time when the gateway has capacity, each as if the caller had sent it. A step does a part of one
 // batch and then yields it, so that many batches progress side by side, in any process.
 
-import { type ApiKeys, maySee, type Principal, playerOf } from '../admission/api-key.ts'
-import type { Audit, By } from '../database/audit.ts'
-import type { Database } from '../database/database.ts'
-import type { JobTiming } from '../jobs/job.ts'
-import type { Work } from '../jobs/work.ts'
-import { formatCredits } from '../kernel/credits.ts'
-import { Fault } from '../kernel/fault.ts'
-import { isObject, text } from '../kernel/json.ts'
-import { asView, type Page, type Paging } from '../kernel/view.ts'
-import { newId } from '../kernel/world.ts'
-import { broughtBy } from '../pipeline/read.ts'
-import { readCharges, readKnownCalls } from '../reports/figures.ts'
-import type { Overload } from '../telemetry/overload.ts'
+import { type ApiKeys, maySee, type Principal, playerOf } from '../../admission/api-key.ts'
+import type { Audit, By } from '../../database/audit.ts'
+import type { Database } from '../../database/database.ts'
+import type { JobTiming } from '../../jobs/job.ts'
+import type { Work } from '../../jobs/work.ts'
+import { formatCredits } from '../../kernel/credits.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { isObject, text } from '../../kernel/json.ts'
+import { asView, type Page, type Paging } from '../../kernel/view.ts'
+import { newId } from '../../kernel/world.ts'
+import { broughtBy } from '../../pipeline/read.ts'
+import { readCharges, readKnownCalls } from '../../reports/figures.ts'
+import type { Overload } from '../../telemetry/overload.ts'
 import {
   type BatchRow,
   type BatchTable,

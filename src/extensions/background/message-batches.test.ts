@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Anthropic, { toFile } from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { BY, testGateway } from '../gateway.ts'
-import { until } from '../until.ts'
+import { BY, testGateway } from '../../../test/gateway.ts'
+import { until } from '../../../test/until.ts'
 
 let key: string
 let account: string

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { testGateway } from '../gateway.ts'
-import { pluck } from '../lists.ts'
-import { until } from '../until.ts'
-import { openAllDoors } from './families.ts'
+import { testGateway } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
+import { openAllDoors } from '../../../test/sdk/families.ts'
+import { until } from '../../../test/until.ts'
 
 let key: string
 let account: string

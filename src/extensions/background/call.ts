@@ -1,28 +1,26 @@
 // One background call, on the same path as every paid call. It has its own idempotency key, so it is charged once however often and by however
 // many processes it is retried.
 
-import type { Principal } from '../admission/api-key.ts'
-import { dropStoredAnswer, runsWith, storedAnswers } from '../admission/idempotency.ts'
-import type { Labels } from '../admission/labels.ts'
-import type { Surface } from '../catalog/endpoint.ts'
-import type { CatalogStore, Product } from '../catalog/store.ts'
-import type { Database } from '../database/database.ts'
-import { asFault, Fault, type FaultName, invalid } from '../kernel/fault.ts'
-import { NEVER } from '../kernel/timers.ts'
-import { newId } from '../kernel/world.ts'
-import { scaled } from '../meter/price.ts'
-import { type ArriveDeps, arrive, readBody, readFor } from '../pipeline/arrive.ts'
-import { broughtBy, type Incoming, type PaidSpec, type Read } from '../pipeline/read.ts'
-import { BufferedSink } from '../pipeline/response-sink.ts'
-import { serve } from '../pipeline/serve.ts'
-import { rollUpKept } from '../protocols/text/openai-responses/pass.ts'
-import { readEvents } from '../protocols/text/relay.ts'
-import { openaiError } from '../protocols/vendor-fault.ts'
+import type { Principal } from '../../admission/api-key.ts'
+import { dropStoredAnswer, runsWith, storedAnswers } from '../../admission/idempotency.ts'
+import type { Labels } from '../../admission/labels.ts'
+import { sdkBody } from '../../api/server/envelope.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
+import type { Database } from '../../database/database.ts'
+import { asFault, Fault, type FaultName, invalid } from '../../kernel/fault.ts'
+import { NEVER } from '../../kernel/timers.ts'
+import { newId } from '../../kernel/world.ts'
+import { type ArriveDeps, arrive, readBody, readFor } from '../../pipeline/arrive.ts'
+import { inBatch } from '../../pipeline/in-batch.ts'
+import { broughtBy, type Incoming, type PaidSpec } from '../../pipeline/read.ts'
+import { BufferedSink } from '../../pipeline/response-sink.ts'
+import { serve } from '../../pipeline/serve.ts'
+import { rollUpKept } from '../../protocols/text/openai-responses/pass.ts'
+import { readEvents } from '../../protocols/text/relay.ts'
+import { openaiError } from '../../protocols/vendor-fault.ts'
 
 export interface BackgroundCallDeps extends ArriveDeps {
   readonly catalog: CatalogStore
-  /** A fault as an error body in the caller's format. */
-  readonly faultBody: (fault: Fault, surface: Surface, requestId: string) => string
 }
 
 interface BackgroundCall {
@@ -124,14 +122,14 @@ export async function runBackgroundCall(call: BackgroundCall, deps: BackgroundCa
 export async function paidBefore(
   { account, spec }: Pick<BackgroundCall, 'account' | 'spec'>,
   names: readonly string[],
-  { path, faultBody }: Pick<BackgroundCallDeps, 'path' | 'faultBody'>,
+  { path }: Pick<BackgroundCallDeps, 'path'>,
 ): Promise<ReadonlyMap<string, Told>> {
   const stored = await storedAnswers(path, account, names.map(keyOf))
   return new Map(
     stored.map(({ key, hold, status, answer }): [string, Told] => {
       const requestId = `req_${hold}`
       if (!(answer instanceof Fault)) return [key.slice(1), told(status, requestId, answer)]
-      return [key.slice(1), { status, requestId, body: faultBody(answer, spec.surface, requestId) }]
+      return [key.slice(1), { status, requestId, body: sdkBody(answer, spec.surface, requestId) }]
     }),
   )
 }
@@ -152,10 +150,10 @@ const keyOf = (name: string) => ` ${name}`
 function endingOf(
   fault: Fault,
   { spec, requestId }: { spec: PaidSpec; requestId: string },
-  { path, faultBody }: BackgroundCallDeps,
+  { path }: BackgroundCallDeps,
 ): Told | Later {
   if (fault.kind === 'internal') path.log.error({ requestId, error: fault.cause ?? fault }, 'background call failed')
-  const told = { status: fault.status, requestId, body: faultBody(fault, spec.surface, requestId) }
+  const told = { status: fault.status, requestId, body: sdkBody(fault, spec.surface, requestId) }
   const waitMs = WAIT_MS[fault.kind]
   const { retryAfterSeconds, isFinal } = fault.details
   if (waitMs === undefined || isFinal) return told
@@ -164,22 +162,6 @@ function endingOf(
     told,
     isVendors: fault.kind.startsWith('upstream_'),
   }
-}
-
-/** The same request at its model's batch price. */
-export function inBatch<T extends Read>(asked: T): T {
-  const { product, fallbacks } = asked
-  if (!fallbacks) return { ...asked, product: cheaper(product) }
-  return {
-    ...asked,
-    product: cheaper(product),
-    fallbacks: fallbacks.map((one) => ({ ...one, product: cheaper(one.product) })),
-  }
-}
-
-function cheaper(product: Product): Product {
-  const batchFactor = 'batchFactor' in product ? product.batchFactor : undefined
-  return batchFactor === undefined ? product : { ...product, pricing: scaled(product.pricing, batchFactor) }
 }
 
 /** Turns a stream into its whole answer. A broken stream was charged as far as it came, so the call is not repeated. */

@@ -1,8 +1,9 @@
 // The endpoints of message batches, as the anthropic SDKs call them. The batches are those of `batches.ts`.
 import * as z from 'zod'
-import { schemaOf } from './body.ts'
-import { boolean, type EndpointEntry, integer, list, nullable, object, string } from './endpoint.ts'
-import { inPath } from './field.ts'
+import { schemaOf } from '../../catalog/body.ts'
+import { boolean, integer, list, nullable, object, string } from '../../catalog/endpoint.ts'
+import { inPath } from '../../catalog/field.ts'
+import { defineEndpoints } from '../../catalog/generation.ts'
 
 export const messageBatchBody = z
   .looseObject({
@@ -52,7 +53,7 @@ const params = { id: inPath('The `id` of a batch of this account.', 'batch_01jd0
 const at = <Rest extends string>(method: 'GET' | 'POST', rest: Rest) =>
   ({ route: `${method} /v1/messages/batches${rest}`, aliases: [`/beta/v1/messages/batches${rest}`] }) as const
 
-export const MESSAGE_BATCHES = {
+export const MESSAGE_BATCHES = defineEndpoints({
   'messages/batches': {
     ...about,
     ...at('GET', ''),
@@ -104,4 +105,4 @@ export const MESSAGE_BATCHES = {
     params,
     answer: batch,
   },
-} satisfies Record<string, EndpointEntry>
+})

@@ -1,10 +1,9 @@
 // Splits a batch's file into lines and validates them all before the first one runs.
-import type { EndpointSpec } from '../catalog/endpoint.ts'
-import { ENDPOINTS } from '../catalog/index.ts'
-import { asFault } from '../kernel/fault.ts'
-import { isObject, readJson } from '../kernel/json.ts'
-import { kindRow } from '../meter/kind.ts'
-import type { PaidSpec } from '../pipeline/read.ts'
+import { ENDPOINTS } from '../../catalog/index.ts'
+import { asFault } from '../../kernel/fault.ts'
+import { isObject, readJson } from '../../kernel/json.ts'
+import { isBatchable } from '../../pipeline/in-batch.ts'
+import type { PaidSpec } from '../../pipeline/read.ts'
 
 export interface Line {
   readonly number: number
@@ -29,14 +28,7 @@ const ERRORS_MAX = 100
 const CUSTOM_ID_CHARS_MAX = 512
 const LINE_BREAK = 10
 
-/** A legacy completion may be several calls. */
-const isOffered = (spec: EndpointSpec): spec is PaidSpec =>
-  spec.sells !== undefined &&
-  kindRow(spec.sells).batchable === true &&
-  !spec.path.includes('{') &&
-  spec.id !== 'completions'
-
-const OFFERED = ENDPOINTS.filter(isOffered)
+const OFFERED = ENDPOINTS.filter(isBatchable)
 
 export function endpointAt(url: string): PaidSpec | undefined {
   return OFFERED.find(({ path, aliases }) => path === url || aliases.includes(url))

@@ -1,12 +1,12 @@
 // The rows of batches and their lines. A worker's writes are fenced by the version that it raised when it took the batch. The result of a line is
 // written once.
-import type { Labels } from '../admission/labels.ts'
-import type { BatchStatus } from '../catalog/batches.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
-import { pruneAll } from '../database/prune.ts'
-import { createWorkTable, type WorkRow } from '../jobs/work.ts'
-import type { ContentSealer } from '../kernel/secret.ts'
-import { CALLS_HASH } from '../reports/verify/tables.ts'
+import type { Labels } from '../../admission/labels.ts'
+import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { pruneAll } from '../../database/prune.ts'
+import { createWorkTable, type WorkRow } from '../../jobs/work.ts'
+import type { ContentSealer } from '../../kernel/secret.ts'
+import { CALLS_HASH } from '../../reports/verify/tables.ts'
+import type { BatchStatus } from './batch-endpoints.ts'
 import { secondsOf } from './files.ts'
 import { HEAD_CHARS, type Line, type LineError } from './lines.ts'
 

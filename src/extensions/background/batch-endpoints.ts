@@ -1,8 +1,9 @@
 // The endpoints of files and batches, as the openai SDKs call them.
 import * as z from 'zod'
-import { schemaOf } from './body.ts'
-import { boolean, type EndpointEntry, having, integer, list, mapOf, nullable, object, string } from './endpoint.ts'
-import { type Field, inPath, isId } from './field.ts'
+import { schemaOf } from '../../catalog/body.ts'
+import { boolean, having, integer, list, mapOf, nullable, object, string } from '../../catalog/endpoint.ts'
+import { type Field, inPath, isId } from '../../catalog/field.ts'
+import { defineEndpoints } from '../../catalog/generation.ts'
 
 export const BATCH_STATUSES = [
   'validating',
@@ -117,7 +118,7 @@ const pageOf = (item: object) =>
 
 const about = { tag: 'Batches', surface: 'responses', partOf: 'batches' } as const
 
-export const BATCHES = {
+export const BATCHES = defineEndpoints({
   files: {
     ...about,
     route: 'GET /v1/files',
@@ -135,6 +136,7 @@ export const BATCHES = {
     ...about,
     route: 'POST /v1/files',
     largeBody: true,
+    recorded: true,
     title: 'Upload a file',
     description:
       'Keeps a file of up to 100 MB for a batch: a JSON object in each line, with `custom_id`, `method`, `url` and `body`. An extension of the contract.',
@@ -222,4 +224,4 @@ export const BATCHES = {
     params: { id: batchId },
     answer: batch,
   },
-} satisfies Record<string, EndpointEntry>
+})

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
-import { parseCredits } from '../../src/kernel/credits.ts'
-import { BY, testGateway } from '../gateway.ts'
-import { pluck } from '../lists.ts'
-import { atLeast, pause, until } from '../until.ts'
-import { openAllDoors } from './families.ts'
+import { BY, testGateway } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
+import { openAllDoors } from '../../../test/sdk/families.ts'
+import { atLeast, pause, until } from '../../../test/until.ts'
+import { parseCredits } from '../../kernel/credits.ts'
 
 let key: string
 let account: string

@@ -1,12 +1,12 @@
 // Callers' files: the input of batches and their results. A file is visible only to its account.
 
 import type { Readable } from 'node:stream'
-import type { AssetStore, AssetWriter } from '../assets/store.ts'
-import { FILE_SECONDS_MAX } from '../catalog/batches.ts'
-import { type Database, type Queryable, statement } from '../database/database.ts'
-import { pruneAll } from '../database/prune.ts'
-import { Fault, invalid } from '../kernel/fault.ts'
-import { newId, type World } from '../kernel/world.ts'
+import type { AssetStore, AssetWriter } from '../../assets/store.ts'
+import { type Database, type Queryable, statement } from '../../database/database.ts'
+import { pruneAll } from '../../database/prune.ts'
+import { Fault, invalid } from '../../kernel/fault.ts'
+import { newId, type World } from '../../kernel/world.ts'
+import { FILE_SECONDS_MAX } from './batch-endpoints.ts'
 
 export interface FileRow {
   readonly account_id: string

@@ -1,15 +1,15 @@
 // The files of an account: what was uploaded for batches, and what batches made of it.
 import { useState } from 'react'
-import { api } from '../api.ts'
-import { formatBytes } from '../format.ts'
-import { refresh, useList } from '../query.ts'
-import { Confirm } from '../ui/dialog.tsx'
-import { Icon } from '../ui/icon.tsx'
-import { Menu } from '../ui/menu.tsx'
-import { Ago } from '../ui/page.tsx'
-import { Named, TableCard } from '../ui/table.tsx'
-import { toast } from '../ui/toast.tsx'
-import type { StoredFile } from '../wire.ts'
+import { api } from '../../api.ts'
+import { formatBytes } from '../../format.ts'
+import { refresh, useList } from '../../query.ts'
+import { Confirm } from '../../ui/dialog.tsx'
+import { Icon } from '../../ui/icon.tsx'
+import { Menu } from '../../ui/menu.tsx'
+import { Ago } from '../../ui/page.tsx'
+import { Named, TableCard } from '../../ui/table.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { StoredFile } from '../../wire.ts'
 
 const PAGE = 20
 const at = (seconds: number) => new Date(seconds * 1000).toISOString()
