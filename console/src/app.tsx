@@ -59,6 +59,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/a/:account/budgets', page(() => import('./pages/budgets.tsx'), 'BudgetsPage')],
   ['/a/:account/purses', page(() => import('./extensions/purses/purses.tsx'), 'PursesPage')],
   ['/a/:account/purses/:purse', page(() => import('./extensions/purses/purse.tsx'), 'PursePage')],
+  ['/a/:account/purse-payments', page(() => import('./extensions/purses/payments.tsx'), 'PursePaymentsPage')],
   ['/a/:account/purse-prices', page(() => import('./extensions/purses/prices.tsx'), 'PursePricesPage')],
   ['/a/:account/teams', page(() => import('./pages/teams.tsx'), 'TeamsPage')],
   ['/a/:account/members', page(() => import('./pages/members.tsx'), 'MembersPage')],

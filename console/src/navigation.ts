@@ -64,6 +64,12 @@ const ACCOUNT: readonly Section[] = [
       },
       { to: '/purse-prices', label: 'Prices for customers', also: 'markup resell margin', right: 'budgets:read' },
       {
+        to: '/purse-payments',
+        label: 'Payments by customers',
+        also: 'stripe top-up refund resell webhook',
+        right: 'purse-payments:read',
+      },
+      {
         to: '/sign-ins',
         label: 'Connected tools',
         also: 'mcp oauth connect server agents',

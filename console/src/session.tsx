@@ -45,7 +45,7 @@ export function useAllowed({ right, account }: Needs): boolean {
   return right === undefined || session === undefined || mayIn(session, right, account)
 }
 
-interface RightProps extends Needs {
+export interface RightProps extends Needs {
   right: Permission
   children: ReactNode
 }

@@ -84,6 +84,7 @@ export type {
   ProductCheckView as ProductCheck,
   ProductPresetView as ProductPreset,
 } from '../../src/extensions/products/views.ts'
+export type { PaymentsView as PursePayments } from '../../src/extensions/purses/payments.ts'
 export type {
   EventsView as PurseEvents,
   NewSessionView as NewPurseSession,
@@ -94,6 +95,7 @@ export type {
   PurseStatement,
   PurseView as Purse,
   SessionView as PurseSession,
+  TopUpView as PurseTopUp,
 } from '../../src/extensions/purses/views.ts'
 export type {
   BillingDetailsView as BillingDetails,
@@ -118,7 +120,6 @@ export type {
   PaymentSettingsView as PaymentSettings,
   PaymentView as Payment,
   PlanOffer,
-  ReconciliationView as Reconciliation,
   RedeemedView as Redeemed,
   SalesView as Sales,
 } from '../../src/extensions/sales/views.ts'
@@ -213,6 +214,7 @@ export type {
   VendorHistory,
   VendorTest,
 } from '../../src/routing/views.ts'
+export type { ReconciliationView as Reconciliation } from '../../src/upstream/payments/views.ts'
 
 /** The account is named where calls of all accounts are listed. */
 export type ListedCall = UsageView & Partial<Pick<CallView, 'account' | 'accountName'>>

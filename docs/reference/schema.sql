@@ -1010,6 +1010,8 @@ create table purse (
   is_empty boolean not null default false,
   base bigint not null default 0,
   base_hash bytea,
+  volume bigint not null default 0,
+  volume_month date,
   moved_at timestamp with time zone,
   chain bytea,
   created_at timestamp with time zone not null default now(),
@@ -1042,14 +1044,13 @@ create table purse_movement (
   note text,
   actor text,
   hash bytea not null,
-  events text[],
-  constraint purse_movement_account_id_purse_id_fkey FOREIGN KEY (account_id, purse_id) REFERENCES purse(account_id, id),
+  untold text[],
   constraint purse_movement_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX purse_movement_age ON public.purse_movement USING btree (moved_at);
 CREATE UNIQUE INDEX purse_movement_order ON public.purse_movement USING btree (account_id, purse_id, moved_at);
 CREATE UNIQUE INDEX purse_movement_reference ON public.purse_movement USING btree (account_id, purse_id, reference) WHERE (reference IS NOT NULL);
-CREATE INDEX purse_movement_untold ON public.purse_movement USING btree (account_id, id) WHERE (events IS NOT NULL);
+CREATE INDEX purse_movement_untold ON public.purse_movement USING btree (account_id, id) WHERE (untold IS NOT NULL);
 
 create table purse_payments (
   account_id text collate "C" not null,
@@ -1126,6 +1127,7 @@ create table quota_slice (
 ) with (fillfactor=50);
 
 create table reconciliation (
+  account_id text collate "C" not null,
   id text collate "C" not null,
   provider text not null,
   from_at timestamp with time zone not null,
@@ -1135,7 +1137,9 @@ create table reconciliation (
   checked integer not null default 0,
   differences jsonb not null default '[]'::jsonb,
   failure text,
-  constraint reconciliation_pkey PRIMARY KEY (id)
+  night date,
+  constraint reconciliation_account_id_night_key UNIQUE (account_id, night),
+  constraint reconciliation_pkey PRIMARY KEY (account_id, id)
 );
 
 create table recording (
@@ -2853,9 +2857,11 @@ end $function$;
 CREATE OR REPLACE FUNCTION public.purse_charge(m purse_movement, lines jsonb)
  RETURNS bigint
  LANGUAGE sql
- STABLE
 AS $function$
-  select case when m.kind = 'settled' then purse_price((select p.list from purse_prices p where p.account_id = m.account_id and p.version = m.list), m.product, lines, m.charged) else 0 end
+  select case when m.kind = 'settled' then ceil(purse_price(l.list, m.product, lines, m.charged) * coalesce((
+    select (t ->> 'factor')::numeric from jsonb_array_elements(l.list -> 'volume') t where (t ->> 'from')::bigint <= purse_volume(x, m.moved_at)
+      order by (t ->> 'from')::bigint desc limit 1), 1000000) / 1000000)::bigint else 0 end
+  from purse x left join purse_prices l on l.account_id = x.account_id and l.version = m.list where x.account_id = m.account_id and x.id = m.purse_id
 $function$;
 
 CREATE OR REPLACE FUNCTION public.purse_hash(before bytea, m purse_movement)
@@ -2880,13 +2886,21 @@ begin
   end if;
   select x.lines, x.waived into j from journal x where x.account_id = new.account_id and x.id = left(new.id, -5);
   if found then
-    select x.posted - x.held as free into p from purse x where x.account_id = m.account_id and x.id = m.purse_id for update;
-    m.id := new.id; m.kind := 'settled'; m.charged := new.amount + greatest(new.loss, 0); m.events := null;
+    m.moved_at := purse_moment(m.account_id, m.purse_id);
+    select x.posted - x.held as free into p from purse x where x.account_id = m.account_id and x.id = m.purse_id;
+    m.id := new.id; m.kind := 'settled'; m.charged := new.amount + greatest(new.loss, 0); m.untold := null;
     -- The same request was paid for by another call.
     perform purse_move(m, case when j.waived then 0 else -least(m.held, p.free, purse_charge(m, j.lines)) end, 0);
   end if;
   return null;
 end $function$;
+
+CREATE OR REPLACE FUNCTION public.purse_moment(account text, purse text)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+AS $function$
+  select greatest(clock_timestamp(), x.moved_at + interval '1 microsecond') from purse x where x.account_id = account and x.id = purse for update
+$function$;
 
 CREATE OR REPLACE FUNCTION public.purse_move(m purse_movement, by bigint, freed bigint)
  RETURNS bigint
@@ -2895,18 +2909,20 @@ AS $function$
 declare
   p record; e record;
 begin
-  select x.posted, x.low, x.moved_at, x.chain into p from purse x where x.account_id = m.account_id and x.id = m.purse_id for update;
+  m.moved_at := coalesce(m.moved_at, purse_moment(m.account_id, m.purse_id));
+  select x.posted, x.low, x.chain into p from purse x where x.account_id = m.account_id and x.id = m.purse_id;
   m.balance := p.posted + by; m.amount := abs(by); m.held := coalesce(m.held, 0); m.charged := coalesce(m.charged, 0);
-  m.moved_at := greatest(clock_timestamp(), p.moved_at + interval '1 microsecond');
   m.hash := purse_hash(p.chain, m);
   select x.settled into e from purse_events x where x.account_id = m.account_id;
   if found then
-    m.events := nullif(array_remove(array[
+    m.untold := nullif(array_remove(array[
       case when m.kind in ('grant', 'topup') then 'topped_up' when m.kind = 'empty' then 'empty' when m.kind = 'settled' and e.settled then 'settled' end,
       case when by < 0 and m.balance < p.low and p.posted >= p.low then 'low' end,
       case when by < 0 and m.balance = 0 then 'empty' end], null), '{}');
   end if;
   update purse x set posted = m.balance, held = x.held - freed, moved_at = m.moved_at, chain = m.hash,
+    volume = case m.kind when 'settled' then purse_volume(x, m.moved_at) + m.amount else x.volume end,
+    volume_month = case m.kind when 'settled' then date_trunc('month', m.moved_at, 'UTC') at time zone 'UTC' else x.volume_month end,
     is_empty = case when by > 0 then false else x.is_empty or m.kind = 'empty' end,
     status = case m.kind when 'frozen' then 'frozen' when 'reopened' then 'open' when 'closed' then 'closed' else x.status end
   where x.account_id = m.account_id and x.id = m.purse_id;
@@ -2948,8 +2964,14 @@ AS $function$
 declare
   g record; n int := 0; gone int;
 begin
-  for g in select x.account_id, x.purse_id from purse_movement x where x.moved_at < before and x.events is null group by 1, 2 limit many loop
-    perform 1 from purse x where x.account_id = g.account_id and x.id = g.purse_id for update;
+  -- Discounts go by whole months.
+  before := date_trunc('month', before, 'UTC');
+  for g in select x.account_id, x.purse_id from purse_movement x where x.moved_at < before and x.untold is null
+      -- While they are copied to another database they stay.
+      and not exists (select 1 from account_move v where v.account_id = x.account_id and v.state in ('leaving', 'arriving')) group by 1, 2 limit many loop
+    -- One that a call has locked is next time's: whoever waits for it here may hold what the call waits for.
+    perform 1 from purse x where x.account_id = g.account_id and x.id = g.purse_id for update skip locked;
+    continue when not found;
     update purse x set base = l.balance, base_hash = l.hash from (select y.balance, y.hash from purse_movement y where y.account_id = g.account_id and y.purse_id = g.purse_id and y.moved_at < before
       order by y.moved_at desc limit 1) l where x.account_id = g.account_id and x.id = g.purse_id;
     delete from purse_movement x where x.account_id = g.account_id and x.purse_id = g.purse_id and x.moved_at < before;
@@ -2994,7 +3016,7 @@ begin
   -- Without a transfer its account is being moved or removed.
   if found then
     m.account_id := old.account_id; m.id := old.id; m.purse_id := old.purse ->> 'id'; m.kind := c.kind; m.held := (old.purse ->> 'amount')::bigint;
-    m.list := (old.purse ->> 'list')::int; m.product := old.product; m.charged := c.charged;
+    m.list := (old.purse ->> 'list')::int; m.product := old.product; m.charged := c.charged; m.moved_at := purse_moment(m.account_id, m.purse_id);
     perform purse_move(m, -least(m.held, purse_charge(m, c.lines)), m.held);
   end if;
   return null;
@@ -3015,6 +3037,14 @@ CREATE OR REPLACE FUNCTION public.purse_take(account text, call jsonb, amount bi
 AS $function$
   update purse x set held = x.held + purse_need(call, amount) where x.account_id = account and x.id = call ->> 'id'
   returning jsonb_build_object('id', x.id, 'list', (call ->> 'list')::int, 'amount', purse_need(call, amount))
+$function$;
+
+CREATE OR REPLACE FUNCTION public.purse_volume(p purse, moment timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select case when p.volume_month = date_trunc('month', moment, 'UTC') at time zone 'UTC' then p.volume else 0 end
 $function$;
 
 CREATE OR REPLACE FUNCTION public.reserve_crowded(account text, process text, floor bigint, open integer, balance bigint[], products text[])

@@ -76,6 +76,7 @@ export function pagesOf(account: string): readonly PageToSee[] {
     see('purses', `${base}/purses`),
     see('purse-form', `${base}/purses`, (page) => press(page, 'New purse')),
     see('purse-prices', `${base}/purse-prices`),
+    see('purse-payments', `${base}/purse-payments`),
     see('key-form', `${base}/keys?new=1`, async (page) => {
       await page.getByLabel('Name').fill('website')
       await page.getByText('Restrictions and limits').click()

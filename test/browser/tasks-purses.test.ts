@@ -75,11 +75,42 @@ test('a reseller makes a purse, sets a markup, sees what a call cost both, and f
   assert.deepEqual(g.mishaps, [])
 })
 
+test('a reseller connects Stripe, whose secrets no page shows again, and then test payments, which say so', async () => {
+  const { page } = operator
+  const save = async () => {
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.', { exact: true }).waitFor()
+  }
+  await operator.go(`/a/${account}/purse-payments`)
+  await page.getByText('No top-ups yet').waitFor()
+  await page.getByLabel('Stripe').check()
+  await page.getByText(`${g.url}/webhooks/purses/${account}`).waitFor()
+  const [key, secret] = [`sk_test_${'a1'.repeat(12)}`, `whsec_${'b2'.repeat(12)}`]
+  await page.getByLabel('Secret key').fill(key)
+  await page.getByLabel('Signing secret of the webhook').fill(secret)
+  await page.getByLabel('Currency').fill('EUR')
+  await page.getByLabel('Price of a credit').fill('0.01')
+  await page.getByLabel('Least at once').fill('5.00')
+  await page.getByLabel('Most at once').fill('500.00')
+  await page.getByLabel('Name', { exact: true }).fill('Acme AI')
+  await page.getByLabel('Color', { exact: true }).fill('#7a1fa2')
+  await save()
+  await page.getByText('The stored key is a test key of Stripe').waitFor()
+  await page.getByRole('button', { name: 'Remove the secret key' }).waitFor()
+  await operator.go(`/a/${account}/purse-payments`)
+  assert.equal(await page.getByLabel('Least at once').inputValue(), '5.00')
+  for (const hidden of [key, secret]) assert.ok(!(await page.content()).includes(hidden))
+  // Without its secrets Stripe sells nothing, so they stay.
+  await page.getByRole('button', { name: 'Remove the secret key' }).click()
+  await page.getByText('Stripe needs both secrets').waitFor()
+
+  await page.getByLabel('Test payments').check()
+  await page.getByText('every purchase succeeds without money').waitFor()
+  await save()
+  assert.deepEqual(await g.violations(page), [])
+})
+
 test('a customer opens the page of a purse, tops it up with a test payment, and sees the balance grow', async () => {
-  const sold = { provider: 'simulated', currency: 'EUR', pricePerCredit: '0.01', minimum: '5.00', maximum: '500.00' }
-  const brand = { name: 'Acme AI', color: '#7a1fa2' }
-  const set = await g.operator('PATCH', `/accounts/${account}/purse-payments`, { ...sold, ...brand })
-  assert.equal(set.status, 200, JSON.stringify(set.data))
   await g.operator('POST', `/accounts/${account}/purses`, { id: 'bea', name: 'Bea', credits: '3.25' })
   await operator.go(`/a/${account}/purses/bea`)
   await operator.page.getByRole('button', { name: 'Actions for bea' }).click()
@@ -114,6 +145,24 @@ test('a customer opens the page of a purse, tops it up with a test payment, and 
   await stranger.page.goto(`${g.url}/purse`)
   await stranger.page.getByText('Open this page by the link that you were given.').waitFor()
   assert.equal(await stranger.page.getByText('Bea').count(), 0)
+  assert.deepEqual(g.mishaps, [])
+})
+
+test('a reseller sees what a customer paid, on the page of the purse, and refunds a part of it', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/purses/bea`)
+  const topUps = page.getByRole('table', { name: 'Top-ups', exact: true })
+  await topUps.getByText('10.00 EUR').waitFor()
+  for (const state of ['Paid', 'Test']) await topUps.getByText(state, { exact: true }).waitFor()
+  await topUps.getByRole('button', { name: 'Refund' }).click()
+  await page.getByLabel('Amount in EUR').fill('4.00')
+  await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click()
+  await topUps.getByText('4.00 refunded').waitFor()
+  const moves = page.getByRole('table', { name: 'Calls and top-ups' })
+  await moves.getByText('Refund of 10.00 EUR').waitFor()
+  await operator.go(`/a/${account}/purse-payments`)
+  await page.getByRole('table', { name: 'Top-ups', exact: true }).getByRole('link', { name: 'bea' }).waitFor()
+  await g.operator('POST', `/accounts/${account}/purses/bea/grants`, { credits: '400' })
   assert.deepEqual(g.mishaps, [])
 })
 

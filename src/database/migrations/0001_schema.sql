@@ -1126,7 +1126,9 @@ create index payment_customer_top_up on payment_customer (account_id) where top_
 
 -- Comparisons with a provider's own list, and every difference that they found.
 create table reconciliation (
-  id text collate "C" primary key,
+  -- Whose customers paid; empty: the gateway's own.
+  account_id text collate "C" not null,
+  id text collate "C" not null,
   provider text not null,
   from_at timestamptz not null,
   until_at timestamptz not null,
@@ -1134,7 +1136,11 @@ create table reconciliation (
   ended_at timestamptz,
   checked integer not null default 0,
   differences jsonb not null default '[]',
-  failure text
+  failure text,
+  -- By which it is done once a night. Null: somebody asked for it.
+  night date,
+  primary key (account_id, id),
+  unique (account_id, night)
 );
 
 -- The last number that was given out, by the issuer's series and year. The row is locked until the transaction ends, so that a number is never skipped.
@@ -1687,6 +1693,9 @@ create table purse (
   -- What it had, and the hash, after the last movement that is no longer kept.
   base bigint not null default 0,
   base_hash bytea,
+  -- What it paid for calls in a month of UTC, and in which: discounts go by that.
+  volume bigint not null default 0,
+  volume_month date,
   -- When its last movement was written, and the hash of that, which the hash of the next one covers.
   moved_at timestamptz,
   chain bytea,
@@ -1716,14 +1725,14 @@ create table purse_movement (
   actor text,
   hash bytea not null,
   -- What the account is still to be told of it. Null: nothing.
-  events text[],
-  primary key (account_id, id),
-  foreign key (account_id, purse_id) references purse
+  untold text[],
+  -- Its purse is always there, but a copy to another database writes movements first.
+  primary key (account_id, id)
 );
 create unique index purse_movement_order on purse_movement (account_id, purse_id, moved_at);
 create unique index purse_movement_reference on purse_movement (account_id, purse_id, reference) where reference is not null;
 create index purse_movement_age on purse_movement (moved_at);
-create index purse_movement_untold on purse_movement (account_id, id) where events is not null;
+create index purse_movement_untold on purse_movement (account_id, id) where untold is not null;
 
 -- What an account charges its customers: each change is a new version, and a call keeps the one by which it was held.
 create table purse_prices (

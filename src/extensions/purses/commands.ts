@@ -64,6 +64,17 @@ export const PURSE_COMMANDS: Commands = {
   'POST /accounts/{id}/purse-topups/{topup}/refund': {
     usage: 'purses refund <account> <topup>: Refunds a top-up, or a part of it, and takes its credits back.',
   },
+  'GET /accounts/{id}/purse-reconciliations': {
+    usage: 'purses reconciliations <account>: Earlier comparisons with Stripe’s list, newest first.',
+    columns: 'STARTED=startedAt, from, until, checked, DIFFERENCES=differences.length, failure',
+    empty: 'Nothing was compared yet.',
+  },
+  'POST /accounts/{id}/purse-reconciliations': {
+    usage: 'purses reconcile <account>: Compares top-ups with Stripe’s own list now, and names every difference.',
+    about: 'It runs every night too. Exits with 1 if a difference is left.',
+    words: '{checked} payments compared. {differences.problem|None differs.}\n{failure}',
+    fails: ['failure', 'differences.corrected#false'],
+  },
   'GET /accounts/{id}/purse-payments': { usage: 'purses payments <account>' },
   'PATCH /accounts/{id}/purse-payments': {
     usage:

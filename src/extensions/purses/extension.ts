@@ -18,6 +18,7 @@ import type { Secrets } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
 import { withCommands } from '../../operator/command.ts'
 import { type Actor, mountResources } from '../../operator/resource.ts'
+import { createReconciliations } from '../../upstream/payments/reconcile.ts'
 import { PURSE, purseCallers, withPurses } from './calls.ts'
 import { PURSE_COMMANDS } from './commands.ts'
 import { createPurseEvents } from './events.ts'
@@ -68,9 +69,9 @@ export const purses = defineExtension({
       ...{ ...core, stripeUrl: config.TOLLGATE_STRIPE_URL },
       isSimulated: () => !hasRealVendor(catalog.current.document),
     })
+    const topUps = createTopUps({ ...core, payments })
     return {
-      payments,
-      topUps: createTopUps({ ...core, payments }),
+      ...{ payments, topUps, reconciliations: createReconciliations({ ...core, payments: topUps.reconciled }) },
       purses: createPurses(core),
       lists: createPurseLists(core),
       sessions: createPurseSessions(core),
@@ -86,8 +87,9 @@ export const purses = defineExtension({
   },
   callers: ({ sessions }) => purseCallers(sessions),
   ledger: (all, ledger) => withPurses(ledger, all),
-  work: ({ events, sessions, topUps, config }) => [
+  work: ({ events, sessions, topUps, reconciliations, config }) => [
     { everyMs: LOOK_EVERY_MS, run: () => topUps.look() },
+    { everyMs: LOOK_EVERY_MS, run: () => reconciliations.tick() },
     { everyMs: TELL_EVERY_MS, run: () => events.tell() },
     { everyMs: PRUNE_EVERY_MS, run: () => events.prune(config.TOLLGATE_RETENTION_USAGE_MONTHS) },
     { everyMs: PRUNE_EVERY_MS, run: () => sessions.prune() },
@@ -122,7 +124,7 @@ function mountPurseQuote(api: Api, deps: AccountDeps & { readonly purses: Purses
       const quote = await quoteCall({ body: jsonBody(request), endpoint: null, principal, lease }, deps)
       const { version, list } = await deps.lists.current(principal.accountId)
       const charge = purseCharge(list, {
-        product: quote.product,
+        ...{ product: quote.product, volume: 0n },
         charged: parseCredits(quote.costAtMost) ?? 0n,
         lines: quote.lines.map(
           ({ unit, quantity, rate }) => [unit, quantity, String(parseCredits(rate) ?? 0n)] as const,

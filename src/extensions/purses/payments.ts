@@ -68,7 +68,7 @@ export const paymentsView = z.object({
   /** For the webhook at Stripe. */
   webhookUrl: z.string(),
 })
-type PaymentsView = z.infer<typeof paymentsView>
+export type PaymentsView = z.infer<typeof paymentsView>
 
 const stored = paymentsView
   .omit({ hasLogo: true, secrets: true, mode: true, canSimulate: true, webhookUrl: true })

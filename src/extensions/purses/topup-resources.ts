@@ -1,7 +1,9 @@
 // Top-ups for the account's people and programs: the provider and the price, checkouts, what was paid, refunds, and the link to the page for a customer.
 import * as z from 'zod'
 import { Fault } from '../../kernel/fault.ts'
-import { paging, type Resource, resource } from '../../operator/resource.ts'
+import { paging, type Resource, range, resource } from '../../operator/resource.ts'
+import type { Reconciliations } from '../../upstream/payments/reconcile.ts'
+import { reconciliationPage, reconciliationView } from '../../upstream/payments/views.ts'
 import { PAYMENTS_BYTES_MAX, PURSE_PAGE, type PursePayments, paymentsInput, paymentsView } from './payments.ts'
 import type { Purses } from './purses.ts'
 import type { PurseSessions } from './sessions.ts'
@@ -13,6 +15,7 @@ export interface TopUpResourceDeps {
   readonly sessions: Pick<PurseSessions, 'make'>
   readonly payments: PursePayments
   readonly topUps: TopUps
+  readonly reconciliations: Reconciliations
   readonly publicUrl: () => string
 }
 
@@ -30,7 +33,11 @@ export const checkoutInput = z.strictObject({
 const LINK_SECONDS = { min: 60, max: 86_400, usual: 3_600 }
 const states = { state: z.enum(TOP_UP_STATES).optional().describe('Only these, such as quarantined') }
 
-export function topUpResources({ purses, sessions, payments, topUps, publicUrl }: TopUpResourceDeps): Resource[] {
+export function topUpResources(deps: TopUpResourceDeps): Resource[] {
+  return [...resourcesOfPayments(deps), ...resourcesOfTopUps(deps)]
+}
+
+function resourcesOfPayments({ payments, topUps, reconciliations }: TopUpResourceDeps): Resource[] {
   return [
     resource('GET /accounts/{id}/purse-payments', 'purse-payments:read', {
       title: 'Show how customers pay into their purses',
@@ -56,6 +63,27 @@ export function topUpResources({ purses, sessions, payments, topUps, publicUrl }
       answer: topUpView,
       run: ({ params, body, by }) => topUps.refund(params.id, params.topup, body.amount, by),
     }),
+    resource('GET /accounts/{id}/purse-reconciliations', 'purse-payments:read', {
+      title: 'List comparisons of top-ups with the list of the account’s payment provider',
+      query: z.strictObject(paging),
+      answer: reconciliationPage,
+      run: ({ params, query }) => reconciliations.list(params.id, query),
+    }),
+    resource('POST /accounts/{id}/purse-reconciliations', 'purse-payments:write', {
+      title: 'Compare top-ups with the list of the account’s payment provider now',
+      body: z.strictObject(range),
+      answer: reconciliationView,
+      async run({ params, body }) {
+        const { secrets } = await payments.view(params.id)
+        if (!secrets.stripe) throw new Fault('conflict', { message: 'Stripe is not connected to this account.' })
+        return reconciliations.run(params.id, { fromMs: body.from, untilMs: body.to })
+      },
+    }),
+  ]
+}
+
+function resourcesOfTopUps({ purses, sessions, topUps, publicUrl }: TopUpResourceDeps): Resource[] {
+  return [
     resource('GET /accounts/{id}/purses/{purse}/topups', 'budgets:read', {
       title: 'List what a customer paid into a purse',
       query: z.strictObject({ ...paging, ...states }),

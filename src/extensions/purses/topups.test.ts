@@ -3,9 +3,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Stripe from 'stripe'
 import { WITH_EXTENSIONS } from '../../../test/gateway.ts'
+import { atOnce, pluck } from '../../../test/lists.ts'
 import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 import type { Queryable } from '../../database/database.ts'
+import type { AlertView } from '../../jobs/alerts/views.ts'
+import { silentLog } from '../../kernel/log.ts'
+import { realWorld } from '../../kernel/world.ts'
+import { createReconciliations } from '../../upstream/payments/reconcile.ts'
+import type { ReconciliationView } from '../../upstream/payments/views.ts'
+import { purses } from './extension.ts'
 import { verifyTopUps } from './verify-topups.ts'
 import type { NewSessionView, PurseView, TopUpView } from './views.ts'
 
@@ -304,6 +311,62 @@ test('the settings name what is missing, and only a whole connection is stored',
   const reserved = await asked({ key }, '/v1/purses/ann/grants', { credits: '1', reference: 'top_01' })
   assert.equal(reserved.status, 400)
 })
+
+test(
+  'every night top-ups are compared with the list of the account’s own Stripe, once, and the account is told what nobody can explain',
+  WITH_EXTENSIONS,
+  async () => {
+    const by = await reseller()
+    const lost = await begin(by)
+    const unheard = stripe.pay(lost.session)
+    const known = await paid(by, '5.00')
+    stripe.refund(known.intent.id, 200)
+    const gone = await paid(by, '6.00')
+    stripe.intents.delete(gone.intent.id)
+    const forgotten = await begin(by, '7.00')
+    const stray = stripe.pay(forgotten.session)
+    await g.sql('delete from purse_topup where id = $1', [forgotten.id])
+    // By the same account at Stripe, for the gateway itself and for nobody here.
+    await paid(await reseller(), '8.00')
+    const { database } = g.gateway
+    const { topUps } = g.gateway.opened(purses)
+    const tomorrow = new Date(Date.now() + 86_400_000).setUTCHours(3)
+    const process = (nowMs: number) =>
+      createReconciliations({
+        ...{ database, log: silentLog, world: { ...realWorld, nowMs: () => nowMs } },
+        payments: { ...topUps.reconciled, owners: async () => [by.id] },
+      })
+    await process(new Date(tomorrow).setUTCHours(1)).tick()
+    await atOnce(3, () => process(tomorrow).tick())
+    const path = `/accounts/${by.id}/purse-reconciliations`
+    const { items } = (await g.operator<{ items: ReconciliationView[] }>('GET', path)).data
+    assert.equal(items.length, 1)
+    const found = new Map(items[0]?.differences.map((one) => [one.providerId, one]))
+    assert.deepEqual(new Set(found.keys()), new Set([unheard.id, known.intent.id, gone.intent.id, stray.id]))
+    assert.match(found.get(unheard.id)?.problem ?? '', /it is paid, and was pending/)
+    assert.match(found.get(known.intent.id)?.problem ?? '', /2\.00 EUR were refunded/)
+    assert.deepEqual([found.get(unheard.id)?.corrected, found.get(stray.id)?.corrected], [true, false])
+    assert.equal(found.get(gone.intent.id)?.problem, 'It is paid here, but Stripe does not list it.')
+    assert.equal(await balance(by), '2900')
+    const odd = await begin(by, '9.00')
+    const intent = stripe.pay(odd.session, { amount_received: 100, amount: 100 })
+    await send(stripe.event('payment_intent.succeeded', intent), by.id)
+    assert.equal((await read(by, odd.id)).state, 'quarantined')
+    const alerts = async () => {
+      await g.gateway.alerts.look()
+      const all = await g.operator<{ items: AlertView[] }>('GET', `/accounts/${by.id}/alerts`)
+      return all.data.items.filter(({ rule }) => rule === 'topup').map(({ subject }) => subject)
+    }
+    assert.deepEqual(new Set(await alerts()), new Set([odd.id, items[0]?.id]))
+    assert.equal((await alerts()).length, 2)
+    const again = await g.operator<ReconciliationView>('POST', path, {})
+    assert.deepEqual(new Set(pluck(again.data.differences, 'providerId')), new Set([gone.intent.id, stray.id]))
+    const own = await g.operator<{ items: ReconciliationView[] }>('GET', '/reconciliations')
+    assert.deepEqual(own.data.items, [])
+    const { id: other } = await g.account()
+    assert.equal((await g.operator('POST', `/accounts/${other}/purse-reconciliations`, {})).status, 409)
+  },
+)
 
 class Undone extends Error {}
 

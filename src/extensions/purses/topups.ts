@@ -10,6 +10,7 @@ import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import { checkStep, orderOfAmount } from '../../upstream/payments/amounts.ts'
 import type { PaymentFacts, RemoteProvider } from '../../upstream/payments/provider.ts'
+import type { ReconciledPayments } from '../../upstream/payments/reconcile.ts'
 import {
   DISPUTED,
   isDisputed,
@@ -51,6 +52,12 @@ interface Order {
   readonly returnUrl: string
 }
 
+interface Applied {
+  readonly row: TopUpRow
+  /** In words; empty: nothing. */
+  readonly changes: readonly string[]
+}
+
 export interface TopUps {
   begin(account: string, purse: string, order: Order): Promise<{ id: string; credits: string; url: string }>
   list(account: string, filter: TopUpFilter): Promise<Page<TopUpView>>
@@ -63,6 +70,8 @@ export interface TopUps {
   receive(account: string, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Promise<void>
   /** Those whose events may be lost, and those that nobody has paid. */
   look(): Promise<void>
+  /** By account. */
+  readonly reconciled: ReconciledPayments
 }
 
 interface TopUpDeps {
@@ -79,7 +88,7 @@ const OPEN_MAX = 30
 const OFFER = 'purse:topup'
 
 export function createTopUps({ database, world, audit, log, payments }: TopUpDeps): TopUps {
-  async function apply(account: string, facts: PaymentFacts): Promise<TopUpRow | undefined> {
+  async function apply(account: string, facts: PaymentFacts): Promise<Applied | undefined> {
     // Another account may use the same Stripe account.
     if (facts.account !== undefined && facts.account !== account) return undefined
     return database.transaction(async (tx) => {
@@ -88,14 +97,15 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
       if (moving.moving) throw accountMoving()
       const was = await rowFor(tx, account, facts)
       // An older report is ignored, unless it is the first to say that it is paid.
-      if (!was || (isOlder(was, facts) && (was.paid_at !== null || facts.status !== 'paid'))) return was
+      if (!was) return undefined
+      if (isOlder(was, facts) && (was.paid_at !== null || facts.status !== 'paid')) return { row: was, changes: [] }
       let row: TopUpRow = { ...was, provider_id: facts.providerId, as_of: laterOf(was.as_of, new Date(facts.asOfMs)) }
       if (row.paid_at === null && facts.status === 'paid') row = await paid(tx, row, facts)
       else if (row.paid_at === null && facts.status === 'failed')
         row = { ...row, state: 'failed', reason: facts.reason ?? 'It was not paid.' }
       if (row.paid_at !== null) row = await takenBack(tx, row, facts)
       await save(tx, row)
-      return row
+      return { row, changes: changesOf(was, row) }
     })
   }
 
@@ -185,7 +195,7 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
   async function refresh(row: TopUpRow): Promise<TopUpRow> {
     const remote = await remoteOf(row)
     const facts = await remote?.read({ providerId: row.provider_id, reference: row.reference })
-    return (facts && (await apply(row.account_id, facts))) ?? row
+    return (facts && (await apply(row.account_id, facts)))?.row ?? row
   }
 
   async function existing(account: string, id: string, purse?: string): Promise<TopUpRow> {
@@ -242,7 +252,7 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
       // What was refunded so far is part of the key, so that a refund that is asked for twice is made once.
       const key = `${row.id}-${row.refunded_minor}-${minor}`
       await remote?.refund(row.provider_id ?? '', { currency: row.currency, amountMinor: minor, key })
-      const now = remote ? await refresh(row) : await apply(account, refundOf(row, minor, world.nowMs()))
+      const now = remote ? await refresh(row) : (await apply(account, refundOf(row, minor, world.nowMs())))?.row
       const detail = { purse: row.purse_id, amount: moneyOf(row, minor) }
       await database.transaction((tx) => audit.write(tx, by, { action: 'purse-topup.refund', object: id, detail }))
       return viewOf(now ?? row)
@@ -259,8 +269,26 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
           log.warn({ error, topUp: row.id }, 'the state of a top-up is still unknown'),
         )
     },
+    reconciled: {
+      owners: async () => (await database.query<{ id: string }>(SELLERS)).map(({ id }) => id),
+      remote: async (account) => (await payments.provider(account, 'stripe')).remote,
+      async apply(account, facts) {
+        const applied = await apply(account, facts)
+        if (applied) return { payment: applied.row.id, account, changes: applied.changes }
+        // It was begun here, and is not known any more, as after a backup was restored.
+        if (facts.account === account && facts.payment?.startsWith(TOP_UP))
+          throw new Fault('not_found', { message: `There is no top-up ${facts.payment}.` })
+        return undefined
+      },
+      unlisted: (account, { from, until, listed }) => database.query(UNLISTED, [account, from, until, listed]),
+    },
   }
 }
+
+const changesOf = (was: TopUpRow, now: TopUpRow) => [
+  ...(was.state === now.state ? [] : [`it is ${now.state}, and was ${was.state}`]),
+  ...(was.refunded_minor === now.refunded_minor ? [] : [`${moneyOf(now, now.refunded_minor)} were refunded`]),
+]
 
 const least = (a: bigint, b: bigint) => (a < b ? a : b)
 const moneyOf = ({ currency }: { readonly currency: string }, minor: bigint) =>
@@ -321,6 +349,17 @@ const OPEN = statement(
 const GIVE_UP = statement(
   'purse_topup_give_up',
   `update purse_topup set state = 'failed', reason = 'It was not paid within three days.' where state = 'pending' and created_at < now() - interval '3 days'`,
+)
+// One that has moved to another database is compared there.
+const SELLERS = statement(
+  'purse_topup_sellers',
+  `select p.account_id as id from purse_payments p join account a on a.id = p.account_id
+   where p.settings ->> 'provider' = 'stripe' and a.frozen_until > now() is not true order by 1`,
+)
+const UNLISTED = statement(
+  'purse_topup_unlisted',
+  `select id, account_id, provider_id from purse_topup
+   where account_id = $1 and provider = 'stripe' and created_at >= $2 and paid_at < $3 and provider_id <> all($4) order by id`,
 )
 const WAITING = statement(
   'purse_topup_waiting',

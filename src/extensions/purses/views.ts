@@ -1,6 +1,7 @@
 // What the API says of purses.
 import * as z from 'zod'
 import { count, credits, page, time } from '../../kernel/view.ts'
+import { PROVIDER_NAMES } from '../../upstream/payments/views.ts'
 
 export const PURSE_STATUSES = ['open', 'frozen', 'closed'] as const
 const MOVES = ['grant', 'topup', 'takeback', 'settled', 'released', 'expired'] as const
@@ -74,7 +75,7 @@ export const TOP_UP_STATES = ['pending', 'paid', 'refunded', 'disputed', 'quaran
 export const topUpView = z.object({
   id: z.string(),
   purse: z.string(),
-  provider: z.enum(['stripe', 'webhook', 'simulated']),
+  provider: z.enum(PROVIDER_NAMES),
   providerId: z.string().nullable(),
   state: z.enum(TOP_UP_STATES),
   /** Why it is quarantined, disputed or failed. */
@@ -124,6 +125,7 @@ export const pricesView = z.object({
   models: z.array(
     z.object({ model: z.string(), markupPercent: z.string().exactOptional(), prices: z.array(rates).exactOptional() }),
   ),
+  volume: z.array(z.object({ from: credits, discountPercent: z.string() })),
   actor: z.string().nullable(),
   createdAt: time.nullable(),
 })

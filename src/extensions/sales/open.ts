@@ -1,8 +1,13 @@
 // Everything that sells, put together: what an account can buy, payments, plans, automatic top-up, reconciliation.
+import { type Database, statement } from '../../database/database.ts'
 import { formatCredits, formatMoney } from '../../kernel/credits.ts'
+import {
+  createReconciliations,
+  type ReconciledPayments,
+  type Reconciliations,
+} from '../../upstream/payments/reconcile.ts'
 import { createPayments, type Payments, type PaymentsOptions } from './payments.ts'
 import { createPlans, type Plans, type PlansOptions } from './plans.ts'
-import { createReconciliations, type Reconciliations } from './reconcile.ts'
 import { createTopUps, type TopUps } from './top-up.ts'
 import type { SalesView } from './views.ts'
 
@@ -27,7 +32,12 @@ export function openSales(options: SellingOptions): Selling {
   const plans: Plans = createPlans({ ...options, payments })
   const topUps = createTopUps({ ...options, payments })
   return {
-    ...{ payments, plans, topUps, reconciliations: createReconciliations({ ...options, payments }) },
+    ...{
+      payments,
+      plans,
+      topUps,
+      reconciliations: createReconciliations({ ...options, payments: reconciled(options.database, payments) }),
+    },
     async offers(account) {
       const provider = await payments.provider()
       const { sales } = catalog.current.document
@@ -56,5 +66,21 @@ export function openSales(options: SellingOptions): Selling {
     },
   }
 }
+
+/** The gateway's own: whoever pays is an account. */
+const reconciled = (database: Database, { settings, remote, apply }: Payments): ReconciledPayments => ({
+  owners: async () => ((await settings.isOn('stripe')) ? [''] : []),
+  remote: async () => remote('stripe'),
+  async apply(_, facts) {
+    const { row, changes } = await apply(facts)
+    return { payment: row?.id ?? null, account: row?.account_id || null, changes }
+  },
+  unlisted: (_, { from, until, listed }) => database.query(UNLISTED, ['stripe', from, until, listed]),
+})
+
+const UNLISTED = statement(
+  'payments_unlisted',
+  `select id, account_id, provider_id from payment where provider = $1 and created_at >= $2 and paid_at < $3 and provider_id <> all($4) order by id`,
+)
 
 const NOTHING = { currency: null, provider: null, amounts: null, packs: [], supportsSavedCards: false, missing: null }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { atOnce } from '../../../test/lists.ts'
 import { runs } from '../../../test/runs.ts'
 import { seller } from '../../../test/seller.ts'
-import type { ReconciliationView } from './views.ts'
+import type { ReconciliationView } from '../../upstream/payments/views.ts'
 
 const EVENTS = runs(60, 10_000)
 const KILL_EVERY = runs(25, 400)

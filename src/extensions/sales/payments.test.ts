@@ -10,8 +10,9 @@ import { runCli } from '../../cli/run.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
 import { releaseOf } from '../../ledger/operation.ts'
 import { checkStep } from '../../upstream/payments/amounts.ts'
+import type { ReconciliationView } from '../../upstream/payments/views.ts'
 import { sales as selling } from './extension.ts'
-import type { PaymentView, ReconciliationView, SalesView } from './views.ts'
+import type { PaymentView, SalesView } from './views.ts'
 
 const SALES = {
   currency: 'EUR',

@@ -13,6 +13,7 @@ import {
   resource,
   text,
 } from '../../operator/resource.ts'
+import { reconciliationPage, reconciliationView } from '../../upstream/payments/views.ts'
 import type { Codes } from './codes.ts'
 import type { Selling } from './open.ts'
 import {
@@ -28,8 +29,6 @@ import {
   paymentSettingsView,
   paymentView,
   planOffers,
-  reconciliationPage,
-  reconciliationView,
   redeemedView,
   salesView,
 } from './views.ts'
@@ -161,13 +160,13 @@ function operatorPayments({ payments, reconciliations }: Selling, publicUrl: () 
       title: 'List reconciliations with the payment provider',
       query: z.strictObject(paging),
       answer: reconciliationPage,
-      run: ({ query }) => reconciliations.list(query),
+      run: ({ query }) => reconciliations.list('', query),
     }),
     resource('POST /reconciliations', 'payments:write', {
       title: 'Reconcile payments with the provider now',
       body: z.strictObject(range),
       answer: reconciliationView,
-      run: ({ body }) => reconciliations.run({ fromMs: body.from, untilMs: body.to }),
+      run: ({ body }) => reconciliations.run('', { fromMs: body.from, untilMs: body.to }),
     }),
     resource('GET /payment-settings', 'payment-settings:read', {
       title: 'Show the payment settings',

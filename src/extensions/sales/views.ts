@@ -3,12 +3,13 @@ import * as z from 'zod'
 import { count, credits, page, time } from '../../kernel/view.ts'
 import { limitsView } from '../../meter/limits.ts'
 import { STRIPE_SECRETS } from '../../upstream/payments/secrets.ts'
+import { PROVIDER_NAMES } from '../../upstream/payments/views.ts'
 
 /** "20.00", with the decimals of its currency. */
 const money = z.string().regex(/^-?\d+(\.\d{1,3})?$/)
 
 export const PAYMENT_STATES = ['pending', 'paid', 'refunded', 'disputed', 'quarantined', 'failed'] as const
-const provider = z.enum(['stripe', 'webhook', 'simulated'])
+const provider = z.enum(PROVIDER_NAMES)
 
 export const paymentView = z.object({
   id: z.string(),
@@ -128,30 +129,6 @@ export const paymentSettingsInput = z.strictObject({
     .optional(),
 })
 export type PaymentSettingsInput = z.infer<typeof paymentSettingsInput>
-
-const difference = z.object({
-  providerId: z.string(),
-  payment: z.string().nullable(),
-  account: z.string().nullable(),
-  /** What differed, and what was done about it. */
-  problem: z.string(),
-  corrected: z.boolean(),
-})
-export type Difference = z.infer<typeof difference>
-
-export const reconciliationView = z.object({
-  id: z.string(),
-  provider,
-  from: time,
-  until: time,
-  startedAt: time,
-  endedAt: time.nullable(),
-  checked: count,
-  differences: z.array(difference),
-  failure: z.string().nullable(),
-})
-export type ReconciliationView = z.infer<typeof reconciliationView>
-export const reconciliationPage = page(reconciliationView)
 
 // What is shown of plans and codes.
 

@@ -298,15 +298,33 @@ const quarantined = asked<{ id: string; reason: string | null }>(
     return condition('', id, { title: 'A payment is quarantined', message: `${reason ?? ''} ${act}`.trim() })
   },
 )
-const reconciled = asked<{ id: string; count: number; problem: string | null }>(
+/** What the last comparison with the provider's list found. */
+const reconciled = (name: string, WHOSE: string) =>
+  asked<{ account_id: string; id: string; count: number; problem: string | null }>(
+    statement(
+      name,
+      `${OWN_RULES}
+       select r.* from (select distinct on (account_id) account_id, id, jsonb_array_length(differences) as count,
+           coalesce(failure, differences -> 0 ->> 'problem') as problem
+         from reconciliation where ended_at is not null order by account_id, id desc) r ${RULED('r.account_id')}
+       where r.problem is not null and ${WHOSE}`,
+    ),
+    ({ account_id: account, id, count, problem }) => {
+      const message = `${count} differences. ${problem ?? ''}`
+      return condition(account, id, { title: 'Payments differ from the list of Stripe', message })
+    },
+  )
+/** What customers of an account pay, by its own payment provider. */
+const topUps = asked<{ account_id: string; id: string; purse_id: string; reason: string | null }>(
   statement(
-    'alert_reconciled',
-    `select * from (select id, jsonb_array_length(differences) as count, coalesce(failure, differences -> 0 ->> 'problem') as problem
-       from reconciliation where ended_at is not null order by id desc limit 1) r where problem is not null`,
+    'alert_top_ups',
+    `${OWN_RULES}
+     select t.account_id, t.id, t.purse_id, t.reason from purse_topup t ${RULED('t.account_id')}
+     where t.state = 'quarantined' and ${NOT_TEST('t.account_id')} and ${RULE('topUps', 'boolean')}`,
   ),
-  ({ id, count, problem }) => {
-    const message = `${count} differences. ${problem ?? ''}`
-    return condition('', id, { title: 'Payments differ from the list of Stripe', message })
+  ({ account_id: account, id, purse_id: purse, reason }) => {
+    const message = `${reason ?? ''} The purse ${purse} got no credits. Refund the top-up, or grant them.`.trim()
+    return condition(account, id, { title: 'A top-up by a customer is quarantined', message })
   },
 )
 
@@ -422,6 +440,17 @@ const RULES = {
     ...{ kind: 'job', clears: '2 hours', read: jobs },
     schema: z.boolean().default(true).meta({ title: 'A job failed', description: 'A job failed' }),
   },
+  topUps: {
+    kind: 'topup',
+    read: [topUps, reconciled('alert_top_ups_reconciled', `r.account_id <> '' and ${RULE('topUps', 'boolean')}`)],
+    schema: z
+      .boolean()
+      .default(true)
+      .meta({
+        title: 'A customer’s top-up of a purse is quarantined, or top-ups differ from Stripe’s list',
+        description: 'A top-up of a purse is quarantined, or top-ups differ from the list of Stripe',
+      }),
+  },
   vendorOpen: {
     ...{ kind: 'vendor', clears: '10 minutes', lasts: true, read: vendors },
     schema: gatewayRule('The circuit breaker of a vendor is open'),
@@ -462,7 +491,7 @@ const RULES = {
     ),
   },
   payments: {
-    ...{ kind: 'payment', read: [quarantined, reconciled] },
+    ...{ kind: 'payment', read: [quarantined, reconciled('alert_reconciled', `r.account_id = ''`)] },
     schema: gatewayRule('A payment is quarantined, or payments differ from the payment provider’s list'),
   },
 } as const satisfies Readonly<Record<string, Rule>>

@@ -1,6 +1,7 @@
 // The interface of payment providers, and their report of a payment. Providers know nothing of accounts, credits or the ledger.
+import type { PROVIDER_NAMES } from './views.ts'
 
-export type ProviderName = 'stripe' | 'webhook' | 'simulated'
+export type ProviderName = (typeof PROVIDER_NAMES)[number]
 
 /** The whole state of one payment at the provider. Applying it late, twice or out of order gives the same result. */
 export interface PaymentFacts {

@@ -8,13 +8,16 @@ import type {
   PurseMargins,
   PurseMovement,
   PursePageLink,
+  PursePayments,
   PursePrices,
   PurseSession,
   PurseStatement,
+  PurseTopUp,
+  Reconciliation,
 } from '../../wire.ts'
 
 interface Paging {
-  readonly cursor?: string
+  readonly cursor?: string | undefined
   readonly limit?: number
 }
 
@@ -39,6 +42,25 @@ export const pursesApi = {
   endSession: (id: string, purse: string, session: string) =>
     remove<PurseSession>(at(id, purse, `/sessions/${encode(session)}`)),
   page: (id: string, purse: string) => post<PursePageLink>(at(id, purse, '/page'), {}),
+  payments: (id: string, signal?: AbortSignal) => get<PursePayments>(account(id, '/purse-payments'), undefined, signal),
+  changePayments: (id: string, input: object) => patch<PursePayments>(account(id, '/purse-payments'), input),
+  /** Of one purse, or of all. */
+  topUps: (
+    id: string,
+    purse: string | undefined,
+    query: Paging & { state?: string | undefined },
+    signal?: AbortSignal,
+  ) =>
+    get<Page<PurseTopUp>>(
+      purse === undefined ? account(id, '/purse-topups') : at(id, purse, '/topups'),
+      { ...query },
+      signal,
+    ),
+  refund: (id: string, topUp: string, amount: string) =>
+    post<PurseTopUp>(account(id, `/purse-topups/${encode(topUp)}/refund`), { amount }),
+  reconciliations: (id: string, cursor?: string, signal?: AbortSignal) =>
+    get<Page<Reconciliation>>(account(id, '/purse-reconciliations'), { cursor }, signal),
+  reconcile: (id: string) => post<Reconciliation>(account(id, '/purse-reconciliations'), {}),
   prices: (id: string, signal?: AbortSignal) => get<PursePrices>(account(id, '/purse-prices'), undefined, signal),
   setPrices: (id: string, input: object) => put<PursePrices>(account(id, '/purse-prices'), input),
   margins: (id: string, signal?: AbortSignal) => get<PurseMargins>(account(id, '/purse-margins'), undefined, signal),

@@ -19,6 +19,7 @@ import { Table, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Purse, PurseMovement, PurseSession } from '../../wire.ts'
 import { pursesApi } from './api.ts'
+import { TopUps } from './payments.tsx'
 import { PurseStatus } from './purses.tsx'
 
 interface Of {
@@ -44,6 +45,7 @@ export function PursePage({ account, purse: id }: { account: string; purse: stri
               <Stat label="Low below" value={data.low === null ? '–' : <Amount value={data.low} />} />
             </Stats>
             <Month account={account} purse={data} />
+            <TopUps account={account} purse={id} />
             <Sessions account={account} purse={data} />
             <Movements account={account} purse={data} />
           </>

@@ -1,6 +1,7 @@
 // How the gateway presents itself to customers: name, logo, colors, links and sender; and its mails as people get them.
 import { useState } from 'react'
 import { api } from '../../api.ts'
+import { base64Of } from '../../pages/payment-fields.tsx'
 import { refresh, useQuery } from '../../query.ts'
 import { Allowed, AllowedFields } from '../../session.tsx'
 import { useAction, useSubmit } from '../../ui/action.ts'
@@ -66,11 +67,6 @@ function LogoCard({ branding: { logo, name } }: { branding: Branding }) {
       </Allowed>
     </Card>
   )
-}
-
-async function base64Of(file: File): Promise<string> {
-  const bytes = new Uint8Array(await file.arrayBuffer())
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
 }
 
 function BrandingCard({ branding }: { branding: Branding }) {

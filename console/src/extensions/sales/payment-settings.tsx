@@ -1,12 +1,12 @@
 // How payments are taken, and what is missing before something can be bought.
 import { type ReactNode, useState } from 'react'
 import { api } from '../../api.ts'
+import { PAYMENT_EVENTS, SecretField, StripeSecrets, WebhookAddress } from '../../pages/payment-fields.tsx'
 import { refresh, useQuery } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { Allowed, AllowedFields } from '../../session.tsx'
-import { useAction, useSubmit } from '../../ui/action.ts'
+import { useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
-import { CopyButton } from '../../ui/code.tsx'
 import { RadioCards, SelectField, TextField } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
 import { Badge, Card, Note, Page } from '../../ui/page.tsx'
@@ -32,16 +32,8 @@ const PROVIDERS = [
   },
 ] as const
 
-/** What Stripe is to tell of. */
-const EVENTS = [
-  'payment_intent.succeeded',
-  'payment_intent.canceled',
-  'checkout.session.completed',
-  'charge.refunded',
-  'charge.dispute.created',
-  'charge.dispute.closed',
-  'setup_intent.succeeded',
-]
+/** Cards are saved for automatic top-up. */
+const EVENTS = [...PAYMENT_EVENTS, 'setup_intent.succeeded']
 
 export function PaymentSettingsPage() {
   const settings = useQuery('payment-settings', api.paymentSettings)
@@ -199,78 +191,17 @@ function SettingsForm({ settings }: { settings: PaymentSettings }) {
   )
 }
 
-function SecretField(props: { name: SecretName; label: string; hint: string; stored: boolean }) {
-  const { name, label, hint, stored } = props
-  const removal = useAction(async () => {
-    await api.changePaymentSettings({ secrets: { [name]: null } })
-    refresh('payment-settings', 'session')
-    toast('It was removed.')
-  })
-  return (
-    <div className="stack-tight">
-      <TextField
-        name={name}
-        label={label}
-        type="password"
-        autoComplete="new-password"
-        maxLength={300}
-        placeholder={stored ? 'Stored. Type to replace it.' : ''}
-        hint={hint}
-        mono
-      />
-      {stored ? (
-        <Allowed right="payment-settings:write">
-          <div>
-            <Button
-              small
-              icon="trash"
-              busy={removal.busy}
-              aria-label={`Remove the ${label.toLowerCase()}`}
-              onClick={() => void removal.go()}
-            >
-              Remove
-            </Button>
-          </div>
-        </Allowed>
-      ) : null}
-      {removal.error ? <Fault error={removal.error} /> : null}
-    </div>
-  )
-}
-
-function WebhookAddress({ address }: { address: string }) {
-  return (
-    <div className="field">
-      <span className="field-label">Webhook address</span>
-      <div className="secret">
-        <code>{address}</code>
-        <CopyButton text={address} />
-      </div>
-    </div>
-  )
+async function removeSecret(name: SecretName): Promise<void> {
+  await api.changePaymentSettings({ secrets: { [name]: null } })
+  refresh('payment-settings', 'session')
+  toast('It was removed.')
 }
 
 function StripeCard({ settings: { secrets, webhookUrls, tax } }: { settings: PaymentSettings }) {
   return (
     <Card title="Stripe" lead="Create a webhook endpoint at Stripe with this address, and copy its signing secret.">
-      <WebhookAddress address={webhookUrls.stripe} />
-      <p className="muted">
-        Events: <code>{EVENTS.join(', ')}</code>
-      </p>
-      <div className="grid-2">
-        <SecretField
-          name="stripe"
-          label="Secret key"
-          hint="sk_live_… or a restricted key rk_live_…; sk_test_… to try it."
-          stored={secrets.stripe}
-        />
-        <SecretField
-          name="stripe-webhook"
-          label="Signing secret of the webhook"
-          hint="whsec_…, as Stripe shows it at the endpoint."
-          stored={secrets['stripe-webhook']}
-        />
-      </div>
+      <WebhookAddress address={webhookUrls.stripe} events={EVENTS} />
+      <StripeSecrets right="payment-settings:write" stored={secrets} remove={removeSecret} />
       <div className="half">
         <SelectField
           name="tax"
@@ -299,6 +230,8 @@ function OtherCard({ settings: { secrets, webhookUrls, checkoutUrl } }: { settin
         label="Secret of its webhooks"
         hint="whsec_ and at least 24 bytes in base64."
         stored={secrets['payment-webhook']}
+        right="payment-settings:write"
+        remove={() => removeSecret('payment-webhook')}
       />
       <TextField
         name="checkoutUrl"

@@ -1,23 +1,28 @@
 // All payments: their state, what is quarantined and why, refunds, and the differences that reconciliation found.
 import { useState } from 'react'
 import { api } from '../../api.ts'
-import { formatCredits, parseCredits } from '../../credits.ts'
+import { formatCredits } from '../../credits.ts'
+import { PAYMENT_STATES, PaidAmount, PaymentState, RefundDialog } from '../../pages/payment-fields.tsx'
+import { Reconciliations } from '../../pages/reconciliations.tsx'
 import { refresh, useList } from '../../query.ts'
 import { Link } from '../../router.tsx'
 import { useMay } from '../../session.tsx'
-import { useAction } from '../../ui/action.ts'
-import { Button } from '../../ui/button.tsx'
 import { Confirm, FormDialog } from '../../ui/dialog.tsx'
 import { SelectField, TextField } from '../../ui/field.tsx'
 import { Menu, type MenuItem } from '../../ui/menu.tsx'
 import { Page, When } from '../../ui/page.tsx'
-import { Empty, Fault } from '../../ui/state.tsx'
+import { Empty } from '../../ui/state.tsx'
 import { Named, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Payment } from '../../wire.ts'
-import { PAYMENT_STATES, PaymentState, paymentName } from './payment-state.tsx'
+import { paymentName } from './payment-name.ts'
 
 type Act = 'refund' | 'accept' | 'dismiss'
+
+const COMPARED = {
+  ...{ key: 'reconciliations', corrects: 'all-payments/' },
+  ...{ list: api.reconciliations, run: api.reconcile },
+}
 
 export function PaymentsPage() {
   const has = useMay()
@@ -72,16 +77,7 @@ export function PaymentsPage() {
           },
           { head: 'For', cell: (payment) => paymentName(payment) },
           { head: 'At', tight: true, cell: ({ createdAt }) => <When at={createdAt} /> },
-          {
-            head: 'Amount',
-            right: true,
-            cell: ({ amount, currency, refunded }) => (
-              <>
-                {`${amount} ${currency}`}
-                {Number(refunded) > 0 ? <span className="cell-sub">{`${refunded} refunded`}</span> : null}
-              </>
-            ),
-          },
+          { head: 'Amount', right: true, cell: PaidAmount },
           { head: 'Credits', right: true, cell: ({ credits }) => formatCredits(credits) },
           { head: 'State', cell: (payment) => <PaymentState payment={payment} /> },
           { head: 'Reason', cell: ({ reason }) => reason ?? '–' },
@@ -91,16 +87,10 @@ export function PaymentsPage() {
           },
         ]}
       />
-      <Differences may={may} />
+      <Reconciliations may={may} api={COMPARED} />
       {acting ? <ActDialog {...acting} onClose={() => setActing(undefined)} /> : null}
     </Page>
   )
-}
-
-/** What was not refunded yet, with the decimals of its currency. */
-function refundable({ amount, refunded }: Payment): string {
-  const left = Number((parseCredits(amount) ?? 0n) - (parseCredits(refunded) ?? 0n)) / 1_000_000
-  return left.toFixed(amount.split('.')[1]?.length ?? 0)
 }
 
 function ActDialog({ act, payment, onClose }: { act: Act; payment: Payment; onClose: () => void }) {
@@ -120,71 +110,27 @@ function ActDialog({ act, payment, onClose }: { act: Act; payment: Payment; onCl
         No credits are granted for it.
       </Confirm>
     )
-  const isRefund = act === 'refund'
+  if (act === 'refund')
+    return (
+      <RefundDialog
+        payment={payment}
+        run={(amount) => done(() => api.refundPayment(payment.id, amount), 'It was refunded.')}
+        onClose={onClose}
+      />
+    )
   return (
     <FormDialog
-      title={isRefund ? 'Refund' : 'Grant credits'}
-      action={isRefund ? 'Refund' : 'Grant'}
+      title="Grant credits"
+      action="Grant"
       onClose={onClose}
       run={(form) => {
         const field = (name: string) => String(form.get(name))
-        return isRefund
-          ? done(() => api.refundPayment(payment.id, field('amount')), 'It was refunded.')
-          : done(
-              () => api.acceptPayment(payment.id, { account: field('account'), credits: field('credits') }),
-              'Credits were granted.',
-            )
+        const granted = { account: field('account'), credits: field('credits') }
+        return done(() => api.acceptPayment(payment.id, granted), 'Credits were granted.')
       }}
     >
-      {isRefund ? (
-        <TextField name="amount" label={`Amount in ${payment.currency}`} defaultValue={refundable(payment)} required />
-      ) : (
-        <>
-          <TextField name="account" label="Account id" defaultValue={payment.account ?? ''} required />
-          <TextField name="credits" label="Credits" required />
-        </>
-      )}
+      <TextField name="account" label="Account id" defaultValue={payment.account ?? ''} required />
+      <TextField name="credits" label="Credits" required />
     </FormDialog>
-  )
-}
-
-function Differences({ may }: { may: boolean }) {
-  const list = useList('reconciliations', (cursor, signal) => api.reconciliations(cursor, signal))
-  const running = useAction(async () => {
-    await api.reconcile()
-    refresh('reconciliations', 'all-payments/')
-  })
-  return (
-    <>
-      <TableCard
-        title="Reconciliation"
-        lead="Compared with Stripe’s own list every night."
-        actions={
-          may ? (
-            <Button busy={running.busy} onClick={() => running.go()}>
-              Reconcile now
-            </Button>
-          ) : null
-        }
-        label="Reconciliation"
-        list={list}
-        empty={
-          <Empty icon="statement" title="Nothing was compared yet">
-            <p>While Stripe is set up, this happens every night after 02:00 UTC.</p>
-          </Empty>
-        }
-        rowKey={({ id }) => id}
-        columns={[
-          { head: 'Run', main: true, cell: ({ startedAt }) => <When at={startedAt} /> },
-          { head: 'Payments', right: true, cell: ({ checked }) => checked },
-          {
-            head: 'Differences',
-            cell: ({ differences, failure }) =>
-              failure ?? (differences.map((one) => `${one.providerId}: ${one.problem}`).join(' ') || 'none'),
-          },
-        ]}
-      />
-      {running.error ? <Fault error={running.error} /> : null}
-    </>
   )
 }
