@@ -11,6 +11,7 @@ import { realWorld } from '../src/kernel/world.ts'
 import { emptyDatabase, freshDatabase } from './database.ts'
 import { jsonOf, startGateway, type TestGateway } from './gateway.ts'
 import { closing } from './started.ts'
+import { until } from './until.ts'
 
 const BODY = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'Hello.' }] }
 const ANN = { headers: { 'x-tollgate-purse': 'ann' } }
@@ -19,7 +20,10 @@ const ANN = { headers: { 'x-tollgate-purse': 'ann' } }
 async function rowsOf(on: Queryable, account: string) {
   const tables = ['purse', 'purse_movement', 'purse_prices', 'purse_events', 'purse_session']
   const all = tables.map(async (TABLE) =>
-    on.query({ text: `select to_jsonb(t)::text as row from ${TABLE} t where account_id = $1 order by 1` }, [account]),
+    on.query(
+      { text: `select (to_jsonb(t) - 'untold')::text as row from ${TABLE} t where account_id = $1 order by 1` },
+      [account],
+    ),
   )
   return Object.fromEntries((await Promise.all(all)).map((rows, at) => [tables[at], rows]))
 }
@@ -42,6 +46,8 @@ const verified = (on: TestGateway, account: string) =>
 const balance = async (g: TestGateway, key: string) =>
   Number((await jsonOf<{ data: PurseView }>(g.call('/v1/purses/ann', key))).data.balance)
 
+const MANY = 2_500
+
 test('the purses of an account that moves go with it, and are charged at the target only', async () => {
   await using from = await freshDatabase()
   await using to = await freshDatabase()
@@ -50,12 +56,28 @@ test('the purses of an account that moves go with it, and are charged at the tar
   await using source = closing(openDatabase({ connection: from.connection, connectionsMax: 4 }))
   await using target = closing(openDatabase({ connection: to.connection, connectionsMax: 4 }))
   const { account, key, token } = await lived(here)
+  await here.sql(
+    `select purse_move(jsonb_populate_record(null::purse_movement, jsonb_build_object('account_id', $1::text, 'id', id_at(now(), n::text), 'purse_id', 'bob', 'kind', 'grant')), 1, 0)
+     from generate_series(1, ${MANY}) n`,
+    [account],
+  )
   const before = await rowsOf(source, account)
+  const said: string[] = []
+  const say = (line: string) => void said.push(line)
   const moved = await moveAccount({
-    ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 10_000, say: () => undefined },
+    ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 10_000, say },
   })
-  assert.deepEqual([moved.rows.purse, moved.rows.purse_movement, moved.rows.purse_session], [2, 6, 1])
+  assert.deepEqual([moved.rows.purse, moved.rows.purse_movement, moved.rows.purse_session], [2, MANY + 6, 1])
   assert.deepEqual(await rowsOf(target, account), before)
+  // Movements are copied in pages while the account is in use, and not as one value while it is closed.
+  assert.ok(Number(/Copied (\d+) rows/.exec(said.join(' '))?.[1]) > MANY, said.join(' '))
+  // Each event is told once, from where it happened.
+  const told = (end: TestGateway) =>
+    end.sql<{ id: string }>(`select id from delivery where account_id = $1 and event like 'purse.%' and open`, [
+      account,
+    ])
+  await until(async () => (await here.sql('select 1 from purse_movement where untold is not null')).length === 0)
+  assert.deepEqual([(await told(here)).length > MANY, await told(there)], [true, []])
   assert.deepEqual(await verified(there, account), [])
   const had = await balance(there, key)
   assert.equal((await here.call('/v1/chat/completions', key, BODY, ANN)).status, 503)

@@ -8,30 +8,44 @@ language sql stable as $$
     coalesce(m.list::text, ''), coalesce(m.product, ''), coalesce(m.reference, ''), coalesce(m.note, ''), coalesce(m.actor, '')), 'UTF8'))
 $$;
 
+-- When the next movement of a purse is: its month decides on discounts. Until the transaction ends nobody else changes the purse.
+create or replace function purse_moment(account text, purse text) returns timestamptz
+language sql as $$
+  select greatest(clock_timestamp(), x.moved_at + interval '1 microsecond') from purse x where x.account_id = account and x.id = purse for update
+$$;
+
 -- Writes a movement, and what the purse has after it. by: how much its balance changes; freed: what of its hold goes back. Answers the balance.
 create or replace function purse_move(m purse_movement, by bigint, freed bigint) returns bigint
 language plpgsql as $$
 declare
   p record; e record;
 begin
-  select x.posted, x.low, x.moved_at, x.chain into p from purse x where x.account_id = m.account_id and x.id = m.purse_id for update;
+  m.moved_at := coalesce(m.moved_at, purse_moment(m.account_id, m.purse_id));
+  select x.posted, x.low, x.chain into p from purse x where x.account_id = m.account_id and x.id = m.purse_id;
   m.balance := p.posted + by; m.amount := abs(by); m.held := coalesce(m.held, 0); m.charged := coalesce(m.charged, 0);
-  m.moved_at := greatest(clock_timestamp(), p.moved_at + interval '1 microsecond');
   m.hash := purse_hash(p.chain, m);
   select x.settled into e from purse_events x where x.account_id = m.account_id;
   if found then
-    m.events := nullif(array_remove(array[
+    m.untold := nullif(array_remove(array[
       case when m.kind in ('grant', 'topup') then 'topped_up' when m.kind = 'empty' then 'empty' when m.kind = 'settled' and e.settled then 'settled' end,
       case when by < 0 and m.balance < p.low and p.posted >= p.low then 'low' end,
       case when by < 0 and m.balance = 0 then 'empty' end], null), '{}');
   end if;
   update purse x set posted = m.balance, held = x.held - freed, moved_at = m.moved_at, chain = m.hash,
+    volume = case m.kind when 'settled' then purse_volume(x, m.moved_at) + m.amount else x.volume end,
+    volume_month = case m.kind when 'settled' then date_trunc('month', m.moved_at, 'UTC') at time zone 'UTC' else x.volume_month end,
     is_empty = case when by > 0 then false else x.is_empty or m.kind = 'empty' end,
     status = case m.kind when 'frozen' then 'frozen' when 'reopened' then 'open' when 'closed' then 'closed' else x.status end
   where x.account_id = m.account_id and x.id = m.purse_id;
   insert into purse_movement select m.*;
   return m.balance;
 end $$;
+
+-- What a purse has paid for calls in the month of a moment.
+create or replace function purse_volume(p purse, moment timestamptz) returns bigint
+language sql immutable as $$
+  select case when p.volume_month = date_trunc('month', moment, 'UTC') at time zone 'UTC' then p.volume else 0 end
+$$;
 
 -- Why a call of a purse is not let in, although the account could pay `floor`; null: it may be. call: {id, list, factor, least}: for each credit that the account holds
 -- the purse holds `factor` millionths, and `least` at least.
@@ -106,17 +120,20 @@ begin
   -- Without a transfer its account is being moved or removed.
   if found then
     m.account_id := old.account_id; m.id := old.id; m.purse_id := old.purse ->> 'id'; m.kind := c.kind; m.held := (old.purse ->> 'amount')::bigint;
-    m.list := (old.purse ->> 'list')::int; m.product := old.product; m.charged := c.charged;
+    m.list := (old.purse ->> 'list')::int; m.product := old.product; m.charged := c.charged; m.moved_at := purse_moment(m.account_id, m.purse_id);
     perform purse_move(m, -least(m.held, purse_charge(m, c.lines)), m.held);
   end if;
   return null;
 end $$;
 create or replace trigger purse_resolved after delete on hold for each row when (old.purse is not null) execute function purse_resolved();
 
--- What a movement of a call costs by its price list.
+-- What a movement of a call costs by its price list, with the discount for what the purse, which is locked, has paid in this month before it.
 create or replace function purse_charge(m purse_movement, lines jsonb) returns bigint
-language sql stable as $$
-  select case when m.kind = 'settled' then purse_price((select p.list from purse_prices p where p.account_id = m.account_id and p.version = m.list), m.product, lines, m.charged) else 0 end
+language sql as $$
+  select case when m.kind = 'settled' then ceil(purse_price(l.list, m.product, lines, m.charged) * coalesce((
+    select (t ->> 'factor')::numeric from jsonb_array_elements(l.list -> 'volume') t where (t ->> 'from')::bigint <= purse_volume(x, m.moved_at)
+      order by (t ->> 'from')::bigint desc limit 1), 1000000) / 1000000)::bigint else 0 end
+  from purse x left join purse_prices l on l.account_id = x.account_id and l.version = m.list where x.account_id = m.account_id and x.id = m.purse_id
 $$;
 
 -- A call whose hold had expired is settled after all: the purse pays anew, as far as it can, and no more than it had held.
@@ -131,8 +148,9 @@ begin
   end if;
   select x.lines, x.waived into j from journal x where x.account_id = new.account_id and x.id = left(new.id, -5);
   if found then
-    select x.posted - x.held as free into p from purse x where x.account_id = m.account_id and x.id = m.purse_id for update;
-    m.id := new.id; m.kind := 'settled'; m.charged := new.amount + greatest(new.loss, 0); m.events := null;
+    m.moved_at := purse_moment(m.account_id, m.purse_id);
+    select x.posted - x.held as free into p from purse x where x.account_id = m.account_id and x.id = m.purse_id;
+    m.id := new.id; m.kind := 'settled'; m.charged := new.amount + greatest(new.loss, 0); m.untold := null;
     -- The same request was paid for by another call.
     perform purse_move(m, case when j.waived then 0 else -least(m.held, p.free, purse_charge(m, j.lines)) end, 0);
   end if;
@@ -140,14 +158,20 @@ begin
 end $$;
 create or replace trigger purse_late after insert on transfer for each row when (new.kind = 'settled' and right(new.id, 5) = '+late') execute function purse_late();
 
--- Movements from before a moment go, but for their sum: the rest goes on from the last of them.
+-- Movements from before the month of a moment go, but for their sum: the rest goes on from the last of them.
 create or replace function purse_prune(before timestamptz, many int) returns int
 language plpgsql as $$
 declare
   g record; n int := 0; gone int;
 begin
-  for g in select x.account_id, x.purse_id from purse_movement x where x.moved_at < before and x.events is null group by 1, 2 limit many loop
-    perform 1 from purse x where x.account_id = g.account_id and x.id = g.purse_id for update;
+  -- Discounts go by whole months.
+  before := date_trunc('month', before, 'UTC');
+  for g in select x.account_id, x.purse_id from purse_movement x where x.moved_at < before and x.untold is null
+      -- While they are copied to another database they stay.
+      and not exists (select 1 from account_move v where v.account_id = x.account_id and v.state in ('leaving', 'arriving')) group by 1, 2 limit many loop
+    -- One that a call has locked is next time's: whoever waits for it here may hold what the call waits for.
+    perform 1 from purse x where x.account_id = g.account_id and x.id = g.purse_id for update skip locked;
+    continue when not found;
     update purse x set base = l.balance, base_hash = l.hash from (select y.balance, y.hash from purse_movement y where y.account_id = g.account_id and y.purse_id = g.purse_id and y.moved_at < before
       order by y.moved_at desc limit 1) l where x.account_id = g.account_id and x.id = g.purse_id;
     delete from purse_movement x where x.account_id = g.account_id and x.purse_id = g.purse_id and x.moved_at < before;

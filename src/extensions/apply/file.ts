@@ -156,6 +156,10 @@ const purses = object({
   prices: object({
     markupPercent: percent.default('0'),
     models: z.array(customerPrice).max(500).default([]),
+    volume: z
+      .array(object({ from: creditLimit, discountPercent: percent }))
+      .max(10)
+      .default([]),
   }).optional(),
   events: object({ url: z.string().max(2_000).nullable(), settled: z.boolean().default(false) }).optional(),
 })

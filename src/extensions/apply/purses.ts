@@ -21,9 +21,9 @@ export async function planPurses(api: Api, place: Place, { prices, events }: Dec
       run: async () => void (await api.call('PUT', `${at`/accounts/${place.id}/`}${what}`, body)),
     })
   if (prices) {
-    const { markupPercent, models } =
-      place.id === undefined ? { markupPercent: '0', models: [] } : await pricesOf(api, place.id)
-    if (!isSame({ markupPercent, models }, prices)) {
+    const { markupPercent, models, volume } =
+      place.id === undefined ? { markupPercent: '0', models: [], volume: [] } : await pricesOf(api, place.id)
+    if (!isSame({ markupPercent, models, volume }, prices)) {
       const own = prices.models.map(({ model }) => model)
       const others = own.length === 0 ? '' : `, with rules of their own for ${own.join(', ')}`
       change('purse-prices', prices, `its customers pay ${prices.markupPercent} % on what it pays${others}`)
@@ -46,8 +46,8 @@ export async function exportedPurses(api: Api, id: string): Promise<{ purses?: D
     throw error
   })
   if (!found) return {}
-  const [{ version, markupPercent, models }, { url, settled }] = found
-  const prices = version === 0 ? {} : { prices: { markupPercent, models } }
+  const [{ version, markupPercent, models, volume }, { url, settled }] = found
+  const prices = version === 0 ? {} : { prices: { markupPercent, models, volume } }
   const purses = { ...prices, ...(url === null ? {} : { events: { url, settled } }) }
   return Object.keys(purses).length === 0 ? {} : { purses }
 }

@@ -15,11 +15,14 @@ interface Table {
   readonly OF: string
 }
 
-/** These only grow, and by ids that follow time: most of them can be copied while the account is in use. */
-const GROWING = ['transfer', 'usage'] as const
+/** These only grow, and by ids that follow time: most of them can be copied while the account is in use. When a row was written stands in the column named here. */
+const GROWING = { transfer: 'at', usage: 'at', purse_movement: 'moved_at' } as const
 /** Copied like them, and not compared: calls are refused, and counted to rows that are there, also while the account is closed. */
-const LISTED = ['refusal'] as const
-type Growing = (typeof GROWING)[number] | (typeof LISTED)[number]
+const LISTED = { refusal: 'at' } as const
+const ALL_GROWING = { ...GROWING, ...LISTED }
+type Growing = keyof typeof ALL_GROWING
+/** Those of the table. */
+const namesOf = <Name extends string>(tables: Readonly<Record<Name, string>>) => Object.keys(tables) as Name[]
 /** These have rows of an account and are not copied with those that change: some in a way of their own. */
 const APART: readonly string[] = [
   ...['hold', 'lease', 'journal', 'quota_slice', 'account_move'], // of what runs, which is waited for, and of the move
@@ -49,24 +52,24 @@ export interface Tally {
   readonly mark: string
 }
 
-/** What may differ: numbers of catalog versions and of transactions are each database's own, and a key may be used at any time. */
-const ROW_HASH = `hashtextextended((to_jsonb(t) - 'catalog_version' - 'posting' - 'last_used_at')::text, 0)`
+/** What may differ: numbers of catalog versions and of transactions are each database's own, a key may be used at any time, and what happened here is told from here. */
+const ROW_HASH = `hashtextextended((to_jsonb(t) - 'catalog_version' - 'posting' - 'last_used_at' - 'untold')::text, 0)`
 
 const GROWN = Object.fromEntries(
-  [...GROWING, ...LISTED].map((TABLE) => [
+  Object.entries(ALL_GROWING).map(([TABLE, AT]) => [
     TABLE,
     {
       // Rows that are older than the second moment were copied before.
       page: statement(
         `move_page_${TABLE}`,
         `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows, count(*)::int as count, max(t.id) as last from (
-           select * from ${TABLE} where account_id = $1 and id > $2 and at >= $3 order by id limit $4) t`,
+           select * from ${TABLE} where account_id = $1 and id > $2 and ${AT} >= $3 order by id limit $4) t`,
       ),
       // Those of before are counted only: they were compared when they were copied.
       tally: statement(
         `move_tally_${TABLE}`,
-        `select count(*)::int as rows, coalesce(sum(${ROW_HASH}) filter (where at >= $4), 0)::text as mark from ${TABLE} t
-         where account_id = $1 and id >= $2 and id < $3 and at < $5`,
+        `select count(*)::int as rows, coalesce(sum(${ROW_HASH}) filter (where ${AT} >= $4), 0)::text as mark from ${TABLE} t
+         where account_id = $1 and id >= $2 and id < $3 and ${AT} < $5`,
         600_000,
       ),
       remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where account_id = $1`, 600_000),
@@ -89,7 +92,7 @@ const TABLES = statement(
  * all tables is one statement: the account is closed meanwhile, and on a busy machine each word to a database waits.
  */
 async function changing(on: Queryable) {
-  const apart = [...APART, ...GROWING, ...LISTED, ...[...DATED, ...TOLD].map(({ name }) => name)]
+  const apart = [...APART, ...namesOf(ALL_GROWING), ...[...DATED, ...TOLD].map(({ name }) => name)]
   const tables = (await on.query<{ name: string }>(TABLES, [apart])).map(({ name }) => name)
   const each = (write: (TABLE: string, OF: string) => string, between = ', ') =>
     tables
@@ -150,8 +153,8 @@ export const REMOVE_SIGN_INS = statement('move_remove_sign_ins', 'delete from to
 const INSERT = (TABLE: string, ROWS: string) =>
   `insert into ${TABLE} select p.* from jsonb_array_elements(${ROWS}) r, lateral jsonb_populate_record(null::${TABLE},
          r || jsonb_build_object('catalog_version', coalesce($2::jsonb -> (r ->> 'catalog_version'), r -> 'catalog_version'),
-           -- Exports of the database where a call was made have sent it: it is not sent from here again.
-           'posting', null)) p
+           -- Exports of the database where a call was made have sent it, as it tells of purses: neither is done from here again.
+           'posting', null, 'untold', null)) p
        on conflict do nothing`
 /** The name is one of the above. */
 const insertInto = (TABLE: string) => statement(`move_insert_${TABLE}`, INSERT(TABLE, '$1::jsonb'), 600_000)
@@ -234,7 +237,7 @@ export async function copyGrown(
   each: (write: (tx: Queryable) => Promise<void>) => Promise<void>,
 ): Promise<number> {
   let sum = 0
-  for (const table of [...GROWING, ...LISTED])
+  for (const table of namesOf(ALL_GROWING))
     for (let after = since.id; ; ) {
       const [page] = await ends.source.query<{ rows: string; count: number; last: string }>(GROWN[table].page, [
         ends.account,
@@ -315,7 +318,7 @@ async function learnVersions(ends: Ends, versions: Versions, rows: string): Prom
 
 /** Everything that was ever copied of an account. */
 export async function removeRows(tx: Queryable, account: string): Promise<void> {
-  for (const table of [...GROWING, ...LISTED]) await tx.query(GROWN[table].remove, [account])
+  for (const table of namesOf(ALL_GROWING)) await tx.query(GROWN[table].remove, [account])
   for (const remove of REMOVE_TOLD) await tx.query(remove, [account])
   await tx.query((await changing(tx)).remove, [account])
   for (const { remove } of DATED_ROWS) await tx.query(remove, [account, ALWAYS, EVER])
@@ -327,7 +330,7 @@ export async function removeRows(tx: Queryable, account: string): Promise<void> 
 export async function tallyGrown(tx: Queryable, account: string, { id = '', since, until = EVER }: GrownRange) {
   const tallies: Record<string, Tally> = {}
   await tx.query({ text: `set local timezone = 'UTC'` })
-  for (const table of GROWING)
+  for (const table of namesOf(GROWING))
     tallies[table] = await one<Tally>(tx, GROWN[table].tally, [account, id, END, since ?? ALWAYS, until])
   return tallies
 }

@@ -107,16 +107,12 @@ const PUT = statement(
 const UNTOLD = statement(
   'purse_untold',
   `with due as (
-     select m.account_id, m.id, m.events from purse_movement m join account a on a.id = m.account_id
-     -- One that is moved, or has been, tells it where it went.
-     where m.events is not null and a.frozen_until > now() is not true order by m.account_id, m.id limit ${TOLD_AT_ONCE} for update of m skip locked
+     select account_id, id, untold as events from purse_movement where untold is not null
+     order by account_id, id limit ${TOLD_AT_ONCE} for update skip locked
    )
-   update purse_movement m set events = null from due
+   update purse_movement m set untold = null from due
    where m.account_id = due.account_id and m.id = due.id
    returning m.account_id, m.id, m.purse_id, m.kind, ${PURSE_MOVED} as by, m.balance, m.charged, m.product, m.reference, m.moved_at, due.events,
      (select e.url from purse_events e where e.account_id = m.account_id) as url`,
 )
-const PRUNE = statement(
-  'purse_forget',
-  `select purse_prune(date_trunc('day', now()) - make_interval(months => $1), 500) as count`,
-)
+const PRUNE = statement('purse_forget', `select purse_prune(now() - make_interval(months => $1), 500) as count`)

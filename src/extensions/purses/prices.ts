@@ -11,7 +11,7 @@ import { type ChargeLine, countedUnits, MILLION, rateAt } from '../../meter/char
 import { UNIT_NAMES, type Unit, unitRow } from '../../meter/kind.ts'
 import { type Pricing, tier } from '../../meter/price.ts'
 import { INPUT_UNITS } from '../../meter/usage.ts'
-import { text } from '../../operator/resource.ts'
+import { amount, text } from '../../operator/resource.ts'
 import { requireAccount } from './purses.ts'
 import type { PricesView } from './views.ts'
 
@@ -48,6 +48,16 @@ export const priceListInput = z.strictObject({
     .max(500)
     .default([])
     .meta({ description: 'By model; a name that ends in * stands for all that begin so, and the first one counts' }),
+  volume: z
+    .array(
+      z.strictObject({
+        from: amount.refine((value) => value > 0n, 'must be above 0'),
+        discountPercent: percent.refine((value) => value > 0n && value <= 100n * MILLION, 'must be above 0, to 100'),
+      }),
+    )
+    .max(10)
+    .default([])
+    .meta({ description: 'Discounts on calls of a purse that has paid so much for calls in this month (UTC)' }),
 })
 type PriceListInput = z.output<typeof priceListInput>
 
@@ -55,6 +65,12 @@ type PriceListInput = z.output<typeof priceListInput>
 export interface PriceList {
   readonly inputs: readonly string[]
   readonly rules: readonly Rule[]
+  /** From what a purse has paid in the month on: the lowest first. Absent: no discounts. */
+  readonly volume?: readonly VolumeTier[]
+}
+interface VolumeTier {
+  readonly from: string
+  readonly factor: string
 }
 interface Rule {
   readonly model: string
@@ -66,7 +82,7 @@ const NO_LIST: PriceList = { inputs: INPUT_UNITS, rules: [] }
 
 const factorOfPercent = (given: Credits) => String(MILLION + given / 100n)
 
-function storedList({ markupPercent, models }: PriceListInput): PriceList {
+function storedList({ markupPercent, models, volume }: PriceListInput): PriceList {
   const all = models.map(({ model, markupPercent: own = markupPercent, prices }): Rule => {
     const factor = factorOfPercent(own)
     if (!prices) return { model, factor }
@@ -81,13 +97,20 @@ function storedList({ markupPercent, models }: PriceListInput): PriceList {
     }))
     return { model, factor, tiers }
   })
-  return { inputs: INPUT_UNITS, rules: [...all, { model: '*', factor: factorOfPercent(markupPercent) }] }
+  const rules = [...all, { model: '*', factor: factorOfPercent(markupPercent) }]
+  const tiers = volume.map(({ from, discountPercent }) => ({
+    ...{ from: String(from), factor: factorOfPercent(-discountPercent) },
+  }))
+  return { inputs: INPUT_UNITS, rules, volume: tiers }
 }
 
 /** As it was given, with amounts as text. */
-function shownInput({ markupPercent, models }: PriceListInput): Pick<PricesView, 'markupPercent' | 'models'> {
+function shownInput({ markupPercent, models, volume }: PriceListInput): Row['given'] {
   return {
     markupPercent: formatCredits(markupPercent),
+    volume: volume.map(({ from, discountPercent }) => ({
+      ...{ from: formatCredits(from), discountPercent: formatCredits(discountPercent) },
+    })),
     models: models.map(({ model, markupPercent: own, prices }) => ({
       model,
       ...(own === undefined ? {} : { markupPercent: formatCredits(own) }),
@@ -106,7 +129,9 @@ function shownInput({ markupPercent, models }: PriceListInput): Pick<PricesView,
 }
 
 /** What is sold by pieces that its own price does not count would cost customers nothing. */
-function checkList({ models }: PriceListInput, catalog: Catalog): void {
+function checkList({ models, volume }: PriceListInput, catalog: Catalog): void {
+  if (volume.some(({ from }, at) => from <= (volume[at - 1]?.from ?? 0n)))
+    throw invalid('volume: each "from" must be above the one before it.', 'volume')
   for (const [at, { model, prices = [] }] of models.entries()) {
     if (prices.length > 0 && prices.at(-1)?.upTo !== undefined)
       throw invalid(`models.${at}.prices: the last one must have no "upTo".`, 'models')
@@ -130,11 +155,21 @@ const ruleFor = ({ rules }: PriceList, product: string): Rule | undefined =>
 
 const upward = (amount: bigint, per: bigint) => (amount + per - 1n) / per
 
-/** What a call costs its customer. The same as `purse_price`, in other words. */
-export function purseCharge(
-  list: PriceList,
-  { product, lines, charged }: { product: string; lines: readonly ChargeLine[]; charged: Credits },
-): Credits {
+interface Charged {
+  readonly product: string
+  readonly lines: readonly ChargeLine[]
+  readonly charged: Credits
+  /** What the purse has paid in the month before it; 0: no discount. */
+  readonly volume: Credits
+}
+
+/** What a call costs its customer. The same as `purse_charge`, in other words. */
+export function purseCharge(list: PriceList, call: Charged): Credits {
+  const factor = list.volume?.findLast(({ from }) => BigInt(from) <= call.volume)?.factor ?? MILLION
+  return upward(priceOf(list, call) * BigInt(factor), MILLION)
+}
+
+function priceOf(list: PriceList, { product, lines, charged }: Charged): Credits {
   const rule = ruleFor(list, product)
   const factor = BigInt(rule?.factor ?? MILLION)
   if (!rule?.tiers) return upward(charged * factor, MILLION)
@@ -204,7 +239,7 @@ export interface PurseLists {
 
 interface Row {
   readonly version: number
-  readonly given: Pick<PricesView, 'markupPercent' | 'models'>
+  readonly given: Pick<PricesView, 'markupPercent' | 'models' | 'volume'>
   readonly list: PriceList
   readonly actor: string
   readonly created_at: Date
@@ -266,12 +301,13 @@ export function createPurseLists({ database, world, catalog, audit }: ListDeps):
 
 async function view(on: Queryable, account: string): Promise<PricesView> {
   const [row] = await on.query<Row>(LAST, [account])
-  return row ? shown(row) : { version: 0, markupPercent: '0', models: [], actor: null, createdAt: null }
+  return row ? shown(row) : { version: 0, markupPercent: '0', models: [], volume: [], actor: null, createdAt: null }
 }
 
 /** For the audit log: what each model costs, in a line. */
-const told = ({ version, markupPercent, models }: PricesView) => ({
+const told = ({ version, markupPercent, models, volume }: PricesView) => ({
   ...{ version, markupPercent },
+  volume: volume.map(({ from, discountPercent }) => `from ${from}: ${discountPercent} % less`),
   models: models.map(({ model, markupPercent: own, prices = [] }) =>
     [model, ...(own === undefined ? [] : [`${own} %`]), ...prices.map((one) => JSON.stringify(one))].join(' '),
   ),

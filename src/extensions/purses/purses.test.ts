@@ -236,3 +236,47 @@ test('purses are listed with a search and as a table', async () => {
   const csv = await g.call('/v1/purses', key, undefined, { headers: { accept: 'text/csv' } })
   assert.match(await csv.text(), /^id,name,status,balance.*\r\na1,Ann,open,0/)
 })
+
+test('a customer that paid enough in a month gets the discount for that from the next call on, also of many calls at once', async () => {
+  const { id: account, key } = await g.account({ credits: 100_000_000n })
+  await create(key, { id: 'ann', credits: '50' })
+  const first = await call(key, 'ann')
+  const from = (first.charge * 5n) / 2n
+  const put = (volume: object[]) => g.operator('PUT', `/accounts/${account}/purse-prices`, { markupPercent: 0, volume })
+  for (const wrong of [
+    [{ from: '0', discountPercent: '5' }],
+    [{ from: '1', discountPercent: '-5' }],
+    [{ from: '1', discountPercent: '101' }],
+    [
+      { from: '2', discountPercent: '5' },
+      { from: '2', discountPercent: '6' },
+    ],
+  ])
+    assert.equal((await put(wrong)).status, 400)
+  const tiers = [
+    { from: String(Number(from) / 1e6), discountPercent: '10' },
+    { from: String(Number(from * 2n) / 1e6), discountPercent: '50' },
+  ]
+  assert.equal((await put(tiers)).status, 200)
+  await atOnce(10, async () => assert.equal((await call(key, 'ann')).status, 200))
+  await g.settled()
+  const rows = await g.sql<{ amount: bigint; charged: bigint }>(
+    `select amount, charged from purse_movement where account_id = $1 and kind = 'settled' order by moved_at`,
+    [account],
+  )
+  let volume = 0n
+  const percents = rows.map(({ amount, charged }) => {
+    const percent = volume >= from * 2n ? 50n : volume >= from ? 90n : 100n
+    volume += amount
+    assert.equal(amount, (charged * percent + 99n) / 100n)
+    return percent
+  })
+  assert.deepEqual(new Set(percents), new Set([100n, 90n, 50n]))
+  assert.deepEqual(await g.problems(), [])
+  // Another month begins without it.
+  const paid = await g.sql(
+    `select purse_volume(p, now()) as now, purse_volume(p, now() + interval '1 month') as next from purse p where account_id = $1`,
+    [account],
+  )
+  assert.deepEqual(paid, [{ now: volume, next: 0n }])
+})

@@ -23,7 +23,8 @@ before(async () => {
   const { id, key } = await g.account({ credits: 50_000_000n })
   account = id
   const send = (path: string, body: unknown, method = 'POST') => g.call(path, key, body, { method })
-  await g.operator('PUT', `/accounts/${id}/purse-prices`, { markupPercent: 50 })
+  const volume = [{ from: '1000', discountPercent: '10' }]
+  await g.operator('PUT', `/accounts/${id}/purse-prices`, { markupPercent: 50, volume })
   await send('/v1/purses', { id: 'ann', credits: '10' })
   await send('/v1/purses', { id: 'bob', credits: '20' })
   await send('/v1/purses/bob', { status: 'frozen' }, 'PATCH')
@@ -67,6 +68,9 @@ const CORRUPTIONS: ReadonlyArray<readonly [change: string, said: RegExp]> = [
   [`update purse set moved_at = moved_at + interval '1 second' where id = 'ann'`, /ann does not end with its last/],
   [`update purse set chain = '\\x00' where id = 'ann'`, /ann does not end with its last movement/],
   [`update purse set base = 1 where id = 'ann'`, /ann says 10 after .*, but what moved came to 10.000001/],
+  [`update purse set volume = volume + 1 where id = 'ann'`, /ann paid .* in its month, but its calls in it come to/],
+  [`update purse set volume_month = '2000-01-01' where id = 'ann'`, /ann paid .* in its month, but its calls/],
+  [`update purse_prices set list = jsonb_set(list, '{volume,0,from}', '"0"')`, /ann paid .*, whose price is/],
   [`update purse set base_hash = '\\x00' where id = 'ann'`, /ann has a movement .* that was changed/],
   [`update purse_movement set amount = amount + 1 where id = $call`, /ann paid .*, whose price is/],
   [`update purse_movement set amount = held + 1 where id = $call`, /ann paid .*, and had held/],
@@ -104,7 +108,7 @@ const CORRUPTIONS: ReadonlyArray<readonly [change: string, said: RegExp]> = [
 /** Columns that decide no money. */
 const NO_REASON: Readonly<Record<string, string>> = {
   purse: 'account_id id name low is_empty created_at',
-  purse_movement: 'account_id events',
+  purse_movement: 'account_id untold',
   purse_prices: 'account_id given actor created_at',
 }
 
@@ -167,7 +171,10 @@ test('a hold of a process that died goes back to the purse and the account, and 
 })
 
 test('movements that are no longer kept leave their sum and their hash', async () => {
+  // Of a month that is not over nothing goes: discounts go by it.
   await g.sql(`select purse_prune(now() + interval '1 second', 100)`)
+  assert.notEqual((await g.sql('select 1 from purse_movement where account_id = $1', [account])).length, 0)
+  await g.sql(`select purse_prune(now() + interval '1 month', 100)`)
   assert.deepEqual(await g.sql('select 1 from purse_movement where account_id = $1', [account]), [])
   assert.deepEqual(await problemsAfter(undefined), [])
   await g.operator('POST', `/accounts/${account}/purses/ann/grants`, { credits: '1' })

@@ -17,6 +17,8 @@ interface PurseRow {
   readonly base_hash: Buffer | null
   readonly chain: Buffer | null
   readonly moved: string | null
+  readonly volume: bigint
+  readonly volume_month: string | null
 }
 
 interface Row {
@@ -34,6 +36,7 @@ interface Row {
   readonly actor: string | null
   readonly hash: Buffer
   readonly at: string
+  readonly month: string
   /** Of its call; null where there is none, or it is no longer kept. */
   readonly transfer: string | null
   readonly paid: bigint | null
@@ -68,7 +71,7 @@ export const verifyPurses: AccountRule = async (tx, account) => {
     if (purses.length < PAGE_ROWS) break
   }
   for (const { id, purse } of await tx.query<{ id: string; purse: string | null }>(STRAYS, [account]))
-    problems.push(`Account ${account}: hold ${id} is one of the purse ${purse}, which does not exist.`)
+    problems.push(`Account ${account}: ${id} is one of the purse ${purse}, which does not exist.`)
   for (const { id } of await tx.query<{ id: string }>(UNMOVED, [account]))
     problems.push(`Account ${account}: call ${id} is one of a purse, which it did not charge.`)
   return problems
@@ -97,6 +100,7 @@ async function checkPurse(tx: Queryable, check: Check): Promise<void> {
     '',
     '-infinity',
   ]
+  const paid = { month: '', volume: 0n }
   for (let rows = first; rows.length > 0; ) {
     for (const row of rows) {
       if (GIVES.has(row.kind)) balance += row.amount
@@ -110,7 +114,10 @@ async function checkPurse(tx: Queryable, check: Check): Promise<void> {
       hash = row.hash
       status = STATUS[row.kind] ?? status
       at = row.at
-      if (CALLS.has(row.kind)) await checkCall(check, row)
+      if (!CALLS.has(row.kind)) continue
+      if (row.kind === 'settled' && row.month !== paid.month) Object.assign(paid, { month: row.month, volume: 0n })
+      await checkCall(check, row, paid.volume)
+      if (row.kind === 'settled') paid.volume += row.amount
     }
     const isAll = rows.length < (rows === first ? FIRST_ROWS : PAGE_ROWS)
     rows = isAll ? [] : await tx.query<Row>(MOVEMENTS, [account, purse.id, at])
@@ -119,6 +126,8 @@ async function checkPurse(tx: Queryable, check: Check): Promise<void> {
     say(`has ${formatCredits(purse.posted)}, but its movements come to ${formatCredits(balance)}.`)
   if (purse.held !== purse.holds)
     say(`holds ${formatCredits(purse.held)}, but the holds of its calls are ${formatCredits(purse.holds)}.`)
+  if ((paid.month !== '' || purse.base_hash === null) && `${paid.month} ${paid.volume}` !== volumeOf(purse))
+    say(`paid ${formatCredits(purse.volume)} in its month, but its calls in it come to ${formatCredits(paid.volume)}.`)
   const isAllGone = at === '-infinity' && purse.base_hash !== null
   if (!same(purse.chain, hash) || (!isAllGone && (purse.moved ?? '-infinity') !== at))
     say('does not end with its last movement: some were removed or put there.')
@@ -127,10 +136,12 @@ async function checkPurse(tx: Queryable, check: Check): Promise<void> {
     say(`is ${purse.status}, but its movements say otherwise.`)
 }
 
+const volumeOf = ({ volume_month: month, volume }: PurseRow) => `${month ?? ''} ${volume}`
+
 const same = (a: Buffer | null, b: Buffer | null) => (a === null || b === null ? a === b : a.equals(b))
 
 /** By the ledger, as far as it is kept. */
-async function checkCall({ listAt, say }: Check, row: Row): Promise<void> {
+async function checkCall({ listAt, say }: Check, row: Row, volume: bigint): Promise<void> {
   const { id, kind, amount, held, charged } = row
   if (amount > held) say(`paid ${formatCredits(amount)} for ${id}, and had held ${formatCredits(held)}.`)
   if (row.transfer === null || row.lines === null) return
@@ -140,7 +151,7 @@ async function checkCall({ listAt, say }: Check, row: Row): Promise<void> {
     say(`has ${formatCredits(charged)} as what ${id} cost the account, which was ${formatCredits(row.paid ?? 0n)}.`)
   if (kind !== 'settled') return
   const list = await listAt(row.list ?? 0)
-  const price = purseCharge(list, { product: row.product ?? '', lines: row.lines, charged })
+  const price = purseCharge(list, { product: row.product ?? '', lines: row.lines, charged, volume })
   const due = price < held ? price : held
   // One that came late takes what is there.
   if (amount !== due && !(id.endsWith(LATE) && amount < due))
@@ -160,12 +171,12 @@ function hashOf(before: Buffer | null, account: string, row: Row): Buffer {
 
 const PURSES = statement(
   'verify_purses',
-  `select p.id, p.status, p.posted, p.held, p.base, p.base_hash, p.chain, p.moved_at::text as moved,
+  `select p.id, p.status, p.posted, p.held, p.base, p.base_hash, p.chain, p.moved_at::text as moved, p.volume, p.volume_month::text as volume_month,
      coalesce((select sum((h.purse ->> 'amount')::bigint) from hold h where h.account_id = $1 and h.purse ->> 'id' = p.id), 0)::bigint as holds
    from purse p where p.account_id = $1 and p.id > $2 order by p.id limit ${PAGE_ROWS}`,
 )
 const ROWS = (WHERE: string, LIMIT: number) =>
-  `select m.id, m.purse_id, m.kind, m.amount, m.balance, m.held, m.charged, m.list, m.product, m.reference, m.note, m.actor, m.hash, m.moved_at::text as at,
+  `select m.id, m.purse_id, m.kind, m.amount, m.balance, m.held, m.charged, m.list, m.product, m.reference, m.note, m.actor, m.hash, m.moved_at::text as at, to_char(m.moved_at at time zone 'UTC', 'YYYY-MM-01') as month,
      t.kind as transfer, t.amount + greatest(t.loss, 0) as paid, u.lines, u.product as used
    from (select * from purse_movement where account_id = $1 and ${WHERE} order by moved_at limit ${LIMIT}) m
      left join transfer t on t.account_id = $1 and t.id = m.id and m.product is not null
@@ -179,9 +190,11 @@ const FIRST = statement(
   `select r.* from unnest($2::text[]) p(id) cross join lateral (${ROWS('purse_id = p.id', FIRST_ROWS)}) r`,
 )
 const STRAYS = statement(
-  'verify_purse_holds',
-  `select h.id, h.purse ->> 'id' as purse from hold h where h.account_id = $1 and h.purse is not null
-     and not exists (select 1 from purse p where p.account_id = $1 and p.id = h.purse ->> 'id') limit 100`,
+  'verify_purse_strays',
+  `select s.id, s.purse from (
+     select 'hold ' || id as id, purse ->> 'id' as purse from hold where account_id = $1 and purse is not null
+     union all select 'movement ' || id, purse_id from purse_movement where account_id = $1
+   ) s where not exists (select 1 from purse p where p.account_id = $1 and p.id = s.purse) limit 100`,
 )
 // Those of before the oldest movement that is kept say nothing.
 const UNMOVED = statement(

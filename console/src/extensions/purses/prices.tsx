@@ -92,7 +92,7 @@ const shownRates = (rates: Readonly<Record<string, string | number>>) =>
     .map(([unit, rate]) => `${unit} ${rate}`)
     .join(', ')
 
-function List({ prices: { version, markupPercent, models } }: { prices: PursePrices }) {
+function List({ prices: { version, markupPercent, models, volume } }: { prices: PursePrices }) {
   if (version === 0)
     return (
       <Empty icon="statement" title="No price list yet">
@@ -117,6 +117,17 @@ function List({ prices: { version, markupPercent, models } }: { prices: PursePri
           },
         ]}
       />
+      {volume.length === 0 ? null : (
+        <Table
+          label="Discounts by volume"
+          rows={volume}
+          rowKey={({ from }) => from}
+          columns={[
+            { head: 'A customer that paid in this month', main: true, cell: ({ from }) => <Amount value={from} /> },
+            { head: 'Discount', right: true, cell: ({ discountPercent }) => `${discountPercent} %` },
+          ]}
+        />
+      )}
     </Card>
   )
 }
@@ -124,14 +135,17 @@ function List({ prices: { version, markupPercent, models } }: { prices: PursePri
 function PricesForm({ account, given, onClose }: { account: string; given: PursePrices; onClose: () => void }) {
   const [markupPercent, setMarkup] = useState(given.markupPercent)
   const [models, setModels] = useState(JSON.stringify(given.models, null, 2))
+  const [volume, setVolume] = useState(given.volume.map((one) => `${one.from}: ${one.discountPercent}`).join(', '))
   const parsed = parse(models)
+  const discounts = discountsIn(volume)
   const run = async () => {
-    const { version } = await pursesApi.setPrices(account, { markupPercent: markupPercent.trim(), models: parsed })
+    const prices = { markupPercent: markupPercent.trim(), models: parsed, volume: discounts }
+    const { version } = await pursesApi.setPrices(account, prices)
     toast(`Price list ${version} is in force.`)
     refresh(`purse-prices/${account}`)
   }
   return (
-    <FormDialog title="Prices for customers" action="Save" disabled={!parsed} run={run} onClose={onClose}>
+    <FormDialog title="Prices for customers" action="Save" disabled={!parsed || !discounts} run={run} onClose={onClose}>
       <TextField
         label="Markup on what you pay, in percent"
         value={markupPercent}
@@ -148,8 +162,26 @@ function PricesForm({ account, given, onClose }: { account: string; given: Purse
         hint='JSON, in the form of the catalog: [{"model": "…", "prices": [{"input": "3", "output": "15"}]}]. The first that fits counts; a name may end in *'
         fault={parsed ? undefined : 'This is no list in JSON.'}
       />
+      <TextField
+        label="Discounts by volume"
+        value={volume}
+        onText={setVolume}
+        placeholder="1000: 5, 10000: 10"
+        hint="From so many credits that a customer paid for calls in this month: so many percent less on the next ones"
+        fault={discounts ? undefined : 'Such as 1000: 5, 10000: 10.'}
+      />
     </FormDialog>
   )
+}
+
+/** "1000: 5, 10000: 10" */
+function discountsIn(text: string): object[] | undefined {
+  const parts = text.split(',').filter((part) => part.trim() !== '')
+  const found = parts.flatMap((part) => {
+    const [, from, discountPercent] = /^\s*([\d.]+)\s*:\s*([\d.]+)\s*%?\s*$/.exec(part) ?? []
+    return from === undefined ? [] : [{ from, discountPercent }]
+  })
+  return found.length === parts.length ? found : undefined
 }
 
 function parse(text: string): unknown[] | undefined {
