@@ -171,20 +171,18 @@ interface Endpoints {
 }
 
 export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints): void {
-  const mount = (place: Mounts, spec: EndpointSpec) => {
+  const handleOf = (spec: EndpointSpec) => {
     const { id, sells } = spec
     // An endpoint that sells nothing is listed as a free one.
-    mountEndpoint(place, spec, sells === undefined ? free[id as FreeId] : paid({ ...spec, sells }))
+    return sells === undefined ? free[id as FreeId] : paid({ ...spec, sells })
   }
 
-  for (const spec of ENDPOINTS) mount(api, spec)
+  mountAll(api, ENDPOINTS, handleOf)
   for (const spec of Object.values(SOCKETS)) mountSocket(api, spec, sockets[spec.id as SocketId]) // By their own names.
   // Those of products come and go with the versions of the catalog.
   api.follow(
     () => definedEndpoints(catalog.current),
-    (place, specs) => {
-      for (const spec of specs) mount(place, spec)
-    },
+    (place, specs) => mountAll(place, specs, handleOf),
   )
   const missing = {
     '/alpha/v1/images/edits': noEdits,
@@ -201,15 +199,21 @@ export function mountFree<Id extends string>(
   specs: Readonly<Record<Id, EndpointSpec>>,
   handlers: HandlersOf<Id>,
 ): void {
-  for (const id in specs) mountEndpoint(place, specs[id], handlers[id])
+  mountAll(place, Object.values<EndpointSpec>(specs), ({ id }) => handlers[id as Id]) // Entries have their own names.
+}
+
+function mountAll(place: Mounts, specs: readonly EndpointSpec[], handleOf: (spec: EndpointSpec) => Handle): void {
+  for (const spec of specs) mount(place, spec, handleOf(spec))
+  // The last of a path's methods.
+  for (const { path, aliases } of specs) for (const one of [path, ...aliases]) place.crossSite(one)
 }
 
 /** At all of its paths. */
-function mountEndpoint(place: Mounts, spec: EndpointSpec, handle: Handle): void {
+function mount(place: Mounts, spec: EndpointSpec, handle: Handle): void {
   const { id, sells } = spec
   // An endpoint of data says itself what it takes.
   const hasIds = spec.params !== undefined && !isDataEndpoint(spec)
-  for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
+  for (const [index, path] of [spec.path, ...spec.aliases].entries())
     place.add(spec.method, path, {
       surface: surfaceOf(path, spec.surface),
       alias: index > 0,
@@ -222,8 +226,6 @@ function mountEndpoint(place: Mounts, spec: EndpointSpec, handle: Handle): void 
       isRecorded: sells !== undefined || spec.recorded === true,
       handle,
     })
-    place.crossSite(path)
-  }
 }
 
 function mountSocket(api: Api, spec: EndpointSpec, socket: SocketHandle): void {
