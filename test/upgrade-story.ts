@@ -34,6 +34,8 @@ interface Upgraded {
   readonly calls: number
   readonly lost: readonly string[]
   readonly longestMs: number
+  /** What went on then. */
+  readonly longestIn: string
 }
 
 export async function upgradeUnderLoad(rows: number): Promise<Upgraded> {
@@ -69,15 +71,20 @@ async function upgrade(rows: number, opened: AsyncDisposableStack): Promise<Upgr
   await until(() => keyOf() !== undefined)
   const key = keyOf() ?? ''
   const serving: GatewayProcess[] = [await warm(first, key), await warm(await start(), key)]
-  const load = callUntil(serving, key)
+  const phase = { name: 'the new version migrates' }
+  const load = callUntil(serving, key, phase)
   try {
     const old = [...serving]
-    for (let i = 0; i < 2; i++) serving.push(await warm(await start(join(next, 'src', 'main.ts')), key))
+    for (let i = 0; i < 2; i++) {
+      serving.push(await warm(await start(join(next, 'src', 'main.ts')), key))
+      phase.name = `${i + 1} of the new version serve beside the old`
+    }
     // As a balancer does: a process gets no new calls before it is stopped.
     for (const one of old) {
       serving.splice(serving.indexOf(one), 1)
       assert.equal(await one.stop(), 0, one.output.slice(-2_000))
     }
+    phase.name = 'the backfill runs'
     await until(
       async () => (await run('select 1 from backfill where ended_at is not null')).length === 1,
       true,
@@ -118,9 +125,9 @@ async function callOnce(url: string, key: string): Promise<{ readonly id?: strin
   }
 }
 
-function callUntil(serving: readonly GatewayProcess[], key: string) {
+function callUntil(serving: readonly GatewayProcess[], key: string, phase: { readonly name: string }) {
   const stop = new AbortController()
-  const done = { calls: 0, served: [] as string[], lost: [] as string[], longestMs: 0 }
+  const done = { calls: 0, served: [] as string[], lost: [] as string[], longestMs: 0, longestIn: '' }
   const caller = async () => {
     while (!stop.signal.aborted) {
       const { url } = serving[done.calls % serving.length] ?? { url: '' }
@@ -128,8 +135,10 @@ function callUntil(serving: readonly GatewayProcess[], key: string) {
       done.calls += 1
       const { id = '', fault } = await callOnce(url, key)
       if (fault === undefined) done.served.push(id)
-      else done.lost.push(fault)
-      done.longestMs = Math.max(done.longestMs, performance.now() - startedMs)
+      else done.lost.push(`${phase.name}: ${fault}`)
+      const ms = performance.now() - startedMs
+      if (ms > done.longestMs) done.longestIn = phase.name
+      done.longestMs = Math.max(done.longestMs, ms)
     }
   }
   const ended = Promise.all(Array.from({ length: CALLERS }, caller)).then(() => done)
