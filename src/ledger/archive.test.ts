@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
+import { SECRET } from '../../test/gateway.ts'
 import { atOnce } from '../../test/lists.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started } from '../../test/started.ts'
 import { createDiskArchive } from '../assets/ledger-archive.ts'
 import { type CatalogStore, openCatalog, storedCatalogs } from '../catalog/store.ts'
+import { readConfig } from '../config.ts'
 import { createAudit } from '../database/audit.ts'
 import { readBackup, writeBackup } from '../database/backup.ts'
 import { createChanges } from '../database/changes.ts'
@@ -18,6 +20,7 @@ import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { silentLog } from '../kernel/log.ts'
 import { newId, realWorld, type World } from '../kernel/world.ts'
 import { chargeOf } from '../meter/charge.ts'
+import { backup, restore } from '../process/archive.ts'
 import { createBilling } from '../reports/billing.ts'
 import { openLedgerArchive } from '../reports/verify/archive.ts'
 import { verifyLedger } from '../reports/verify/verify.ts'
@@ -283,3 +286,20 @@ for (const [what, change, found] of PLANTED)
     }
     assert.deepEqual(await verify(), [])
   })
+
+test('a backup of a ledger whose oldest calls were pruned is restored by the command, and adds up', async () => {
+  await maintainUsage(database, world, { usageMonths: STAY - 1, tries: 5 })
+  const [pruned] = await sql<{ transfers: bigint }>(
+    `select count(*) as transfers from transfer t where kind = 'settled' and not exists (select 1 from usage u where u.account_id = t.account_id and u.id = t.id)`,
+  )
+  assert.ok((pruned?.transfers ?? 0n) > 0n)
+  const other = await freshDatabase()
+  const said: string[] = []
+  const configOf = (url: string) => readConfig({ DATABASE_URL: url, TOLLGATE_DATA: directory, TOLLGATE_SECRET: SECRET })
+  const file = join(directory, 'backup')
+  const { signal } = new AbortController()
+  await backup(configOf(fresh.url), file, () => {}, signal)
+  await restore(configOf(other.url), file, (line) => void said.push(line), signal)
+  assert.equal(said.at(-1), 'The ledger adds up.')
+  await other.drop()
+})

@@ -138,6 +138,12 @@ export async function listPartitions(on: Queryable, table: Cut): Promise<Map<str
   return new Map(rows.map(({ name, attached }) => [name, attached]))
 }
 
+/** From when on calls are stored: older ones than the oldest partition were pruned. */
+export async function usageStoredSinceMs(on: Queryable): Promise<number> {
+  const [oldest] = [...(await listPartitions(on, 'usage')).keys()].sort()
+  return oldest === undefined ? 0 : Date.parse(oldest.slice(-'2026_01'.length).replace('_', '-'))
+}
+
 async function makePartition(
   tx: Queryable,
   { table, name, from, to }: ReturnType<typeof partitionOf>,

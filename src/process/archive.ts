@@ -11,6 +11,7 @@ import { noteBackup } from '../database/health.ts'
 import { migrate, planMigrations } from '../database/migrate.ts'
 import { runningStore } from '../database/server/cluster.ts'
 import { startEmbedded } from '../database/server/embedded.ts'
+import { usageStoredSinceMs } from '../ledger/retention.ts'
 import { verifyLedger } from '../reports/verify/verify.ts'
 
 type Say = (line: string) => void
@@ -48,7 +49,9 @@ export async function restore(config: Config, file: string, say: Say, stop: Abor
     const stopped = new Promise<never>((_, reject) =>
       stop.addEventListener('abort', () => reject(stop.reason as Error)),
     )
-    const verified = await Promise.race([verifyLedger(database, storedCatalogs(database)), stopped])
+    // What this machine is told to keep may differ from what was kept where the backup was taken.
+    const usageSinceMs = await usageStoredSinceMs(database)
+    const verified = await Promise.race([verifyLedger(database, storedCatalogs(database), { usageSinceMs }), stopped])
     if (!verified.ok) throw new Error(`The restored ledger does not add up: ${verified.problems.join('; ')}`)
     say('The ledger adds up.')
   })
