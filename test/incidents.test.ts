@@ -129,7 +129,7 @@ for (const { what, cause, begin } of TROUBLES)
     }
   })
 
-test('an export that is stuck and an old backup: ready, a metric and an alert say so, and all of it clears', async () => {
+test('an export that is stuck, an old backup and a month that cannot be archived: ready, a metric and an alert say so, and all of it clears', async () => {
   await using g = await startGateway({ env: env() })
   const run = (text: string) => g.sql(text)
   const account = await g.account()
@@ -146,11 +146,19 @@ test('an export that is stuck and an old backup: ready, a metric and an alert sa
   await run(`insert into setting (name, value) values ('backup-at', (now() - interval '3 days')::text)`)
   await until(() => readMetrics(g), /^tollgate_export_lag_seconds 1[23]\d\d/m)
   await until(() => readMetrics(g), /^tollgate_backup_age_seconds 259\d\d\d/m)
-  await until(titles, ['An export is stuck', 'The last backup is old'])
+  const failure = 'The store of the bucket b answered 403 AccessDenied.'
+  await run(
+    `insert into ledger_archive (month, folder, failure) values ('2026-01-01', 'ledger/2026-01-x', '${failure}')`,
+  )
+  await until(() => readMetrics(g), /^tollgate_ledger_archive_failing 1$/m)
+  await until(titles, ['A month of the ledger is not in its archive', 'An export is stuck', 'The last backup is old'])
+  assert.ok(received.some(({ data }) => data.message.startsWith(`2026-01: ${failure} `)))
   for (const { data } of received) assert.match(data.message, /See the runbook "/)
   assert.equal((await fetch(`${g.url}/readyz`)).status, 200)
   exported = 204
   await run('update export set step_at = now()')
+  await run('update ledger_archive set failure = null')
+  await until(() => readMetrics(g), /^tollgate_ledger_archive_failing 0$/m)
   await until(() => readMetrics(g), /^tollgate_export_lag_seconds 0$/m)
 })
 

@@ -4,9 +4,10 @@ import { dirname, join, resolve, sep } from 'node:path'
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { ArchiveStore } from '../ledger/archive.ts'
-import type { S3Send } from './s3.ts'
+import { type S3Send, tagsOf } from './s3.ts'
 
 const FILE_BYTES_MAX = 256 * 1_048_576
+const SAID_BYTES_MAX = 4_096
 
 /** Written beside its place, synced, and renamed into it. */
 export function createDiskArchive({ world, directory }: { world: World; directory: string }): ArchiveStore {
@@ -45,22 +46,32 @@ export function createDiskArchive({ world, directory }: { world: World; director
   }
 }
 
+/** Its errors are sentences for the operator, to whom the archive says why a month stays. */
 export function createS3Archive({ send, bucket }: { send: S3Send; bucket: string }): ArchiveStore {
-  const refused = (status: number) => new Fault('unavailable', { internal: { store: 's3', status } })
+  const place = `the bucket ${bucket}`
+  const ask: S3Send = (...request) =>
+    send(...request).catch((cause: unknown) => {
+      const why = cause instanceof Fault ? cause.details.internal?.why : undefined
+      throw new Error(`The store of ${place} could not be reached${why ? ` (${why})` : ''}.`, { cause })
+    })
+  const codeIn = (said: Buffer) => tagsOf(String(said.subarray(0, SAID_BYTES_MAX)), 'Code')[0] ?? ''
+  const refused = (status: number, said: Buffer) =>
+    new Error(`The store of ${place} answered ${`${status} ${codeIn(said)}`.trim()}.`)
   return {
-    place: `the bucket ${bucket}`,
+    place,
     async put(name, bytes) {
       const type = name.endsWith('.json') ? 'application/json' : 'application/vnd.apache.parquet'
-      const reply = await send('PUT', name, { headers: { 'content-type': type }, body: [bytes] })
-      await reply.read(FILE_BYTES_MAX)
-      if (reply.status >= 300) throw refused(reply.status)
+      const reply = await ask('PUT', name, { headers: { 'content-type': type }, body: [bytes] })
+      const said = await reply.read(FILE_BYTES_MAX)
+      if (reply.status >= 300) throw refused(reply.status, said)
     },
     async get(name) {
-      const reply = await send('GET', name)
+      const reply = await ask('GET', name)
       const bytes = await reply.read(FILE_BYTES_MAX)
-      if (reply.status === 404) return undefined
-      if (reply.status !== 200) throw refused(reply.status)
-      return bytes
+      if (reply.status === 200) return bytes
+      // A bucket that is gone is not an archive without this file.
+      if (reply.status === 404 && codeIn(bytes) !== 'NoSuchBucket') return undefined
+      throw refused(reply.status, bytes)
     },
   }
 }

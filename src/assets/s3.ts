@@ -263,7 +263,7 @@ function streamOf(send: () => Promise<UpstreamReply>): Readable {
 }
 
 /** Unescapes XML: our keys need no escapes, but continuation tokens may. */
-function tagsOf(xml: string, tag: string): string[] {
+export function tagsOf(xml: string, tag: string): string[] {
   return [...xml.matchAll(new RegExp(`<${tag}>([^<]*)</${tag}>`, 'g'))].map(([, text = '']) =>
     text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&'),
   )

@@ -10,8 +10,9 @@ import { after, test } from 'node:test'
 import { listen } from '../../test/started.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import { createUpstream } from '../upstream/exchange.ts'
+import { createS3Archive } from './ledger-archive.ts'
 import { openDiskStore } from './open.ts'
-import { createS3Store } from './s3.ts'
+import { createS3Client, createS3Store } from './s3.ts'
 import { type AssetStore, newAssetName, putAsset, readAssetName } from './store.ts'
 
 const MB = 1_048_576
@@ -138,7 +139,8 @@ async function startS3(): Promise<Bucket> {
         .writeHead(404)
         .end(request.method === 'HEAD' ? undefined : '<Error><Code>NoSuchKey</Code></Error>')
     if (request.method === 'HEAD') return response.writeHead(200, { 'content-length': object.length }).end()
-    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '')!
+    if (!request.headers.range) return response.end(object)
+    const [, start, end] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range)!
     return response.writeHead(206).end(object.subarray(Number(start), Number(end) + 1))
   })
   closers.push(server.close)
@@ -328,4 +330,28 @@ test('S3: objects carry their type, a wrong secret gets nowhere, and an error of
   bucket.broken = false
   await large.abort()
   assert.deepEqual([bucket.uploads.size, bucket.objects.size], [0, 1])
+})
+
+test('S3: the archive of the ledger is read as it was written, and says what the store answers', async () => {
+  const bucket = await startS3()
+  const upstream = createUpstream({ world: realWorld })
+  closers.unshift(() => upstream.close())
+  const archiveIn = (secretAccessKey: string, endpoint = bucket.url) => {
+    const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey, region: 'eu-central-1' }
+    const send = createS3Client({ world: realWorld, upstream, endpoint, bucket: 'pictures', credentials })
+    return createS3Archive({ send, bucket: 'pictures' })
+  }
+  const archive = archiveIn(SECRET)
+  const bytes = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 7) & 255))
+  await archive.put('ledger/2026-01-0a1b/00001.parquet', bytes)
+  assert.ok((await archive.get('ledger/2026-01-0a1b/00001.parquet'))?.equals(bytes))
+  assert.equal(await archive.get('ledger/2026-01-0a1b/00002.parquet'), undefined)
+  const refused = { message: 'The store of the bucket pictures answered 403 SignatureDoesNotMatch.' }
+  await assert.rejects(archiveIn('wrong').put('x', bytes), refused)
+  await assert.rejects(archiveIn('wrong').get('x'), refused)
+  await assert.rejects(archiveIn(SECRET, 'http://127.0.0.1:9').put('x', bytes), {
+    message: /^The store of the bucket pictures could not be reached \(.*\)\.$/,
+  })
+  bucket.broken = true
+  await assert.rejects(archive.get('x'), { message: 'The store of the bucket pictures answered 500 InternalError.' })
 })

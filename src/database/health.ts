@@ -18,6 +18,8 @@ export interface StoreHealth {
   /** How long the slowest export that fails has sent nothing. */
   readonly exportLagSeconds: number | null
   readonly backupAgeSeconds: number | null
+  /** The month that cannot be archived, or whose archive is not what was written, and why. */
+  readonly archiveFault: string | null
 }
 
 const FRESH_MS = 4_000
@@ -32,7 +34,9 @@ const HEALTH = statement(
      (select max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn))::float8 from standby) as "standbyLagBytes",
      (select count(*)::int from (select 1 from usage_rest limit 1000) r) as "unpartitionedRows",
      (select max(extract(epoch from now() - coalesce(sent_at, created_at)))::float8 from export where open and paused_at is null and failures > 0) as "exportLagSeconds",
-     (select extract(epoch from now() - value::timestamptz)::float8 from setting where name = 'backup-at') as "backupAgeSeconds"`,
+     (select extract(epoch from now() - value::timestamptz)::float8 from setting where name = 'backup-at') as "backupAgeSeconds",
+     (select to_char(month, 'YYYY-MM') || ': ' || coalesce(failure, problems ->> 0) from ledger_archive
+       where failure is not null or problems <> '[]' order by month limit 1) as "archiveFault"`,
   SHORT_MS,
 )
 /** In the database, so that processes that start later know it too, and all of them say the same. */

@@ -4,7 +4,7 @@ import type { StoreWatch } from '../database/health.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 
 export interface Incident {
-  readonly name: 'ledger' | 'changes' | 'standby' | 'export' | 'backup'
+  readonly name: 'ledger' | 'changes' | 'standby' | 'export' | 'backup' | 'archive'
   /** Calls are served all the same, so the process stays ready. */
   readonly serves?: true
   readonly title: string
@@ -48,7 +48,15 @@ export function findIncidents({ ledger, changes, store }: IncidentSources): Inci
 function* storeIncidents(store: IncidentSources['store']): Generator<Incident> {
   const health = store.latest()
   if (!health) return
-  const { standbys, standbysMost, isStandbyMissing, standbyLagBytes, exportLagSeconds, backupAgeSeconds } = health
+  const {
+    standbys,
+    standbysMost,
+    isStandbyMissing,
+    standbyLagBytes,
+    exportLagSeconds,
+    backupAgeSeconds,
+    archiveFault,
+  } = health
   const serves = true
   if (isStandbyMissing || standbys < standbysMost || (standbyLagBytes ?? 0) > STANDBY_LAG_BYTES)
     yield {
@@ -64,5 +72,10 @@ function* storeIncidents(store: IncidentSources['store']): Generator<Incident> {
     yield {
       ...{ name: 'backup', serves, title: 'The last backup is old' },
       message: `The last backup was taken ${Math.round((backupAgeSeconds ?? 0) / 86_400)} days ago. See the runbook "The last backup is old".`,
+    }
+  if (archiveFault)
+    yield {
+      ...{ name: 'archive', serves, title: 'A month of the ledger is not in its archive' },
+      message: `${archiveFault} Months that are not archived stay in the database. See the runbook "A month cannot be archived".`,
     }
 }

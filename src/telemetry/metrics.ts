@@ -431,6 +431,11 @@ const STORE_GAUGES: ReadonlyArray<readonly [name: string, help: string, value: (
     (of) => of.exportLagSeconds ?? 0,
   ],
   ['tollgate_backup_age_seconds', 'Time since the last `tollgate backup`.', (of) => of.backupAgeSeconds],
+  [
+    'tollgate_ledger_archive_failing',
+    '1 if a month of the ledger cannot be archived, or its archive is not what was written.',
+    (of) => (of.archiveFault === null ? 0 : 1),
+  ],
 ]
 
 /** Gauges read from the database. They are the same in every process, so they are not added up. */
