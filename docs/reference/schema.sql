@@ -1115,6 +1115,7 @@ create table purse_topup (
 CREATE INDEX purse_topup_open ON public.purse_topup USING btree (created_at) WHERE (state = 'pending'::text);
 CREATE UNIQUE INDEX purse_topup_provider ON public.purse_topup USING btree (account_id, provider, provider_id);
 CREATE INDEX purse_topup_purse ON public.purse_topup USING btree (account_id, purse_id, created_at);
+CREATE INDEX purse_topup_quarantined ON public.purse_topup USING btree (account_id) WHERE (state = 'quarantined'::text);
 
 create table quota_slice (
   account_id text collate "C" not null,

@@ -20,7 +20,7 @@ function found(method: string, url: string) {
   if (!at) return 'nothing'
   const entry = at.place.methods.get(method)
   if (!entry) return [...at.place.methods.keys()].join(', ')
-  return [entry.route, ...(at.values ?? ['too long'])].join(' ')
+  return [entry.route, ...(at.values ?? ['unreadable'])].join(' ')
 }
 
 test('a path leads to its endpoint however it is spelt, and parameters are what the caller meant', () => {
@@ -33,7 +33,8 @@ test('a path leads to its endpoint however it is spelt, and parameters are what 
     ['GET', '/v1/jobs/a%2Fb', 'GET /v1/jobs/{id} a/b'],
     ['GET', '/v1/jobs/a%252Fb', 'GET /v1/jobs/{id} a%2Fb'],
     ['GET', '/v1/jobs/a%20b#x', 'GET /v1/jobs/{id} a b'],
-    ['GET', `/v1/jobs/${'x'.repeat(301)}`, 'GET /v1/jobs/{id} too long'],
+    ['GET', `/v1/jobs/${'x'.repeat(301)}`, 'GET /v1/jobs/{id} unreadable'],
+    ['GET', '/v1/jobs/a%00b', 'GET /v1/jobs/{id} unreadable'],
     ['POST', '/v1/jobs/all', 'POST /v1/jobs/all'],
     // Another endpoint takes the method at a path that may be anything.
     ['GET', '/v1/jobs/all', 'GET /v1/jobs/{id} all'],

@@ -29,7 +29,7 @@ interface Branch<Route> {
 
 interface MatchedRoute<Route> {
   readonly place: Place<Route>
-  /** The values of the parameters; undefined: one is too long. */
+  /** The values of the parameters; undefined: one is too long, or has a NUL, which no database takes. */
   readonly values: readonly string[] | undefined
 }
 
@@ -174,7 +174,7 @@ function taking<MatchedRoute>(
 
 function readValues({ values, rest }: Walk): readonly string[] | undefined {
   const read = values.map(decode)
-  if (read.some(({ length }) => length > PATH_PART_CHARS_MAX)) return undefined
+  if (read.some((part) => part.length > PATH_PART_CHARS_MAX || part.includes('\0'))) return undefined
   return rest === undefined ? read : [...read, decode(rest)]
 }
 

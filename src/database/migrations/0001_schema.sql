@@ -1819,6 +1819,7 @@ create table purse_topup (
 create unique index purse_topup_provider on purse_topup (account_id, provider, provider_id);
 create index purse_topup_purse on purse_topup (account_id, purse_id, created_at);
 create index purse_topup_open on purse_topup (created_at) where state = 'pending';
+create index purse_topup_quarantined on purse_topup (account_id) where state = 'quarantined';
 
 -- Everything that is held, by calls and by processes.
 create view held as

@@ -1,6 +1,7 @@
 // How customers of an account pay into their purses: the account's own payment provider with its sealed secrets, what a credit of a purse costs, and how the
 // page for customers looks. Nothing here is the gateway's own selling: the money is the account's.
 import * as z from 'zod'
+import { lockAccount } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { checkColors, checkLogo, colorsOf } from '../../identity/branding/branding.ts'
@@ -171,8 +172,7 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
     view,
     async change(account, { secrets: given = {}, ...fields }, by) {
       await database.transaction(async (tx) => {
-        if (!(await tx.query(LOCK, [account]))[0])
-          throw new Fault('not_found', { message: 'There is no such account.' })
+        await lockAccount(tx, account)
         const { sealed, ...before } = await read(account, tx)
         const after = stored.parse({ ...before, ...defined(fields) })
         const kept = storedSecrets.parse(present({ ...sealed, ...defined(given) }))
@@ -248,7 +248,6 @@ function soldFor(given: Pick<Stored, 'pricePerCredit' | 'minimum' | 'maximum'> &
 }
 
 const READ = statement('purse_payments_read', 'select settings, sealed from purse_payments where account_id = $1')
-const LOCK = statement('purse_payments_lock', 'select 1 from account where id = $1 for no key update')
 const NAME = statement('purse_payments_name', 'select name from account where id = $1')
 const PUT = statement(
   'purse_payments_put',

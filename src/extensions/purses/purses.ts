@@ -1,4 +1,5 @@
 // Purses of an account: making them, putting credits in and taking them out, and what became of them. Calls change them in functions/purse.sql.
+import { accountMoving, accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { DAY_MS, dayNumber, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
@@ -183,6 +184,7 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
     find,
     change: (account, id, input, by) =>
       database.transaction(async (tx) => {
+        await requireAccount(tx, account)
         const row = await lock(tx, account, id)
         const { name = row.name, low = row.low, status = row.status, note = null } = input
         await tx.query(CHANGE, [account, id, name, low])
@@ -192,6 +194,7 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
     grant: (account, id, input, by) =>
       database.transaction(async (tx) => {
         if (input.reference?.startsWith(TOP_UP)) throw invalid(`reference: must not begin with ${TOP_UP}.`, 'reference')
+        await requireAccount(tx, account)
         const row = await lock(tx, account, id)
         await put(tx, row, account, { ...input, actor: by.actor })
         const { amount, kind = 'grant', reference, note } = input
@@ -243,9 +246,12 @@ const CREATION = 'created'
 const FIRST_DAY = dayNumber({ year: 2000, month: 1, day: 1 })
 const LAST_MS = Date.UTC(3000, 0, 1)
 
-/** Throws not_found. */
-export async function requireAccount(on: Queryable, account: string): Promise<void> {
-  if (!(await on.query(ACCOUNT, [account]))[0]) throw new Fault('not_found', { message: 'There is no such account.' })
+/** Throws not_found, or conflict while it moves to another database, where a change made here would be missing. Before its purses, as calls lock them. */
+export async function requireAccount(on: Queryable, account: string): Promise<{ readonly isOpen: boolean }> {
+  const [row] = await on.query<{ moving: boolean; open: boolean }>(ACCOUNT, [account])
+  if (!row) throw accountUnknown()
+  if (row.moving) throw accountMoving()
+  return { isOpen: row.open }
 }
 
 function unknownPurse(id: string): Fault {
@@ -316,7 +322,10 @@ const CREATE = statement(
   'purse_create',
   'insert into purse (account_id, id, name, low) values ($1, $2, $3, $4) on conflict (account_id, id) do nothing returning id',
 )
-const ACCOUNT = statement('purse_account', 'select 1 from account where id = $1')
+const ACCOUNT = statement(
+  'purse_account',
+  `select coalesce(frozen_until > now(), false) as moving, status = 'open' as open from account where id = $1 for share`,
+)
 const FIND = statement('purse_find', `select ${COLUMNS} from purse where account_id = $1 and id = $2`)
 const LOCK = statement('purse_lock', `select ${COLUMNS} from purse where account_id = $1 and id = $2 for update`)
 const LIST = statement(

@@ -17,6 +17,7 @@ import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
 import { asPage, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import { PURSE, PURSE_TOKEN } from './calls.ts'
+import { requireAccount } from './purses.ts'
 import type { NewSessionView, SessionView } from './views.ts'
 
 interface SessionInput {
@@ -147,7 +148,10 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
       const value = PREFIX + seal(key, PLACE, JSON.stringify(token), world).toString('base64url')
       const prefix = value.slice(0, PREFIX_CHARS)
       const values = [account, id, purse, prefix, callMax, new Date(expiresAtMs)]
-      const [row] = await database.query<SessionRow>(MAKE, values)
+      const [row] = await database.transaction(async (tx) => {
+        await requireAccount(tx, account)
+        return tx.query<SessionRow>(MAKE, values)
+      })
       return { ...shown(row!), token: value } // It was just written.
     },
     async list(account, purse, { cursor, limit }) {

@@ -1,6 +1,5 @@
 // Top-ups: what customers pay into their purses. As for payments of accounts, a report only says which payment changed, and may come any number of times, in any
 // order and to any process: the row is locked, older reports change nothing, and the purse gets its credits once, in the transaction that says so.
-import { accountMoving } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits, formatMoney } from '../../kernel/credits.ts'
@@ -22,7 +21,7 @@ import {
   refundOf,
 } from '../../upstream/payments/state.ts'
 import type { PursePayments } from './payments.ts'
-import { findPurse, lockPurse, movePurse, TOP_UP } from './purses.ts'
+import { findPurse, lockPurse, movePurse, requireAccount, TOP_UP } from './purses.ts'
 import { type TopUpView, topUpView } from './views.ts'
 
 interface TopUpRow extends PaymentState {
@@ -92,9 +91,7 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
     // Another account may use the same Stripe account.
     if (facts.account !== undefined && facts.account !== account) return undefined
     return database.transaction(async (tx) => {
-      const [moving] = await tx.query<{ moving: boolean }>(ACCOUNT, [account])
-      if (!moving) return undefined
-      if (moving.moving) throw accountMoving()
+      await requireAccount(tx, account)
       const was = await rowFor(tx, account, facts)
       // An older report is ignored, unless it is the first to say that it is paid.
       if (!was) return undefined
@@ -207,10 +204,11 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
 
   return {
     async begin(account, purse, { amount, currency, returnUrl }) {
+      const { isOpen } = await requireAccount(database, account)
       const { status } = await findPurse(database, account, purse)
       if (status === 'closed')
         throw new Fault('conflict', { message: 'This purse is closed, and takes no more credits.' })
-      const sale = await payments.sale(account)
+      const sale = isOpen ? await payments.sale(account) : undefined
       if (!sale) throw new Fault('conflict', { message: 'No credits are sold here.' })
       if (currency !== undefined && currency !== sale.currency)
         throw invalid(`currency: must be ${sale.currency}.`, 'currency')
@@ -246,6 +244,7 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
       return viewOf(row.state === 'pending' ? await refresh(row) : row)
     },
     async refund(account, id, amount, by) {
+      await requireAccount(database, account)
       const row = await existing(account, id)
       const minor = refundable(row, amount)
       const remote = await remoteOf(row)
@@ -311,11 +310,6 @@ const save = (tx: Queryable, row: TopUpRow) =>
 
 const COLUMNS = `account_id, id, purse_id, provider, provider_id, currency, price_minor, amount_minor, credits, state, reason, granted, refunded_minor, disputed_minor,
   dispute, taken, lost, reference, as_of, created_at, paid_at`
-// While it moves to another database it does not change. Before the purse, as calls lock them.
-const ACCOUNT = statement(
-  'purse_topup_account',
-  'select coalesce(frozen_until > now(), false) as moving from account where id = $1 for share',
-)
 const BY_ID = statement('purse_topup', `select ${COLUMNS} from purse_topup where account_id = $1 and id = $2`)
 const LOCK_ID = statement(
   'purse_topup_lock',
