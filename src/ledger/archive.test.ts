@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { SECRET } from '../../test/gateway.ts'
 import { atOnce } from '../../test/lists.ts'
+import { callOnce, setBack } from '../../test/past-calls.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started } from '../../test/started.ts'
 import { createDiskArchive } from '../assets/ledger-archive.ts'
@@ -18,8 +19,7 @@ import { createChanges } from '../database/changes.ts'
 import { createMonthlyStatements } from '../extensions/finance/statements/monthly.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { silentLog } from '../kernel/log.ts'
-import { newId, realWorld, type World } from '../kernel/world.ts'
-import { chargeOf } from '../meter/charge.ts'
+import { realWorld, type World } from '../kernel/world.ts'
 import { backup, restore } from '../process/archive.ts'
 import { createBilling } from '../reports/billing.ts'
 import { openLedgerArchive } from '../reports/verify/archive.ts'
@@ -73,12 +73,16 @@ function asleep(where: string, file: number) {
   return { archive, fell: fell.promise, wake: wake.resolve }
 }
 
-const archiveIn = (where: string, store: ArchiveStore = createDiskArchive({ world, directory: where })) =>
+const archiveIn = (
+  where: string,
+  store: ArchiveStore = createDiskArchive({ world, directory: where }),
+  months = STAY,
+) =>
   openLedgerArchive(
     {
       world,
       log: silentLog,
-      config: { TOLLGATE_RETENTION_LEDGER_MONTHS: STAY, TOLLGATE_RETENTION_USAGE_MONTHS: STAY },
+      config: { TOLLGATE_RETENTION_LEDGER_MONTHS: months, TOLLGATE_RETENTION_USAGE_MONTHS: months },
     },
     { database, store, key: KEY },
   )
@@ -96,34 +100,6 @@ async function statementOf(account: string, month: number): Promise<string> {
   return JSON.stringify(read)
 }
 
-async function callOnce(account: string): Promise<void> {
-  const common = {
-    id: newId(world),
-    account,
-    key: 'key_1',
-    product: 'alpha-5.4',
-    catalogVersion: catalog.current.version,
-  }
-  await ledger.reserve({ ...common, want: 10_000n, floor: 10_000n, tokens: 1 })
-  const charge = chargeOf(catalog.current.document.models['alpha-5.4']!.pricing, { input: 100, output: 50 })
-  await ledger.resolve({
-    ...{ ...common, kind: 'settled', charge: charge.amount, lines: charge.lines, status: 200, endpoint: 'chat' },
-    ...{ estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 100, outputTokens: 50 },
-  })
-}
-
-/** What was written since the last time happened so many hours before. */
-async function setBack(hours: number): Promise<void> {
-  const by = `interval '${hours} hours'`
-  const young = `now() - interval '1 hour'`
-  await sql(`update transfer set at = at - ${by}, moved_at = moved_at - ${by} where moved_at > ${young}`)
-  await sql(
-    `update account set moved_at = moved_at - ${by}, created_at = least(created_at, moved_at - ${by}) where moved_at > ${young}`,
-  )
-  await sql(`update usage set at = at - ${by} where at > ${young}`)
-  await sql(`update usage_hour set hour = hour - ${by} where hour > now() - interval '2 hours'`)
-}
-
 async function simulate(ago: number): Promise<void> {
   const first = monthDay(ago)
   nowMs = first * DAY_MS + 9 * DAY_MS
@@ -133,9 +109,10 @@ async function simulate(ago: number): Promise<void> {
   const lot = { source: 'plan', products: ['alpha-5.4'] } as const
   await ledger.grant({ ...given, account: 'acc_lots', kind: 'plan', lot })
   if (ago === MONTHS) await ledger.grant({ ...given, account: 'acc_idle' })
-  for (const account of ago === MONTHS ? ACCOUNTS : ACCOUNTS.slice(0, 2)) await atOnce(CALLS, () => callOnce(account))
+  for (const account of ago === MONTHS ? ACCOUNTS : ACCOUNTS.slice(0, 2))
+    await atOnce(CALLS, () => callOnce({ ledger, catalog, world }, account))
   await ledger.idle()
-  await setBack(Math.floor((realWorld.nowMs() - nowMs) / HOUR_MS))
+  await setBack(database, Math.floor((realWorld.nowMs() - nowMs) / HOUR_MS))
   await sumUsage(database)
   statements.push(await statementOf('acc_lots', first))
   nowMs = monthStart(first, 1) * DAY_MS + 4 * DAY_MS
@@ -287,8 +264,12 @@ for (const [what, change, found] of PLANTED)
     assert.deepEqual(await verify(), [])
   })
 
-test('a backup of a ledger whose oldest calls were pruned is restored by the command, and adds up', async () => {
+test('a month goes to the archive after its calls, and a backup without them is restored by the command and adds up', async () => {
+  // Its calls are still there.
+  const due = async () => (await archiveIn(directory, undefined, STAY - 1).state()).due
+  assert.deepEqual(await due(), [])
   await maintainUsage(database, world, { usageMonths: STAY - 1, tries: 5 })
+  assert.deepEqual(await due(), [formatDay(monthDay(STAY)).slice(0, 7)])
   const [pruned] = await sql<{ transfers: bigint }>(
     `select count(*) as transfers from transfer t where kind = 'settled' and not exists (select 1 from usage u where u.account_id = t.account_id and u.id = t.id)`,
   )

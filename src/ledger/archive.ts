@@ -16,7 +16,14 @@ import {
   parquetOf,
   signatureOf,
 } from './archive-rows.ts'
-import { DETACH_LOCKS_MS, listPartitions, oldestDayOf, partitionOf, TABLES_LOCK } from './retention.ts'
+import {
+  DETACH_LOCKS_MS,
+  listPartitions,
+  oldestDayOf,
+  partitionOf,
+  TABLES_LOCK,
+  usageStoredSinceMs,
+} from './retention.ts'
 import type { ArchiveState } from './views.ts'
 import { GIVEN } from './views.ts'
 
@@ -236,8 +243,12 @@ export function createLedgerArchive(options: ArchiveOptions) {
 async function whatIsDue({ database, world, months, usageMonths }: ArchiveOptions) {
   const none = { due: [], waitsFor: null }
   const today = dayOfMs(world.nowMs())
-  // Calls and their transfers are read together, so no transfer goes before its call.
-  const until = Math.min(monthStart(today - SETTLED_DAYS, -months), await oldestDayOf(database, today, usageMonths))
+  // Calls and their transfers are read together, so no transfer goes before its call, which may stay longer while somebody reads it.
+  const until = Math.min(
+    monthStart(today - SETTLED_DAYS, -months),
+    await oldestDayOf(database, today, usageMonths),
+    dayOfMs(await usageStoredSinceMs(database)),
+  )
   const [last] = await database.query<{ month: string | null }>(LAST)
   const after = last?.month ? monthStart(parseDay(last.month) ?? 0, 1) : undefined
   if (after !== undefined && after >= until) return none
