@@ -30,6 +30,7 @@ import { createStoreWatch } from './database/health.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
+import { alerts } from './extensions/alerts/extension.ts'
 import { background } from './extensions/background/extension.ts'
 import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
@@ -44,8 +45,6 @@ import { type Branding, openBranding } from './identity/branding/branding.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
 import type { Cost } from './identity/password.ts'
-import { createAlerts } from './jobs/alerts/alerts.ts'
-import { createSetAside } from './jobs/alerts/set-aside.ts'
 import { createMailer, type Mailer } from './jobs/delivery.ts'
 import { type JobEngine, startJobs } from './jobs/engine.ts'
 import type { JobTiming } from './jobs/job.ts'
@@ -65,6 +64,7 @@ import type { PathHooks } from './pipeline/hooks.ts'
 import type { ReadDeps } from './pipeline/read.ts'
 import { createResponseCache } from './pipeline/response-cache.ts'
 import { startMaintenance } from './process/maintenance.ts'
+import { createSetAside } from './process/set-aside.ts'
 import { boundTokens } from './protocols/data/http-api.ts'
 import { createBilling } from './reports/billing.ts'
 import { createMargins } from './reports/margins.ts'
@@ -124,6 +124,7 @@ const HOLDS = statement('holds', 'select count(*) as count from hold')
 /** What a gateway can do without. The core knows of them only by their type. */
 export const EXTENSIONS = [
   agents,
+  alerts,
   background,
   directory,
   docs,
@@ -190,21 +191,16 @@ export async function createGateway(options: GatewayOptions) {
   const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs, files, calls: () => calls })
   const calls = pathOfCalls(options, { store, load, jobs, routes, assets, extensions })
   openCalls(options, { ...served, store, load, jobs, calls, extensions, operator: () => office.routes })
-  const alerts = createAlerts({
-    ...{ ...load, database, secrets, guard, world, log, branding, publicUrl, deliveries: jobs.deliveries },
-    ...{ failingVendors: () => failingVendors(load), overruns: monitor.overruns, setAside: store.setAside.list },
-    mails: mailer !== undefined,
-  })
   const archive = openLedgerArchive(options, { database, store: assets.archiveStore, key: secrets.key('ledger') })
-  const office = openOffice(app, options, { store, load, jobs, own, alerts, extensions, archive })
+  const office = openOffice(app, options, { store, load, jobs, own, extensions, archive })
   await own.tokens.adopt(options.operatorToken)
-  const work = { files, archive, alerts, added: extensions.work }
+  const work = { files, archive, added: extensions.work }
   const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, ...work })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor, changes, audit },
     ...{ apiKeys: store.apiKeys, credentials, secrets, people: own.people, asked: own.asked },
     opened: extensions.opened,
-    ...{ vendors, refusals, alerts, storeVersion, migrations: store.migrations, hourly: load.hourly },
+    ...{ vendors, refusals, storeVersion, migrations: store.migrations, hourly: load.hourly },
     prober: load.prober,
     /** Its part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
@@ -212,7 +208,7 @@ export async function createGateway(options: GatewayOptions) {
     async close(): Promise<void> {
       leaving = true
       extensions.path.shadows?.close()
-      const ending = { ...store, ...load, extensions, alerts, jobs, drain, own, timers, archive }
+      const ending = { ...store, ...load, extensions, jobs, drain, own, timers, archive }
       await endGateway(ending, config.TOLLGATE_DRAIN_SECONDS * 1000)
     },
   }
@@ -274,7 +270,6 @@ interface OfficeParts {
     readonly onLeave: LeavingDeps['onLeave']
     readonly publicUrl: () => string
   }
-  readonly alerts: ReturnType<typeof createAlerts>
   readonly extensions: Extensions
   readonly archive: ArchiveWork
 }
@@ -283,7 +278,7 @@ interface OfficeParts {
 function openOffice(
   app: ReturnType<typeof openServer>['app'],
   options: GatewayOptions,
-  { store, load, jobs, own, alerts, extensions, archive }: OfficeParts,
+  { store, load, jobs, own, extensions, archive }: OfficeParts,
 ) {
   const { config, world, log } = options
   const { database, secrets, changes, audit, catalog, credentials, byokKeys, branding, guard } = store
@@ -292,12 +287,7 @@ function openOffice(
     ...own,
     ...{ config, database, ledger, changes, catalog, audit, world, credentials, byokKeys },
     ...{ secrets, branding, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier, archive },
-    ...{
-      statements: store.statements,
-      alerts,
-      contents: extensions.path.contents,
-      traceUrl: config.TOLLGATE_TRACE_URL,
-    },
+    ...{ statements: store.statements, contents: extensions.path.contents, traceUrl: config.TOLLGATE_TRACE_URL },
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{
       teams: store.teams,
@@ -317,7 +307,6 @@ function openOffice(
 
 interface Ending extends Store, Load {
   readonly extensions: Pick<Extensions, 'close'>
-  readonly alerts: Pick<ReturnType<typeof createAlerts>, 'stop'>
   readonly jobs: Pick<JobEngine, 'stop'>
   readonly drain: ReturnType<typeof openServer>['drain']
   readonly own: Pick<Identity, 'asked'>
@@ -326,8 +315,8 @@ interface Ending extends Store, Load {
 }
 
 async function endGateway(parts: Ending, forMs: number): Promise<void> {
-  const { alerts, jobs, drain, timers, monitor, prober, verifier, changes, watch, overload } = parts
-  const handedOver = Promise.all([alerts.stop(), jobs.stop(forMs)])
+  const { jobs, drain, timers, monitor, prober, verifier, changes, watch, overload } = parts
+  const handedOver = jobs.stop(forMs)
   await drain.close({ running: () => monitor.running, forMs })
   await handedOver
   await parts.own.asked.idle()
@@ -536,15 +525,6 @@ function createLoad(
     remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
   }
-}
-
-/** Those whose breaker is open in this process, and those that reject their credential. */
-function failingVendors({ vendors, prober }: Pick<Load, 'vendors' | 'prober'>) {
-  return vendors.health().flatMap(({ name, breaker, reason }) => {
-    const probe = prober.view(name)
-    if (probe?.state === 'rejected') return [{ name, isRejected: true, reason: probe.message }]
-    return breaker === 'open' ? [{ name, isRejected: false, reason }] : []
-  })
 }
 
 /** What reading a request needs besides its bytes. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { silentLog } from '../src/kernel/log.ts'
+import { openedAlerts } from './alerts.ts'
 import { answered, sendBatch } from './batches.ts'
 import { BY, type Call, testGateway, textOf } from './gateway.ts'
 import { connect } from './mcp/client.ts'
@@ -133,8 +134,8 @@ for (const [name, call] of Object.entries(WAYS))
   })
 
 test('the vendors that did it are alerted', async () => {
-  await g.gateway.alerts.look()
-  const { items } = await g.gateway.alerts.list('', { limit: 10 })
+  await openedAlerts(g).look()
+  const { items } = await openedAlerts(g).list('', { limit: 10 })
   assert.ok(items.some(({ title }) => title === 'Calls of any use more than was held'))
 })
 

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import type { TeamView } from '../src/admission/views.ts'
-import type { AlertView } from '../src/jobs/alerts/views.ts'
+import type { AlertView } from '../src/extensions/alerts/views.ts'
 import type { BudgetValueView, BudgetView, UsageView } from '../src/ledger/views.ts'
 import type { UsageSums } from '../src/reports/views.ts'
+import { openedAlerts } from './alerts.ts'
 import { completed, sendBatch } from './batches.ts'
 import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { testGateway, textOf, WITH_EXTENSIONS } from './gateway.ts'
@@ -219,12 +220,12 @@ test('a repetition with the same Idempotency-Key counts once', async () => {
   assert.deepEqual(await usedOf(id, budget.id), ['1'])
 })
 
-test('a soft budget lets calls go on, and its alert arrives once', async () => {
+test('a soft budget lets calls go on, and its alert arrives once', WITH_EXTENSIONS, async () => {
   const { id, key } = await g.account()
   const budget = await make(id, { max: 2, hard: false, alertPercent: 80 })
   for (let n = 0; n < 3; n++) assert.equal((await ask(key, { user: 'alice' })).status, 200)
   const fired = async () => {
-    await g.gateway.alerts.look()
+    await openedAlerts(g).look()
     const { data } = await g.operator<{ items: AlertView[] }>('GET', `/accounts/${id}/alerts`)
     return data.items.filter(({ subject }) => subject === budget.id).map(({ title, message }) => `${title}: ${message}`)
   }

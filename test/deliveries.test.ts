@@ -6,13 +6,13 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { SMTPServer } from 'smtp-server'
-import type { AlertView, Receiver } from '../src/jobs/alerts/views.ts'
+import type { AlertView, Receiver } from '../src/extensions/alerts/views.ts'
 import { type Message, sealMessage } from '../src/jobs/delivery.ts'
 import type { DeliveryDetail, DeliveryPage, DeliveryView } from '../src/jobs/views.ts'
 import { createSecrets } from '../src/kernel/secret.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { freshDatabase } from './database.ts'
-import { SECRET, startGateway, type TestGateway } from './gateway.ts'
+import { SECRET, startGateway, type TestGateway, WITH_EXTENSIONS } from './gateway.ts'
 import { FAST } from './job-pace.ts'
 import { killable } from './killable.ts'
 import { pluck } from './lists.ts'
@@ -103,6 +103,18 @@ async function ended(id: string, status: DeliveryView['status']): Promise<Delive
   return found
 }
 
+/** Sends each a message of a new account; answers the deliveries. */
+async function send(...receivers: readonly Receiver[]): Promise<{ account: string; deliveries: DeliveryView[] }> {
+  const { id: account } = await g.account()
+  const messages = receivers.map(({ kind, to }, place) => ({
+    ...{ id: `msg_${account}_${place}`, account, kind, event: 'test', subject: 'x', to, body: '{}' },
+  }))
+  const { database, jobs } = g.gateway
+  await jobs.deliveries.add(database, messages)
+  jobs.deliveries.wake()
+  return { account, deliveries: await Promise.all(messages.map(({ id }) => seen(id))) }
+}
+
 /** Tells the receivers of a new account a test; answers the deliveries. */
 async function tell(receivers: readonly Receiver[]): Promise<{ account: string; deliveries: DeliveryView[] }> {
   const { id: account } = await g.account()
@@ -156,7 +168,7 @@ test('the webhook of a job is one delivery: refused first, then delivered, with 
 
 test('what is refused to the last attempt is given up, which is not delivered; and can be repeated under the same id', async () => {
   scripts.set('/never', (response) => response.writeHead(503).end())
-  const { account, deliveries } = await tell([hook('/never')])
+  const { account, deliveries } = await send(hook('/never'))
   const { id } = deliveries[0]!
   const given = await ended(id, 'given_up')
   assert.equal(given.attempts, TRIES_MAX)
@@ -184,7 +196,7 @@ test('what is refused to the last attempt is given up, which is not delivered; a
 
 test('a receiver that answers 410 is sent nothing more', async () => {
   scripts.set('/gone', (response) => response.writeHead(410).end())
-  const { deliveries } = await tell([hook('/gone')])
+  const { deliveries } = await send(hook('/gone'))
   assert.equal((await ended(deliveries[0]!.id, 'given_up')).attempts, 1)
 })
 
@@ -194,7 +206,7 @@ test('one that is being sent cannot be repeated; one that waits is sent now', as
     if (count === 1) held.resolve(response)
     else response.writeHead(204).end()
   })
-  const { deliveries } = await tell([hook('/slow')])
+  const { deliveries } = await send(hook('/slow'))
   const { id } = deliveries[0]!
   const response = await held.promise
   assert.deepEqual([(await seen(id)).status, at('/slow').length], ['sending', 1])
@@ -202,7 +214,7 @@ test('one that is being sent cannot be repeated; one that waits is sent now', as
   assert.equal(refused.status, 409)
   assert.match(refused.data.message, /being sent at this moment/)
   // Whatever else is taken meanwhile, nobody sends it beside the one who does.
-  const { deliveries: others } = await tell([hook('/meanwhile')])
+  const { deliveries: others } = await send(hook('/meanwhile'))
   await ended(others[0]!.id, 'delivered')
   assert.equal(at('/slow').length, 1)
   response.writeHead(500).end()
@@ -222,34 +234,38 @@ test('one that is being sent cannot be repeated; one that waits is sent now', as
   assert.equal(at('/slow').length, before + 1)
 })
 
-test('alerts by webhook, Slack and mail are deliveries of the same kind, and mails that are refused say why', async () => {
-  const receivers: Receiver[] = [
-    hook('/hook'),
-    { kind: 'slack', to: `http://${host()}/services/T0/channel-secret` },
-    { kind: 'email', to: 'ada@example.com' },
-    { kind: 'email', to: 'nobody@example.com' },
-  ]
-  const { account, deliveries } = await tell(receivers)
-  const [webhook, slack, mail, refused] = deliveries.map(({ id }) => id)
-  for (const id of [webhook!, slack!, mail!]) assert.equal((await ended(id, 'delivered')).event, 'alert.test')
-  assert.match(mailed.join(), new RegExp(`^Message-ID: <${mail}@gateway\\.example>`, 'm'))
-  await until(async () => typeof (await seen(refused!)).history[0]?.durationMs, 'number')
-  const wrong = await seen(refused!)
-  assert.deepEqual(
-    [wrong.to, wrong.deliveredAt, wrong.history[0]?.statusCode, wrong.history[0]?.error],
-    ['nobody@example.com', null, 550, 'The mail server did not take it (EENVELOPE).'],
-  )
-  const { items } = await ask<DeliveryPage>('GET', `/accounts/${account}/deliveries?kind=slack`)
-  assert.deepEqual(pluck(items, 'id', 'to'), [[slack, host()]])
-  assert.ok(!JSON.stringify(await seen(slack!)).includes('channel-secret'))
-  const [alert] = (await ask<{ items: AlertView[] }>('GET', `/accounts/${account}/alerts`)).items
-  assert.deepEqual(
-    alert?.deliveries.map(({ deliveredAt }) => deliveredAt !== null),
-    [true, true, true, false],
-  )
-})
+test(
+  'alerts by webhook, Slack and mail are deliveries of the same kind, and mails that are refused say why',
+  WITH_EXTENSIONS,
+  async () => {
+    const receivers: Receiver[] = [
+      hook('/hook'),
+      { kind: 'slack', to: `http://${host()}/services/T0/channel-secret` },
+      { kind: 'email', to: 'ada@example.com' },
+      { kind: 'email', to: 'nobody@example.com' },
+    ]
+    const { account, deliveries } = await tell(receivers)
+    const [webhook, slack, mail, refused] = deliveries.map(({ id }) => id)
+    for (const id of [webhook!, slack!, mail!]) assert.equal((await ended(id, 'delivered')).event, 'alert.test')
+    assert.match(mailed.join(), new RegExp(`^Message-ID: <${mail}@gateway\\.example>`, 'm'))
+    await until(async () => typeof (await seen(refused!)).history[0]?.durationMs, 'number')
+    const wrong = await seen(refused!)
+    assert.deepEqual(
+      [wrong.to, wrong.deliveredAt, wrong.history[0]?.statusCode, wrong.history[0]?.error],
+      ['nobody@example.com', null, 550, 'The mail server did not take it (EENVELOPE).'],
+    )
+    const { items } = await ask<DeliveryPage>('GET', `/accounts/${account}/deliveries?kind=slack`)
+    assert.deepEqual(pluck(items, 'id', 'to'), [[slack, host()]])
+    assert.ok(!JSON.stringify(await seen(slack!)).includes('channel-secret'))
+    const [alert] = (await ask<{ items: AlertView[] }>('GET', `/accounts/${account}/alerts`)).items
+    assert.deepEqual(
+      alert?.deliveries.map(({ deliveredAt }) => deliveredAt !== null),
+      [true, true, true, false],
+    )
+  },
+)
 
-test('a receiver that is taken out of the settings is sent nothing more, and others are', async () => {
+test('a receiver that is taken out of the settings is sent nothing more, and others are', WITH_EXTENSIONS, async () => {
   scripts.set('/out', (response) => response.writeHead(500).end())
   scripts.set('/stays', (response) => response.writeHead(500).end())
   const { account, deliveries } = await tell([hook('/out'), hook('/stays')])
@@ -261,8 +277,8 @@ test('a receiver that is taken out of the settings is sent nothing more, and oth
 })
 
 test('an account sees its own deliveries and nobody else’s, a page at a time', async () => {
-  const mine = await tell(Array.from({ length: 5 }, () => hook('/mine')))
-  const other = await tell([hook('/other')])
+  const mine = await send(...Array.from({ length: 5 }, () => hook('/mine')))
+  const other = await send(hook('/other'))
   const ids: string[] = []
   let cursor: string | null = ''
   while (cursor !== null) {
@@ -283,7 +299,7 @@ test('an account sees its own deliveries and nobody else’s, a page at a time',
 })
 
 test('deliveries are kept for thirty days', async () => {
-  const { deliveries } = await tell([hook('/old'), hook('/young')])
+  const { deliveries } = await send(hook('/old'), hook('/young'))
   const [old, young] = deliveries.map(({ id }) => id)
   for (const id of [old!, young!]) await ended(id, 'delivered')
   const age = { text: `update delivery set created_at = now() - $2::interval where id = $1` }
@@ -316,36 +332,40 @@ const fresh = started(freshDatabase)
 const data = temporary('tollgate-deliveries-')
 const startProcess = killable()
 
-test('killed between sending and writing it down, a process loses no delivery; and of two processes one sends each attempt', async () => {
-  const start = () =>
-    startProcess({ connection: fresh.connection, sandboxUrl: g.sandbox.url, data, outboundAllow: host() })
-  const first = await start()
-  const arrived = Promise.withResolvers<void>()
-  // It has arrived, and its sender never hears of that.
-  scripts.set('/killed', (response, count) => (count === 1 ? arrived.resolve() : response.writeHead(204).end()))
-  const { id: account } = await first.ask<{ id: string }>('POST', '/accounts', { name: 'killed' })
-  await first.ask('PUT', `/accounts/${account}/alert-settings`, { receivers: [hook('/killed')] })
-  const { deliveries } = await first.ask<AlertView>('POST', `/accounts/${account}/alerts/test`)
-  await arrived.promise
-  await first.kill()
+test(
+  'killed between sending and writing it down, a process loses no delivery; and of two processes one sends each attempt',
+  WITH_EXTENSIONS,
+  async () => {
+    const start = () =>
+      startProcess({ connection: fresh.connection, sandboxUrl: g.sandbox.url, data, outboundAllow: host() })
+    const first = await start()
+    const arrived = Promise.withResolvers<void>()
+    // It has arrived, and its sender never hears of that.
+    scripts.set('/killed', (response, count) => (count === 1 ? arrived.resolve() : response.writeHead(204).end()))
+    const { id: account } = await first.ask<{ id: string }>('POST', '/accounts', { name: 'killed' })
+    await first.ask('PUT', `/accounts/${account}/alert-settings`, { receivers: [hook('/killed')] })
+    const { deliveries } = await first.ask<AlertView>('POST', `/accounts/${account}/alerts/test`)
+    await arrived.promise
+    await first.kill()
 
-  const [second, third] = await Promise.all([start(), start()])
-  const { id } = deliveries[0]!
-  const isDelivered = ({ status }: DeliveryDetail) => status === 'delivered'
-  const { history } = await until(() => second.ask<DeliveryDetail>('GET', `/deliveries/${id}`), isDelivered)
-  assert.deepEqual(pluck(history, 'number', 'statusCode', 'error'), [
-    [1, null, 'The process that sent it ended before it knew the answer.'],
-    [2, 204, null],
-  ])
-  const ids = at('/killed').map(({ headers }) => headers['webhook-id'])
-  assert.deepEqual(ids, [id, id])
+    const [second, third] = await Promise.all([start(), start()])
+    const { id } = deliveries[0]!
+    const isDelivered = ({ status }: DeliveryDetail) => status === 'delivered'
+    const { history } = await until(() => second.ask<DeliveryDetail>('GET', `/deliveries/${id}`), isDelivered)
+    assert.deepEqual(pluck(history, 'number', 'statusCode', 'error'), [
+      [1, null, 'The process that sent it ended before it knew the answer.'],
+      [2, 204, null],
+    ])
+    const ids = at('/killed').map(({ headers }) => headers['webhook-id'])
+    assert.deepEqual(ids, [id, id])
 
-  const { id: many } = await second.ask<{ id: string }>('POST', '/accounts', { name: 'many' })
-  const receivers = Array.from({ length: 10 }, (_, place) => hook(`/many-${place}`))
-  await second.ask('PUT', `/accounts/${many}/alert-settings`, { receivers })
-  await third.ask('POST', `/accounts/${many}/alerts/test`)
-  const all = () => third.ask<DeliveryPage>('GET', `/deliveries?account=${many}&status=delivered`)
-  const { items } = await until(all, (page) => page.items.length === 10)
-  for (const [place] of receivers.entries()) assert.equal(at(`/many-${place}`).length, 1)
-  assert.deepEqual(pluck(items, 'attempts'), Array(10).fill(1))
-})
+    const { id: many } = await second.ask<{ id: string }>('POST', '/accounts', { name: 'many' })
+    const receivers = Array.from({ length: 10 }, (_, place) => hook(`/many-${place}`))
+    await second.ask('PUT', `/accounts/${many}/alert-settings`, { receivers })
+    await third.ask('POST', `/accounts/${many}/alerts/test`)
+    const all = () => third.ask<DeliveryPage>('GET', `/deliveries?account=${many}&status=delivered`)
+    const { items } = await until(all, (page) => page.items.length === 10)
+    for (const [place] of receivers.entries()) assert.equal(at(`/many-${place}`).length, 1)
+    assert.deepEqual(pluck(items, 'attempts'), Array(10).fill(1))
+  },
+)

@@ -5,10 +5,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
+import type { AlertView } from '../src/extensions/alerts/views.ts'
 import type { ExportView } from '../src/extensions/finance/views.ts'
-import type { AlertView } from '../src/jobs/alerts/views.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { idAtTime } from '../src/kernel/world.ts'
+import { openedAlerts } from './alerts.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { atOnce } from './lists.ts'
@@ -214,7 +215,7 @@ test('a receiver that rejects pauses its export with an alert, and goes on where
   assert.equal(paused.status, 422)
   assert.match(paused.error ?? '', /unknown subject/)
   assert.equal(receiver.got.length, 1)
-  await g.gateway.alerts.look()
+  await openedAlerts(g).look()
   const { items } = await ask<Page<AlertView>>('GET', '/alerts')
   assert.equal(items.find(({ rule }) => rule === 'export')?.subject, id)
 
@@ -227,7 +228,7 @@ test('a receiver that rejects pauses its export with an alert, and goes on where
   assert.equal(sent.sent, 150)
   assert.equal(receiver.got[1]?.url, '/api/v1/events')
   assert.equal(receiver.got[1]?.headers['content-type'], 'application/cloudevents-batch+json')
-  await g.gateway.alerts.look()
+  await openedAlerts(g).look()
   await ask('DELETE', `/exports/${id}`)
 })
 

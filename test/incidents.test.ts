@@ -11,6 +11,7 @@ import { migrate } from '../src/database/migrate.ts'
 import type { Log } from '../src/kernel/log.ts'
 import type { Page } from '../src/kernel/view.ts'
 import type { VendorView } from '../src/operator/views.ts'
+import { openedAlerts } from './alerts.ts'
 import { startPair } from './chaos/pair.ts'
 import { startGateway, type TestGateway, testGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
@@ -104,7 +105,7 @@ for (const { what, cause, begin } of TROUBLES)
     let end: (() => Promise<unknown>) | undefined
     try {
       await receive(g)
-      await g.gateway.alerts.look()
+      await openedAlerts(g).look()
       assert.deepEqual(await ready(), { status: 200, ready: true })
       assert.equal(await figure('tollgate_ledger_failing_seconds'), 0)
       end = await begin(g.gateway.database)
@@ -218,7 +219,7 @@ test('a vendor that fails 30 % of the time: its failures are above the limit of 
     `${failed} of ${failed + answered}, and the limit is ${limit}`,
   )
   assert.equal(await breaker(), 'closed')
-  await vendorGateway.gateway.alerts.look()
+  await openedAlerts(vendorGateway).look()
   assert.deepEqual(titles(), [])
 })
 
@@ -229,7 +230,7 @@ test('a vendor that is down: its breaker is open, and a metric and an alert say 
   assert.equal(await breaker(), 'open')
   // Answered from a second ago, and half-open some seconds later.
   await until(() => readMetrics(vendorGateway), /^tollgate_vendor_breaker\{vendor="north"\} [12]$/m)
-  await vendorGateway.gateway.alerts.look()
+  await openedAlerts(vendorGateway).look()
   await until(titles, ['The circuit breaker of north is open'])
 })
 

@@ -6,12 +6,13 @@ import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import type { NewKey } from '../src/admission/views.ts'
+import type { AlertView } from '../src/extensions/alerts/views.ts'
 import type { MarginPage } from '../src/extensions/finance/margins/views.ts'
 import type { MonthlyStatement } from '../src/extensions/finance/statements/views.ts'
-import type { AlertView } from '../src/jobs/alerts/views.ts'
 import { parseCredits } from '../src/kernel/credits.ts'
 import type { UsageView } from '../src/ledger/views.ts'
 import type { LabelSums, UsageSums } from '../src/reports/views.ts'
+import { openedAlerts } from './alerts.ts'
 import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
 import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { none } from './lists.ts'
@@ -311,7 +312,7 @@ test('end users, sessions, statements, margins and alerts are of a label, and ad
   const [alice] = users.items
   assert.equal((await rule({ user: alice?.charged })).status, 200)
   const fired = async () => {
-    await g.gateway.alerts.look()
+    await openedAlerts(g).look()
     const { data } = await g.operator<{ items: AlertView[] }>('GET', `/accounts/${id}/alerts`)
     return data.items.filter((one) => one.rule === 'label').map(({ subject }) => subject)
   }

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { after, before, beforeEach, test } from 'node:test'
 import type { Page } from '../src/kernel/view.ts'
 import type { VendorView } from '../src/operator/views.ts'
+import { openedAlerts } from './alerts.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
 import { type ScriptedVendor, scriptedVendor } from './scripted-vendor.ts'
@@ -243,7 +244,7 @@ test('a credential that is rejected is a state of its own; a new one is tried so
   const shown = await view(one, 'locked')
   assert.deepEqual([shown?.probe?.state, shown?.breaker], ['rejected', 'open'])
   assert.equal(await ask(one, key, 'guarded'), 'from south')
-  await one.gateway.alerts.look()
+  await openedAlerts(one).look()
   const alerts = (await one.operator<Page<{ title: string; message: string }>>('GET', '/alerts')).data.items
   assert.ok(alerts.some(({ title }) => title === 'locked rejects its credential'))
   // The list may be closed to a key that may make calls: routes do not give way.

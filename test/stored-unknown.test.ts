@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { readDocument } from '../src/catalog/document.ts'
 import { readDefaultCatalog } from '../src/compose.ts'
 import { silentLog } from '../src/kernel/log.ts'
+import { openedAlerts } from './alerts.ts'
 import { freshDatabase } from './database.ts'
 import { startGateway } from './gateway.ts'
 
@@ -134,7 +135,7 @@ test('names of a newer version in every column start and serve, are named, and a
       `${part} of ${data.setAside.join('; ')}`,
     )
   assert.ok(said.some((fields) => 'setAside' in fields))
-  await again.gateway.alerts.look()
+  await openedAlerts(again).look()
   const alerts = await sql(`select subject from alert where rule = 'stored'`)
   assert.ok(alerts.some(({ subject }) => subject === 'models.alpha-image-2'))
   assert.equal((await fetch(`${again.url}/readyz`)).status, 200)

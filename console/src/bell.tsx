@@ -1,7 +1,7 @@
 // The bell: how much of what fired nobody has seen yet, and the newest of it.
 import { useState } from 'react'
 import { api } from './api.ts'
-import { AlertLines } from './pages/alert-lines.tsx'
+import { AlertLines } from './extensions/alerts/alert-lines.tsx'
 import { refresh, useQuery } from './query.ts'
 import { Link } from './router.tsx'
 import { useMay, useSession } from './session.tsx'

@@ -46,6 +46,14 @@ export type {
   ToolConnectionView as ToolSignIn,
   ToolServerView as ToolServer,
 } from '../../src/extensions/agents/views.ts'
+export type { AlertRules } from '../../src/extensions/alerts/rules.ts'
+export type {
+  AlertPage,
+  AlertSettings,
+  AlertSettingsInput,
+  AlertView as Alert,
+  Receiver,
+} from '../../src/extensions/alerts/views.ts'
 export type {
   BatchDetail,
   BatchLineView as BatchLine,
@@ -144,14 +152,6 @@ export type {
   TotpSecret,
   WhoView as Session,
 } from '../../src/identity/views.ts'
-export type { AlertRules } from '../../src/jobs/alerts/rules.ts'
-export type {
-  AlertPage,
-  AlertSettings,
-  AlertSettingsInput,
-  AlertView as Alert,
-  Receiver,
-} from '../../src/jobs/alerts/views.ts'
 export type {
   DeliveryDetail,
   DeliveryPage,

@@ -19,11 +19,11 @@ import {
   type MemberDeps,
   memberResources,
 } from './resources/accounts.ts'
-import { type AlertDeps, alertResources, type DeliveryDeps, deliveryResources } from './resources/alerts.ts'
 import { type BillingDeps, billingResources } from './resources/billing.ts'
 import { budgetResources } from './resources/budgets.ts'
 import { type CallDeps, callResources } from './resources/calls.ts'
 import { type ConnectDeps, catalogResources, connectResources } from './resources/connect.ts'
+import { type DeliveryDeps, deliveryResources } from './resources/deliveries.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type LoginDeps, loginPolicyResources, type TokenDeps, tokenResources } from './resources/login.ts'
 import { type OperationsDeps, operationsResources } from './resources/operations.ts'
@@ -45,7 +45,6 @@ export interface ResourceDeps
     ConnectDeps,
     FiguresDeps,
     BillingDeps,
-    AlertDeps,
     DeliveryDeps,
     VendorDeps,
     ByokKeyDeps,
@@ -77,7 +76,6 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...callResources(deps),
     ...figureResources(deps),
     ...billingResources(deps),
-    ...alertResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),
     ...connectResources(deps),

@@ -16,7 +16,6 @@ import type { Ledger } from '../ledger/ledger.ts'
 import type { Recorder } from '../pipeline/hooks.ts'
 import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
-import { mountAlertMails } from './alert-mails.ts'
 import { type ConsoleDeps, mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
 import type { Resource } from './resource.ts'
@@ -56,7 +55,6 @@ export function openOperatorApi(app: WebServer, parts: OperatorApiParts): Operat
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
   mountAdmin(app, resources, tokenActor(tokens))
-  mountAlertMails(app, parts)
   mountConsole(app, resources, {
     ...deps,
     async play({ raw, response }, { account, session, url }) {

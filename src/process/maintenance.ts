@@ -10,9 +10,6 @@ import type { Backfills } from '../database/backfill.ts'
 import type { Database } from '../database/database.ts'
 import type { PeriodicWork } from '../extension.ts'
 import type { People } from '../identity/people.ts'
-import type { Alerts } from '../jobs/alerts/alerts.ts'
-import { watchIncidents } from '../jobs/alerts/incident-watch.ts'
-import type { SetAside } from '../jobs/alerts/set-aside.ts'
 import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
@@ -25,9 +22,9 @@ import { sumUsage } from '../ledger/usage-sums.ts'
 import type { Verifier } from '../reports/verify/runs.ts'
 import type { Prober } from '../routing/probe.ts'
 import type { VendorHours } from '../routing/vendor-hours.ts'
-import type { Incident } from '../telemetry/incidents.ts'
 import type { Refusals } from '../telemetry/refusals.ts'
 import type { Tracer } from '../telemetry/trace.ts'
+import type { SetAside } from './set-aside.ts'
 
 interface Maintained {
   readonly database: Database
@@ -46,8 +43,6 @@ interface Maintained {
   readonly people: People
   readonly deliveries: Pick<Deliveries, 'prune'>
   readonly prober: Pick<Prober, 'tick' | 'stop'>
-  readonly alerts: Pick<Alerts, 'look' | 'tellUnstored'>
-  readonly incidents: () => readonly Incident[]
   /** Of extensions. */
   readonly added: readonly PeriodicWork[]
 }
@@ -86,8 +81,6 @@ export function startMaintenance(
     people,
     deliveries,
     prober,
-    alerts,
-    incidents,
     added,
   }: Maintained,
 ): Array<() => void> {
@@ -113,7 +106,6 @@ export function startMaintenance(
       log.warn({ left }, 'partitions of usage wait to be created or dropped, because usage is being read')
   }
   return [
-    watchIncidents(incidents, alerts, { world, log }),
     ...(tracer ? [every(world, TRACE_EVERY_MS, () => tracer.flush(), log)] : []),
     every(world, SWEEP_EVERY_MS, () => ledger.sweep(), log),
     every(world, BACKFILL_EVERY_MS, () => backfills.tick(), log),

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
+import { openedAlerts } from '../alerts.ts'
 import { BY } from '../gateway.ts'
 import { listen, started } from '../started.ts'
 import { until } from '../until.ts'
@@ -242,12 +243,12 @@ test('an owner is told at 80 % of a spending limit, in the bell and by webhook',
   const { page } = operator
   const { id, key } = await home.account()
   await home.operator('PATCH', `/accounts/${id}`, { limits: { spendPerDay: '0.01' } })
-  const { rules } = await home.gateway.alerts.settings(id)
-  await home.gateway.alerts.change(id, { rules, receivers: [{ kind: 'webhook', to: hookUrl }] })
+  const { rules } = await openedAlerts(home).settings(id)
+  await openedAlerts(home).change(id, { rules, receivers: [{ kind: 'webhook', to: hookUrl }] })
   const spend = () => home.call('/v1/moderations', key, { model: 'alpha-moderation-1', input: Array(82).fill('Hi.') })
   assert.equal((await spend()).status, 200)
   await home.settled()
-  await home.gateway.alerts.look()
+  await openedAlerts(home).look()
   await operator.go(`/a/${id}`)
   await page
     .getByRole('button', { name: /^Alerts, 1 unread/ })

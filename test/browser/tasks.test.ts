@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { idAtTime } from '../../src/kernel/world.ts'
+import { openedAlerts } from '../alerts.ts'
 import { BY, OPERATOR_TOKEN } from '../gateway.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
@@ -74,12 +75,12 @@ test('the page of a call that went well names its vendor', async () => {
 test('an operator’s bell shows the unread alert of the account on screen, and leaves it unread for its owner', async () => {
   const { page } = operator
   const { id } = await home.account()
-  await home.gateway.alerts.test(id)
+  await openedAlerts(home).test(id)
   await operator.go(`/a/${id}`)
   await page.getByRole('button', { name: 'Alerts, 1 unread' }).click()
   await page.getByRole('region', { name: 'The account on screen' }).getByText('A test').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
-  assert.equal((await home.gateway.alerts.list(id, { limit: 1 })).unread, 1)
+  assert.equal((await openedAlerts(home).list(id, { limit: 1 })).unread, 1)
 })
 
 /** Calls of every second before now, the slowest and dearest among the oldest; the last 10 of them failed. */

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
+import { openedAlerts } from '../alerts.ts'
 import { atOnce } from '../lists.ts'
 import { listen, started } from '../started.ts'
 import { above, until } from '../until.ts'
@@ -63,7 +64,7 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
   await page.getByRole('switch', { name: 'A job failed' }).click()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.').waitFor()
-  const { rules } = await home.gateway.alerts.settings(account.id)
+  const { rules } = await openedAlerts(home).settings(account.id)
   assert.deepEqual([rules.balanceBelow, rules.jobFailed, rules.limitShares], ['5000', false, [50, 80, 100]])
 
   await page.getByLabel('Address').fill('http://169.254.169.254/latest')
@@ -76,7 +77,7 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
   await page.getByRole('row', { name: /alert\.test.*Webhook.*Delivered/ }).waitFor()
   assert.equal(JSON.parse(told[0] ?? '{}').type, 'alert.test')
 
-  await home.gateway.alerts.look()
+  await openedAlerts(home).look()
   await page.reload()
   const bell = page.getByRole('button', { name: 'Alerts, 2 unread' }).locator('visible=true')
   await bell.click()
@@ -102,10 +103,10 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
 test('whoever looks for a webhook finds why it was refused, and repeats it, in both themes', async () => {
   const { page } = operator
   const other = await home.account()
-  const { rules } = await home.gateway.alerts.settings(other.id)
-  await home.gateway.alerts.change(other.id, { rules, receivers: [{ kind: 'webhook', to: `${hookUrl}?token=sekrit` }] })
+  const { rules } = await openedAlerts(home).settings(other.id)
+  await openedAlerts(home).change(other.id, { rules, receivers: [{ kind: 'webhook', to: `${hookUrl}?token=sekrit` }] })
   broken = true
-  await home.gateway.alerts.test(other.id)
+  await openedAlerts(home).test(other.id)
   await operator.go('/operator/deliveries')
   await addFilter(page, 'Status')
   await page.getByLabel('Status', { exact: true }).selectOption('delivered')
@@ -143,7 +144,7 @@ test('an operator’s bell tells of the gateway, and leaves an account’s alert
   const { page } = operator
   for (let times = 0; times < 6; times++)
     for (const one of ['acc_1', 'acc_2', 'acc_3', 'acc_4']) home.gateway.vendors.failed('gamma', one, 'HTTP 500')
-  await home.gateway.alerts.look()
+  await openedAlerts(home).look()
   await operator.go(`/a/${account.id}`)
   await page.getByRole('button', { name: 'Alerts, 1 unread' }).locator('visible=true').click()
   await page.getByRole('dialog').getByRole('link', { name: 'The circuit breaker of gamma is open' }).click()
@@ -156,8 +157,8 @@ test('an operator’s bell tells of the gateway, and leaves an account’s alert
   await page.getByRole('switch', { name: 'The circuit breaker of a vendor is open' }).click()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.').waitFor()
-  assert.equal((await home.gateway.alerts.settings('')).rules.vendorOpen, false)
-  assert.equal((await home.gateway.alerts.settings('')).rules.verification, true)
+  assert.equal((await openedAlerts(home).settings('')).rules.vendorOpen, false)
+  assert.equal((await openedAlerts(home).settings('')).rules.verification, true)
 })
 
 test('live calls say why they failed, and are found by account, key and reason; a phone’s list is bounded', async () => {

@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Stripe from 'stripe'
+import { openedAlerts } from '../../../test/alerts.ts'
 import { WITH_EXTENSIONS } from '../../../test/gateway.ts'
 import { atOnce, pluck } from '../../../test/lists.ts'
 import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 import type { Queryable } from '../../database/database.ts'
-import type { AlertView } from '../../jobs/alerts/views.ts'
 import { silentLog } from '../../kernel/log.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { createReconciliations } from '../../upstream/payments/reconcile.ts'
 import type { ReconciliationView } from '../../upstream/payments/views.ts'
+import type { AlertView } from '../alerts/views.ts'
 import { purses } from './extension.ts'
 import { verifyTopUps } from './verify-topups.ts'
 import type { NewSessionView, PurseView, TopUpView } from './views.ts'
@@ -353,7 +354,7 @@ test(
     await send(stripe.event('payment_intent.succeeded', intent), by.id)
     assert.equal((await read(by, odd.id)).state, 'quarantined')
     const alerts = async () => {
-      await g.gateway.alerts.look()
+      await openedAlerts(g).look()
       const all = await g.operator<{ items: AlertView[] }>('GET', `/accounts/${by.id}/alerts`)
       return all.data.items.filter(({ rule }) => rule === 'topup').map(({ subject }) => subject)
     }

@@ -1,6 +1,7 @@
 // Payments, from the purchase to the credits: by Stripe (a scripted server with the real shapes) and by a provider that only sends signed webhooks.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openedAlerts } from '../../../test/alerts.ts'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { pluck } from '../../../test/lists.ts'
 import { seller, tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
@@ -146,7 +147,7 @@ test('an unknown price, currency, amount or account is quarantined, never grante
   assert.match(reasons.get(yen.id) ?? '', /should be 20\.00 EUR, but is 2000 JPY/)
   assert.match(reasons.get(stranger.id) ?? '', /names no account/)
   assert.match(reasons.get(lost.id) ?? '', /There is no account acc_nobody/)
-  await gateway.gateway.alerts.look()
+  await openedAlerts(gateway).look()
   const alerts = await gateway.operator<{ items: { rule: string; subject: string }[] }>('GET', '/alerts')
   assert.ok(
     alerts.data.items.some(({ rule, subject }) => rule === 'payment' && subject === payment),

@@ -4,13 +4,14 @@ import { createHmac } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import type { AlertSettings, AlertView, Receiver } from '../src/jobs/alerts/views.ts'
-import type { Page } from '../src/kernel/view.ts'
-import { OPERATOR_TOKEN, startGateway, textOf } from './gateway.ts'
-import { atOnce, pluck } from './lists.ts'
-import { addMember, startMailServer } from './mail-server.ts'
-import { listen, started } from './started.ts'
-import { atLeast, pause, until } from './until.ts'
+import { openedAlerts } from '../../../test/alerts.ts'
+import { OPERATOR_TOKEN, startGateway, textOf } from '../../../test/gateway.ts'
+import { atOnce, pluck } from '../../../test/lists.ts'
+import { addMember, startMailServer } from '../../../test/mail-server.ts'
+import { listen, started } from '../../../test/started.ts'
+import { atLeast, pause, until } from '../../../test/until.ts'
+import type { Page } from '../../kernel/view.ts'
+import type { AlertSettings, AlertView, Receiver } from './views.ts'
 
 interface Got {
   readonly url: string
@@ -57,7 +58,7 @@ test('a share of a limit fires once at each step, however many look at once, and
       id,
       credits * 1_000_000,
     ])
-  const look = () => atOnce(4, () => g.gateway.alerts.look())
+  const look = () => atOnce(4, () => openedAlerts(g).look())
   await spend(49)
   await look()
   assert.deepEqual(inShort(await alertsOf(id)), [])
@@ -101,8 +102,8 @@ test('balances, failures, keys, jobs, breakers and the verification have their r
   )
   for (const account of [low.id, failing.id, ending.id, unlucky.id])
     for (let i = 0; i < 6; i++) g.gateway.vendors.failed('alpha', account, 'HTTP 500')
-  await g.gateway.alerts.look()
-  assert.equal(await g.gateway.alerts.look(), 0, 'nothing fires twice')
+  await openedAlerts(g).look()
+  assert.equal(await openedAlerts(g).look(), 0, 'nothing fires twice')
   assert.deepEqual(inShort(await alertsOf(low.id)), ['balance on'])
   assert.match((await alertsOf(low.id))[0]?.message ?? '', /they last 0\.5 days/)
   assert.deepEqual(inShort(await alertsOf(failing.id)), ['failures on'])
@@ -136,7 +137,7 @@ test('receivers are told: webhooks signed, Slack in its JSON, mails by SMTP, and
   const [kept] = await g.sql<{ row: string }>(`select s::text as row from alert_setting s where scope = '${id}'`)
   assert.ok(!kept?.row.includes('secret-of-the-channel'))
   refusals = 1
-  await g.gateway.alerts.look()
+  await openedAlerts(g).look()
   const told = await until(async () => {
     const [alert] = await alertsOf(id)
     return alert?.deliveries.every(({ status }) => status === 'delivered') ? alert : undefined
@@ -178,7 +179,7 @@ test('a name that a customer chose is not in the subject of a mail, and an addre
   const receivers = [{ kind: 'email', to: 'named@example.com' }]
   await addMember(g.gateway.database, id, 'named@example.com')
   await g.ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' }, receivers })
-  await g.gateway.alerts.look()
+  await openedAlerts(g).look()
   const { headers, text, html } = await post.newest('named@example.com')
   assert.equal(headers.get('subject'), '[Tollgate] The balance is low')
   const shown = 'You won: http[:]//1.2.3.4/x https[:]//evil[.]example/pay www[.]evil[.]example me@evil[.]example'
@@ -190,7 +191,7 @@ test('a name that a customer chose mentions nobody and is no link in Slack and i
   await sql('update account set name = $2 where id = $1', [id, '<!channel> <https://evil.example|Pay> @here R&D'])
   const receivers = [{ kind: 'slack', to: `http://127.0.0.1:${hooks.port}/named` }]
   await g.ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' }, receivers })
-  await g.gateway.alerts.look()
+  await openedAlerts(g).look()
   const { body } = await until(() => got.find(({ url }) => url === '/named'))
   const shown = '&lt;!channel&gt; &lt;https[:]//evil[.]example|Pay&gt; @\u200bhere R&amp;D'
   assert.equal(JSON.parse(body).text.split('\n')[0], `*The balance of ${shown} is low*`)
@@ -201,7 +202,7 @@ test('a balance near its threshold fires once, until it was above it for an hour
   await g.ask('PUT', `/accounts/${id}/alert-settings`, { rules: { balanceBelow: '5' } })
   const look = async (posted: number) => {
     await sql('update account set posted = $2 where id = $1', [id, posted])
-    await g.gateway.alerts.look()
+    await openedAlerts(g).look()
     return (await alertsOf(id)).length
   }
   assert.deepEqual([await look(1), await look(6_000_000), await look(1)], [1, 1, 1])
@@ -236,7 +237,7 @@ test('many accounts, and one with many failed jobs, hide nobody', async () => {
   await sql(calls, ['acc_seldom', 20_000, 1])
   await sql(calls, ['acc_failing', 30, 40])
   await sql(calls.replace('$1 || i', '$1'), [off.id, 1, 40])
-  await g.gateway.alerts.look()
+  await openedAlerts(g).look()
   const found = await g.sql<{ count: bigint }>(
     `select count(*) from alert where rule = 'failures' and scope like 'acc_failing%'`,
   )

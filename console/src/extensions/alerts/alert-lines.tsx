@@ -1,8 +1,8 @@
 // Alerts, each with what it is about: a link to where something can be done.
-import { labelFilter } from '../period.ts'
-import { Link } from '../router.tsx'
-import { Badge, When } from '../ui/page.tsx'
-import type { Alert } from '../wire.ts'
+import { labelFilter } from '../../period.ts'
+import { Link } from '../../router.tsx'
+import { Badge, When } from '../../ui/page.tsx'
+import type { Alert } from '../../wire.ts'
 
 /** `user=alice`: a value may have the sign too, a name does not. */
 function labelOf(subject: string): [name: string, value: string] {

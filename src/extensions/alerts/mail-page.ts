@@ -1,12 +1,12 @@
 // The page behind the link in each alert mail. Programs that scan mails open links, so a GET changes nothing; a POST does. Mail programs
 // send one to the link itself when their reader unsubscribes (RFC 8058), with any body and no cookie.
-import { rawQuery, type WebServer } from '../api/server/server.ts'
-import type { WebAnswer, WebRequest } from '../api/server/web.ts'
-import type { Branding } from '../identity/branding/branding.ts'
-import type { Alerts } from '../jobs/alerts/alerts.ts'
-import type { Mailbox } from '../jobs/alerts/receivers.ts'
-import { Fault } from '../kernel/fault.ts'
-import { escapeHtml } from '../kernel/html.ts'
+import { rawQuery, type WebServer } from '../../api/server/server.ts'
+import type { WebAnswer, WebRequest } from '../../api/server/web.ts'
+import type { Branding } from '../../identity/branding/branding.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { escapeHtml } from '../../kernel/html.ts'
+import type { Alerts } from './alerts.ts'
+import type { Mailbox } from './receivers.ts'
 
 const URL = '/alert-mails'
 const BODY_BYTES_MAX = 4_096

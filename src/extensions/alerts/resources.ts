@@ -1,13 +1,11 @@
+// Alerts, their rules and their receivers: those of the gateway, and those of accounts.
 import * as z from 'zod'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
-import type { Alerts } from '../../jobs/alerts/alerts.ts'
-import { type AlertSettings, alertPage, alertSettings, alertSettingsInput, alertView } from '../../jobs/alerts/views.ts'
-import type { Deliveries } from '../../jobs/deliveries.ts'
 import { shownTarget } from '../../jobs/delivery.ts'
-import { DELIVERY_KINDS, DELIVERY_STATUSES, deliveryDetail, deliveryPage, deliveryView } from '../../jobs/views.ts'
-import { testAccountOf } from '../../kernel/test-account.ts'
-import { id, paging, type Resource, resource, test } from '../resource.ts'
+import { id, paging, type Resource, resource } from '../../operator/resource.ts'
+import type { Alerts } from './alerts.ts'
+import { type AlertSettings, alertPage, alertSettings, alertSettingsInput, alertView } from './views.ts'
 
 export interface AlertDeps {
   readonly alerts: Alerts
@@ -19,6 +17,7 @@ export interface AlertDeps {
 const GATEWAY = ''
 
 const readBody = z.strictObject({ until: id })
+const ofGateway = z.enum(['all', 'gateway']).default('all').describe('Only the gateway’s own')
 const done = z.object({ ok: z.literal(true) })
 const DONE = { ok: true } as const
 
@@ -26,8 +25,6 @@ const DONE = { ok: true } as const
 function shownSettings({ rules, receivers }: AlertSettings) {
   return { rules, receivers: receivers.map((one) => `${one.kind} ${shownTarget(one)}`) }
 }
-
-const of = z.enum(['all', 'gateway']).default('all').describe('Only the gateway’s own')
 
 export function alertResources({ alerts, audit, database }: AlertDeps): Resource[] {
   async function change(
@@ -51,7 +48,7 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
   return [
     resource('GET /alerts', 'alerts:read', {
       title: 'List the alerts of the gateway',
-      query: z.strictObject({ ...paging, of }),
+      query: z.strictObject({ ...paging, of: ofGateway }),
       answer: alertPage,
       run: ({ query }) => alerts.list(query.of === 'gateway' ? GATEWAY : null, query),
     }),
@@ -110,57 +107,6 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
       body: alertSettingsInput,
       answer: alertSettings,
       run: ({ params, body, by }) => change(params.id, body, by),
-    }),
-  ]
-}
-
-export interface DeliveryDeps {
-  readonly deliveries: Pick<Deliveries, 'list' | 'find' | 'repeat'>
-}
-
-const filter = {
-  ...paging,
-  status: z.enum(DELIVERY_STATUSES).optional().describe('Only with this status'),
-  kind: z.enum(DELIVERY_KINDS).optional().describe('Only of this kind'),
-}
-/** Members of an account are members of its test account too. */
-const bothOf = (account: string) => [account, testAccountOf(account)]
-
-export function deliveryResources({ deliveries }: DeliveryDeps): Resource[] {
-  return [
-    resource('GET /deliveries', 'deliveries:read', {
-      title: 'List all deliveries',
-      query: z.strictObject({ ...filter, account: id.optional(), of }),
-      answer: deliveryPage,
-      run: ({ query: { of, account, ...query } }) =>
-        deliveries.list({ ...query, account: of === 'gateway' ? '' : account }),
-    }),
-    resource('GET /deliveries/{delivery}', 'deliveries:read', {
-      title: 'Show a delivery',
-      answer: deliveryDetail,
-      run: ({ params }) => deliveries.find(params.delivery),
-    }),
-    resource('POST /deliveries/{delivery}/repeat', 'deliveries:write', {
-      title: 'Repeat a delivery',
-      answer: deliveryView,
-      run: ({ params, by }) => deliveries.repeat(params.delivery, by),
-    }),
-    resource('GET /accounts/{id}/deliveries', 'deliveries:read', {
-      title: 'List the deliveries of an account',
-      query: z.strictObject({ ...filter, test }),
-      answer: deliveryPage,
-      run: ({ params, query: { test: isTest, ...query } }) =>
-        deliveries.list({ ...query, account: isTest === 'true' ? testAccountOf(params.id) : params.id }),
-    }),
-    resource('GET /accounts/{id}/deliveries/{delivery}', 'deliveries:read', {
-      title: 'Show a delivery of an account',
-      answer: deliveryDetail,
-      run: ({ params }) => deliveries.find(params.delivery, bothOf(params.id)),
-    }),
-    resource('POST /accounts/{id}/deliveries/{delivery}/repeat', 'deliveries:write', {
-      title: 'Repeat a delivery of an account',
-      answer: deliveryView,
-      run: ({ params, by }) => deliveries.repeat(params.delivery, by, bothOf(params.id)),
     }),
   ]
 }

@@ -1,7 +1,7 @@
 // An alert as a receiver gets it: a mail, a line for Slack, or JSON.
 import { type Mail, renderMail } from '../../identity/branding/mail.ts'
 import type { BrandingView } from '../../identity/branding/views.ts'
-import type { Message } from '../delivery.ts'
+import type { Message } from '../../jobs/delivery.ts'
 import type { AlertFact } from './rules.ts'
 import type { AlertView, Receiver } from './views.ts'
 

@@ -10,7 +10,6 @@ import { LIMITS as SPENDING } from '../../meter/limits.ts'
 import { HELD } from '../../reports/figures.ts'
 import { readSpenders } from '../../reports/sums.ts'
 import type { Incident } from '../../telemetry/incidents.ts'
-import { setAsideText } from './set-aside.ts'
 
 /** A condition that is true now. */
 interface Condition {
@@ -41,7 +40,7 @@ export interface OwnConditions {
   readonly failingVendors: () => readonly FailingVendor[]
   /** Vendors whose calls cost more than was held for them, within the last hour. */
   readonly overruns: () => ReadonlyArray<{ readonly vendor: string; readonly calls: number; readonly loss: Credits }>
-  /** What is stored and unknown to this version: set-aside.ts. */
+  /** What is stored and unknown to this version: process/set-aside.ts. */
   readonly setAside: () => readonly string[]
   /** What keeps this process from its work. */
   readonly incidents: () => readonly Incident[]
@@ -543,3 +542,9 @@ export const LOWER = statement(
    delete from alert_state s where not exists (select 1 from now_true n where n.scope = s.scope and n.rule = s.rule and n.subject = s.subject)
      and s.at <= now() - case s.rule ${PAUSES} else interval '0' end`,
 )
+
+/** Subject and text of an alert about what another version has stored. */
+function setAsideText(part: string): [string, { title: string; message: string }] {
+  const message = `${part}. A newer version of Tollgate may have stored it: finish the upgrade, or correct it.`
+  return [part.split(':')[0] ?? part, { title: 'Stored data of another version is not used', message }]
+}

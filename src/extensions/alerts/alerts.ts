@@ -3,14 +3,14 @@
 
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
+import type { Deliveries } from '../../jobs/deliveries.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import type { Secrets } from '../../kernel/secret.ts'
-import { every } from '../../kernel/timers.ts'
+import { NEVER } from '../../kernel/timers.ts'
 import { asPage, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import type { GuardedFetch } from '../../upstream/guard.ts'
-import type { Deliveries } from '../deliveries.ts'
 import { alertMail, alertMessage, type MailOf } from './alert-message.ts'
 import { createReceivers, type Mailbox } from './receivers.ts'
 import { type AlertFact, LOWER, type OwnConditions, readConditions } from './rules.ts'
@@ -44,10 +44,11 @@ export interface Alerts {
   tellUnstored(one: AlertFact): Promise<void>
   /** Evaluates the rules now. Returns the number of alerts that fired. */
   look(): Promise<number>
-  stop(): Promise<void>
+  /** One process in the time evaluates the database; each process evaluates its own circuit breakers. What probes found all know. */
+  tick(): Promise<void>
 }
 
-interface AlertsOptions extends OwnConditions {
+export interface AlertsOptions extends OwnConditions {
   readonly secrets: Secrets
   readonly guard: Pick<GuardedFetch, 'check'>
   readonly world: World
@@ -59,17 +60,15 @@ interface AlertsOptions extends OwnConditions {
   >
   readonly branding: Pick<Branding, 'get'>
   readonly publicUrl: () => string
-  /** Whether a mail server is configured. */
-  readonly mails: boolean
-  readonly everyMs?: number
+  /** Undefined: no mail server is configured. */
+  readonly mails: unknown
 }
 
-const LOOK_EVERY_MS = 60_000
+export const LOOK_EVERY_MS = 60_000
 
 export function createAlerts(options: AlertsOptions): Alerts {
-  const { database, deliveries, world, log } = options
+  const { database, deliveries, world } = options
   const store = createReceivers(options)
-  const stopping = new AbortController()
 
   /** Fires each condition that has become worse, once, even if several processes evaluate at the same time. */
   async function fire(tx: Queryable, facts: readonly AlertFact[], receivers: (scope: string) => readonly Receiver[]) {
@@ -111,9 +110,8 @@ export function createAlerts(options: AlertsOptions): Alerts {
     )
   }
 
-  /** One process a minute evaluates the database; each process evaluates its own circuit breakers. What probes found all know. */
   async function tick(): Promise<void> {
-    const [due] = await database.query(CLAIM, [(options.everyMs ?? LOOK_EVERY_MS) / 1000])
+    const [due] = await database.query(CLAIM, [LOOK_EVERY_MS / 1000])
     const isOwn =
       options.failingVendors().some(({ isRejected }) => !isRejected) ||
       options.overruns().length > 0 ||
@@ -121,7 +119,6 @@ export function createAlerts(options: AlertsOptions): Alerts {
     if (due || isOwn) await look()
     if (due) await database.query(PRUNE)
   }
-  const stopTicking = every(world, options.everyMs ?? LOOK_EVERY_MS, tick, log)
 
   async function list(scope: string | null, { cursor, limit }: Paging): Promise<AlertPage> {
     const [rows, [unread]] = await Promise.all([
@@ -146,7 +143,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
           })
         if (kind === 'email' && !/^[^\s@,;<>]{1,64}@[^\s@,;<>]{1,190}$/.test(to))
           throw new Fault('request_invalid', { message: `receivers: "${to}" is not the address of a mailbox.` })
-        if (kind !== 'email') await options.guard.check(to, { signal: stopping.signal })
+        if (kind !== 'email') await options.guard.check(to, { signal: NEVER })
       }
       await store.put(scope, settings)
       const known = new Set(settings.receivers.map(({ kind, to }) => `${kind} ${to}`))
@@ -186,10 +183,7 @@ export function createAlerts(options: AlertsOptions): Alerts {
       await deliveries.sendUnstored(receiversOf('').map((to, index) => alertMessage(alert, to, index, mailOf)))
     },
     look,
-    async stop() {
-      stopTicking()
-      stopping.abort()
-    },
+    tick,
   }
 }
 

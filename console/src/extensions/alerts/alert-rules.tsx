@@ -1,20 +1,20 @@
 // The rules of alerts and who is told, by form.
 import { useState } from 'react'
-import { api } from '../api.ts'
-import { parseCredits } from '../credits.ts'
-import { refresh, useList, useQuery } from '../query.ts'
-import { useAction, useSubmit } from '../ui/action.ts'
-import { Button, IconButton } from '../ui/button.tsx'
-import { SelectField, Switch, TextField } from '../ui/field.tsx'
-import { Badge, Card } from '../ui/page.tsx'
-import { Fault, Loaded } from '../ui/state.tsx'
-import { toast } from '../ui/toast.tsx'
-import type { AlertRules, AlertSettings, AlertSettingsInput, Receiver } from '../wire.ts'
-import { DeliveryTable } from './deliveries.tsx'
+import { api } from '../../api.ts'
+import { parseCredits } from '../../credits.ts'
+import { DeliveryTable } from '../../pages/deliveries.tsx'
+import { refresh, useList, useQuery } from '../../query.ts'
+import { useAction, useSubmit } from '../../ui/action.ts'
+import { Button, IconButton } from '../../ui/button.tsx'
+import { SelectField, Switch, TextField } from '../../ui/field.tsx'
+import { Badge, Card } from '../../ui/page.tsx'
+import { Fault, Loaded } from '../../ui/state.tsx'
+import { toast } from '../../ui/toast.tsx'
+import type { AlertRules, AlertSettings, AlertSettingsInput, Receiver } from '../../wire.ts'
 
 type Name = keyof AlertRules
 
-/** A rule's schema, with its words: src/jobs/alerts/rules.ts. */
+/** A rule's schema, with its words: src/extensions/alerts/rules.ts. */
 interface RuleSchema {
   readonly type?: string
   readonly anyOf?: readonly RuleSchema[]

@@ -1,8 +1,8 @@
 // Alerts: their rules, their receivers and their history.
 import * as z from 'zod'
+import { DELIVERY_KINDS, deliveryView } from '../../jobs/views.ts'
 import { readStored } from '../../kernel/stored.ts'
 import { count, page, time } from '../../kernel/view.ts'
-import { DELIVERY_KINDS, deliveryView } from '../views.ts'
 import { ALERT_KINDS, alertRules } from './rules.ts'
 
 const receiver = z.strictObject({

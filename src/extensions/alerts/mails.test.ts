@@ -2,12 +2,12 @@
 // a mail program open them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AlertSettings, AlertView } from '../src/jobs/alerts/views.ts'
-import type { DeliveryDetail, DeliveryPage } from '../src/jobs/views.ts'
-import { startGateway } from './gateway.ts'
-import { pluck } from './lists.ts'
-import { addMember, type ReceivedMail, startMailServer } from './mail-server.ts'
-import { started } from './started.ts'
+import { startGateway } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
+import { addMember, type ReceivedMail, startMailServer } from '../../../test/mail-server.ts'
+import { started } from '../../../test/started.ts'
+import type { DeliveryDetail, DeliveryPage } from '../../jobs/views.ts'
+import type { AlertSettings, AlertView } from './views.ts'
 
 const post = started(startMailServer)
 const g = started(() =>

@@ -1,10 +1,10 @@
 // What is stored and unknown to this version of Tollgate, because another version wrote it. It is not used, and calls go on without it; operators are
 // told at start, on the page System and by an alert.
-import type { Catalog } from '../../catalog/store.ts'
-import { type Queryable, statement } from '../../database/database.ts'
-import { ACCOUNT_ROLES, OPERATOR_ROLES, RIGHTS } from '../../identity/roles.ts'
-import type { Log } from '../../kernel/log.ts'
-import { LIMIT_NAMES } from '../../meter/limits.ts'
+import type { Catalog } from '../catalog/store.ts'
+import { type Queryable, statement } from '../database/database.ts'
+import { ACCOUNT_ROLES, OPERATOR_ROLES, RIGHTS } from '../identity/roles.ts'
+import type { Log } from '../kernel/log.ts'
+import { LIMIT_NAMES } from '../meter/limits.ts'
 
 export interface SetAside {
   list(): readonly string[]
@@ -43,10 +43,4 @@ export function createSetAside(deps: {
         deps.log.warn({ setAside: list() }, 'stored data is unknown to this version of Tollgate and is not used')
     },
   }
-}
-
-/** Subject and text of the alert. */
-export function setAsideText(part: string): [string, { title: string; message: string }] {
-  const message = `${part}. A newer version of Tollgate may have stored it: finish the upgrade, or correct it.`
-  return [part.split(':')[0] ?? part, { title: 'Stored data of another version is not used', message }]
 }

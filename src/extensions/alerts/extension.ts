@@ -1,0 +1,59 @@
+// Rules over accounts and the gateway, and who is told when one comes true: in the console, by webhook, Slack or mail.
+import type { WebServer } from '../../api/server/server.ts'
+import { defineExtension } from '../../extension.ts'
+import type { JobEngine } from '../../jobs/engine.ts'
+import type { Log } from '../../kernel/log.ts'
+import { withCommands } from '../../operator/command.ts'
+import type { Prober } from '../../routing/probe.ts'
+import type { Vendors } from '../../routing/vendor.ts'
+import type { Monitor } from '../../telemetry/monitor.ts'
+import { type AlertsOptions, createAlerts, LOOK_EVERY_MS } from './alerts.ts'
+import { ALERT_COMMANDS } from './commands.ts'
+import { watchIncidents } from './incident-watch.ts'
+import { mountAlertMails } from './mail-page.ts'
+import { type AlertDeps, alertResources } from './resources.ts'
+
+interface Core
+  extends Omit<AlertsOptions, 'deliveries' | 'failingVendors' | 'overruns' | 'setAside'>,
+    Omit<AlertDeps, 'alerts'>,
+    FailingDeps {
+  readonly log: Log
+  readonly jobs: Pick<JobEngine, 'deliveries'>
+  readonly monitor: Pick<Monitor, 'overruns'>
+  readonly setAside: { readonly list: AlertsOptions['setAside'] }
+}
+
+interface FailingDeps {
+  readonly vendors: Pick<Vendors, 'health'>
+  readonly prober: Pick<Prober, 'view'>
+}
+
+const INCIDENTS_EVERY_MS = 5_000
+
+export const alerts = defineExtension({
+  name: 'alerts',
+  open: (core: Core) => ({
+    alerts: createAlerts({
+      ...core,
+      deliveries: core.jobs.deliveries,
+      failingVendors: () => failingVendors(core),
+      overruns: core.monitor.overruns,
+      setAside: core.setAside.list,
+    }),
+  }),
+  resources: (all) => withCommands(alertResources(all), ALERT_COMMANDS),
+  endpoints: (all, { app }: { readonly app: WebServer }) => mountAlertMails(app, all),
+  work: (all) => [
+    { everyMs: LOOK_EVERY_MS, run: all.alerts.tick },
+    { everyMs: INCIDENTS_EVERY_MS, run: watchIncidents(all) },
+  ],
+})
+
+/** Those whose breaker is open in this process, and those that reject their credential. */
+function failingVendors({ vendors, prober }: FailingDeps) {
+  return vendors.health().flatMap(({ name, breaker, reason }) => {
+    const probe = prober.view(name)
+    if (probe?.state === 'rejected') return [{ name, isRejected: true, reason: probe.message }]
+    return breaker === 'open' ? [{ name, isRejected: false, reason }] : []
+  })
+}
