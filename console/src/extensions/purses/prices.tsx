@@ -178,7 +178,7 @@ function PricesForm({ account, given, onClose }: { account: string; given: Purse
 function discountsIn(text: string): object[] | undefined {
   const parts = text.split(',').filter((part) => part.trim() !== '')
   const found = parts.flatMap((part) => {
-    const [, from, discountPercent] = /^\s*([\d.]+)\s*:\s*([\d.]+)\s*%?\s*$/.exec(part) ?? []
+    const [, from, discountPercent] = /^([\d.]+)\s*:\s*([\d.]+)\s*%?$/.exec(part.trim()) ?? []
     return from === undefined ? [] : [{ from, discountPercent }]
   })
   return found.length === parts.length ? found : undefined
