@@ -3,6 +3,7 @@ import type PDFDocument from 'pdfkit'
 import { formatCredits, parseCredits } from '../../../kernel/credits.ts'
 import { dateName, monthName } from '../../../reports/balance-sentence.ts'
 import { formatMoney } from '../../../reports/billing.ts'
+import { addFonts, lettersOf } from '../../../reports/pdf-fonts.ts'
 import { KIND_WORDS, summaryLines, usageLines } from './statement-lines.ts'
 import type { MonthlyStatement } from './views.ts'
 
@@ -25,12 +26,9 @@ interface Column {
 
 export async function statementPdf(statement: MonthlyStatement): Promise<Buffer> {
   const { default: Document } = await import('pdfkit')
-  const info = { Title: shown(`Statement of ${statement.account.name}, ${monthName(statement.month)}`) }
   const pdf = new Document({
-    size: 'A4',
-    margins: { top: 50, left: LEFT, right: 50, bottom: 0 },
-    bufferPages: true,
-    info,
+    ...{ size: 'A4', margins: { top: 50, left: LEFT, right: 50, bottom: 0 }, bufferPages: true, font: null },
+    info: { Title: `Statement of ${statement.account.name}, ${monthName(statement.month)}` },
   })
   const chunks: Buffer[] = []
   const done = new Promise<void>((resolve, reject) => {
@@ -38,6 +36,7 @@ export async function statementPdf(statement: MonthlyStatement): Promise<Buffer>
     pdf.on('end', () => resolve())
     pdf.on('error', reject)
   })
+  await addFonts(pdf)
   pdf.y = 50
   head(pdf, statement)
   summary(pdf, statement)
@@ -52,12 +51,14 @@ export async function statementPdf(statement: MonthlyStatement): Promise<Buffer>
 function head(pdf: PDFDocument, { account, month, from, to, final }: MonthlyStatement): void {
   const last = new Date(Date.parse(to) - 1).toISOString()
   pdf
-    .font('Helvetica-Bold')
+    .font('bold')
     .fontSize(20)
     .fillColor(BLACK)
     .text(`Statement ${monthName(month)}`, LEFT, 50)
-  pdf.fontSize(12).text(shown(account.name), LEFT, 84, { width: RIGHT - LEFT, lineBreak: false, ellipsis: true })
-  pdf.font('Helvetica').fontSize(9).fillColor(GREY)
+  pdf
+    .fontSize(12)
+    .text(lettersOf(pdf, account.name), LEFT, 84, { width: RIGHT - LEFT, lineBreak: false, ellipsis: true })
+  pdf.font('regular').fontSize(9).fillColor(GREY)
   pdf.text(account.id, LEFT, 101, { lineBreak: false })
   pdf.text(`${dateName(from)} to ${dateName(last)} (UTC)`, LEFT, 114, { lineBreak: false })
   if (!final) pdf.text('The month is not over: this statement is preliminary.', LEFT, 127, { lineBreak: false })
@@ -135,9 +136,9 @@ function foot(pdf: PDFDocument, { contact, account, month }: MonthlyStatement): 
   const { start, count } = pdf.bufferedPageRange()
   for (let page = start; page < start + count; page += 1) {
     pdf.switchToPage(page)
-    pdf.font('Helvetica').fontSize(8).fillColor(GREY)
+    pdf.font('regular').fontSize(8).fillColor(GREY)
     const asks = contact === null ? '' : `  Questions: ${contact}`
-    pdf.text(shown(`${account.name}, ${monthName(month)}.${asks}`), LEFT, 800, {
+    pdf.text(lettersOf(pdf, `${account.name}, ${monthName(month)}.${asks}`), LEFT, 800, {
       width: 400,
       lineBreak: false,
       ellipsis: true,
@@ -149,7 +150,7 @@ function foot(pdf: PDFDocument, { contact, account, month }: MonthlyStatement): 
 function title(pdf: PDFDocument, text: string): void {
   if (pdf.y > BOTTOM - 5 * LINE) newPage(pdf)
   pdf
-    .font('Helvetica-Bold')
+    .font('bold')
     .fontSize(12)
     .fillColor(BLACK)
     .text(text, LEFT, pdf.y + 18, { lineBreak: false })
@@ -158,7 +159,7 @@ function title(pdf: PDFDocument, text: string): void {
 
 function note(pdf: PDFDocument, text: string): void {
   pdf
-    .font('Helvetica')
+    .font('regular')
     .fontSize(8)
     .fillColor(GREY)
     .text(text, LEFT, pdf.y + 4, { lineBreak: false })
@@ -181,7 +182,7 @@ function table(
     const { y } = pdf
     pdf.font(font).fontSize(9).fillColor(color)
     columns.forEach(({ x, width, isRight }, at) => {
-      pdf.text(shown(cells[at] ?? ''), x, y, {
+      pdf.text(lettersOf(pdf, cells[at] ?? ''), x, y, {
         ...{ width, height: LINE, align: isRight ? 'right' : 'left', lineBreak: false, ellipsis: true },
       })
     })
@@ -190,7 +191,7 @@ function table(
   const writeHead = () => {
     write(
       columns.map((column) => column.head),
-      'Helvetica',
+      'regular',
       GREY,
     )
     pdf
@@ -206,7 +207,7 @@ function table(
       newPage(pdf)
       writeHead()
     }
-    write(row, isBold(row) ? 'Helvetica-Bold' : 'Helvetica', BLACK)
+    write(row, isBold(row) ? 'bold' : 'regular', BLACK)
   }
 }
 
@@ -219,22 +220,4 @@ function exact(amount: bigint): string {
 /** "1,234.5" */
 function grouped(decimal: string): string {
   return decimal.replace(/^(-?)(\d+)/, (_, sign: string, whole: string) => sign + BigInt(whole).toLocaleString('en'))
-}
-
-const BEYOND_LATIN_1 = '€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ'
-
-/** The standard PDF fonts have only Western European letters. Other letters lose their accents or become question marks. */
-function shown(text: string): string {
-  return [...text]
-    .map((char) => {
-      if (isKnown(char)) return char
-      const plain = char.normalize('NFKD').replaceAll(/\p{M}/gu, '')
-      return plain !== '' && [...plain].every(isKnown) ? plain : '?'
-    })
-    .join('')
-}
-
-function isKnown(char: string): boolean {
-  const code = char.codePointAt(0) ?? 0
-  return (code >= 0x20 && code <= 0x7e) || (code >= 0xa0 && code <= 0xff) || BEYOND_LATIN_1.includes(char)
 }

@@ -1,12 +1,10 @@
 // An invoice as PDF/A-3 with its XML inside (Factur-X, ZUGFeRD), on A4. The same document gives the same bytes: nothing here reads a clock. The library and the fonts are loaded when the
 // first one is made.
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import type PDFDocument from 'pdfkit'
 import { currencyDecimals, formatMoney } from '../../../kernel/credits.ts'
 import { dateName } from '../../../reports/balance-sentence.ts'
+import { addFonts, lettersOf } from '../../../reports/pdf-fonts.ts'
 import { taxIn } from './vat.ts'
 import type { BillingDetails, InvoiceDocument, Issuer } from './views.ts'
 
@@ -21,52 +19,8 @@ const PIXEL_BYTES_MAX = 2_000 * (2_000 * 8 + 1)
 const XML_NAME = 'factur-x.xml'
 const COUNTRIES = new Intl.DisplayNames('en', { type: 'region' })
 
-interface Fonts {
-  readonly regular: Buffer
-  readonly bold: Buffer
-}
-
-let fonts: Promise<Fonts> | undefined
-
-/** Embedded as far as they are used: PDF/A allows no others. They know Latin, Greek and Cyrillic letters, and more. */
-function loadFonts(): Promise<Fonts> {
-  const folder = join(dirname(createRequire(import.meta.url).resolve('@fontsource/dejavu-sans/package.json')), 'files')
-  const read = async (weight: number) => unpack(await readFile(join(folder, `dejavu-sans-latin-${weight}-normal.woff`)))
-  fonts ??= Promise.all([read(400), read(700)]).then(([regular, bold]) => ({ regular, bold }))
-  return fonts
-}
-
-/** WOFF to OpenType. The library reads both, but inflates a table of WOFF anew for each glyph: 10 seconds an invoice. */
-function unpack(woff: Buffer): Buffer {
-  const count = woff.readUInt16BE(12)
-  const tables = Array.from({ length: count }, (_, at) => {
-    const entry = woff.subarray(44 + 20 * at, 64 + 20 * at)
-    const [offset, packedBytes, bytes] = [entry.readUInt32BE(4), entry.readUInt32BE(8), entry.readUInt32BE(12)]
-    const packed = woff.subarray(offset, offset + packedBytes)
-    const body = packedBytes < bytes ? inflateSync(packed) : packed
-    return { tag: entry.subarray(0, 4), checksum: entry.subarray(16, 20), body }
-  })
-  const head = Buffer.alloc(12 + 16 * count)
-  woff.copy(head, 0, 4, 8)
-  head.writeUInt16BE(count, 4)
-  const bodies: Buffer[] = []
-  let offset = head.length
-  tables.forEach(({ tag, checksum, body }, at) => {
-    const entry = head.subarray(12 + 16 * at)
-    tag.copy(entry, 0)
-    checksum.copy(entry, 4)
-    entry.writeUInt32BE(offset, 8)
-    entry.writeUInt32BE(body.length, 12)
-    const padding = Buffer.alloc(-body.length & 3)
-    bodies.push(body, padding)
-    offset += body.length + padding.length
-  })
-  return Buffer.concat([head, ...bodies])
-}
-
 export async function invoicePdf(invoice: InvoiceDocument, logo?: Buffer): Promise<Buffer> {
   const { default: Document } = await import('pdfkit')
-  const { regular, bold } = await loadFonts()
   const made = new Date(`${invoice.issuedOn}T00:00:00Z`)
   const pdf = new Document({
     ...{ size: 'A4', margins: { top: 50, left: LEFT, right: 50, bottom: 0 }, bufferPages: true, font: null },
@@ -83,8 +37,8 @@ export async function invoicePdf(invoice: InvoiceDocument, logo?: Buffer): Promi
     pdf.on('end', () => resolve())
     pdf.on('error', reject)
   })
-  pdf.registerFont('regular', regular).registerFont('bold', bold)
-  draw(pdf, shownOf(pdf.font('regular'), invoice), logo)
+  await addFonts(pdf)
+  draw(pdf, shownOf(pdf, invoice), logo)
   pdf.file(Buffer.from(facturX(invoice)), {
     ...{ name: XML_NAME, type: 'text/xml', relationship: 'Data', description: 'Invoice data (EN 16931)' },
     ...{ creationDate: made, modifiedDate: made },
@@ -99,11 +53,8 @@ const titleOf = ({ kind }: InvoiceDocument) => (kind === 'credit_note' ? 'Credit
 
 /** PDF/A forbids letters that a font does not have: these become question marks. The XML has them. */
 function shownOf(pdf: PDFDocument, invoice: InvoiceDocument): InvoiceDocument {
-  const { font } = pdf._font
-  const shown = (text: string) =>
-    [...text].map((char) => (font.hasGlyphForCodePoint(char.codePointAt(0) ?? 0) ? char : '?')).join('')
   const shownIn = (value: unknown): unknown => {
-    if (typeof value === 'string') return shown(value)
+    if (typeof value === 'string') return lettersOf(pdf, value)
     if (typeof value !== 'object' || value === null) return value
     return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, shownIn(field)]))
   }
