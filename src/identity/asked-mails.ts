@@ -99,7 +99,7 @@ export function createAskedMails({ database, world, log, attempts, branding, pub
   }
 
   return {
-    ...{ render, send, later, brakeNetwork, brakeMailbox },
+    ...{ render, send, later, brakeNetwork, brakeMailbox, byMail: mails !== undefined },
     /** Sends a mail with a link to choose a new password, if a person has this address. */
     async requestPassword(email: string, visit: SessionUse): Promise<void> {
       const box = requireMailbox(email)

@@ -107,8 +107,13 @@ export const sessionView = z.object({
 })
 export type SessionView = z.infer<typeof sessionView>
 
-/** Whether the gateway has no operator yet. */
-export const setupView = z.object({ open: z.boolean() })
+/** What the login page offers. */
+export const setupView = z.object({
+  /** The gateway has no operator yet. */
+  open: z.boolean(),
+  /** People can request a mail to choose a new password. */
+  passwordByMail: z.boolean(),
+})
 export type SetupView = z.infer<typeof setupView>
 
 /** To be passed on to the invited person. */

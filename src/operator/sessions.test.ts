@@ -27,7 +27,7 @@ const join = (account: string, email: string, role: 'owner' | 'member') =>
 test('the first operator comes in by the set-up link, once', async () => {
   const token = (await server.people.openSetup())!
   assert.equal(await server.people.openSetup(), undefined, 'it is said only when it is made')
-  assert.deepEqual((await operator('GET', '/setup')).data, { open: true })
+  assert.deepEqual((await operator('GET', '/setup')).data, { open: true, passwordByMail: false })
   assert.equal((await operator('GET', '/session')).status, 401)
   const good = { token, email: 'Op@Example.com ', password: PASSWORD }
   const refused = [
@@ -51,7 +51,7 @@ test('the first operator comes in by the set-up link, once', async () => {
   ])
   assert.deepEqual(both.map(({ status }) => status).sort(), [200, 403])
   await server.sql(`update person set email = 'op@example.com'`)
-  assert.deepEqual((await operator('GET', '/setup')).data, { open: false })
+  assert.deepEqual((await operator('GET', '/setup')).data, { open: false, passwordByMail: false })
   const { data } = await operator<{ user: { email: string; role: string }; accounts: [] }>('GET', '/session')
   assert.deepEqual([data.user.email, data.user.role, data.accounts], ['op@example.com', 'operator', []])
   assert.equal((await operator('POST', '/setup', good)).status, 403)

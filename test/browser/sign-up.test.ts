@@ -12,9 +12,8 @@ const NAME = `Acme <img src=x onerror=alert(1)>`
 let operator: Visitor
 
 const post = started(startMailServer)
-const home = started(() =>
-  startConsole({ env: { TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' } }),
-)
+const mails = () => ({ TOLLGATE_SMTP_URL: post.url, TOLLGATE_MAIL_FROM: 'hello@gateway.example' })
+const home = started(() => startConsole({ env: mails() }))
 before(async () => {
   operator = await home.visitor()
   await home.setUp(operator, 'op@example.com')
@@ -102,4 +101,17 @@ test('a receiver of alerts who has not confirmed yet is shown as waiting', async
 
 test('nothing broke the content policy, raised an error or asked another host', () => {
   assert.deepEqual(home.mishaps, [])
+})
+
+test('a gateway that sells nothing also sends whoever forgot a password the mail with a link', async (t) => {
+  const bare = await startConsole({ env: { ...mails(), TOLLGATE_EXTENSIONS_OFF: 'sales' } })
+  t.after(() => bare.close())
+  const owner = await bare.visitor()
+  await bare.setUp(owner, 'owner@example.com')
+  const { page, go } = await bare.visitor()
+  await go('/login')
+  await page.getByRole('link', { name: 'Get a mail' }).click()
+  await page.getByLabel('Email').fill('owner@example.com')
+  await page.getByRole('button', { name: 'Send me a link' }).click()
+  assert.match((await post.newest('owner@example.com')).text, /#token=/)
 })

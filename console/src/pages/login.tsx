@@ -94,7 +94,7 @@ function Ways({ next, took }: { next: string; took: (step: LoginStep) => void })
         </Button>
       ) : null}
       {passkey.error ? <Fault error={passkey.error} /> : null}
-      <SignInHelp signUp={signUp.data} />
+      <SignInHelp signUp={signUp.data} byMail={setup.data?.passwordByMail === true} />
     </>
   )
 }
@@ -130,7 +130,7 @@ export function SecondFactorPage({ needs, onDone }: { needs: readonly ProofWay[]
 }
 
 /** What somebody can do who has no login, or forgot the password of it. */
-function SignInHelp({ signUp }: { signUp: SignUp | undefined }) {
+function SignInHelp({ signUp, byMail }: { signUp: SignUp | undefined; byMail: boolean }) {
   const isOpen = signUp?.mode === 'open' || signUp?.mode === 'domain'
   return (
     <p className="small muted">
@@ -141,7 +141,7 @@ function SignInHelp({ signUp }: { signUp: SignUp | undefined }) {
       ) : (
         'No login yet? The owner of your account can send you an invitation link. '
       )}
-      {signUp?.passwordByMail ? (
+      {byMail ? (
         <>
           Forgot your password? <Link to="/forgot">Get a mail</Link> with a link to choose a new one.
         </>

@@ -65,10 +65,13 @@ export const signing =
 
 /** For visitors without a session. */
 export function visitorResources(deps: LoginDeps): Resource[] {
-  const { people, members, sessions, factors } = deps
+  const { people, asked, members, sessions, factors } = deps
   const signedIn = signing(deps)
   return [
-    resource('GET /setup', 'visitor', { answer: setupView, run: async () => ({ open: await people.setupOpen() }) }),
+    resource('GET /setup', 'visitor', {
+      answer: setupView,
+      run: async () => ({ open: await people.setupOpen(), passwordByMail: asked.byMail }),
+    }),
     resource('POST /setup', 'visitor', {
       body: z.strictObject({ token: linkToken, email, password }),
       answer: loginStep,
@@ -104,7 +107,7 @@ export function visitorResources(deps: LoginDeps): Resource[] {
       body: z.strictObject({ email }),
       answer: mailAsked,
       async run({ body, visit }) {
-        await deps.asked.requestPassword(body.email, visit)
+        await asked.requestPassword(body.email, visit)
         return { sent: true as const }
       },
     }),

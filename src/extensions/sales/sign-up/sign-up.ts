@@ -139,7 +139,7 @@ export function createSignUp(deps: SignUpDeps) {
     /** For visitors without a session. */
     async view(): Promise<SignUpView> {
       const { mode, domains, terms } = await settings()
-      return { mode, domains: mode === 'domain' ? domains : [], terms, passwordByMail: deps.mails !== undefined }
+      return { mode, domains: mode === 'domain' ? domains : [], terms }
     },
 
     /** Sends a mail with a link; if the address already has a login, a mail that says so. `challenge` is for the operator's hook. */

@@ -40,8 +40,6 @@ export const signUpView = z.object({
   mode,
   domains: z.array(z.string()),
   terms: terms.nullable(),
-  /** Whether people can request a mail to choose a new password. */
-  passwordByMail: z.boolean(),
 })
 export type SignUpView = z.infer<typeof signUpView>
 
