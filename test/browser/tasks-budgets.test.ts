@@ -42,16 +42,16 @@ const row = (table: string, name: RegExp) => page.getByRole('table', { name: tab
 async function begin(name: string, max: string): Promise<void> {
   await page.getByRole('button', { name: 'New budget' }).first().click()
   await page.getByLabel('Name', { exact: true }).fill(name)
-  await page.getByLabel('Maximum').fill(max)
-  await page.getByRole('combobox', { name: 'Of', exact: true }).selectOption('requests')
+  await page.getByLabel('Limit').fill(max)
+  await page.getByRole('combobox', { name: 'Unit', exact: true }).selectOption('requests')
 }
 
 test('a default for end users that is made by form rejects the call beyond it by its name, shows what is left, and only counts when it is soft', async () => {
   await operator.go(`/a/${account}/budgets`)
   await begin('Trial users', '1')
-  await page.getByRole('combobox', { name: 'In', exact: true }).selectOption('total')
+  await page.getByRole('combobox', { name: 'Period', exact: true }).selectOption('total')
   await page.getByRole('button', { name: 'Create budget' }).click()
-  await row('Budgets', /Trial users.*each user.*1 call in total/).waitFor()
+  await row('Budgets', /Trial users.*every end user.*1 call in total/).waitFor()
   assert.deepEqual(
     [(await ask('alice')).status, (await ask('bob')).status],
     [200, 200],
@@ -63,11 +63,11 @@ test('a default for end users that is made by form rejects the call beyond it by
   await row('Values', /alice.*1 call of 1 call, 100.*%.*0 calls/).waitFor()
   assert.deepEqual(await home.violations(page), [])
   await page.keyboard.press('Escape')
-  await choose('Maximum for one value', 'Trial users')
+  await choose('Limit for one value', 'Trial users')
   await page.getByLabel('Value', { exact: true }).fill('alice')
-  await page.getByRole('dialog').getByLabel('Maximum').fill('2')
+  await page.getByRole('dialog').getByLabel('Limit').fill('2')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('The maximum of alice was saved.').waitFor()
+  await page.getByText('The limit of alice was saved.').waitFor()
   assert.deepEqual([(await ask('alice')).status, (await ask('bob')).status], [200, 429])
 
   await choose('Change', 'Trial users')
@@ -100,7 +100,7 @@ test('a team gets a project, a key and a budget that is chosen by its name, and 
 
   await operator.go(`/a/${account}/budgets`)
   await begin('The search team', '1')
-  await page.getByRole('combobox', { name: 'For', exact: true }).selectOption('team')
+  await page.getByRole('combobox', { name: 'Applies to', exact: true }).selectOption('team')
   await page.getByRole('combobox', { name: 'Only for' }).selectOption({ label: 'Search' })
   await page.getByRole('button', { name: 'Create budget' }).click()
   await row('Budgets', /The search team.*team Search.*1 call a month/).waitFor()

@@ -200,8 +200,8 @@ task('account', '9 its budget', async (way) => {
   await way.go('Keys', 'Budgets')
   await way.button('New budget')
   await way.form(async () => {
-    await fill({ Name: 'The search team', Maximum: '100' })
-    await choose('For', 'team')
+    await fill({ Name: 'The search team', Limit: '100' })
+    await choose('Applies to', 'team')
     await choose('Only for', 'Search')
   }, 'Create budget')
   await row(/The search team.*team Search/).waitFor()
@@ -210,8 +210,8 @@ task('account', '9 its budget', async (way) => {
 task('account', '10 a budget of each end user', async (way) => {
   await way.go('Keys', 'Budgets')
   await way.button('New budget')
-  await way.form(() => fill({ Name: 'Trial users', Maximum: '2' }), 'Create budget')
-  await row(/Trial users.*each user/).waitFor()
+  await way.form(() => fill({ Name: 'Trial users', Limit: '2' }), 'Create budget')
+  await row(/Trial users.*every end user.*0 users so far/).waitFor()
 })
 
 task('operator', '12 change a price, seeing cost and margin first', async (way) => {
@@ -377,7 +377,7 @@ task('operator', '25 the margin by customer', async (way) => {
 
 task('account', '26 usage as a file', async (way) => {
   await way.go('Usage')
-  assert.match(await download(way.button('Export calls')), /\.csv$/)
+  assert.match(await download(way.button('Export calls')), /^calls-Harbor-Books-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/)
 })
 
 task('operator', '27 suspend an account', async (way) => {

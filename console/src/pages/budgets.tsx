@@ -98,7 +98,7 @@ export function BudgetsPage({ account }: { account: string }) {
       ? [
           { label: 'Change', icon: 'edit', run: () => setChanging(budget) } as const,
           ...(budget.value === null
-            ? [{ label: 'Maximum for one value', icon: 'sliders', run: () => setExcepting(budget) } as const]
+            ? [{ label: 'Limit for one value', icon: 'sliders', run: () => setExcepting(budget) } as const]
             : []),
           { label: 'End', icon: 'trash', danger: true, run: () => setEnding(budget) } as const,
         ]
@@ -130,11 +130,19 @@ export function BudgetsPage({ account }: { account: string }) {
               </>
             ),
           },
-          { head: 'For', cell: (row) => forWhom(row, names(row.scope.startsWith(OF_TEAM) ? 'team' : row.scope)) },
-          { head: 'Allows', cell: (row) => `${amountOf(row.unit, row.max)} ${spanOf(row)}` },
+          {
+            head: 'Applies to',
+            cell: (row) => forWhom(row, names(row.scope.startsWith(OF_TEAM) ? 'team' : row.scope)),
+          },
+          { head: 'Limit', cell: (row) => `${amountOf(row.unit, row.max)} ${spanOf(row)}` },
           {
             head: 'Used',
-            cell: (row) => (row.value === null ? plural(row.values, 'value') : <Used budget={row} of={row} />),
+            cell: (row) =>
+              row.value === null ? (
+                `${plural(row.values, row.scope === 'user' ? 'user' : 'value')} so far`
+              ) : (
+                <Used budget={row} of={row} />
+              ),
           },
           { head: 'Renews', cell: ({ resetsAt }) => (resetsAt ? <When at={resetsAt} /> : '–') },
           { head: 'Actions', cell: (row) => <Menu label={`Actions for ${row.name}`} items={actions(row)} /> },
@@ -152,10 +160,11 @@ export function BudgetsPage({ account }: { account: string }) {
 function forWhom({ scope, value }: Budget, names?: Names): string {
   if (scope.startsWith(OF_TEAM)) {
     const team = scope.slice(OF_TEAM.length)
-    return `each session of ${names?.find(([id]) => id === team)?.[1] ?? team}`
+    return `every session of ${names?.find(([id]) => id === team)?.[1] ?? team}`
   }
   const name = scope.startsWith('tag:') ? `tag ${scope.slice('tag:'.length)}` : scope
-  return value === null ? `each ${name}` : `${name} ${names?.find(([id]) => id === value)?.[1] ?? value}`
+  if (value === null) return `every ${scope === 'user' ? 'end user' : name}`
+  return `${name} ${names?.find(([id]) => id === value)?.[1] ?? value}`
 }
 
 function amountOf(unit: Budget['unit'], amount: string): string {
@@ -212,7 +221,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
       <TextField label="Name" value={name} onText={setName} maxLength={100} placeholder="Trial users" required />
       <div className="grid-2">
         <SelectField
-          label="For"
+          label="Applies to"
           value={scope}
           onText={(text) => {
             setScope(text)
@@ -230,9 +239,9 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
         )}
       </div>
       <div className="grid-3">
-        <TextField label="Maximum" value={max} onText={setMax} inputMode="decimal" placeholder="5" required />
-        <SelectField label="Of" value={unit} onText={setUnit} options={UNITS} />
-        <SelectField label="In" value={span} onText={setSpan} options={SPANS} />
+        <TextField label="Limit" value={max} onText={setMax} inputMode="decimal" placeholder="5" required />
+        <SelectField label="Unit" value={unit} onText={setUnit} options={UNITS} />
+        <SelectField label="Period" value={span} onText={setSpan} options={SPANS} />
         {span === 'rolling' ? <SelectField label="Window" value={window} onText={setWindow} options={WINDOWS} /> : null}
       </div>
       <div className="grid-2">
@@ -266,7 +275,7 @@ function ValueField(props: {
         label={label}
         value={value}
         onText={onText}
-        options={[['', required ? 'Choose' : 'Each has its own'] as const, ...names]}
+        options={[['', required ? 'Choose' : 'Every one has its own'] as const, ...names]}
       />
     )
   return (
@@ -320,7 +329,7 @@ function ChangeForm({ account, budget, onClose }: { account: string; budget: Bud
   return (
     <FormDialog title="Change budget" action="Save" disabled={!name.trim() || !max.trim()} run={run} onClose={onClose}>
       <TextField label="Name" value={name} onText={setName} maxLength={100} required />
-      <TextField label="Maximum" value={max} onText={setMax} inputMode="decimal" required />
+      <TextField label="Limit" value={max} onText={setMax} inputMode="decimal" required />
       <div className="grid-2">
         <Kind hard={hard} onHard={setHard} />
         <Percent percent={percent} onPercent={setPercent} />
@@ -335,12 +344,12 @@ function ValueForm({ account, budget, onClose }: { account: string; budget: Budg
   const [max, setMax] = useState('')
   return (
     <FormDialog
-      title="Maximum for one value"
+      title="Limit for one value"
       action="Save"
       disabled={!value.trim()}
       run={async () => {
         await api.setBudgetValue(account, budget.id, { value: value.trim(), max: max.trim() || null })
-        toast(`The maximum of ${value.trim()} was saved.`)
+        toast(`The limit of ${value.trim()} was saved.`)
         refresh(`budgets/${account}`)
       }}
       onClose={onClose}
@@ -350,7 +359,7 @@ function ValueForm({ account, budget, onClose }: { account: string; budget: Budg
       </p>
       <ValueField account={account} scope={budget.scope} value={value} onText={setValue} label="Value" required />
       <TextField
-        label="Maximum"
+        label="Limit"
         value={max}
         onText={setMax}
         inputMode="decimal"

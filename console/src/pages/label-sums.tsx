@@ -12,7 +12,7 @@ import { Amount, Name, When } from '../ui/page.tsx'
 import { Empty } from '../ui/state.tsx'
 import { TableCard, type TableColumn } from '../ui/table.tsx'
 import type { LabelSum } from '../wire.ts'
-import { CsvButton } from './csv.tsx'
+import { CsvButton, csvName } from './csv.tsx'
 import { useTagNames } from './sums.tsx'
 
 const BUILT_IN = [
@@ -59,7 +59,7 @@ export function LabelSumsCard({ account, filter }: { account: string | undefined
             ['last', 'Newest'],
           ]}
         />
-        <CsvButton fetchIt={() => api.labelSumsCsv(account, asked)} name={`${label}-${account ?? 'all'}.csv`} />
+        <CsvButton fetchIt={() => api.labelSumsCsv(account, asked)} name={() => csvName(label, account, filter)} />
         {totals.data ? (
           <p className="filters-note">
             {plural(totals.data.totals.values, 'value')}, {plural(totals.data.totals.calls, 'call')},{' '}

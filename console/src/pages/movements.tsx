@@ -8,7 +8,7 @@ import { Empty, Loaded, Skeleton } from '../ui/state.tsx'
 import { TableCard } from '../ui/table.tsx'
 import type { LedgerRow } from '../wire.ts'
 import { dayStart } from '../zone.ts'
-import { CsvButton } from './csv.tsx'
+import { CsvButton, csvName } from './csv.tsx'
 import { RangeFields } from './range-fields.tsx'
 
 export function MovementsPage({ account }: { account: string }) {
@@ -84,7 +84,7 @@ function LedgerPanel({ account }: { account: string }) {
           onText={(text) => setQuery({ kind: text })}
           options={CHOICES}
         />
-        <CsvButton fetchIt={() => api.ledgerCsv(account, filter)} name={`movements-${account}.csv`} />
+        <CsvButton fetchIt={() => api.ledgerCsv(account, filter)} name={() => csvName('movements', account, filter)} />
       </div>
       <LedgerTable account={account} list={list} filtered={filtered} />
     </>

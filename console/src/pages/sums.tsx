@@ -13,7 +13,7 @@ import { Empty, Loaded, Skeleton } from '../ui/state.tsx'
 import { Table } from '../ui/table.tsx'
 import { timeAxis } from '../ui/time-axis.ts'
 import type { UsageLatency, UsageSums } from '../wire.ts'
-import { CsvButton } from './csv.tsx'
+import { CsvButton, csvName } from './csv.tsx'
 
 const GROUPINGS = [
   ['product', 'Model'],
@@ -189,7 +189,7 @@ export function SumsCard(scope: SumsScope) {
         <CsvButton
           label="Export totals"
           fetchIt={() => api.sumsCsv(account, asked)}
-          name={`totals-${account ?? 'all'}.csv`}
+          name={() => csvName('totals', account, filter)}
         />
       </div>
       <Loaded query={sums} skeleton={<Skeleton lines={4} like="tall" />}>

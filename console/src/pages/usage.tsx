@@ -15,7 +15,7 @@ import { TableCard, type TableColumn } from '../ui/table.tsx'
 import { RouteTabs } from '../ui/tabs.tsx'
 import { type ListedCall, UNIT_NAMES, type UsageRow, unitRow } from '../wire.ts'
 import { CallFilters, clearFilters, useCallChoice, useKeyLabels } from './call-filters.tsx'
-import { CsvButton } from './csv.tsx'
+import { CsvButton, csvName } from './csv.tsx'
 import { faultTitle } from './fault-words.ts'
 import { LabelSumsCard } from './label-sums.tsx'
 import { SavedViews } from './saved-views.tsx'
@@ -122,7 +122,7 @@ function ListActions({ account, filter, everyMs, columns }: Omit<CallsProps, 'fi
       <CsvButton
         label="Export calls"
         fetchIt={() => api.usageCsv(account, { ...filter, ...orderOf(query) })}
-        name={`calls-${account ?? 'all'}.csv`}
+        name={() => csvName('calls', account, filter)}
       />
       <CopyButton text={window.location.href} label="Copy link" />
       <Button small icon="live" aria-pressed={Boolean(everyMs)} onClick={() => setQuery({ live: everyMs ? '' : '1' })}>

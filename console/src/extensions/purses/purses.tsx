@@ -1,7 +1,7 @@
 // Purses of an account's customers: who they are, what they have, and where the account is told of them.
 import { useDeferredValue, useState } from 'react'
 import { parseCredits } from '../../credits.ts'
-import { CsvButton } from '../../pages/csv.tsx'
+import { CsvButton, csvName } from '../../pages/csv.tsx'
 import { refresh, useList, useQuery } from '../../query.ts'
 import { navigate, useDialogInAddress } from '../../router.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -38,7 +38,7 @@ export function PursesPage({ account }: { account: string }) {
           <Button right="budgets:write" account={account} icon="bell" onClick={() => setTelling(true)}>
             Events
           </Button>
-          <CsvButton fetchIt={() => pursesApi.listCsv(account)} name="purses.csv" />
+          <CsvButton fetchIt={() => pursesApi.listCsv(account)} name={() => csvName('purses', account)} />
           <Button right="budgets:write" account={account} look="primary" icon="plus" onClick={() => setCreating(true)}>
             New purse
           </Button>
