@@ -153,7 +153,8 @@ const VENDOR: Record<string, (call: VendorCall, kind: Kind) => unknown> = {
   garbled: ({ response }) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Welcome'),
   async cut(call, kind) {
     await half(call, kind)
-    setTimeout(() => call.response.destroy(), 50)
+    // After what was written.
+    call.response.socket?.end()
   },
   silent: () => undefined,
   slow: half,

@@ -123,6 +123,8 @@ interface TestGatewayOptions {
   isShared?: boolean
   /** Puts something between the gateway and its database. */
   through?: (connection: EmbeddedConnection) => EmbeddedConnection
+  /** How many times as long as in production it waits for its database. */
+  waitFactor?: number
 }
 
 /**
@@ -200,8 +202,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     jobs: options.jobs ?? FAST,
     passwordCost: options.passwordCost ?? CHEAP,
     initialCatalog: options.initialCatalog,
-    // Those who make the database slow want to see what the gateway does then.
-    waitFactor: options.through ? 1 : WAIT_FACTOR,
+    waitFactor: options.waitFactor ?? WAIT_FACTOR,
   })
   const checkAnswered = checkAnswers(gateway.app)
   options.hook?.(gateway.app)

@@ -95,8 +95,7 @@ for (const { what, cause, begin } of TROUBLES)
     const lines: object[] = []
     const note = (fields: object) => void lines.push(fields)
     const log: Log = { debug() {}, info() {}, warn: note, error: note }
-    // Through something: it waits no longer for the database than it does in production.
-    const g = await startGateway({ log, env: env(), through: (connection) => connection })
+    const g = await startGateway({ log, env: env(), waitFactor: 1 })
     const ready = async () => {
       const answer = await fetch(`${g.url}/readyz`)
       return { status: answer.status, ...((await answer.json()) as { reasons?: string[] }) }

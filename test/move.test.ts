@@ -46,7 +46,7 @@ after(async () => {
 })
 
 const options = (account: string, more: Partial<MoveOptions> = {}): MoveOptions => ({
-  ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 10_000, say: () => undefined },
+  ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 120_000, say: () => undefined },
   ...more,
 })
 

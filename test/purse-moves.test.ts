@@ -65,7 +65,7 @@ test('the purses of an account that moves go with it, and are charged at the tar
   const said: string[] = []
   const say = (line: string) => void said.push(line)
   const moved = await moveAccount({
-    ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 10_000, say },
+    ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 120_000, say },
   })
   assert.deepEqual([moved.rows.purse, moved.rows.purse_movement, moved.rows.purse_session], [2, MANY + 6, 1])
   assert.deepEqual(await rowsOf(target, account), before)

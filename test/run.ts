@@ -116,7 +116,7 @@ const LONG: Suite = {
 }
 /** What a test says that looks at its process or changes it: it is alone in its process. */
 const ALONE =
-  /process\.(?:memoryUsage|cpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|addSections|ledger-part/
+  /process\.(?:memoryUsage|cpuUsage|threadCpuUsage|resourceUsage|on\(|once\(|chdir|env\.\w+ = )|mock\.(?:timers|method)|addSections|ledger-part/
 
 function chooseFiles({ globs, isBare }: Suite, patterns: readonly string[]): string[] {
   const files = globSync(globs, { cwd: ROOT }).sort()

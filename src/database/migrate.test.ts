@@ -110,8 +110,8 @@ test('a change of tables that finds them in use lets everybody else go first, an
     migrating = migrate(database).finally(() => {
       over = true
     })
-    const fromMs = performance.now()
-    for (let i = 0; performance.now() - fromMs < 2_500; i++) {
+    // It has come, has let these go first, and has come again. One that did not let them go would let them wait for ever.
+    for (let i = 0; waitsMs.filter((ms) => ms > 500).length < 2; i++) {
       const sentMs = performance.now()
       await write(database, `short-${i}`)
       waitsMs.push(performance.now() - sentMs)
@@ -121,8 +121,6 @@ test('a change of tables that finds them in use lets everybody else go first, an
   await migrating
   const [made] = await database.query<{ name: string }>({ text: 'select name from migration where number = 0' })
   assert.doesNotMatch(made!.name, /other/)
-  const slowestMs = Math.max(...waitsMs)
-  assert.ok(slowestMs > 50 && slowestMs < 30_000, `${slowestMs} ms`)
 })
 
 test('a database of an unreleased version is refused with one sentence that says how to export it', async (t) => {

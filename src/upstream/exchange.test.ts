@@ -59,12 +59,6 @@ async function faultOf(promise: Promise<unknown>): Promise<{ kind: FaultName; in
   throw new assert.AssertionError({ message: 'expected a fault' })
 }
 
-async function took(promise: Promise<unknown>): Promise<number> {
-  const start = performance.now()
-  await promise
-  return performance.now() - start
-}
-
 test('a call carries method, path, headers and body, and asks for no encoding', async () => {
   const url = await vendor(async (request, response) => {
     response.setHeader('x-seen', ['a', 'b'])
@@ -236,7 +230,7 @@ test('an abort by signal rejects with its reason and closes the vendor connectio
     const refused = assert.rejects(running, (error) => error === reason)
     controller.abort(reason)
     await refused
-    assert.ok((await took(closed.promise)) < 10_000)
+    await closed.promise
   }
 })
 

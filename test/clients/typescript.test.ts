@@ -23,6 +23,7 @@ import { camel } from '../../src/extensions/docs/reference.ts'
 import { testGateway } from '../gateway.ts'
 import { PICTURE } from '../picture.ts'
 import { type Listening, listen } from '../started.ts'
+import { above, until } from '../until.ts'
 import { METHODS } from './surface.ts'
 
 let account: { id: string; key: string }
@@ -307,7 +308,8 @@ test('an attempt has its time, a call its deadline, and a signal ends both', asy
   await assert.rejects(impatient.chat.create(CHAT), TimeoutError)
   assert.equal(attempts, 2)
   const stop = new AbortController()
-  setTimeout(() => stop.abort(new Error('enough')), 30)
+  const before = silent.seen.length
+  void until(() => silent.seen.length, above(before)).then(() => stop.abort(new Error('enough')))
   await assert.rejects(silent.client().account({ signal: stop.signal }), /enough/)
 
   const leave = new AbortController()
