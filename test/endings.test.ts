@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { freshDatabase } from './database.ts'
 import { faultModel, startVendor, usage, type VendorCall, wholeAnswer, wholeStream } from './faults/chat-vendor.ts'
+import { FORMATS, type MediaName, mediaOf } from './formats.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 import { started } from './started.ts'
 import { fixture } from './text-replay.ts'
@@ -12,10 +13,8 @@ import { above, pause, until } from './until.ts'
 
 const JSON_TYPE = 'application/json'
 const SSE = 'text/event-stream'
-const messages = [{ role: 'user', content: 'Hello' }]
-const contents = [{ parts: [{ text: 'Hello' }] }]
-const gemini = (action: string) => (model: string) => `/gemini/v1beta/models/${model}:${action}`
-const tokens = { unit: 'credits' as const, tiers: [{ input: '1', output: '2' }] }
+const CHAT = FORMATS['openai-chat']
+const TOKENS = { input: '1', output: '2' }
 
 interface Kind {
   readonly path: string | ((model: string) => string)
@@ -33,16 +32,16 @@ interface Kind {
 /** Everything but the model's kind, routes and price is as with the model of the text faults. */
 const KINDS: Record<string, Kind> = {
   chat: {
-    path: '/v1/chat/completions',
-    body: { messages },
+    path: CHAT.path,
+    body: CHAT.body('Hello'),
     model: {},
     answer: [JSON_TYPE, wholeAnswer('yes', usage(10, 20))],
     price: 50n,
     begun: 6n,
   },
   kept: {
-    path: '/v1/chat/completions',
-    body: { messages, temperature: 0, stream: true },
+    path: CHAT.path,
+    body: { ...CHAT.body('Hello'), temperature: 0, stream: true },
     model: { cache: { ttlSeconds: 60 } },
     answer: [SSE, wholeStream(['hello ', 'you'], 10, 20)],
     price: 50n,
@@ -50,86 +49,55 @@ const KINDS: Record<string, Kind> = {
     streams: true,
   },
   gemini: {
-    path: gemini('generateContent'),
-    body: { contents },
+    path: FORMATS.gemini.path,
+    body: FORMATS.gemini.body('Hello'),
     model: { clientFormats: ['gemini'], protocol: 'gemini' },
     answer: [JSON_TYPE, fixture('gemini', 'text.json')],
     price: 180n,
     begun: 6n,
   },
   'gemini-stream': {
-    path: gemini('streamGenerateContent?alt=sse'),
-    body: { contents },
+    path: (model) => FORMATS.gemini.path(model, true),
+    body: FORMATS.gemini.body('Hello'),
     model: { clientFormats: ['gemini'], protocol: 'gemini' },
     answer: [SSE, fixture('gemini', 'text.sse')],
     price: 180n,
     begun: 7n,
     streams: true,
   },
-  embedding: {
-    path: '/v1/embeddings',
-    body: { input: 'Hello there' },
-    model: { type: 'embedding', clientFormats: [], protocol: 'openai-embeddings' },
-    answer: [
-      JSON_TYPE,
-      JSON.stringify({
-        object: 'list',
-        data: [{ object: 'embedding', index: 0, embedding: [0.6, 0.8] }],
-        model: 'vendor-model',
-        usage: { prompt_tokens: 10, total_tokens: 10 },
-      }),
-    ],
-    price: 10n,
-    begun: 3n,
-  },
-  rerank: {
-    path: '/v1/rerank',
-    body: { query: 'Hello', documents: ['a gate', 'a toll'] },
-    model: { type: 'rerank', clientFormats: [], protocol: 'rerank' },
-    answer: [
-      JSON_TYPE,
-      JSON.stringify({
-        id: 'r-1',
-        results: [
-          { index: 1, relevance_score: 0.9 },
-          { index: 0, relevance_score: 0.1 },
-        ],
-        usage: { total_tokens: 12 },
-      }),
-    ],
-    price: 12n,
-    begun: 10n,
-  },
-  moderation: {
-    path: '/v1/moderations',
-    body: { input: 'Hello' },
-    model: {
-      type: 'moderation',
-      clientFormats: [],
-      protocol: 'openai-moderations',
-      pricing: { unit: 'credits', tiers: [{ call: '0.0001' }] },
-    },
-    answer: [
-      JSON_TYPE,
-      JSON.stringify({ id: 'm-1', model: 'vendor-model', results: [{ flagged: false, categories: {} }] }),
-    ],
-    price: 100n,
-    begun: 100n,
-  },
-  speech: {
-    path: '/v1/audio/speech',
-    body: { input: 'Hello', voice: 'alloy' },
-    model: {
-      type: 'speech',
-      clientFormats: [],
-      protocol: 'openai-speech',
-      pricing: { unit: 'credits', tiers: [{ character: '1500' }] },
-    },
-    answer: ['audio/mpeg', Buffer.alloc(4_000, 7)],
-    price: 7_500n,
-    begun: 7_500n,
-    streams: true,
-  },
+  embedding: media({
+    ...{ type: 'embedding', format: 'openai-embeddings', text: 'Hello there' },
+    ...{ used: { prompt_tokens: 10, total_tokens: 10 }, price: 10n, begun: 3n },
+  }),
+  rerank: media({
+    ...{ type: 'rerank', format: 'rerank', text: 'Hello' },
+    ...{ used: { usage: { total_tokens: 12 } }, price: 12n, begun: 10n },
+  }),
+  moderation: media({
+    ...{ type: 'moderation', format: 'openai-moderations', text: 'Hello', tier: { call: '0.0001' } },
+    ...{ price: 100n, begun: 100n },
+  }),
+  speech: media({
+    ...{ type: 'speech', format: 'openai-speech', text: 'Hello', tier: { character: '1500' } },
+    ...{ answer: ['audio/mpeg', Buffer.alloc(4_000, 7)], price: 7_500n, begun: 7_500n, streams: true },
+  }),
+}
+
+interface Media extends Pick<Kind, 'price' | 'begun' | 'streams'> {
+  readonly type: string
+  readonly format: MediaName
+  readonly text: string
+  /** What the vendor reports. */
+  readonly used?: object
+  readonly tier?: object
+  readonly answer?: Kind['answer']
+}
+
+/** What is no text, as its format's table has it. */
+function media({ type, format, text, used = {}, tier = TOKENS, ...more }: Media): Kind {
+  const { path, body, answer } = mediaOf(format)!
+  const model = { type, clientFormats: [], protocol: format, pricing: { unit: 'credits', tiers: [tier] } }
+  return { path, body: body(text), model, answer: [JSON_TYPE, JSON.stringify(answer?.(used))], ...more }
 }
 
 /** Half of a good answer, in two pieces because the last that came may be held back; the rest may come or not. */
@@ -183,7 +151,7 @@ const g = started(() =>
           const routes = [{ vendor: name, protocol, model: 'vendor-model' }]
           document.models[name] = {
             ...faultModel([]),
-            pricing: tokens,
+            pricing: { unit: 'credits', tiers: [TOKENS] },
             ...rest,
             routes,
           } as CatalogInput['models'][string]
@@ -203,8 +171,7 @@ interface Row {
 function ask(on: TestGateway, key: string, ending: string, kind: string, signal?: AbortSignal): Promise<Response> {
   const { path, body } = KINDS[kind]!
   const model = `${ending}-${kind}`
-  const [at, named] = typeof path === 'string' ? [path, { model, ...body }] : [path(model), body]
-  return on.call(at, key, named, signal ? { signal } : {})
+  return on.call(typeof path === 'string' ? path : path(model), key, { model, ...body }, signal ? { signal } : {})
 }
 
 async function rowOf(account: string): Promise<Row> {

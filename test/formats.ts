@@ -1,7 +1,11 @@
-// What the tests know of each text format, in one place: where its callers ask, what they send at least, and what its vendors answer.
+// What the tests know of each format, in one place: where its callers ask, what they send at least, and what its vendors answer.
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import { PICTURE } from './picture.ts'
 
 type Json = Record<string, any>
+
+type Counts = readonly [input: number, output: number]
+const FIVE: Counts = [5, 5]
 
 interface Format {
   readonly path: (model: string, stream?: boolean) => string
@@ -13,11 +17,11 @@ interface Format {
   readonly tools: readonly object[]
   readonly usage: (input: number, output: number) => Json
   /** A whole answer of a vendor; `before`: items in front of the text, or what a search found. */
-  readonly answer: (usage: object, text?: string, before?: readonly object[]) => Json
+  readonly answer: (usage: unknown, text?: string, before?: readonly object[]) => Json
   /** The text of a whole answer. */
   readonly textOf: (answer: Json) => string
-  /** What a vendor streams: each of the texts an event, of what is written or of a tool's arguments. */
-  readonly stream: (texts: readonly string[], tool?: boolean) => string[]
+  /** What a vendor streams: each of the texts an event, of what is written or of a tool's arguments; and what it counts. */
+  readonly stream: (texts: readonly string[], tool?: boolean, counts?: Counts) => string[]
   /** Such an event. */
   readonly delta: (text: string, tool?: boolean) => string
   /** What a client reads of an event: a piece of text or of arguments. */
@@ -61,7 +65,7 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       usage,
     }),
     textOf: ({ choices }) => choices[0].message.content,
-    stream: (texts, tool) => [
+    stream: (texts, tool, counts = FIVE) => [
       chatDelta({
         role: 'assistant',
         ...(tool
@@ -70,7 +74,7 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       }),
       ...texts.map((text) => FORMATS['openai-chat'].delta(text, tool)),
       chatDelta({}, tool ? 'tool_calls' : 'stop'),
-      chatChunk({ choices: [], usage: FORMATS['openai-chat'].usage(5, 5) }),
+      chatChunk({ choices: [], usage: FORMATS['openai-chat'].usage(...counts) }),
       'data: [DONE]\n\n',
     ],
     delta: (text, tool) => chatDelta(tool ? toolDelta({ function: { arguments: text } }) : { content: text }),
@@ -98,10 +102,10 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       usage,
     }),
     textOf: ({ output }) => output.find(({ type }: Json) => type === 'message').content[0].text,
-    stream(texts, tool) {
+    stream(texts, tool, counts = FIVE) {
       const all = texts.join('')
       const { usage, answer, delta } = FORMATS['openai-responses']
-      const whole = answer(usage(5, 5), all)
+      const whole = answer(usage(...counts), all)
       const item = tool
         ? { type: 'function_call', id: 'i1', call_id: 'call_1', name: 'f', status: 'completed', arguments: all }
         : { ...whole.output[0], id: 'i1' }
@@ -141,11 +145,11 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       ...{ stop_reason: 'end_turn', stop_sequence: null, usage },
     }),
     textOf: ({ content }) => content.find(({ type }: Json) => type === 'text').text,
-    stream(texts, tool) {
+    stream(texts, tool, [input, output] = FIVE) {
       const { answer, usage, delta } = FORMATS['anthropic-messages']
-      const message = { ...answer(usage(5, 1)), content: [], stop_reason: null }
+      const message = { ...answer(usage(input, 1)), content: [], stop_reason: null }
       const block = tool ? { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} } : { type: 'text', text: '' }
-      const stop = { delta: { stop_reason: tool ? 'tool_use' : 'end_turn' }, usage: { output_tokens: 5 } }
+      const stop = { delta: { stop_reason: tool ? 'tool_use' : 'end_turn' }, usage: { output_tokens: output } }
       return [
         event({ message }, 'message_start'),
         event({ index: 0, content_block: block }, 'content_block_start'),
@@ -181,11 +185,11 @@ export const FORMATS: Record<ClientFormatName, Format> = {
       ...{ modelVersion: 'm', usageMetadata: usage },
     }),
     textOf: ({ candidates }) => candidates[0].content.parts.find((part: Json) => part.text && !part.thought).text,
-    stream: (texts, tool = false) => [
+    stream: (texts, tool = false, [input, output] = FIVE) => [
       ...(tool ? [texts.join('')] : texts).map((text) => event(geminiDelta(text, tool))),
       event({
         ...{ ...geminiDelta('', false, { finishReason: 'STOP' }), responseId: 'r1' },
-        usageMetadata: { ...FORMATS.gemini.usage(5, 5), totalTokenCount: 10 },
+        usageMetadata: { ...FORMATS.gemini.usage(input, output), totalTokenCount: input + output },
       }),
     ],
     delta: (text, tool = false) => event(geminiDelta(text, tool)),
@@ -195,6 +199,13 @@ export const FORMATS: Record<ClientFormatName, Format> = {
         .join(''),
     end: /"finishReason":"STOP"/,
   },
+}
+
+/** What a vendor streams of two texts: until it has said the first, and from then on. */
+export function parted(format: ClientFormatName, texts: readonly [string, string], counts: Counts) {
+  const events = FORMATS[format].stream(texts, false, counts)
+  const said = 1 + events.findIndex((one) => one.includes(texts[0]))
+  return { begin: events.slice(0, said).join(''), end: events.slice(said).join('') }
 }
 
 /** Each door before each vendor. */
@@ -212,3 +223,74 @@ export function formatOf(path = ''): ClientFormatName {
   if (path.includes('/responses')) return 'openai-responses'
   return path.includes('/messages') ? 'anthropic-messages' : 'gemini'
 }
+
+export interface MediaFormat {
+  /** As quotes and keys name it. */
+  readonly endpoint: string
+  readonly path: string
+  /** Of the shipped catalog. */
+  readonly model: string
+  /** The least that can be asked; what is asked about a recording is a form around it. */
+  readonly body: (text: string) => Json
+  /** A whole answer of a vendor, where it is JSON. */
+  readonly answer?: (usage: object) => Json
+}
+
+/** Of the formats that are no text. */
+export const MEDIA = {
+  'openai-embeddings': {
+    ...{ endpoint: 'embeddings', path: '/v1/embeddings', model: 'alpha-embed-3-small', body: (input) => ({ input }) },
+    answer: (usage) => ({
+      ...{ object: 'list', data: [{ object: 'embedding', index: 0, embedding: [0.6, 0.8] }], model: 'm', usage },
+    }),
+  },
+  'openai-images': {
+    ...{
+      endpoint: 'images',
+      path: '/v1/images/generations',
+      model: 'alpha-image-2',
+      body: (prompt) => ({ prompt, quality: 'low' }),
+    },
+    answer: (usage) => ({ created: 1, data: [{ b64_json: PICTURE.toString('base64') }], usage }),
+  },
+  'openai-audio': {
+    ...{
+      endpoint: 'transcriptions',
+      path: '/v1/audio/transcriptions',
+      model: 'alpha-transcribe-1',
+      body: (prompt) => ({ prompt }),
+    },
+    answer: (usage) => ({ text: 'Yes.', usage }),
+  },
+  'openai-speech': {
+    ...{
+      endpoint: 'speech',
+      path: '/v1/audio/speech',
+      model: 'alpha-speech-1',
+      body: (input) => ({ input, voice: 'alloy' }),
+    },
+  },
+  rerank: {
+    ...{ endpoint: 'rerank', path: '/v1/rerank', model: 'alpha-rerank-1' },
+    body: (query) => ({ query, documents: ['a gate', 'a toll'] }),
+    answer: (usage) => ({ results: [1, 0].map((index) => ({ index, relevance_score: index })), ...usage }),
+  },
+  'openai-moderations': {
+    ...{ endpoint: 'moderations', path: '/v1/moderations', model: 'alpha-moderation-1', body: (input) => ({ input }) },
+    answer: () => ({ id: 'modr_1', model: 'm', results: [{ flagged: false, categories: {} }] }),
+  },
+  'mistral-ocr': {
+    ...{ endpoint: 'ocr', path: '/v1/ocr', model: 'alpha-ocr-1' },
+    body: (name) => ({
+      ...{ document: { type: 'document_url', document_url: `https://a.example/${name.replaceAll(' ', '')}` } },
+      pages: '0-4',
+    }),
+    answer: (usage) => ({ pages: ['a', 'b'].map((markdown, index) => ({ index, markdown })), model: 'm', ...usage }),
+  },
+  'video-task': {
+    ...{ endpoint: 'video', path: '/v1/video/seedance', model: 'videogen-2.0' },
+    body: (prompt) => ({ prompt, duration: 5, resolution: '720p' }),
+  },
+} satisfies Record<string, MediaFormat>
+export type MediaName = keyof typeof MEDIA
+export const mediaOf = (format: string): MediaFormat | undefined => MEDIA[format as MediaName] // Undefined where it is none.

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { test } from 'node:test'
+import { MEDIA } from './formats.ts'
 import { jsonOf, startGateway, textOf } from './gateway.ts'
 import { startReceiver } from './job-engine.ts'
 import { memoryLog } from './operator-server.ts'
@@ -72,20 +73,18 @@ test('every kind of paid request can be quoted, and is read as its endpoint read
     return { status: answer.status, body: (await answer.json()) as { data?: { endpoint: string; costAtMost: string } } }
   }
   const hello = [{ role: 'user', content: 'Hello' }]
+  const { 'openai-audio': _, ...written } = MEDIA
   const cases: Array<[body: object, endpoint: string, named?: boolean]> = [
     [{ model: 'alpha-5.4', messages: hello }, 'chat'],
     [{ model: 'alpha-5.4', input: 'Hello' }, 'responses'],
     [{ model: 'beta-sonnet-5', max_tokens: 10, system: 'Be kind.', messages: hello }, 'messages'],
     [{ model: 'beta-sonnet-5', max_tokens: 10, messages: hello }, 'chat', true],
-    [{ model: 'alpha-embed-3-small', input: 'a boat' }, 'embeddings'],
-    [{ model: 'alpha-rerank-1', query: 'a boat', documents: ['a ship'] }, 'rerank'],
-    [{ model: 'alpha-moderation-1', input: 'a boat' }, 'moderations'],
-    [{ model: 'alpha-ocr-1', document: { document_url: 'https://example.com/a.pdf' } }, 'ocr'],
+    ...Object.values(written).map(({ model, body, endpoint }): [object, string] => [
+      { model, ...body('a boat') },
+      endpoint,
+    ]),
     [{ model: 'alpha-transcribe-1', seconds: 12.5 }, 'transcriptions'],
     [{ model: 'alpha-transcribe-1', seconds: 12.5 }, 'translations', true],
-    [{ model: 'alpha-speech-1', input: 'a boat', voice: 'alloy' }, 'speech'],
-    [{ model: 'alpha-image-2', prompt: 'a boat' }, 'images'],
-    [{ model: 'videogen-2.0', prompt: 'a boat' }, 'video'],
     [{ keys: 'example.com' }, RANKS, true],
     [{ username: 'jack' }, 'social/users', true],
     [{ id: '12', max_results: 5 }, 'social/users/{id}/tweets', true],

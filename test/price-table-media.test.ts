@@ -10,17 +10,19 @@ import type { Unit } from '../src/meter/kind.ts'
 import { KINDS, type KindName, PROTOCOLS, type ProtocolName } from '../src/meter/kind.ts'
 import { answered, callersGone, sendBatch } from './batches.ts'
 import { post } from './faults/raw-client.ts'
+import { mediaOf } from './formats.ts'
 import { BY, testGateway, textOf } from './gateway.ts'
 import { connect } from './mcp/client.ts'
+import { PICTURE } from './picture.ts'
 import { cellsOf, isByCatalog, isText, price, tiersOf } from './published-usage.ts'
 import { form, wav } from './sound.ts'
 import { listen, started } from './started.ts'
 
 const FORMATS = PROTOCOLS.filter((format) => !isText(format) && !isByCatalog(format))
 const CELLS = cellsOf(FORMATS)
-const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const FILM = Buffer.concat([Buffer.from('00000018667479706d70343200000000', 'hex'), Buffer.alloc(64)])
 const SECONDS = 3
+const b64_json = PICTURE.toString('base64')
 
 // ---- The vendor.
 
@@ -29,35 +31,20 @@ const json = (response: ServerResponse, value: object) =>
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`
 
-const WHOLE: Readonly<Record<string, (usage: object) => object>> = {
-  'openai-embeddings': (usage) => ({
-    object: 'list',
-    data: [{ object: 'embedding', index: 0, embedding: [1] }],
-    model: 'm',
-    usage,
-  }),
-  'openai-images': (usage) => ({ created: 1, data: [{ b64_json: PICTURE }], usage }),
-  'openai-audio': (usage) => ({ text: 'Yes.', usage }),
-  rerank: (usage) => ({ results: [{ index: 0, relevance_score: 1 }], ...usage }),
-  'openai-moderations': () => ({ id: 'modr_1', model: 'm', results: [{ flagged: false }] }),
-  'mistral-ocr': (usage) => ({
-    pages: [
-      { index: 0, markdown: 'a' },
-      { index: 1, markdown: 'b' },
-    ],
-    model: 'm',
-    ...usage,
-  }),
-  'social-v2': () => ({ data: { id: '1', name: 'A', username: 'a' } }),
-  'site-analytics': (usage) => usage,
+/** What is no format of MEDIA. */
+const DATA: Readonly<Record<string, { answer: (usage: object) => object; address: (index: number) => string }>> = {
+  'social-v2': {
+    answer: () => ({ data: { id: '1', name: 'A', username: 'a' } }),
+    address: (index) => `/v1/social/users?username=cell${index}`,
+  },
+  'site-analytics': { answer: (usage) => usage, address: (index) => `/v1/${SITE}?keys=cell${index}.example` },
 }
 
 /** In four pieces: after each of the first three a caller may leave. */
 const STREAMED: Readonly<Record<string, (usage: object) => readonly string[]>> = {
   'openai-images': (usage) => {
-    const partial = (at: number) =>
-      event({ type: 'image_generation.partial_image', b64_json: PICTURE, partial_image_index: at })
-    return [partial(0), partial(1), partial(2), event({ type: 'image_generation.completed', b64_json: PICTURE, usage })]
+    const partial = (at: number) => event({ type: 'image_generation.partial_image', b64_json, partial_image_index: at })
+    return [partial(0), partial(1), partial(2), event({ type: 'image_generation.completed', b64_json, usage })]
   },
   'openai-audio': (usage) => {
     const said = (delta: string) => event({ type: 'transcript.text.delta', delta })
@@ -69,17 +56,12 @@ const STREAMED: Readonly<Record<string, (usage: object) => readonly string[]>> =
   },
 }
 
-const PATHS: readonly (readonly [part: string, format: ProtocolName])[] = [
-  ['/embeddings', 'openai-embeddings'],
-  ['/images/', 'openai-images'],
-  ['/audio/transcriptions', 'openai-audio'],
-  ['/audio/speech', 'openai-speech'],
-  ['/rerank', 'rerank'],
-  ['/moderations', 'openai-moderations'],
-  ['/ocr', 'mistral-ocr'],
-  ['/contents/generations/tasks', 'video-task'],
-  ['/2/users/', 'social-v2'],
-]
+/** Where vendors have an address of their own. */
+const PARTS_OF: Readonly<Record<string, string>> = {
+  'video-task': '/contents/generations/tasks',
+  'social-v2': '/2/users/',
+}
+const partOf = (format: ProtocolName) => PARTS_OF[format] ?? mediaOf(format)?.path.replace('/v1', '')
 
 let callersLeft: Promise<void> = Promise.resolve()
 const begun = new Map<number, () => void>()
@@ -90,7 +72,7 @@ async function answer(request: IncomingMessage, response: ServerResponse) {
   response.on('error', () => {})
   const body = (await buffer(request)).toString('latin1')
   const url = request.url ?? ''
-  const format = PATHS.find(([part]) => url.includes(part))?.[1] ?? 'site-analytics'
+  const format = FORMATS.find((one) => url.includes(partOf(one) ?? ' ')) ?? 'site-analytics'
   if (url === '/film.mp4') return response.writeHead(200, { 'content-type': 'video/mp4' }).end(FILM)
   if (format === 'video-task') return json(response, filmed(request.method ?? '', url, body))
   const number = numberIn(body || url)
@@ -98,7 +80,7 @@ async function answer(request: IncomingMessage, response: ServerResponse) {
   const isStream = /"stream": ?true|name="stream"|"stream_format": ?"sse"/.test(body)
   if (!isStream && format === 'openai-speech')
     return response.writeHead(200, { 'content-type': 'audio/mpeg' }).end('sound')
-  if (!isStream) return json(response, WHOLE[format]?.(usage) ?? {})
+  if (!isStream) return json(response, (mediaOf(format) ?? DATA[format])?.answer?.(usage) ?? {})
   const events = STREAMED[format]?.(usage) ?? []
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   const cut = /cut (\d)/.exec(body)?.[1]
@@ -177,43 +159,21 @@ interface Asked {
   readonly headers?: Record<string, string>
 }
 const words = (index: number, cut?: number) => `cell ${index}${cut === undefined ? '' : ` cut ${cut}`}`
-/** Each format's request; what is sold by the character has always as many. */
-const BODIES: Readonly<Record<string, (index: number, asked: Asked) => object>> = {
-  'openai-embeddings': (index) => ({ input: words(index) }),
-  'openai-images': (index, { stream, cut }) => ({ prompt: words(index, cut), stream, quality: 'low' }),
-  'openai-speech': (index, { stream, cut }) => ({
-    ...{ input: words(index, cut).padEnd(25, '.'), voice: 'alloy' },
-    ...(stream ? { stream_format: 'sse' } : {}),
-  }),
-  rerank: (index) => ({ query: words(index), documents: ['a'] }),
-  'openai-moderations': (index) => ({ input: words(index) }),
-  'mistral-ocr': (index) => ({
-    document: { type: 'document_url', document_url: `https://a.example/cell${index}` },
-    pages: '0-4',
-  }),
-  'video-task': (index) => ({ prompt: words(index), duration: 5, resolution: '720p' }),
-}
-const ADDRESSES: Readonly<Record<string, (index: number) => string>> = {
-  'openai-embeddings': () => '/v1/embeddings',
-  'openai-images': () => '/v1/images/generations',
-  'openai-audio': () => '/v1/audio/transcriptions',
-  'openai-speech': () => '/v1/audio/speech',
-  rerank: () => '/v1/rerank',
-  'openai-moderations': () => '/v1/moderations',
-  'mistral-ocr': () => '/v1/ocr',
-  'video-task': () => '/v1/video/seedance',
-  'social-v2': (index) => `/v1/social/users?username=cell${index}`,
-  'site-analytics': (index) => `/v1/${SITE}?keys=cell${index}.example`,
+const addressOf = (format: ProtocolName, index = 0) => mediaOf(format)?.path ?? DATA[format]!.address(index)
+/** What is sold by the character has always as many. */
+function requestOf(index: number, { stream, cut }: Asked): Record<string, any> {
+  const { format } = CELLS[index]!
+  const isSpeech = format === 'openai-speech'
+  const streamed = isSpeech ? { stream_format: 'sse' } : { stream: format === 'openai-audio' ? 'true' : true }
+  const asked = isSpeech ? words(index, cut).padEnd(25, '.') : words(index, cut)
+  return { model: modelOf(index), ...mediaOf(format)?.body(asked), ...(stream ? streamed : {}) }
 }
 
 async function bodyOf(index: number, asked: Asked): Promise<{ type: string; bytes: Buffer }> {
-  const { format } = CELLS[index]!
-  if (format !== 'openai-audio') {
-    const body = { model: modelOf(index), ...BODIES[format]?.(index, asked) }
+  const body = requestOf(index, asked)
+  if (CELLS[index]!.format !== 'openai-audio')
     return { type: 'application/json', bytes: Buffer.from(JSON.stringify(body)) }
-  }
-  const fields = { model: modelOf(index), prompt: words(index, asked.cut), ...(asked.stream ? { stream: 'true' } : {}) }
-  const made = new Request('http://x', { method: 'POST', body: form(fields, wav(SECONDS)) })
+  const made = new Request('http://x', { method: 'POST', body: form(body, wav(SECONDS)) })
   return { type: made.headers.get('content-type') ?? '', bytes: Buffer.from(await made.arrayBuffer()) }
 }
 
@@ -222,7 +182,7 @@ async function ask(key: string, index: number, asked: Asked = {}): Promise<void>
   const isGet = kindOf(format) === 'data'
   const { type, bytes } = await bodyOf(index, asked)
   const text = await textOf(
-    fetch(g.url + ADDRESSES[format]!(index), {
+    fetch(g.url + addressOf(format, index), {
       method: isGet ? 'GET' : 'POST',
       headers: { authorization: `Bearer ${key}`, ...(isGet ? {} : { 'content-type': type }), ...asked.headers },
       ...(isGet ? {} : { body: bytes }),
@@ -243,7 +203,7 @@ async function leave(key: string, index: number, cut: number): Promise<void> {
   const { format } = CELLS[index]!
   const { type, bytes } = await bodyOf(index, { stream: true, cut })
   const started = new Promise<void>((resolve) => begun.set(index, resolve))
-  const call = post(g.url, { key, path: ADDRESSES[format]!(index), body: bytes, headers: { 'content-type': type } })
+  const call = post(g.url, { key, path: addressOf(format, index), body: bytes, headers: { 'content-type': type } })
   // A picture is shown to its caller when it is whole; what else is begun is passed on.
   if (format === 'openai-images') await started
   else await call.until((text) => text.split('@@').length > cut)
@@ -291,7 +251,7 @@ function absence(format: ProtocolName, way: Way): string | undefined {
   const absent: Partial<Record<Way, string | undefined>> = {
     streamed: inOnePiece,
     cut: inOnePiece,
-    batch: ENDPOINT_URLS.includes(ADDRESSES[format]!(0))
+    batch: ENDPOINT_URLS.includes(addressOf(format))
       ? undefined
       : 'batches have lines of JSON that are answered with JSON',
     background: 'only responses run in the background',
@@ -309,8 +269,7 @@ const RUNS: Record<Exclude<Way, 'background'>, (key: string, index: number) => P
   },
   async batch(key, index) {
     const { format } = CELLS[index]!
-    const body = { model: modelOf(index), ...BODIES[format]?.(index, {}) }
-    await answered(g, key, await sendBatch(g, key, [body], ADDRESSES[format]!(index)))
+    await answered(g, key, await sendBatch(g, key, [requestOf(index, {})], addressOf(format)))
   },
   tool: throughTool,
   async cached(key, index) {

@@ -2,6 +2,7 @@
 import { Agent, type Dispatcher } from 'undici'
 import { wavFile } from '../../sandbox/wav.ts'
 import { parseCredits } from '../../src/kernel/credits.ts'
+import { MEDIA, type MediaFormat } from '../formats.ts'
 
 export type Kind =
   | 'chat'
@@ -110,21 +111,17 @@ const REFUSED_PAUSE_MS = 50
 /** Of a vendor of its own: its breaker opens, and no other call is refused for it. */
 const FAILING_MODEL = 'epsilon-k3'
 
-const PATHS: Record<Kind, string> = {
-  chat: '/v1/chat-completions',
+const MEDIA_OF: Partial<Record<Kind, MediaFormat>> = {
+  ...{ image: MEDIA['openai-images'], rerank: MEDIA.rerank, moderation: MEDIA['openai-moderations'] },
+  ...{ speech: MEDIA['openai-speech'], embedding: MEDIA['openai-embeddings'] },
+}
+/** Of all others. */
+const CHAT_PATH = '/v1/chat-completions'
+const PATHS: Partial<Record<Kind, string>> = {
   messages: '/beta/v1/messages',
   responses: '/alpha/responses',
-  stream: '/v1/chat-completions',
   data: '/v1/siteanalytics/websites/visits?keys=example.com',
-  image: '/v1/images/generations',
-  rerank: '/v1/rerank',
-  moderation: '/v1/moderations',
   audio: '/v1/audio/transcriptions',
-  speech: '/v1/audio/speech',
-  embedding: '/v1/embeddings',
-  kept: '/v1/chat-completions',
-  leave: '/v1/chat-completions',
-  fail: '/v1/chat-completions',
 }
 
 async function ask(client: Dispatcher, url: string, kind: Kind, options: TrafficOptions): Promise<Told> {
@@ -140,7 +137,7 @@ async function ask(client: Dispatcher, url: string, kind: Kind, options: Traffic
   try {
     const answer = await client.request({
       origin: url,
-      path: PATHS[kind],
+      path: MEDIA_OF[kind]?.path ?? PATHS[kind] ?? CHAT_PATH,
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         authorization: `Bearer ${options.key}`,
@@ -196,21 +193,13 @@ function formOf(file: Buffer): Buffer {
 
 function bodyOf(kind: Kind, model: string): string | Buffer | undefined {
   const messages = [{ role: 'user', content: promptOf(kind) }]
+  const media = MEDIA_OF[kind]
+  if (media) return JSON.stringify({ model: media.model, ...media.body('a few words') })
   switch (kind) {
     case 'data':
       return undefined
-    case 'image':
-      return JSON.stringify({ model: 'alpha-image-2', prompt: 'a few words', quality: 'low' })
-    case 'rerank':
-      return JSON.stringify({ model: 'alpha-rerank-1', query: 'a few words', documents: ['some', 'words'] })
-    case 'moderation':
-      return JSON.stringify({ model: 'alpha-moderation-1', input: 'a few words' })
     case 'audio':
       return RECORDING
-    case 'speech':
-      return JSON.stringify({ model: 'alpha-speech-1', voice: 'alloy', input: 'a few words' })
-    case 'embedding':
-      return JSON.stringify({ model: 'alpha-embed-3-small', input: 'a few words' })
     case 'kept':
       return JSON.stringify({ model, temperature: 0, messages: [{ role: 'user', content: sameAgain() }] })
     case 'messages':

@@ -1,71 +1,20 @@
 // A response in the background that is cancelled: its vendor is cut off at once, what it made is charged, and what is charged is shown.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
 import { type FreshDatabase, freshDatabase } from '../database.ts'
+import { parted } from '../formats.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { pluck } from '../lists.ts'
 import { until } from '../until.ts'
-import { type ChatVendor, chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'
+import { type ChatVendor, chunk, STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 
-const named = (data: { type: string; [member: string]: unknown }) => `event: ${data.type}\n${event(data)}`
 const PARTIAL = 'Once upon a time there was '
 const PROMPT = 40
 const OUTPUT = 500
 
-interface Way {
-  readonly begin: string
-  readonly end: string
-}
-
 /** What a vendor says before it is cancelled, and what it would say after it. */
-const WAYS: Record<string, Way> = {
-  'openai-chat': { begin: chunk(PARTIAL), end: chunk('.', 'stop') + usageChunk(usage(PROMPT, OUTPUT)) + DONE },
-  'openai-responses': {
-    begin:
-      named({
-        type: 'response.created',
-        response: { id: 'resp_1', object: 'response', status: 'in_progress', output: [] },
-      }) +
-      named({
-        ...{ type: 'response.output_item.added', output_index: 0 },
-        item: { type: 'message', id: 'm', role: 'assistant', status: 'in_progress', content: [] },
-      }) +
-      named({
-        ...{ type: 'response.content_part.added', item_id: 'm', output_index: 0, content_index: 0 },
-        part: { type: 'output_text', text: '', annotations: [] },
-      }) +
-      named({ type: 'response.output_text.delta', item_id: 'm', output_index: 0, content_index: 0, delta: PARTIAL }),
-    end: named({
-      type: 'response.completed',
-      response: {
-        ...{ id: 'resp_1', object: 'response', status: 'completed' },
-        output: [
-          { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: `${PARTIAL}.` }] },
-        ],
-        usage: { input_tokens: PROMPT, output_tokens: OUTPUT, total_tokens: PROMPT + OUTPUT },
-      },
-    }),
-  },
-  'anthropic-messages': {
-    begin:
-      named({ type: 'message_start', message: { id: 'm', usage: { input_tokens: PROMPT, output_tokens: 1 } } }) +
-      named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }) +
-      named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: PARTIAL } }),
-    end:
-      named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: '.' } }) +
-      named({ type: 'content_block_stop', index: 0 }) +
-      named({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: OUTPUT } }) +
-      named({ type: 'message_stop' }),
-  },
-  gemini: {
-    begin: event({ candidates: [{ index: 0, content: { role: 'model', parts: [{ text: PARTIAL }] } }] }),
-    end: event({
-      candidates: [{ index: 0, content: { parts: [{ text: '.' }] }, finishReason: 'STOP' }],
-      usageMetadata: { promptTokenCount: PROMPT, candidatesTokenCount: OUTPUT },
-    }),
-  },
-}
-const FORMATS = Object.keys(WAYS)
+const wayOf = (format: ClientFormatName) => parted(format, [PARTIAL, '.'], [PROMPT, OUTPUT])
 
 let database: FreshDatabase
 let vendor: ChatVendor
@@ -82,7 +31,7 @@ before(async () => {
       ['-heard', 'heard'],
       ['-cut', 'cut'],
     ])
-      for (const protocol of FORMATS)
+      for (const protocol of CLIENT_FORMATS)
         document.models[protocol + suffix] = {
           ...{ name: protocol, type: 'text', family: 'fault', clientFormats: ['openai-responses'] },
           limits: { contextTokens: 200_000, outputTokensMax: 64_000 },
@@ -122,7 +71,7 @@ interface Going {
 }
 
 /** A response that its vendor goes on with until the test lets it end; resolves when what the vendor has said by then has arrived. */
-async function going(model: string, { begin, end }: Way, more: object = {}): Promise<Going> {
+async function going(model: string, { begin, end }: ReturnType<typeof wayOf>, more: object = {}): Promise<Going> {
   const made = await g.account()
   const go = Promise.withResolvers<void>()
   const heard = Promise.withResolvers<{ closed: Promise<number> }>()
@@ -165,7 +114,7 @@ async function known(key: string, id: string): Promise<any> {
 }
 
 test('cancelled between its vendor’s end and its own, all of it is charged and shown', async () => {
-  const made = await going('openai-chat-heard', WAYS['openai-chat']!)
+  const made = await going('openai-chat-heard', wayOf('openai-chat'))
   const aside = database.open({ connectionsMax: 1 })
   await aside.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from background where id = $1 for no key update' }, [made.response])
@@ -187,9 +136,9 @@ test('cancelled between its vendor’s end and its own, all of it is charged and
   assert.equal(await charged(made.id), costOf(shown))
 })
 
-for (const format of FORMATS) {
+for (const format of CLIENT_FORMATS) {
   test(`${format}: cancelled in the middle, its vendor is cut off, and what was made is charged and shown`, async () => {
-    const made = await going(`${format}-cut`, WAYS[format]!)
+    const made = await going(`${format}-cut`, wayOf(format))
     assert.equal((await ask(`${made.response}/cancel`, made.key, true)).status, 'cancelled')
     await made.closed
     const shown = await known(made.key, made.response)
@@ -205,7 +154,7 @@ for (const format of FORMATS) {
   })
 
   test(`${format}: a vendor that is heard to its end is charged as it reports, and all of it is shown`, async () => {
-    const made = await going(`${format}-heard`, WAYS[format]!)
+    const made = await going(`${format}-heard`, wayOf(format))
     const cancelling = ask(`${made.response}/cancel`, made.key, true)
     await until(async () => (await ask(made.response, made.key)).status, 'cancelled')
     // By the next answers the process that works on it has heard of it too.
@@ -231,7 +180,7 @@ test('cancelled before its vendor answers, nothing is charged and nothing stays 
 })
 
 test('cancelled after its end, it stays what it is', async () => {
-  const made = await going('openai-chat-cut', WAYS['openai-chat']!)
+  const made = await going('openai-chat-cut', wayOf('openai-chat'))
   made.end()
   await until(async () => (await ask(made.response, made.key)).status, 'completed')
   const before = await ask(made.response, made.key)
@@ -240,7 +189,7 @@ test('cancelled after its end, it stays what it is', async () => {
 })
 
 test('cancelled at another process of the same database, it ends at the one that works on it', async () => {
-  const made = await going('openai-chat-cut', WAYS['openai-chat']!)
+  const made = await going('openai-chat-cut', wayOf('openai-chat'))
   // Whichever of the two works on it, one of these is the other.
   const said = await Promise.all([g, other].map((of) => ask(`${made.response}/cancel`, made.key, true, of)))
   assert.deepEqual(pluck(said, 'status'), ['cancelled', 'cancelled'])
@@ -255,7 +204,7 @@ test('one that was not streamed shows what was made of it as well', async () => 
   const { id, key } = await g.account()
   const heard = Promise.withResolvers<{ closed: Promise<number> }>()
   vendor.answer = ({ response, closed }) => {
-    response.writeHead(200, STREAM_HEADERS).write(WAYS['openai-chat']!.begin)
+    response.writeHead(200, STREAM_HEADERS).write(wayOf('openai-chat').begin)
     // Until the connection is cut it goes on, so that something of it has arrived whenever that is.
     const more = setInterval(() => response.write(chunk('and ')), 5)
     void closed.then(() => clearInterval(more))

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
+import { chatChunk, event, FORMATS } from '../formats.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { listen } from '../started.ts'
 
@@ -86,43 +87,21 @@ function promptOf(body: string): string {
 export const STREAM_HEADERS = { 'content-type': 'text/event-stream' }
 export const DONE = 'data: [DONE]\n\n'
 
-export function chunk(text: string, finish: string | null = null, more: object = {}): string {
-  return event({
-    id: 'chatcmpl-1',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: 'vendor-model',
-    choices: [{ index: 0, delta: text === '' ? {} : { content: text }, finish_reason: finish }],
-    ...more,
-  })
-}
+const CHAT = FORMATS['openai-chat']
 
-export function usageChunk(usage: unknown): string {
-  return event({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [], usage })
-}
+export { event }
+export const { usage } = CHAT
+const NAMED = { id: 'chatcmpl-1', model: 'vendor-model' }
 
-export function event(data: unknown): string {
-  return `data: ${JSON.stringify(data)}\n\n`
-}
-
-export function usage(prompt: number, completion: number) {
-  return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }
-}
+export const chunk = (text: string, finish_reason: string | null = null, more: object = {}) =>
+  chatChunk({ ...NAMED, choices: [{ index: 0, delta: text === '' ? {} : { content: text }, finish_reason }], ...more })
+export const usageChunk = (used: unknown) => chatChunk({ ...NAMED, choices: [], usage: used })
 
 export function wholeStream(words: readonly string[], prompt: number, completion: number): string {
   return [...words.map((word) => chunk(word)), chunk('', 'stop'), usageChunk(usage(prompt, completion)), DONE].join('')
 }
 
-export function wholeAnswer(text: string, used: unknown): string {
-  return JSON.stringify({
-    id: 'chatcmpl-1',
-    object: 'chat.completion',
-    created: 1,
-    model: 'vendor-model',
-    choices: [{ index: 0, message: { role: 'assistant', content: text }, finish_reason: 'stop' }],
-    ...(used === undefined ? {} : { usage: used }),
-  })
-}
+export const wholeAnswer = (text: string, used: unknown) => JSON.stringify({ ...CHAT.answer(used, text), ...NAMED })
 
 // ---- The gateway in front of it.
 

@@ -1,78 +1,37 @@
 // F71: leaving early is not cheaper than the work. Where the vendor tells only at the end what it bills, it is heard after its caller has left.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
+import { chatChunk, event, FORMATS, parted, requestTo } from '../formats.ts'
 import { startGateway } from '../gateway.ts'
 import { started } from '../started.ts'
 import { above, until } from '../until.ts'
-import { chunk, DONE, event, STREAM_HEADERS, startVendor, usage, usageChunk } from './chat-vendor.ts'
+import { STREAM_HEADERS, startVendor } from './chat-vendor.ts'
 import { post } from './raw-client.ts'
 
 const VISIBLE = 'visible '
 const OUTPUT = 20_270
 const PROMPT = 300
 
-const named = (data: { type: string; [member: string]: unknown }) => `event: ${data.type}\n${event(data)}`
-
-interface Way {
-  readonly path: string
-  readonly body: object
-  readonly begin: string
-  readonly end: string
+/** What is asked for besides the least. */
+const MORE: Partial<Record<ClientFormatName, object>> = {
+  'anthropic-messages': { max_tokens: 30_000, thinking: { type: 'enabled', budget_tokens: 25_000 } },
 }
-
+const THOUGHT = { promptTokenCount: PROMPT, candidatesTokenCount: 270, thoughtsTokenCount: 20_000 }
 /** What a vendor says before its caller leaves, and what it says afterwards, in each format. */
-const WAYS: Record<string, Way> = {
-  'openai-chat': {
-    path: '/v1/chat-completions',
-    body: { messages: [{ role: 'user', content: 'Think.' }] },
-    begin: chunk(VISIBLE),
-    end: chunk('', 'stop') + usageChunk(usage(PROMPT, OUTPUT)) + DONE,
-  },
-  'openai-responses': {
-    path: '/v1/responses',
-    body: { input: 'Think.' },
-    begin:
-      named({ type: 'response.created', response: { id: 'resp_1', object: 'response', status: 'in_progress' } }) +
-      named({ type: 'response.output_text.delta', item_id: 'm', output_index: 0, content_index: 0, delta: VISIBLE }),
-    end: named({
-      type: 'response.completed',
-      response: {
-        ...{ id: 'resp_1', object: 'response', status: 'completed', output: [] },
-        usage: { input_tokens: PROMPT, output_tokens: OUTPUT, total_tokens: PROMPT + OUTPUT },
-      },
-    }),
-  },
-  'anthropic-messages': {
-    path: '/v1/messages',
-    body: {
-      max_tokens: 30_000,
-      thinking: { type: 'enabled', budget_tokens: 25_000 },
-      messages: [{ role: 'user', content: 'Think.' }],
-    },
-    begin:
-      named({ type: 'message_start', message: { id: 'm', usage: { input_tokens: PROMPT, output_tokens: 1 } } }) +
-      named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: VISIBLE } }),
-    end:
-      named({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: OUTPUT } }) +
-      named({ type: 'message_stop' }),
-  },
-  gemini: {
-    path: '/gemini/v1beta/models/gemini:streamGenerateContent?alt=sse',
-    body: { contents: [{ role: 'user', parts: [{ text: 'Think.' }] }] },
-    begin: event({ candidates: [{ index: 0, content: { role: 'model', parts: [{ text: VISIBLE }] } }] }),
-    end: event({
-      candidates: [{ index: 0, content: { parts: [{ text: '.' }] }, finishReason: 'STOP' }],
-      usageMetadata: { promptTokenCount: PROMPT, candidatesTokenCount: 270, thoughtsTokenCount: 20_000 },
-    }),
-  },
+function wayOf(format: ClientFormatName) {
+  const way = parted(format, [VISIBLE, '.'], [PROMPT, OUTPUT])
+  return format === 'gemini' ? { ...way, end: event(FORMATS.gemini.answer(THOUGHT, '.')) } : way
 }
+const requestOf = (format: ClientFormatName, more = MORE[format]) =>
+  requestTo(format, format, { ...FORMATS[format].body('Think.'), ...more }, true)
 
 const vendor = started(startVendor)
 const g = started(() =>
   startGateway({
     catalog(document: any) {
       document.vendors.mock = { baseUrl: vendor.url }
-      for (const protocol of Object.keys(WAYS))
+      for (const protocol of CLIENT_FORMATS)
         document.models[protocol] = {
           ...{ name: protocol, type: 'text', family: 'fault', clientFormats: [protocol] },
           limits: { contextTokens: 200_000, outputTokensMax: 64_000 },
@@ -83,8 +42,16 @@ const g = started(() =>
   }),
 )
 
+interface Said {
+  readonly more?: object | undefined
+  readonly begin?: string
+  readonly end?: string
+  readonly seen?: string
+}
+
 /** Calls, leaves when the visible text has come, and lets the vendor end afterwards. What it cost. */
-async function leave(model: string, { path, body, begin, end }: Way, seen = VISIBLE): Promise<bigint> {
+async function leave(format: ClientFormatName, said: Said = {}): Promise<bigint> {
+  const { more, begin, end, seen = VISIBLE } = { ...wayOf(format), ...said }
   const { id, key } = await g.account()
   const gone = Promise.withResolvers<void>()
   vendor.answer = async ({ response }) => {
@@ -93,11 +60,8 @@ async function leave(model: string, { path, body, begin, end }: Way, seen = VISI
     await gone.promise
     response.end(end)
   }
-  const call = post(g.url, {
-    key,
-    path: path.replace('/models/gemini:', `/models/${model}:`),
-    body: JSON.stringify({ model, stream: true, ...body }),
-  })
+  const { path, body } = requestOf(format, more)
+  const call = post(g.url, { key, path, body: JSON.stringify(body) })
   await call.until((text) => text.includes(seen))
   call.leave()
   await until(() => connections(), 0)
@@ -110,48 +74,41 @@ function connections(): Promise<number> {
   return new Promise((resolve) => g.gateway.app.server.getConnections((_, open) => resolve(open)))
 }
 
-for (const [format, way] of Object.entries(WAYS))
+for (const format of CLIENT_FORMATS)
   test(`${format}: whoever leaves before the usage is reported pays for what was hidden as well`, async () => {
-    assert.equal(await leave(format, way), BigInt(PROMPT + 2 * OUTPUT))
+    assert.equal(await leave(format), BigInt(PROMPT + 2 * OUTPUT))
   })
 
+const UNASKED = { max_tokens: 30_000 }
 test('a vendor of Messages that thinks unasked, and reports at the end, is paid in full by whoever leaves', async () => {
-  const way = WAYS['anthropic-messages']!
-  const { thinking: _, ...body } = way.body as { thinking: unknown }
-  assert.equal(await leave('anthropic-messages', { ...way, body }), BigInt(PROMPT + 2 * OUTPUT))
+  assert.equal(await leave('anthropic-messages', { more: UNASKED }), BigInt(PROMPT + 2 * OUTPUT))
 })
 
 test('a prompt that was counted when the answer began is paid for, though nothing followed', async () => {
   const start = { id: 'm', usage: { input_tokens: 50_000, output_tokens: 1 } }
-  const way = WAYS['anthropic-messages']!
-  const { thinking: _, ...body } = way.body as { thinking: unknown }
-  const begin = named({ type: 'message_start', message: start })
-  assert.equal(await leave('anthropic-messages', { ...way, body, begin, end: '' }, 'message_start'), 50_002n)
+  const begin = event({ message: start }, 'message_start')
+  assert.equal(await leave('anthropic-messages', { more: UNASKED, begin, end: '', seen: 'message_start' }), 50_002n)
 })
 
 test('deltas are counted as they are read: escaped quotes, and text beside a role', async () => {
   const quoted = `"${'word '.repeat(1_600)}`
-  const said = { type: 'response.output_text.delta', item_id: 'm', output_index: 0, content_index: 0, delta: quoted }
-  const created = named({ type: 'response.created', response: { id: 'resp_1', object: 'response' } })
+  const begin =
+    event({ response: { id: 'resp_1', object: 'response' } }, 'response.created') +
+    FORMATS['openai-responses'].delta(quoted)
   // The vendor never reports, so that what was delivered counts.
-  const cost = await leave(
-    'openai-responses',
-    { ...WAYS['openai-responses']!, begin: created + named(said), end: '' },
-    'word',
-  )
+  const cost = await leave('openai-responses', { begin, end: '', seen: 'word' })
   assert.ok(cost > 2n * 1_900n, `${cost} for 8 KB`)
-  const beside = event({
-    ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' },
-    choices: [{ index: 0, delta: { role: 'assistant', reasoning_content: quoted }, finish_reason: null }],
-  })
-  const other = await leave('openai-chat', { ...WAYS['openai-chat']!, begin: beside, end: '' }, 'word')
+  const delta = { role: 'assistant', reasoning_content: quoted }
+  const beside = chatChunk({ choices: [{ index: 0, delta, finish_reason: null }] })
+  const other = await leave('openai-chat', { begin: beside, end: '', seen: 'word' })
   assert.ok(other > 2n * 1_900n, `${other} for 8 KB beside a role`)
 })
 
-for (const [format, way] of Object.entries(WAYS))
+for (const format of CLIENT_FORMATS)
   test(`${format}: a stream with an Idempotency-Key that its caller left is completed and kept; the repeat replays it whole, for nothing more`, async () => {
     const { id, key } = await g.account()
     const gone = Promise.withResolvers<void>()
+    const way = wayOf(format)
     vendor.answer = async ({ response }) => {
       response.writeHead(200, STREAM_HEADERS)
       response.write(way.begin)
@@ -159,18 +116,12 @@ for (const [format, way] of Object.entries(WAYS))
       response.end(way.end)
     }
     const before = vendor.calls.length
-    const request = {
-      key,
-      path: way.path,
-      body: JSON.stringify({
-        ...{ model: format, stream: true, ...way.body },
-        // Only here is the count shown to those who ask for it.
-        ...(format === 'openai-chat' ? { stream_options: { include_usage: true } } : {}),
-      }),
-      headers: { 'idempotency-key': `left-${format}` },
-    }
-    const path = way.path.replace('/models/gemini:', `/models/${format}:`)
-    const call = post(g.url, { ...request, path })
+    // Only in chat is the count shown to those who ask for it.
+    const shown = format === 'openai-chat' ? { stream_options: { include_usage: true } } : {}
+    const { path, body } = requestOf(format)
+    const headers = { 'idempotency-key': `left-${format}` }
+    const request = { key, path, body: JSON.stringify({ ...body, ...shown }), headers }
+    const call = post(g.url, request)
     await call.until((text) => text.includes(VISIBLE))
     call.leave()
     await until(() => connections(), 0)
@@ -178,10 +129,10 @@ for (const [format, way] of Object.entries(WAYS))
     await g.settled()
     const { posted } = await g.balance(id)
     assert.equal(1_000_000_000n - posted, BigInt(PROMPT + 2 * OUTPUT), 'charged as if it had been read')
-    const again = post(g.url, { ...request, path })
+    const again = post(g.url, request)
     const replayed = await again.text()
-    const { statusCode, headers } = await again.response
-    assert.deepEqual([statusCode, headers['idempotent-replayed']], [200, 'true'])
+    const { statusCode, headers: told } = await again.response
+    assert.deepEqual([statusCode, told['idempotent-replayed']], [200, 'true'])
     // What its caller has seen of it, and then the end, with the count that only the end has.
     assert.ok(replayed.includes(VISIBLE) && /20[_,]?270|20000/.test(replayed), replayed)
     await g.settled()

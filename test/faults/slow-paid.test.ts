@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import { realWorld, type World } from '../../src/kernel/world.ts'
 import { CLIENT_FORMATS } from '../../src/meter/kind.ts'
+import { FORMATS } from '../formats.ts'
 import { type Call, startGateway, type TestGateway } from '../gateway.ts'
 import { runs } from '../runs.ts'
 import { started } from '../started.ts'
@@ -30,11 +31,9 @@ const ANALYTICS = 'siteanalytics/websites/ranks'
 const ANALYTICS_PATH = `/v1/${ANALYTICS}?keys=example.com`
 const ANALYTICS_BYTES = 30_000_000
 
-const DOORS: ReadonlyArray<readonly [path: string, body: object]> = [
-  ['/v1/chat-completions', { messages: [{ role: 'user', content: 'Hi' }] }],
-  ['/alpha/responses', { input: 'Hi' }],
-  ['/beta/v1/messages', { max_tokens: 1000, messages: [{ role: 'user', content: 'Hi' }] }],
-]
+const DOORS = CLIENT_FORMATS.filter((format) => format !== 'gemini').map(
+  (format) => [FORMATS[format].oldPath(MODEL), FORMATS[format].body('Hi')] as const,
+)
 
 function start(totalMs: number, world: World, cached = false): Promise<TestGateway> {
   return startGateway({
