@@ -4,27 +4,13 @@ import { test } from 'node:test'
 import type { KeyView, NewKey, TeamView } from '../src/admission/views.ts'
 import type { MemberView } from '../src/identity/views.ts'
 import type { Page } from '../src/kernel/view.ts'
-import type { UsageView } from '../src/ledger/views.ts'
-import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { OPERATOR_TOKEN, testGateway } from './gateway.ts'
+import { budgetGateway, CALL } from './budgets.ts'
+import { OPERATOR_TOKEN } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { joined } from './operator-server.ts'
-import { started } from './started.ts'
 import { until } from './until.ts'
 
-const vendor = started(() =>
-  startVendor(({ response }) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20))),
-  ),
-)
-const g = testGateway(() => ({
-  catalog(document) {
-    document.vendors.mock = { baseUrl: vendor.url }
-    document.models.mock = faultModel(['mock'])
-  },
-}))
-
-const CALL = { model: 'mock', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 20 }
+const { g, makeBudget, makeTeam, labelsOf } = budgetGateway()
 
 async function join(account: string, name: string, role: string) {
   const email = `${name}@${account.replaceAll('_', '-')}.example`
@@ -38,13 +24,7 @@ async function join(account: string, name: string, role: string) {
   }
 }
 
-const makeTeam = async (account: string, body: object) =>
-  (await g.operator<TeamView>('POST', `/accounts/${account}/teams`, body)).data
-async function makeBudget(account: string, scope: string, value: string) {
-  const budget = { name: scope, scope, value, max: 1, unit: 'requests', span: 'total' }
-  const { status, data } = await g.operator('POST', `/accounts/${account}/budgets`, budget)
-  assert.equal(status, 200, JSON.stringify(data))
-}
+const ONE = { max: 1, span: 'total' }
 
 test('calls of the playground count for the person, and for the only team or project that they are in', async () => {
   const { id } = await g.account()
@@ -59,15 +39,13 @@ test('calls of the playground count for the person, and for the only team or pro
   await put(search, [first.userId])
   await put(red, [second.userId])
   await put(blue, [second.userId])
-  await makeBudget(id, 'project', search.id)
-  await makeBudget(id, 'member', owner.userId)
+  await makeBudget(id, { ...ONE, scope: 'project', value: search.id })
+  await makeBudget(id, { ...ONE, scope: 'member', value: owner.userId })
   for (const one of [first, second, owner]) assert.equal(await one.play(), 200)
   for (const one of [first, owner]) assert.equal(await one.play(), 429)
   await put(blue, [])
   assert.equal(await second.play(), 200)
-  await g.settled()
-  const { data } = await g.operator<Page<UsageView>>('GET', `/accounts/${id}/usage?outcome=settled`)
-  assert.deepEqual(data.items.map(({ labels }) => labels).toReversed(), [
+  assert.deepEqual(await labelsOf(id), [
     { ':team': red.id, ':project': search.id, ':member': first.userId },
     { ':member': second.userId },
     { ':member': owner.userId },
@@ -88,11 +66,7 @@ test('a batch of the playground counts for the person too', async () => {
   const order = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h' }
   const made = await ask('POST', `/accounts/${id}/play/v1/batches`, order)
   assert.equal(made.status, 200, made.text)
-  const [call] = await until(async () => {
-    const { data } = await g.operator<Page<UsageView>>('GET', `/accounts/${id}/usage?outcome=settled`)
-    return data.items.length > 0 ? data.items : undefined
-  })
-  assert.deepEqual(call?.labels, { ':member': userId })
+  await until(() => labelsOf(id), [{ ':member': userId }])
 })
 
 for (const inTeam of [false, true])

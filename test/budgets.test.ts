@@ -2,42 +2,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import type { TeamView } from '../src/admission/views.ts'
 import type { AlertView } from '../src/extensions/alerts/views.ts'
-import type { BudgetValueView, BudgetView, UsageView } from '../src/ledger/views.ts'
+import type { BudgetView } from '../src/ledger/views.ts'
 import type { UsageSums } from '../src/reports/views.ts'
 import { openedAlerts } from './alerts.ts'
 import { completed, sendBatch } from './batches.ts'
-import { faultModel, startVendor, usage, wholeAnswer } from './faults/chat-vendor.ts'
-import { testGateway, textOf, WITH_EXTENSIONS } from './gateway.ts'
+import { budgetGateway, CALL } from './budgets.ts'
+import { textOf, WITH_EXTENSIONS } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { connect } from './mcp/client.ts'
-import { started } from './started.ts'
 import { until } from './until.ts'
 
-const vendor = started(() =>
-  startVendor(({ response }) =>
-    response.writeHead(200, { 'content-type': 'application/json' }).end(wholeAnswer('fine', usage(10, 20))),
-  ),
-)
-const g = testGateway(() => ({
-  catalog(document) {
-    document.vendors.mock = { baseUrl: vendor.url }
-    document.models.mock = faultModel(['mock'])
-    const pricing = { unit: 'credits', tiers: [{ call: '0.0003' }] }
-    document.models.keeps = { ...faultModel(['mock']), cache: { ttlSeconds: 60, pricing } }
-  },
-}))
-
-const MESSAGES = [{ role: 'user' as const, content: 'Hello' }]
-const ask = (key: string, more: object = {}, headers: Record<string, string> = {}) =>
-  g.call('/v1/chat/completions', key, { model: 'mock', messages: MESSAGES, max_tokens: 20, ...more }, { headers })
-const make = async (account: string, more: object) =>
-  (
-    await g.operator<BudgetView>('POST', `/accounts/${account}/budgets`, {
-      ...{ name: 'Trial', scope: 'user', unit: 'requests', span: 'week', max: 2, ...more },
-    })
-  ).data
+const { g, ask, tryBudget, makeBudget, makeTeam, usedOf, labelsOf } = budgetGateway()
 
 /** The first second of the week after the one of a moment: a Monday, by UTC. */
 const mondayAfter = (ms: number) => Math.floor((ms / 1_000 + 3 * 86_400) / 604_800) * 604_800 - 3 * 86_400 + 604_800
@@ -56,7 +32,7 @@ test('each user has the default budget, and the 429 names it, what is left and w
 
 async function trial(monday: number): Promise<void> {
   const { id, key } = await g.account()
-  const budget = await make(id, {})
+  const budget = await makeBudget(id, {})
   assert.deepEqual([budget.value, budget.max, budget.hard, budget.values], [null, '2', true, 0])
   for (const user of ['alice', 'böb'])
     for (const status of [200, 200, 429]) assert.equal((await ask(key, { user })).status, status, user)
@@ -72,13 +48,9 @@ async function trial(monday: number): Promise<void> {
   assert.equal(refused.headers.get('x-tollgate-left'), '0')
   assert.equal(refused.headers.get('x-should-retry'), 'false')
   assert.equal((await ask(key)).status, 200)
-  const { data } = await g.operator<{ items: BudgetValueView[] }>('GET', `/accounts/${id}/budgets/${budget.id}/values`)
-  assert.deepEqual(data.items.map(({ value, used, left }) => [value, used, left]).toSorted(), [
-    ['alice', '2', '0'],
-    ['böb', '2', '0'],
-  ])
+  assert.deepEqual(await usedOf(id, budget), { alice: '2, 0 left', böb: '2, 0 left' })
   await g.operator('PUT', `/accounts/${id}/budgets/${budget.id}/values`, { value: 'alice', max: 3 })
-  assert.deepEqual([(await ask(key, { user: 'alice' })).status, (await ask(key, { user: 'alice' })).status], [200, 429])
+  for (const status of [200, 429]) assert.equal((await ask(key, { user: 'alice' })).status, status)
   await g.operator('PATCH', `/accounts/${id}/budgets/${budget.id}`, { hard: false })
   assert.equal((await ask(key, { user: 'alice' })).status, 200)
   await g.operator('DELETE', `/accounts/${id}/budgets/${budget.id}`)
@@ -89,68 +61,45 @@ async function trial(monday: number): Promise<void> {
 
 test('teams and projects have budgets at each level; a key that moves leaves its history where it was', async () => {
   const { id, key, keyId } = await g.account()
-  const team = async (body: object) => (await g.operator<TeamView>('POST', `/accounts/${id}/teams`, body)).data
-  const red = await team({ name: 'Red' })
-  const project = await team({ name: 'Search', parentId: red.id })
-  const blue = await team({ name: 'Blue' })
+  const red = await makeTeam(id, { name: 'Red' })
+  const project = await makeTeam(id, { name: 'Search', parentId: red.id })
+  const blue = await makeTeam(id, { name: 'Blue' })
   const deep = await g.operator('POST', `/accounts/${id}/teams`, { name: 'Deeper', parentId: project.id })
   assert.equal(deep.status, 400)
   const stranger = await g.account()
   assert.equal((await g.operator('PATCH', `/keys/${stranger.keyId}`, { teamId: red.id })).status, 400)
   await g.operator('PATCH', `/keys/${keyId}`, { teamId: project.id })
-  const all = await make(id, { name: 'Teams', scope: 'team', max: 2 })
-  await make(id, { name: 'Search', scope: 'project', value: project.id, max: 1 })
+  const all = await makeBudget(id, { name: 'Teams', scope: 'team', max: 2 })
+  await makeBudget(id, { name: 'Search', scope: 'project', value: project.id, max: 1 })
   assert.equal((await ask(key)).status, 200)
   assert.match(await textOf(ask(key), 429), /Search for project/)
   await g.operator('PATCH', `/keys/${keyId}`, { teamId: blue.id })
-  assert.deepEqual([(await ask(key)).status, (await ask(key)).status, (await ask(key)).status], [200, 200, 429])
-  await g.settled()
-  const { data: calls } = await g.operator<{ items: UsageView[] }>('GET', `/accounts/${id}/usage?outcome=settled`)
-  assert.deepEqual(calls.items.map(({ labels }) => labels).toReversed(), [
-    { ':team': red.id, ':project': project.id },
-    { ':team': blue.id },
-    { ':team': blue.id },
-  ])
-  const { data: sums } = await g.operator<UsageSums>('GET', `/accounts/${id}/usage/sums?by=label::team`)
+  for (const status of [200, 200, 429]) assert.equal((await ask(key)).status, status)
+  const blues = { ':team': blue.id }
+  assert.deepEqual(await labelsOf(id), [{ ':team': red.id, ':project': project.id }, blues, blues])
+  const sums = await g.ask<UsageSums>('GET', `/accounts/${id}/usage/sums?by=label::team`)
   assert.deepEqual(
     new Set(sums.groups.filter(({ requests }) => requests > 0).map((row) => `${row.group} ${row.requests}`)),
     new Set([`${red.id} 1`, `${blue.id} 2`]),
   )
-  const { data: values } = await g.operator<{ items: BudgetValueView[] }>(
-    'GET',
-    `/accounts/${id}/budgets/${all.id}/values`,
-  )
-  assert.deepEqual(
-    new Set(values.items.map(({ value, used }) => `${value} ${used}`)),
-    new Set([`${red.id} 1`, `${blue.id} 2`]),
-  )
+  assert.deepEqual(await usedOf(id, all), { [red.id]: '1, 1 left', [blue.id]: '2, 0 left' })
   assert.equal((await g.operator('DELETE', `/accounts/${id}/teams/${blue.id}`)).status, 409)
   // Nobody can say that they are another team.
   assert.equal((await ask(key, {}, { 'x-tollgate-tags': `:team=${red.id}` })).status, 400)
 })
 
 test('tags, sessions and keys have budgets too, and of several the one that refuses takes nothing of the others', async () => {
-  const { id, key } = await g.account()
-  const one = await make(id, { name: 'Feature', scope: 'tag:feature', max: 1 })
-  const all = await make(id, { name: 'Key', scope: 'key', max: 5 })
-  await make(id, { name: 'Session', scope: 'session', span: 'rolling', windowSeconds: 3_600, max: 1 })
-  assert.equal((await ask(key, {}, { 'x-tollgate-tags': 'feature=chat' })).status, 200)
-  assert.equal((await ask(key, {}, { 'x-tollgate-tags': 'feature=chat' })).status, 429)
-  const session = { 'x-tollgate-session': 's-1' }
+  const { id, key, keyId } = await g.account()
+  const one = await makeBudget(id, { name: 'Feature', scope: 'tag:feature', max: 1 })
+  const all = await makeBudget(id, { name: 'Key', scope: 'key', max: 5 })
+  await makeBudget(id, { name: 'Session', scope: 'session', span: 'rolling', windowSeconds: 3_600, max: 1 })
+  const [tagged, session] = [{ 'x-tollgate-tags': 'feature=chat' }, { 'x-tollgate-session': 's-1' }]
+  for (const status of [200, 429]) assert.equal((await ask(key, {}, tagged)).status, status)
   assert.equal((await ask(key, {}, session)).status, 200)
   assert.match(await textOf(ask(key, {}, session), 429), /in any hour\b/)
-  const used = async (budget: string) => {
-    const { data } = await g.operator<{ items: BudgetValueView[] }>('GET', `/accounts/${id}/budgets/${budget}/values`)
-    return data.items.map((item) => item.used)
-  }
-  assert.deepEqual([await used(one.id), await used(all.id)], [['1'], ['2']])
+  assert.deepEqual([await usedOf(id, one), await usedOf(id, all)], [{ chat: '1, 0 left' }, { [keyId]: '2, 3 left' }])
 })
 
-const usedOf = async (account: string, budget: string) => {
-  const path = `/accounts/${account}/budgets/${budget}/values`
-  const { data } = await g.operator<{ items: BudgetValueView[] }>('GET', path)
-  return data.items.map(({ used }) => used)
-}
 const sdkOf = (apiKey: string) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, maxRetries: 0 })
 const statusOf = async (call: Promise<Response>) => {
   const answer = await call
@@ -187,7 +136,7 @@ const PAID: Readonly<Record<string, (key: string, account: string) => Promise<st
     }
   },
   async 'a line of a batch'(key, account) {
-    const id = await sendBatch(g, key, [{ model: 'mock', messages: MESSAGES }])
+    const id = await sendBatch(g, key, [CALL])
     await completed(g, key, id)
     type Lines = { items: Array<{ status: number; message?: string }> }
     const { data } = await g.operator<Lines>('GET', `/accounts/${account}/batches/${id}/lines`)
@@ -202,27 +151,27 @@ for (const [what, order] of Object.entries(PAID))
     `a budget holds for ${what}: the first is served, the second rejected, and one is counted`,
     /tool|background|batch/.test(what) ? WITH_EXTENSIONS : {},
     async () => {
-      const { id, key } = await g.account()
-      const budget = await make(id, { name: 'Every call', scope: 'key', span: 'total', max: 1 })
+      const { id, key, keyId } = await g.account()
+      const budget = await makeBudget(id, { name: 'Every call', scope: 'key', span: 'total', max: 1 })
       assert.equal(await order(key, id), '200')
       const second = await order(key, id)
       assert.ok([`429 ${budget.id}`, '429 named'].includes(second), second)
-      assert.deepEqual(await usedOf(id, budget.id), ['1'])
+      assert.deepEqual(await usedOf(id, budget), { [keyId]: '1, 0 left' })
     },
   )
 
 test('a repetition with the same Idempotency-Key counts once', async () => {
-  const { id, key } = await g.account()
-  const budget = await make(id, { scope: 'key', max: 5 })
+  const { id, key, keyId } = await g.account()
+  const budget = await makeBudget(id, { scope: 'key', max: 5 })
   const again = { 'idempotency-key': 'order 17' }
   const answers = [await ask(key, {}, again), await ask(key, {}, again)]
   assert.deepEqual(pluck(answers, 'status'), [200, 200])
-  assert.deepEqual(await usedOf(id, budget.id), ['1'])
+  assert.deepEqual(await usedOf(id, budget), { [keyId]: '1, 4 left' })
 })
 
 test('a soft budget lets calls go on, and its alert arrives once', WITH_EXTENSIONS, async () => {
   const { id, key } = await g.account()
-  const budget = await make(id, { max: 2, hard: false, alertPercent: 80 })
+  const budget = await makeBudget(id, { max: 2, hard: false, alertPercent: 80 })
   for (let n = 0; n < 3; n++) assert.equal((await ask(key, { user: 'alice' })).status, 200)
   const fired = async () => {
     await openedAlerts(g).look()
@@ -247,8 +196,6 @@ for (const [why, body, field] of [
 ] as const)
   test(`a budget with ${why} is refused by its field`, async () => {
     const { id } = await g.account()
-    const { status, data } = await g.operator<unknown>('POST', `/accounts/${id}/budgets`, {
-      ...{ name: 'Trial', scope: 'user', unit: 'requests', span: 'week', max: 2, ...body },
-    })
+    const { status, data } = await tryBudget(id, body)
     assert.deepEqual([status, JSON.stringify(data).includes(field)], [400, true], JSON.stringify(data))
   })
