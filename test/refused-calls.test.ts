@@ -16,6 +16,7 @@ const g = testGateway()
 const CHAT = '/v1/chat-completions'
 const good = { model: 'alpha-5.4', messages: [{ role: 'user', content: 'hello' }] }
 
+const callsOf = (rows: readonly { calls: number }[]) => rows.reduce((sum, { calls }) => sum + calls, 0)
 /** The refusals of an account, when as many as these are written. */
 async function refusals(account: string, calls: number): Promise<UsageView[]> {
   const look = async () => {
@@ -29,7 +30,7 @@ async function refusals(account: string, calls: number): Promise<UsageView[]> {
     }
     return items
   }
-  return until(look, (items) => items.reduce((all, one) => all + one.calls, 0) >= calls)
+  return until(look, (items) => callsOf(items) >= calls)
 }
 
 /** A flood has rows in each minute that it touches, however slow the machine is. */
@@ -41,36 +42,42 @@ const read = async (reply: Promise<Response>) => {
   return response
 }
 
-test('a refused call is in the usage of its account with code, message, key and product, at no charge', async () => {
-  const { id, key, keyId } = await g.account({ credits: 0n })
-  const short = await read(g.call(CHAT, key, good))
-  assert.equal(short.status, 402)
-  const wrong = await read(g.call(CHAT, key, { ...good, messages: 'my secret question' }))
-  assert.equal(wrong.status, 400)
-  const unread = await read(g.call(CHAT, key, '{"model": '))
-  assert.equal(unread.status, 400)
-  const { key: bound } = await g.key(id, { models: ['beta-opus-5'] })
-  assert.equal((await read(g.call(CHAT, bound, good))).status, 403)
-  const { key: ended, keyId: endedId } = await g.key(id)
-  await g.sql(`update api_key set revoked_at = now() - interval '1 minute' where id = $1`, [endedId])
-  const gone = await read(g.call(CHAT, ended, good))
-  assert.equal(gone.status, 401)
+/** Who asks what, and how the rejection is told and kept; the first three are of different keys. */
+const REJECTED = [
+  ['poor', good, 402, 'credits_short', 'alpha-5.4'],
+  ['bound', good, 403, 'model_restricted', 'alpha-5.4'],
+  ['ended', good, 401, 'key_unknown', ''],
+  ['poor', { ...good, messages: 'my secret question' }, 400, 'request_invalid', 'alpha-5.4'],
+  ['poor', '{"model": ', 400, 'request_invalid', ''],
+] as const
 
-  const rows = await refusals(id, 5)
-  const told = rows.map(({ status, fault, product, endpoint, charged, calls }) => [
-    ...[status, fault, product, endpoint, charged, calls],
+/** Asks these with keys of an account without credits: of everything, bound to another model, ended. */
+async function reject(calls: readonly (typeof REJECTED)[number][]) {
+  const { id, ...poor } = await g.account({ credits: 0n })
+  const [bound, ended] = [await g.key(id, { models: ['beta-opus-5'] }), await g.key(id)]
+  await g.sql(`update api_key set revoked_at = now() - interval '1 minute' where id = $1`, [ended.keyId])
+  const keys = { poor, bound, ended }
+  const answers: Response[] = []
+  for (const [by, body, status] of calls) {
+    answers.push(await read(g.call(CHAT, keys[by].key, body)))
+    assert.equal(answers.at(-1)?.status, status)
+  }
+  return { id, keys, answers }
+}
+
+test('a refused call is in the usage of its account with code, message, key and product, at no charge', async () => {
+  const { id, keys, answers } = await reject(REJECTED)
+  const rows = await refusals(id, REJECTED.length)
+  const told = rows.map(({ keyId, status, fault, product, endpoint, charged, calls }) => [
+    ...[keyId, status, fault, product, endpoint, charged, calls],
   ])
-  assert.deepEqual(told.reverse(), [
-    [402, 'credits_short', 'alpha-5.4', 'chat', '0', 1],
-    [400, 'request_invalid', 'alpha-5.4', 'chat', '0', 1],
-    [400, 'request_invalid', '', 'chat', '0', 1],
-    [403, 'model_restricted', 'alpha-5.4', 'chat', '0', 1],
-    [401, 'key_unknown', '', 'chat', '0', 1],
-  ])
-  assert.equal(rows.at(-1)?.keyId, keyId)
+  assert.deepEqual(
+    told.reverse(),
+    REJECTED.map(([by, , ...facts]) => [keys[by].keyId, ...facts, 'chat', '0', 1]),
+  )
   assert.match(rows.at(-1)?.message ?? '', /^Insufficient credit/)
   assert.ok(!JSON.stringify(rows).includes('secret question'))
-  const detail = await g.ask<UsageDetail>('GET', `/usage/${short.headers.get('x-request-id')}`)
+  const detail = await g.ask<UsageDetail>('GET', `/usage/${answers[0]?.headers.get('x-request-id')}`)
   assert.deepEqual(
     [
       detail.outcome,
@@ -124,11 +131,7 @@ test('a flood of refusals from one key is counted in a bounded number of rows, a
   await flood
   assert.ok(served > 1)
   const rows = await refusals(noisy.id, FLOOD)
-  assert.equal(
-    rows.reduce((sum, { calls }) => sum + calls, 0),
-    FLOOD,
-    'none is lost',
-  )
+  assert.equal(callsOf(rows), FLOOD, 'none is lost')
   const minutes = minutesSince(startedMs)
   assert.ok(rows.length >= 101 && rows.length <= minutes * 110, `${rows.length} rows in ${minutes} minutes`)
   assert.equal((await g.ask<Page<UsageView>>('GET', `/accounts/${quiet.id}/usage?outcome=rejected`)).items.length, 0)
@@ -138,24 +141,16 @@ test('operators see refusals live with account, key and reason, also those at th
   const live = async () => (await g.ask<Page<LiveCallView>>('GET', '/requests/live')).items
   const quiet = await g.account()
   assert.equal((await read(g.call(CHAT, quiet.key, good))).status, 200)
-  const poor = await g.account({ credits: 0n })
-  const bound = await g.key(poor.id, { models: ['beta-opus-5'] })
-  const ended = await g.key(poor.id)
-  await g.sql(`update api_key set revoked_at = now() - interval '1 minute' where id = $1`, [ended.keyId])
-  const refused = [
-    [poor, 402, 'credits_short', 'alpha-5.4'],
-    [bound, 403, 'model_restricted', 'alpha-5.4'],
-    [ended, 401, 'key_unknown', ''],
-  ] as const
-  for (const [{ key }, status] of refused) assert.equal((await read(g.call(CHAT, key, good))).status, status)
+  const BY_KEY = REJECTED.slice(0, 3)
+  const { id, keys } = await reject(BY_KEY)
   const seen = await live()
-  for (const [{ keyId }, status, fault, product] of refused) {
-    const line = seen.find((one) => one.key === keyId)
+  for (const [by, , ...facts] of BY_KEY) {
+    const line = seen.find(({ key }) => key === keys[by].keyId)
     assert.deepEqual(
-      [line?.account, line?.status, line?.outcome, line?.fault, line?.product, line?.endpoint, line?.calls],
-      [poor.id, status, 'rejected', fault, product, 'chat', 1],
+      [line?.account, line?.status, line?.fault, line?.product, line?.outcome, line?.endpoint, line?.calls],
+      [id, ...facts, 'rejected', 'chat', 1],
     )
-    await refusals(poor.id, 3)
+    await refusals(id, 3)
     assert.equal((await g.ask<UsageDetail>('GET', `/usage/${line?.id}`)).outcome, 'rejected', 'its line leads to it')
   }
 
@@ -163,17 +158,13 @@ test('operators see refusals live with account, key and reason, also those at th
   const FLOOD = 600
   let left = FLOOD
   await atOnce(32, async () => {
-    while (left-- > 0) await read(g.call(CHAT, left % 2 ? poor.key : bound.key, good))
+    while (left-- > 0) await read(g.call(CHAT, left % 2 ? keys.poor.key : keys.bound.key, good))
   })
   const after = await live()
   assert.ok(after.length <= 200)
-  const lines = after.filter(({ account }) => account === poor.id)
-  assert.ok(lines.length <= 2 * refused.length, `${lines.length} lines`)
-  assert.equal(
-    lines.reduce((sum, { calls }) => sum + calls, 0),
-    FLOOD + 3,
-    'none is lost',
-  )
+  const lines = after.filter(({ account }) => account === id)
+  assert.ok(lines.length <= 2 * BY_KEY.length, `${lines.length} lines`)
+  assert.equal(callsOf(lines), FLOOD + 3, 'none is lost')
   assert.ok(
     after.some(({ account, outcome }) => account === quiet.id && outcome === 'settled'),
     'others are not pushed out',
@@ -250,10 +241,7 @@ test('ten seconds of 5,000 refusals a second from one key are some hundred rows,
     })
   await recorder.flush()
   const rows = await refusals(id, SENT)
-  assert.equal(
-    rows.reduce((sum, { calls }) => sum + calls, 0),
-    SENT,
-  )
+  assert.equal(callsOf(rows), SENT, 'none is lost')
   // A hundred and ten kinds, twice if a minute ended meanwhile.
   assert.ok(rows.length >= 101 && rows.length <= 2 * 111, `${rows.length} rows`)
   assert.equal(recorder.dropped, 0)
