@@ -1,5 +1,6 @@
 // Sound: forms that are wrong, callers who leave and vendors that break. Nothing is left held, and nothing is paid that was not had.
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { request } from 'node:http'
 import { afterEach, test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
@@ -134,8 +135,9 @@ test('however a call ends, it is settled or released once: what was not delivere
   })
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'multipart/form-data; boundary=x' }
   const init = { method: 'POST', headers, body: half, duplex: 'half', signal: gone.signal }
+  const arrived = once(g.gateway.app.server, 'request')
   const leaving = fetch(`${g.url}/v1/audio/transcriptions`, init as RequestInit)
-  setTimeout(() => gone.abort(), 50)
+  void arrived.then(() => gone.abort())
   await assert.rejects(leaving)
   await g.settled()
   assert.equal(await paid(), 0n)
