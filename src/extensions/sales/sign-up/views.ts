@@ -36,11 +36,7 @@ export const signUpSettingsView = signUpSettings.extend({
 export type SignUpSettingsView = z.infer<typeof signUpSettingsView>
 
 /** The settings that visitors see. */
-export const signUpView = z.object({
-  mode,
-  domains: z.array(z.string()),
-  terms: terms.nullable(),
-})
+export const signUpView = z.object({ mode, domains: z.array(z.string()), terms: terms.nullable() })
 export type SignUpView = z.infer<typeof signUpView>
 
 /** The address of a link, and the terms to accept. */
