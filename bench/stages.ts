@@ -111,6 +111,7 @@ function setUp(upstreamPort: number) {
     simulated: false,
     isGuarded: false,
     added: [],
+    sockets: [],
   }
   const log = createLog({ level: 'info', stream: { write: () => true } as unknown as NodeJS.WritableStream })
   const vendors = createVendors(world)
@@ -325,7 +326,7 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
         ...{ keys, strictErrors: false, log, world, admit: () => undefined, budget },
         bodies: { world, bytesPerSecondMin: 1 },
       })
-      mountApi(api, { paid, free: {} as never, sockets: {} as never, catalog: { current: catalog } })
+      mountApi(api, { paid, free: {} as never, catalog: { current: catalog } })
       await app.listen({ port: 0, host: '127.0.0.1' })
       const whole = await driven((app.server.address() as { port: number }).port)
       await app.close()

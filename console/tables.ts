@@ -1,7 +1,7 @@
 // What the console takes from the tables of endpoints and faults: the build puts it in as constants.
 import * as z from 'zod'
-import { snippetTables } from '../src/extensions/docs/reference.ts'
 import { alertRules } from '../src/extensions/alerts/rules.ts'
+import { snippetTables } from '../src/extensions/docs/reference.ts'
 import { ADVICE, FAULTS } from '../src/kernel/fault.ts'
 
 const { posts, calls } = snippetTables()

@@ -12,6 +12,7 @@ import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
 import { PRICE_COMMANDS } from './extensions/prices/commands.ts'
 import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
+import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
 
 export const ADDED: Readonly<
   Record<'calls' | 'accounts' | 'files' | 'prices' | 'catalog' | 'diagnosis', readonly Command[]>
@@ -24,6 +25,6 @@ export const ADDED: Readonly<
   diagnosis: [DOCTOR_COMMAND],
 }
 
-export const ADDED_ENDPOINTS: readonly EndpointSpec[] = [BATCHES, MESSAGE_BATCHES].flatMap((entries) =>
+export const ADDED_ENDPOINTS: readonly EndpointSpec[] = [BATCHES, MESSAGE_BATCHES, CLIENT_SECRETS].flatMap((entries) =>
   Object.values(entries),
 )

@@ -6,7 +6,6 @@ import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
 import { createCreditCheck } from './admission/admit.ts'
 import { createApiKeys } from './admission/api-key.ts'
-import { createClientSecrets } from './admission/client-secrets.ts'
 import { createKeys } from './admission/keys.ts'
 import { createLabelNames } from './admission/labels.ts'
 import { createTeams } from './admission/teams.ts'
@@ -41,6 +40,7 @@ import { products } from './extensions/products/extension.ts'
 import { purses } from './extensions/purses/extension.ts'
 import { sales } from './extensions/sales/extension.ts'
 import { shadow } from './extensions/shadow/extension.ts'
+import { sockets } from './extensions/sockets/extension.ts'
 import { type Branding, openBranding } from './identity/branding/branding.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
@@ -117,8 +117,6 @@ export interface GatewayOptions {
 /** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
 const LAST_WORDS_MS = 30_000
 const BODIES_WAITING_MAX = 200
-/** Of the conversations on WebSockets. */
-const REMEMBERED_BYTES_MAX = 64 * 1024 * 1024
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 /** What a gateway can do without. The core knows of them only by their type. */
@@ -135,6 +133,7 @@ export const EXTENSIONS = [
   purses,
   sales,
   shadow,
+  sockets,
 ] as const satisfies readonly Extension<never, never>[]
 /** Those of the core and of all extensions. */
 export const ALL_ENDPOINTS = inReferenceOrder([...ENDPOINTS, ...EXTENSIONS.flatMap(({ entries }) => entries)])
@@ -256,7 +255,7 @@ function openCalls(
     callers: extensions.callers,
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
-  extensions.mount({ app, api, ...calls, bodies, operator, contents: extensions.path.contents })
+  extensions.mount({ app, api, ...calls, ...extensions.path, bodies, operator })
 }
 
 interface OfficeParts {
@@ -382,6 +381,7 @@ async function openExtensions(on: readonly Extension<Core, Place>[], core: Core)
 /** What is kept in the database, and what is read from it at the start. */
 async function openStore(options: GatewayOptions) {
   const { config, world, log } = options
+  const on = switchedOn(config)
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
@@ -399,7 +399,8 @@ async function openStore(options: GatewayOptions) {
     changes,
     audit,
     initial: options.initialCatalog ?? (await readDefaultCatalog()),
-    added: switchedOn(config).flatMap(({ entries }) => entries),
+    added: on.flatMap(({ entries }) => entries),
+    sockets: on.flatMap((one) => one.sockets),
     off: EXTENSIONS.flatMap((one) => (one.catalog && !isOn(config, one) ? [one.catalog.name] : [])),
   })
   const apiKeys = createApiKeys({
@@ -424,7 +425,6 @@ async function openStore(options: GatewayOptions) {
   await setAside.look()
   const billing = createBilling({ database, audit, world })
   const kept = { upstream, logins, metadata, apiKeys, credentials, byokKeys, branding, billing }
-  const clientSecrets = createClientSecrets(secrets.key('client-secret'), world)
   return {
     database,
     storeVersion,
@@ -436,7 +436,6 @@ async function openStore(options: GatewayOptions) {
     changes,
     audit,
     catalog,
-    clientSecrets,
     teams: createTeams({ database, world, audit }),
     statements: createStatements(database),
     ...kept,
@@ -521,8 +520,6 @@ function createLoad(
     ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
     ...{ refusals, reports, hourly, prober, unbilled, usualOutput: createUsualOutput() },
     incidents: () => findIncidents({ ledger, changes, store: storeWatch }),
-    // What does not fit at once is not remembered.
-    remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
   }
 }

@@ -29,6 +29,8 @@ export interface Extension<Core, Place, Own = object> {
   readonly verify: readonly AccountRule[]
   /** The endpoints that it adds to the public API. */
   readonly entries: readonly EndpointSpec[]
+  /** Addresses that take WebSockets, and nothing else. */
+  readonly sockets: readonly EndpointSpec[]
   /** Its resources, for their description only. */
   readonly describe: (nothing: object) => Resources
   /** What it adds to a gateway that starts. */
@@ -71,6 +73,7 @@ interface Parts<Core, Own, Place> {
   readonly verify?: readonly AccountRule[]
   /** Endpoints of the public API, with their ids; `endpoints` mounts them. */
   readonly entries?: readonly EndpointSpec[]
+  readonly sockets?: readonly EndpointSpec[]
   /** Constructs what the other members use besides the core. */
   readonly open?: (core: Core) => Own | Promise<Own>
   readonly resources?: (all: Core & Own) => readonly Resource[]
@@ -95,6 +98,7 @@ export function defineExtension<Core extends object, Own extends object = object
   proofs = [],
   verify = [],
   entries = [],
+  sockets = [],
   open,
   resources,
   personal,
@@ -118,6 +122,7 @@ export function defineExtension<Core extends object, Own extends object = object
     proofs,
     verify,
     entries,
+    sockets,
     // To be described, resources are made of nothing: they use their parts only when they run.
     describe: (nothing) => resourcesOf(nothing as Core & Own),
     async open(core) {

@@ -2,7 +2,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { JsonSchema } from '../src/catalog/endpoint.ts'
-import { ALL_ENDPOINTS } from '../src/compose.ts'
+import { ALL_ENDPOINTS, EXTENSIONS } from '../src/compose.ts'
 import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 
 interface Parameter {
@@ -40,7 +40,12 @@ export interface Operation extends Described {
 }
 
 export const document = openapiDocument({
-  ...{ version: '0', serverUrl: 'http://127.0.0.1', endpoints: ALL_ENDPOINTS },
+  ...{
+    version: '0',
+    serverUrl: 'http://127.0.0.1',
+    endpoints: ALL_ENDPOINTS,
+    sockets: EXTENSIONS.flatMap((one) => one.sockets),
+  },
 }) as JsonSchema & {
   paths: Record<string, Record<string, Described>>
   components: { schemas: Record<string, JsonSchema> }

@@ -29,6 +29,7 @@ const document = openapiDocument({
   version: '0',
   serverUrl: '/',
   endpoints: ALL_ENDPOINTS,
+  sockets: EXTENSIONS.flatMap((one) => one.sockets),
   operator: { prefix: ADMIN_PREFIX, resources: listResources() },
 }) as { paths: Record<string, Record<string, Operation>>; components: { schemas: object } }
 

@@ -402,7 +402,7 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
     'Data.Records unpublished': [{ Data: { Records: [{}, {}, {}] } }, { call: 1, row: 3 }],
     'Records unpublished': [{ Records: [{}, {}] }, { call: 1, row: 2 }],
   },
-  // Reported on a socket: openai-realtime/usage.test.ts has each member.
+  // Reported on a socket: sockets/realtime/usage.test.ts has each member.
   'openai-realtime': {},
   // No server reports usage; results are counted, which test/mcp/tool-servers.test.ts shows.
   mcp: {},

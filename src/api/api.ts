@@ -4,12 +4,11 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type ApiKeys, type Principal, requireEndpoint, type TokenScope } from '../admission/api-key.ts'
-import { type ClientSecret, type ClientSecrets, isClientSecret } from '../admission/client-secrets.ts'
 import type { RecordingPolicy } from '../admission/views.ts'
 import { type EndpointSpec, isDataEndpoint, type Surface } from '../catalog/endpoint.ts'
 import { accessNameOf } from '../catalog/endpoint-access.ts'
 import { isId } from '../catalog/field.ts'
-import { type FreeId, SOCKETS, type SocketId } from '../catalog/generation.ts'
+import type { FreeId } from '../catalog/generation.ts'
 import { definedEndpoints, ENDPOINTS } from '../catalog/index.ts'
 import type { RequestHeaders } from '../catalog/query.ts'
 import type { CatalogStore } from '../catalog/store.ts'
@@ -61,20 +60,20 @@ interface Route {
   readonly handle: Handle
   /** Of a path that takes WebSockets. */
   readonly socket?: SocketHandle
-  /** Client secrets open it too. */
-  readonly secrets?: boolean
 }
 
-/** What hears a caller's WebSocket. */
-export type SocketHandle = (session: SocketSession) => SocketListener
+/** What a handshake opens. Throws for a credential that does not open it. */
+export type SocketHandle = (request: RequestContext) => {
+  /** The key in whose name a browser opens it; absent: the request shows its key. */
+  readonly keyId?: string | undefined
+  readonly listen: (session: SocketSession) => SocketListener
+}
 
 /** A WebSocket on which calls are made, each like a request of its own. */
 export interface SocketSession {
   readonly socket: CallerSocket
   /** That of the handshake. */
   readonly request: RequestContext
-  /** By which a browser has opened it. */
-  readonly secret: ClientSecret | undefined
   /** A call with an id of its own, whose key is not checked yet. */
   call(): RequestContext
   /** Checks the key anew, as that of every request. */
@@ -97,8 +96,6 @@ interface ApiOptions {
   readonly keys: ApiKeys
   /** Absent: there are keys only. */
   readonly callers?: CallerRules | undefined
-  /** Absent: none are taken. */
-  readonly clientSecrets?: ClientSecrets
   readonly strictErrors: boolean
   readonly log: Log
   readonly world: World
@@ -165,12 +162,11 @@ export function createRefused(refusals: Refusals, monitor: Pick<Monitor, 'refuse
 
 interface Endpoints {
   readonly free: HandlersOf<FreeId>
-  readonly sockets: Readonly<Record<SocketId, SocketHandle>>
   readonly paid: (spec: PaidSpec) => Handle
   readonly catalog: Pick<CatalogStore, 'current'>
 }
 
-export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints): void {
+export function mountApi(api: Api, { free, paid, catalog }: Endpoints): void {
   const handleOf = (spec: EndpointSpec) => {
     const { id, sells } = spec
     // An endpoint that sells nothing is listed as a free one.
@@ -178,7 +174,6 @@ export function mountApi(api: Api, { free, paid, sockets, catalog }: Endpoints):
   }
 
   mountAll(api, ENDPOINTS, handleOf)
-  for (const spec of Object.values(SOCKETS)) mountSocket(api, spec, sockets[spec.id as SocketId]) // By their own names.
   // Those of products come and go with the versions of the catalog.
   api.follow(
     () => definedEndpoints(catalog.current),
@@ -228,23 +223,12 @@ function mount(place: Mounts, spec: EndpointSpec, handle: Handle): void {
     })
 }
 
-function mountSocket(api: Api, spec: EndpointSpec, socket: SocketHandle): void {
+export function mountSocket(api: Api, spec: EndpointSpec, socket: SocketHandle): void {
   const endpoint = accessNameOf(spec) ?? spec.id
   const check = (principal: Principal) => requireEndpoint(principal, spec)
   for (const [index, path] of [spec.path, ...spec.aliases].entries()) {
     const { surface } = spec
-    // A secret is for a session of one model, and for nothing else.
-    const secrets = spec.sells === 'realtime'
-    api.add('GET', path, {
-      surface,
-      endpoint,
-      secrets,
-      check,
-      socket,
-      alias: index > 0,
-      isRecorded: true,
-      handle: socketsOnly,
-    })
+    api.add('GET', path, { surface, endpoint, check, socket, alias: index > 0, isRecorded: true, handle: socketsOnly })
     api.crossSite(path)
   }
 }
@@ -410,23 +394,6 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
     refuse(request, callerOf(request, response), error)
   }
 
-  /** Browsers cannot send headers with a handshake, but a subprotocol. Only secrets that end soon may come so. */
-  function secretOf({ headers, route }: RequestContext): ClientSecret | undefined {
-    const offered = String(headers['sec-websocket-protocol'] ?? '')
-      .split(',')
-      .map((one) => one.trim())
-    const given = offered.find((one) => one.startsWith(KEY_PROTOCOL))?.slice(KEY_PROTOCOL.length)
-    const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? ''
-    const value = given ?? (isClientSecret(bearer) ? bearer : undefined)
-    if (value === undefined) return undefined
-    if (!options.clientSecrets || !route.secrets || !isClientSecret(value))
-      throw new Fault('key_unknown', {
-        message:
-          'A subprotocol takes client secrets (ek_…) only. Send an API key in the Authorization header, never from a browser.',
-      })
-    return options.clientSecrets.open(value, headers.origin)
-  }
-
   /** A browser does not see the answer to a handshake, so this is said on the socket. */
   async function refuseAddress({ raw, id }: RequestContext, link: Duplex, head: Buffer): Promise<void> {
     const message =
@@ -447,9 +414,9 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
   async function upgrade(request: RequestContext, link: Duplex, head: Buffer): Promise<void> {
     const { raw, route, params } = request
     if (hasKeyInAddress(raw.url ?? '')) return refuseAddress(request, link, head)
-    const secret = secretOf(request)
+    const { keyId, listen } = route.socket!(request) // Only routes with one are upgraded.
     const check = async (call: RequestContext) => {
-      call.known = await (secret ? keys.behind(secret.keyId) : authenticate(call))
+      call.known = await (keyId === undefined ? authenticate(call) : keys.behind(keyId))
       route.check?.(call.known, params)
     }
     const enter = async (call: RequestContext) => {
@@ -472,13 +439,13 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
       }
       socket.signal.addEventListener('abort', stopWatching, { once: true })
       const session: SocketSession = {
-        ...{ socket, request, secret, enter, record, call },
+        ...{ socket, request, enter, record, call },
         refused(call, fault) {
           logFault(fault, call.id, options.log)
           options.refused?.(fault, call)
         },
       }
-      return route.socket!(session) // Only routes with one are upgraded.
+      return listen(session)
     })
   }
 
@@ -540,7 +507,6 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
   }
 }
 
-const KEY_PROTOCOL = 'openai-insecure-api-key.'
 const KEY_NAMES = /^(?:api[-_]?key|key|token|access_token|authorization|secret|client_secret)$/i
 
 function hasKeyInAddress(url: string): boolean {

@@ -2,9 +2,8 @@
 // once per catalog version and restriction, so that an answer is a lookup.
 import { mayCall, mayUse, type Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
-import type { EndpointSpec } from '../catalog/endpoint.ts'
 import { PAID } from '../catalog/generation.ts'
-import { ENDPOINTS } from '../catalog/index.ts'
+import { endpointsOf } from '../catalog/index.ts'
 import type { Catalog } from '../catalog/store.ts'
 import { unknownModel } from '../catalog/unknown-model.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -49,8 +48,7 @@ export function createModelLists(current: () => Catalog) {
     },
     retrieve(principal: Principal, requestId: string, uid: string, shape: ListShape): string {
       const entry = listingFor(principal).entries.get(`${shape} ${uid}`)
-      if (entry === undefined)
-        throw unknownModel(uid, current().document.models, (name, model) => isFor(principal, name, model))
+      if (entry === undefined) throw unknownModel(uid, current().document.models, usableBy(principal, current()))
       // The SDKs read the members at the top, native callers those in `data`.
       return shape === 'native' ? `{"success":true,"requestId":"${requestId}","data":${entry},${entry.slice(1)}` : entry
     },
@@ -59,17 +57,17 @@ export function createModelLists(current: () => Catalog) {
 
 type Restriction = Pick<Principal, 'models' | 'endpoints'>
 
-/** It may use the model, by some endpoint that sells it. */
-function isFor(restriction: Restriction, uid: string, { type, clientFormats }: Model): boolean {
-  if (!mayUse(restriction, uid)) return false
-  const sells = ({ sells, format }: EndpointSpec) => sells === type && (!format || clientFormats.includes(format))
-  return restriction.endpoints === null || ENDPOINTS.some((spec) => sells(spec) && mayCall(restriction, spec))
+/** Whether it may use a model, by some endpoint that sells it. */
+function usableBy(restriction: Restriction, catalog: Catalog): (uid: string, model: Model) => boolean {
+  const endpoints = [...endpointsOf(catalog), ...catalog.sockets].filter((spec) => mayCall(restriction, spec))
+  const isSold = ({ type, clientFormats }: Model) =>
+    endpoints.some(({ sells, format }) => sells === type && (!format || clientFormats.includes(format)))
+  return (uid, model) => mayUse(restriction, uid) && isSold(model)
 }
 
 function build(catalog: Catalog, restriction: Restriction): Listing {
-  const models = Object.entries(catalog.document.models).filter(
-    ([uid, model]) => model.enabled && isFor(restriction, uid, model),
-  )
+  const isFor = usableBy(restriction, catalog)
+  const models = Object.entries(catalog.document.models).filter(([uid, model]) => model.enabled && isFor(uid, model))
   const entries = new Map<string, string>()
   for (const [uid, model] of models) {
     entries.set(

@@ -3,11 +3,8 @@ import type { ApiKeys } from '../admission/api-key.ts'
 import type { Overload } from '../telemetry/overload.ts'
 import { accountHandlers } from './account.ts'
 import { type Api, createApi, createRefused, mountApi } from './api.ts'
-import { clientSecretHandlers } from './client-secrets.ts'
 import { jobHandlers } from './jobs.ts'
 import { paidHandler } from './paid.ts'
-import { realtimeSocket } from './realtime-socket.ts'
-import { responseSocket } from './response-socket.ts'
 import type { WebServer } from './server/server.ts'
 import { storedHandlers } from './stored.ts'
 
@@ -15,9 +12,7 @@ type Parts = Omit<Parameters<typeof createApi>[1], 'keys' | 'admit' | 'refused'>
   Parameters<typeof accountHandlers>[0] &
   Parameters<typeof jobHandlers>[0] &
   Parameters<typeof storedHandlers>[0] &
-  Parameters<typeof paidHandler>[0] &
-  Parameters<typeof responseSocket>[0] &
-  Parameters<typeof clientSecretHandlers>[0] & {
+  Parameters<typeof paidHandler>[0] & {
     readonly apiKeys: ApiKeys
     readonly overload: Overload
     readonly refusals: Parameters<typeof createRefused>[0]
@@ -29,14 +24,8 @@ export function openApi(app: WebServer, parts: Parts): Api {
   const api = createApi(app, { ...parts, keys, admit: overload.admit, refused: createRefused(refusals, monitor) })
   mountApi(api, {
     paid: paidHandler(parts),
-    sockets: { 'responses/socket': responseSocket(parts), realtime: realtimeSocket(parts) },
     catalog: parts.catalog,
-    free: {
-      ...accountHandlers(parts),
-      ...jobHandlers(parts),
-      ...storedHandlers(parts),
-      ...clientSecretHandlers(parts),
-    },
+    free: { ...accountHandlers(parts), ...jobHandlers(parts), ...storedHandlers(parts) },
   })
   return api
 }

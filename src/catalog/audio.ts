@@ -1,18 +1,7 @@
 // The audio endpoints: speech to text, and text to speech.
 import * as z from 'zod'
 import { schemaOf } from './body.ts'
-import {
-  type EndpointEntry,
-  free,
-  having,
-  integer,
-  type JsonSchema,
-  list,
-  loose,
-  number,
-  object,
-  string,
-} from './endpoint.ts'
+import { type EndpointEntry, having, type JsonSchema, list, loose, number, string } from './endpoint.ts'
 
 /** The largest request that vendors accept. */
 const SPEECH_CHARS_MAX = 4096
@@ -144,34 +133,3 @@ export const speech: EndpointEntry = {
     'The sound, as it comes; with `stream_format: "sse"` events `speech.audio.delta` with base64 and `speech.audio.done`.',
   body: schemaOf(speechBody),
 }
-
-// Client secrets for Realtime sessions of browsers.
-
-const session = {
-  ...free,
-  description: 'The session that it opens: `type: "realtime"`, `model`, and what else it has.',
-}
-
-export const clientSecrets = {
-  route: 'POST /v1/realtime/client_secrets',
-  aliases: ['/alpha/realtime/client_secrets', '/alpha/v1/realtime/client_secrets'],
-  tag: 'Audio',
-  surface: 'responses',
-  title: 'Client secret for a Realtime session',
-  description:
-    'A secret with which a browser opens a WebSocket to /v1/realtime for a minute, in the name of this key, for this model only. Free of charge. An extension of the contract.',
-  returns: '`value`, the secret, and `expires_at`, when it can no longer be used to connect.',
-  body: {
-    ...loose({
-      session,
-      expires_after: loose({ anchor: string, seconds: { ...integer, minimum: 10, description: 'At most 60.' } }),
-      origins: {
-        ...list(string),
-        description: 'The sites whose pages may use it. Absent: none, only programs outside of browsers.',
-      },
-    }),
-    required: ['session'],
-    examples: [{ session: { type: 'realtime', model: 'alpha-realtime-1' } }],
-  },
-  answer: object({ value: string, expires_at: integer, session: free }),
-} satisfies EndpointEntry

@@ -1,6 +1,6 @@
 // The endpoints of models, generation, jobs and accounts: paths and parameters. Their behaviour is in the
 // protocols and in the pipeline; only data endpoints are complete in their entries.
-import { clientSecrets, speech, transcriptions, translations } from './audio.ts'
+import { speech, transcriptions, translations } from './audio.ts'
 import { completions } from './completions.ts'
 import { CONVERSATIONS, STORED_RESPONSES } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
@@ -170,7 +170,6 @@ export const FREE = defineEndpoints({
     answer: inputTokensAnswer,
   },
   'gemini/count_tokens': countGeminiTokens,
-  'realtime/client_secrets': clientSecrets,
   jobs: {
     route: 'GET /v1/jobs',
     tag: 'Video and jobs',
@@ -295,34 +294,6 @@ export const FREE = defineEndpoints({
 })
 
 export type FreeId = keyof typeof FREE
-
-/** Addresses that take WebSockets, and nothing else. */
-export const SOCKETS = defineEndpoints({
-  realtime: {
-    route: 'GET /v1/realtime',
-    aliases: ['/alpha/realtime', '/alpha/v1/realtime'],
-    tag: 'Audio',
-    surface: 'responses',
-    sells: 'realtime',
-    title: 'Realtime session',
-    description:
-      'Opens a WebSocket for a conversation in text and sound, in the Realtime protocol. Each response is a call of its own, charged by the tokens that the vendor reports. Browsers connect with a client secret. An extension of the contract.',
-    returns: 'The WebSocket.',
-    params: { model: text('A model of type `realtime` from GET /v1/models.', 'alpha-realtime-1') },
-  },
-  'responses/socket': {
-    route: 'GET /v1/responses',
-    aliases: ['/alpha/responses', '/alpha/v1/responses'],
-    tag: 'Text',
-    surface: 'responses',
-    title: 'Responses over a WebSocket',
-    description:
-      'Opens a WebSocket. Each `response.create` event on it is a call of its own, charged like POST; the events of its response come back as text frames. An extension of the contract.',
-    returns: 'The WebSocket.',
-  },
-})
-
-export type SocketId = keyof typeof SOCKETS
 
 export function defineEndpoints<Id extends string>(entries: Record<Id, EndpointEntry>): Record<Id, EndpointSpec> {
   const named = Object.entries<EndpointEntry>(entries).map(([id, { route, ...entry }]) => {

@@ -36,6 +36,8 @@ export interface Catalog {
   readonly isGuarded: boolean
   /** Endpoints of extensions. */
   readonly added: readonly EndpointSpec[]
+  /** Addresses of extensions that take WebSockets, and nothing else. */
+  readonly sockets: readonly EndpointSpec[]
 }
 
 /** A product with price and routes: a model or a data endpoint. */
@@ -80,8 +82,9 @@ export async function openCatalog(options: {
   initial: unknown
   /** Sections of extensions that are switched off. */
   off?: readonly string[]
-  /** Endpoints of those that are switched on. */
-  added?: readonly EndpointSpec[]
+  /** Of those that are switched on. */
+  added?: Catalog['added']
+  sockets?: Catalog['sockets']
 }) {
   const { database, changes, audit, off } = options
   /** The problems of a document, and what it would change. */
@@ -224,11 +227,12 @@ function withFields(input: CatalogInput, uid: string, fields: Readonly<Record<st
 
 function read(
   row: VersionRow,
-  { off, added = [] }: { off?: readonly string[]; added?: readonly EndpointSpec[] } = {},
+  { off, added = [], sockets = [] }: { off?: readonly string[] } & Partial<Pick<Catalog, 'added' | 'sockets'>> = {},
 ): Catalog {
   const input = JSON.parse(row.document) as CatalogInput
   const stored = readDocument(input, { off })
-  if (stored) return { version: row.version, ...stored, input, simulated: false, isGuarded: isGuarded(input), added }
+  const offered = { simulated: false, isGuarded: isGuarded(input), added, sockets }
+  if (stored) return { version: row.version, ...stored, input, ...offered }
   const checked = checkDocument(input, { off })
   const problems = checked.ok ? [] : checked.problems
   throw new Error(`Catalog version ${row.version} cannot be read: ${problems.join('; ')}`)

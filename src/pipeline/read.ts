@@ -16,7 +16,6 @@ import type { PageTokens } from '../protocols/data/http-api.ts'
 import type { AudioFile } from '../protocols/media/openai-audio.ts'
 import type { ImageRequestBody } from '../protocols/media/openai-images/body.ts'
 import type { ImageRequestDeps } from '../protocols/media/openai-images/request.ts'
-import type { RealtimeLink, TranscriptLink } from '../protocols/media/openai-realtime/response.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import {
   allowedRoutes,
@@ -35,7 +34,7 @@ import type { ByokKeys, OwnKeys, OwnUse } from '../upstream/credentials/byok-key
 import type { Fallback } from './call.ts'
 import { givenIn, withLonger, withQuery } from './guarded-parts.ts'
 import type { Guard, Guardrails } from './hooks.ts'
-import { modelAt, READERS, withPreset } from './readers.ts'
+import { modelAt, type Reader, readerOf, withPreset } from './readers.ts'
 import type { CacheRule } from './response-cache.ts'
 import { type ShadowRead, shadowOf } from './shadow-read.ts'
 
@@ -59,8 +58,8 @@ export interface Incoming extends Whose {
   readonly brought: Brought
   /** Of the request, by lower-case names. Absent: there is none. */
   readonly headers?: RequestHeaders | undefined
-  /** Of the call of a tool: how the extension that sells it reads it. */
-  readonly reader?: ((incoming: Incoming) => Pick<Read, 'paidRequest' | 'product'>) | undefined
+  /** Of the call of a tool or of a session: how the extension that sells it reads it. */
+  readonly reader?: ((incoming: Incoming) => ReturnType<Reader>) | undefined
   /** Of background work: the labels of the request that started it. */
   readonly ordered?: Labels | undefined
   /** The caller's `x-tollgate-cache` header; absent: not given. */
@@ -88,8 +87,6 @@ export interface RequestBody {
   readonly pictures?: ImageRequestBody & { readonly lease: ByteLease }
   /** Of a form: its file. */
   readonly file?: AudioFile
-  /** Of a response in a Realtime session: the way to its vendor. */
-  readonly realtime?: RealtimeLink | TranscriptLink
 }
 
 export interface Read {
@@ -255,7 +252,7 @@ function redirected(incoming: Preferring, model: string, why: string): Preferrin
 function readOne(incoming: Preferring, deps: ReadDeps): Read {
   try {
     if (incoming.principal.endpoints !== null) requireEndpoint(incoming.principal, incoming.spec)
-    const asking = READERS[incoming.spec.sells](incoming, deps)
+    const asking = readerOf(incoming)(incoming, deps)
     const { paidRequest, product, cache } = asking
     const { preference, redirects } = incoming
     // A request that no route can carry is rejected before anything is held.

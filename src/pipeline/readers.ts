@@ -19,7 +19,6 @@ import { readSocialRequest } from '../protocols/data/social-v2.ts'
 import { readOcrRequest } from '../protocols/media/mistral-ocr.ts'
 import { readSpeechRequest, readTranscriptionRequest } from '../protocols/media/openai-audio.ts'
 import { readImageRequest } from '../protocols/media/openai-images/request.ts'
-import { readRealtimeRequest } from '../protocols/media/openai-realtime/response.ts'
 import { ANY_MODEL, asJob, readVideoRequest } from '../protocols/media/video-task/request.ts'
 import type { JobRequest, PaidRequest } from '../protocols/protocol.ts'
 import { readGeminiEmbeddingsRequest } from '../protocols/text/gemini/embed.ts'
@@ -33,12 +32,13 @@ import type { Incoming, PaidSpec, Read, ReadDeps, Whose } from './read.ts'
 import type { CacheRule } from './response-cache.ts'
 
 /** `routes`: those that can carry it, where that is known; else they are searched for. */
-type Reader = (
+export type Reader = (
   incoming: Incoming,
   deps: ReadDeps,
 ) => Pick<Read, 'paidRequest' | 'product' | 'cache'> & { readonly routes?: Read['routes'] | undefined }
 
-export const READERS: Record<KindName, Reader> = {
+/** Realtime is read by the extension that has its sessions. */
+const READERS: Record<Exclude<KindName, 'realtime'>, Reader> = {
   text: readText,
   embedding: readEmbedding,
   rerank: readRerank,
@@ -46,10 +46,15 @@ export const READERS: Record<KindName, Reader> = {
   ocr: byModel('ocr', readOcrRequest),
   transcription: readTranscription,
   speech: byModel('speech', readSpeechRequest),
-  realtime: readRealtime,
   image: readImage,
   video: readVideo,
   data: readData,
+}
+
+export function readerOf({ reader, spec: { id, sells } }: Incoming): Reader {
+  if (reader) return reader
+  if (sells !== 'realtime') return READERS[sells]
+  throw new Fault('internal', { internal: { why: 'a call brought no reader', id } })
 }
 
 /** For the checks that do not depend on the model, when there is no such model. */
@@ -113,7 +118,10 @@ function cacheRuleOf(
 }
 
 /** For models whose requests are JSON: their protocol checks the contents. */
-function byModel(kind: KindName, readAsk: (json: JsonText, uid: string, model?: Model) => Read['paidRequest']): Reader {
+export function byModel(
+  kind: KindName,
+  readAsk: (json: JsonText, uid: string, model?: Model) => Read['paidRequest'],
+): Reader {
   return (incoming, deps) => {
     const json = withPreset(incoming, deps)
     const uid = readModelName(json)
@@ -161,11 +169,6 @@ function readTranscription(incoming: Incoming): ReturnType<Reader> {
   }
 }
 
-function readRealtime(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  const { realtime } = incoming.body
-  return byModel('realtime', (json, uid, model) => readRealtimeRequest(json, uid, model, realtime))(incoming, deps)
-}
-
 function readVideo(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
   if (incoming.spec.id !== 'video/create') return byModel('video', readVideoAsk)(incoming, deps)
   const body = { ...incoming.body, json: asJob(incoming.body.json) }
@@ -182,7 +185,6 @@ function readVideoAsk(json: JsonText, uid: string, model?: Model): JobRequest {
 }
 
 function readData(incoming: Incoming, deps: ReadDeps): ReturnType<Reader> {
-  if (incoming.reader) return incoming.reader(incoming)
   const { world, pageTokens } = deps
   const { catalog, principal, params, query, headers } = incoming
   const spec = incoming.spec as DataEndpointSpec

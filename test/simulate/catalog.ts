@@ -41,6 +41,7 @@ export const catalog: Catalog = {
   simulated: false,
   isGuarded: false,
   added: [],
+  sockets: [],
 }
 export const textModel = document.models[MODEL] as ModelOf<'text'>
 export const catalogs = { current: catalog, at: async () => catalog } as unknown as CatalogStore

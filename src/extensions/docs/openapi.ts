@@ -24,7 +24,7 @@ import {
   PATH_PART_CHARS_MAX,
   TEXT_BYTES_MAX,
 } from '../../catalog/field.ts'
-import { type FREE, SOCKETS } from '../../catalog/generation.ts'
+import type { FREE } from '../../catalog/generation.ts'
 import { COMPONENTS, envelope } from '../../catalog/generation-answers.ts'
 import { SOCIAL_COMPONENTS } from '../../catalog/social.ts'
 import { rolesWith } from '../../identity/roles.ts'
@@ -83,7 +83,7 @@ const moneyHeaders = {
   'x-tollgate-route': { description: 'Which of the model’s routes answered.', schema: string },
 }
 
-function operationOf(spec: EndpointSpec): unknown {
+function operationOf(spec: EndpointSpec, isSocket: boolean): unknown {
   return {
     operationId: operationId(spec),
     tags: [spec.tag],
@@ -115,9 +115,7 @@ function operationOf(spec: EndpointSpec): unknown {
         }
       : {}),
     responses: {
-      ...(Object.hasOwn(SOCKETS, spec.id)
-        ? { 101: { description: spec.returns ?? 'The WebSocket.', content: {} } }
-        : { 200: answered(spec) }),
+      ...(isSocket ? { 101: { description: spec.returns ?? 'The WebSocket.', content: {} } } : { 200: answered(spec) }),
       ...refusals(spec, spec.surface),
     },
   }
@@ -139,14 +137,16 @@ export function openapiDocument(options: {
   version: string
   serverUrl: string
   endpoints: readonly EndpointSpec[]
+  /** Addresses that take WebSockets. */
+  sockets?: readonly EndpointSpec[]
   operator?: { prefix: string; resources: readonly Resource[] }
 }): JsonSchema {
-  const { operator, endpoints } = options
+  const { operator, endpoints, sockets = [] } = options
   const paths: Record<string, Record<string, unknown>> = {}
   const tags = new Set<string>(endpoints.map(({ tag }) => tag))
-  for (const spec of [...endpoints, ...Object.values(SOCKETS)]) {
+  for (const spec of [...endpoints, ...sockets]) {
     const entry = paths[spec.path] ?? {}
-    entry[spec.method.toLowerCase()] = operationOf(spec)
+    entry[spec.method.toLowerCase()] = operationOf(spec, sockets.includes(spec))
     paths[spec.path] = entry
   }
   return {

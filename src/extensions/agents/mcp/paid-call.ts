@@ -23,7 +23,7 @@ export interface PaidDeps extends ArriveDeps {
   readonly catalog: CatalogStore
   readonly budget: ByteBudget
   /** Records the bytes of calls for accounts with content logging. */
-  readonly contents: Recorder | undefined
+  readonly contents?: Recorder | undefined
 }
 
 /** The parts of an HTTP request that a tool call supplies. */

@@ -1,10 +1,10 @@
 // A response of a Realtime session, read like the answer to a call of its own: it begins with `response.created` and ends with `response.done`.
 
-import { Fault } from '../kernel/fault.ts'
-import { isObject } from '../kernel/json.ts'
-import type { World } from '../kernel/world.ts'
-import type { Deadlines, UpstreamReply } from '../upstream/call.ts'
-import type { VendorSocket } from '../upstream/socket.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { isObject } from '../../../kernel/json.ts'
+import type { World } from '../../../kernel/world.ts'
+import type { Deadlines, UpstreamReply } from '../../../upstream/call.ts'
+import type { VendorSocket } from '../../../upstream/socket.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,15 +1,16 @@
 // POST /v1/realtime/client_secrets: what a browser opens a Realtime session with, made by a server that has the key.
-import type { ClientSecrets } from '../admission/client-secrets.ts'
-import { SOCKETS } from '../catalog/generation.ts'
-import { invalid } from '../kernel/fault.ts'
-import { isObject, objectOf, readJson, text } from '../kernel/json.ts'
-import { newId } from '../kernel/world.ts'
-import { type ArriveDeps, readFor } from '../pipeline/arrive.ts'
-import { broughtBy, type PaidSpec } from '../pipeline/read.ts'
-import { isTranscribed } from '../protocols/media/openai-realtime/response.ts'
-import { RealtimeSession } from '../protocols/media/openai-realtime/session.ts'
-import type { HandlersOf } from './api.ts'
-import { jsonBody } from './server/body.ts'
+import type { HandlersOf } from '../../../api/api.ts'
+import { jsonBody } from '../../../api/server/body.ts'
+import { invalid } from '../../../kernel/fault.ts'
+import { isObject, objectOf, readJson, text } from '../../../kernel/json.ts'
+import { newId } from '../../../kernel/world.ts'
+import { type ArriveDeps, readFor } from '../../../pipeline/arrive.ts'
+import { broughtBy, type PaidSpec } from '../../../pipeline/read.ts'
+import { type CLIENT_SECRETS, SOCKETS } from '../endpoints.ts'
+import type { ClientSecrets } from './client-secrets.ts'
+import { readerOf } from './reader.ts'
+import { isTranscribed } from './response.ts'
+import { RealtimeSession } from './session.ts'
 
 interface ClientSecretDeps extends ArriveDeps {
   readonly clientSecrets: ClientSecrets
@@ -21,7 +22,7 @@ const SESSION_CHARS_MAX = 8_000
 const ORIGINS_MAX = 10
 const ORIGIN = /^https?:\/\/[a-z0-9.-]{1,253}(?::\d{1,5})?$/
 
-export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realtime/client_secrets'> {
+export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<keyof typeof CLIENT_SECRETS> {
   return {
     async 'realtime/client_secrets'(request, out) {
       const { value } = readJson(jsonBody(request))
@@ -33,7 +34,9 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<'realti
       const spec = SOCKETS.realtime as PaidSpec // It sells realtime.
       // What the session would be refused for is said now.
       const brought = await broughtBy(principal, deps.read)
-      const { labels } = readFor({ spec, principal, brought, params: {}, query: '', body, headers }, deps).asked
+      const reader = readerOf(deps.read)
+      const asked = { spec, principal, brought, params: {}, query: '', body, headers, reader }
+      const { labels } = readFor(asked, deps).asked
       const { models } = deps.catalog.current.document
       const state = new RealtimeSession(model, isTranscribed(models[model]))
       state.told(readJson(Buffer.from(JSON.stringify({ type: 'session.update', session }))))

@@ -1,38 +1,38 @@
 // Realtime: a caller's WebSocket and one to the vendor, between which events pass. Each response is a call of its own: held with a cap that the
 // vendor is told, charged by what the vendor reports at its end, and logged. Responses that follow from the caller's pauses are made here too.
-import type { ObjectOwner } from '../admission/vendor-objects.ts'
-import { SOCKETS } from '../catalog/generation.ts'
-import { asFault, CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
-import { isObject, type Json, type JsonText, readJson, text } from '../kernel/json.ts'
-import { newId } from '../kernel/world.ts'
-import { BYOK } from '../ledger/operation.ts'
-import { type ArriveDeps, arrive, readFor } from '../pipeline/arrive.ts'
-import type { Arrived } from '../pipeline/call.ts'
-import type { Recording } from '../pipeline/hooks.ts'
-import { broughtBy, type PaidSpec } from '../pipeline/read.ts'
-import type { ResponseSink } from '../pipeline/response-sink.ts'
-import { candidatesOf, serve } from '../pipeline/serve.ts'
-import {
-  contextOf,
-  FRAME_END,
-  isTranscribed,
-  type RealtimeLink,
-  type TranscriptLink,
-} from '../protocols/media/openai-realtime/response.ts'
-import { RealtimeSession } from '../protocols/media/openai-realtime/session.ts'
-import type { PaidRequest, Target } from '../protocols/protocol.ts'
-import { describe, openaiError, refusal } from '../protocols/vendor-fault.ts'
-import { readErrorBody } from '../protocols/vendor-words.ts'
-import { attempt } from '../routing/attempt.ts'
-import type { ByteLease } from '../upstream/budget.ts'
-import { openVendorSocket, type VendorListener, type VendorSocket } from '../upstream/socket.ts'
-import type { RequestContext, SocketHandle, SocketSession } from './api.ts'
-import { rawQuery } from './server/server.ts'
-import { type CallerSocket, CLOSE } from './server/sockets.ts'
+import type { ObjectOwner } from '../../../admission/vendor-objects.ts'
+import type { RequestContext, SocketHandle, SocketSession } from '../../../api/api.ts'
+import { rawQuery } from '../../../api/server/server.ts'
+import { type CallerSocket, CLOSE } from '../../../api/server/sockets.ts'
+import { asFault, CLIENT_CLOSED, Fault, invalid } from '../../../kernel/fault.ts'
+import { isObject, type Json, type JsonText, readJson, text } from '../../../kernel/json.ts'
+import { newId } from '../../../kernel/world.ts'
+import { BYOK } from '../../../ledger/operation.ts'
+import { type ArriveDeps, arrive, readFor } from '../../../pipeline/arrive.ts'
+import type { Arrived } from '../../../pipeline/call.ts'
+import type { Recording } from '../../../pipeline/hooks.ts'
+import { broughtBy, type PaidSpec } from '../../../pipeline/read.ts'
+import type { ResponseSink } from '../../../pipeline/response-sink.ts'
+import { candidatesOf, serve } from '../../../pipeline/serve.ts'
+import type { PaidRequest, Target } from '../../../protocols/protocol.ts'
+import { describe, openaiError, refusal } from '../../../protocols/vendor-fault.ts'
+import { readErrorBody } from '../../../protocols/vendor-words.ts'
+import { attempt } from '../../../routing/attempt.ts'
+import type { ByteLease } from '../../../upstream/budget.ts'
+import { openVendorSocket, type VendorListener, type VendorSocket } from '../../../upstream/socket.ts'
+import { SOCKETS } from '../endpoints.ts'
+import { type ClientSecret, type ClientSecrets, secretIn } from './client-secrets.ts'
+import { readerOf } from './reader.ts'
+import { contextOf, FRAME_END, isTranscribed, type RealtimeLink, type TranscriptLink } from './response.ts'
+import { RealtimeSession } from './session.ts'
 import { VendorResponse } from './vendor-response.ts'
 
-export function realtimeSocket(deps: ArriveDeps): SocketHandle {
-  return (session) => new LiveSession(session, deps)
+export function realtimeSocket(deps: ArriveDeps & { readonly clientSecrets: ClientSecrets }): SocketHandle {
+  return (request) => {
+    const sent = secretIn(request.headers)
+    const secret = sent === undefined ? undefined : deps.clientSecrets.open(sent, request.headers.origin)
+    return { keyId: secret?.keyId, listen: (session) => new LiveSession(session, secret, deps) }
+  }
 }
 
 const SPEC = SOCKETS.realtime as PaidSpec // It sells realtime.
@@ -45,6 +45,7 @@ const NEVER = new Promise<never>(() => undefined)
 
 class LiveSession {
   readonly #session: SocketSession
+  readonly #secret: ClientSecret | undefined
   readonly #deps: ArriveDeps
   readonly #socket: CallerSocket
   readonly #uid: string
@@ -70,11 +71,12 @@ class LiveSession {
   /** Until there is a hold for the sound of the last frame. */
   #covering: Promise<void> | undefined
 
-  constructor(session: SocketSession, deps: ArriveDeps) {
+  constructor(session: SocketSession, secret: ClientSecret | undefined, deps: ArriveDeps) {
     this.#session = session
+    this.#secret = secret
     this.#deps = deps
     this.#socket = session.socket
-    this.#uid = new URLSearchParams(rawQuery(session.request)).get('model') ?? session.secret?.model ?? ''
+    this.#uid = new URLSearchParams(rawQuery(session.request)).get('model') ?? secret?.model ?? ''
     this.#state = new RealtimeSession(this.#uid, isTranscribed(this.#model))
     this.#setUp.promise.catch(() => undefined) // Whoever waits for it hears of it.
     this.#ready = this.#open()
@@ -89,7 +91,8 @@ class LiveSession {
 
   /** Opens a session at a vendor that can have one: by the rules by which a call finds its vendor. */
   async #open(): Promise<void> {
-    const { request, secret } = this.#session
+    const { request } = this.#session
+    const secret = this.#secret
     const query = new URLSearchParams(rawQuery(request))
     for (const name of NOT_OFFERED) if (query.has(name)) throw invalid(`"${name}" is not offered here.`, name)
     if (secret && secret.model !== this.#uid) throw invalid('This client secret is for another model.', 'model')
@@ -177,7 +180,7 @@ class LiveSession {
       this.#setUp.reject(this.#vendorFault(event))
     } else if (!this.#created) {
       this.#created = event
-      this.#vendor?.send(this.#state.setUp(event, this.#session.secret?.session ?? {}))
+      this.#vendor?.send(this.#state.setUp(event, this.#secret?.session ?? {}))
     } else {
       this.#isReady = true
       this.#setUp.resolve(this.#state.heard({ ...this.#created, session: event.session }, '').frame ?? '')
@@ -358,14 +361,23 @@ class LiveSession {
     call: RequestContext,
     json: JsonText,
     out: ResponseSink,
-    realtime?: RealtimeLink | TranscriptLink,
+    link?: RealtimeLink | TranscriptLink,
   ): Promise<{ arrived: Arrived }> {
     const { principal, headers, id: requestId } = call
-    const body = realtime ? { json, realtime } : { json }
-    const { secret } = this.#session
-    const known = secret && { known: { labels: secret.labels } }
-    const brought = await broughtBy(principal, this.#deps.read)
-    const incoming = { spec: SPEC, principal, brought, params: {}, query: '', body, headers, ...known }
+    const { read } = this.#deps
+    const known = this.#secret && { known: { labels: this.#secret.labels } }
+    const [brought, reader] = [await broughtBy(principal, read), readerOf(read, link)]
+    const incoming = {
+      spec: SPEC,
+      principal,
+      brought,
+      params: {},
+      query: '',
+      body: { json },
+      headers,
+      reader,
+      ...known,
+    }
     const { asked, catalog } = readFor(incoming, this.#deps)
     const arrival = { requestId, principal, endpoint: SPEC.id, out, headers }
     return { arrived: arrive(arrival, asked, catalog, this.#deps.path) }

@@ -4,14 +4,14 @@ import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import OpenAI from 'openai'
 import { ResponsesWS } from 'openai/resources/responses/ws'
-import { responseSocket } from '../src/api/response-socket.ts'
-import { createSockets } from '../src/api/server/sockets.ts'
-import { realWorld } from '../src/kernel/world.ts'
-import { startGateway, testGateway } from './gateway.ts'
-import { atOnce, none, pluck } from './lists.ts'
-import { openAllDoors } from './sdk/families.ts'
-import { openSocket } from './socket-client.ts'
-import { until } from './until.ts'
+import { startGateway, testGateway } from '../../../test/gateway.ts'
+import { atOnce, none, pluck } from '../../../test/lists.ts'
+import { openAllDoors } from '../../../test/sdk/families.ts'
+import { openSocket } from '../../../test/socket-client.ts'
+import { until } from '../../../test/until.ts'
+import { createSockets } from '../../api/server/sockets.ts'
+import { realWorld } from '../../kernel/world.ts'
+import { responseSocket } from './response-socket.ts'
 
 const g = testGateway({ catalog: openAllDoors })
 const at = '/v1/responses'
@@ -137,8 +137,9 @@ test('a caller that sends wrong frames and reads nothing is held back, and its s
   const unread = new Promise<void>(() => undefined)
   const socket = { signal: new AbortController().signal, isLeaving: false, sendError: () => unread }
   const call = () => ({ id: 'req_1' })
-  const session: any = { socket, call, request: { principal: { accountId: 'a' } }, refused: () => undefined }
-  const listener = responseSocket({ remembered: { open: () => undefined } } as any)(session)
+  const request: any = { headers: {}, principal: { accountId: 'a' } }
+  const session: any = { socket, call, request, refused: () => undefined }
+  const listener = responseSocket({ remembered: { open: () => undefined } } as any)(request).listen(session)
   assert.equal(listener.frame(Buffer.from('{'), { release: () => undefined } as any), unread)
 })
 

@@ -1,23 +1,25 @@
 // Responses over a WebSocket, as Codex and the openai SDKs use it: each `response.create` is a call like a POST, and its events come back as
 // frames. Requests of one `stream_id` run one after the other. What was said on the socket is remembered, so that the next request need send
 // only what is new, also where the vendor stores nothing.
-import { ENDPOINTS } from '../catalog/index.ts'
-import { asFault, CLIENT_CLOSED, Fault, invalid } from '../kernel/fault.ts'
-import { isObject, type JsonText, readJson, withMembers } from '../kernel/json.ts'
-import { NEVER } from '../kernel/timers.ts'
-import { newId } from '../kernel/world.ts'
-import { readFor } from '../pipeline/arrive.ts'
-import type { Recording } from '../pipeline/hooks.ts'
-import { broughtBy, type PaidSpec } from '../pipeline/read.ts'
-import type { ResponseSink } from '../pipeline/response-sink.ts'
-import { echoed } from '../protocols/text/openai-responses/pass.ts'
-import { openaiError } from '../protocols/vendor-fault.ts'
-import type { ByteBudget, ByteLease } from '../upstream/budget.ts'
-import { bytesOf, SseDecoder } from '../upstream/sse.ts'
-import type { RequestContext, SocketHandle, SocketSession } from './api.ts'
-import { handleSmall, type PaidDeps } from './paid.ts'
-import { faultHeaders } from './server/envelope.ts'
-import { type CallerSocket, CLOSE } from './server/sockets.ts'
+
+import type { RequestContext, SocketHandle, SocketSession } from '../../api/api.ts'
+import { handleSmall, type PaidDeps } from '../../api/paid.ts'
+import { faultHeaders } from '../../api/server/envelope.ts'
+import { type CallerSocket, CLOSE } from '../../api/server/sockets.ts'
+import { ENDPOINTS } from '../../catalog/index.ts'
+import { asFault, CLIENT_CLOSED, Fault, invalid } from '../../kernel/fault.ts'
+import { isObject, type JsonText, readJson, withMembers } from '../../kernel/json.ts'
+import { NEVER } from '../../kernel/timers.ts'
+import { newId } from '../../kernel/world.ts'
+import { readFor } from '../../pipeline/arrive.ts'
+import type { Recording } from '../../pipeline/hooks.ts'
+import { broughtBy, type PaidSpec } from '../../pipeline/read.ts'
+import type { ResponseSink } from '../../pipeline/response-sink.ts'
+import { echoed } from '../../protocols/text/openai-responses/pass.ts'
+import { openaiError } from '../../protocols/vendor-fault.ts'
+import type { ByteBudget, ByteLease } from '../../upstream/budget.ts'
+import { bytesOf, SseDecoder } from '../../upstream/sse.ts'
+import { noSecret, secretIn } from './realtime/client-secrets.ts'
 
 interface ResponseSocketDeps extends PaidDeps {
   /** For what is remembered of conversations. */
@@ -40,7 +42,11 @@ function errorEvent(fault: Fault, requestId: string): Record<string, unknown> {
 export function responseSocket(deps: ResponseSocketDeps): SocketHandle {
   // The list of endpoints has it, and it sells text.
   const spec = ENDPOINTS.find(({ id }) => id === 'responses') as PaidSpec
-  return (session) => new Conversations(session, spec, deps)
+  return ({ headers }) => {
+    // A secret is for a Realtime session of one model, and for nothing else.
+    if (secretIn(headers) !== undefined) throw noSecret()
+    return { listen: (session) => new Conversations(session, spec, deps) }
+  }
 }
 
 class Conversations {

@@ -1,9 +1,11 @@
 // Client secrets: a browser can open Realtime sessions with one for a minute, in the name of a key that it never sees. They are encrypted tokens
 // that every process can read, and are not stored. So nothing records that one was used.
-import { Fault } from '../kernel/fault.ts'
-import { seal, unseal } from '../kernel/secret.ts'
-import type { World } from '../kernel/world.ts'
-import type { Labels } from './labels.ts'
+
+import type { Labels } from '../../../admission/labels.ts'
+import type { RequestHeaders } from '../../../catalog/query.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { seal, unseal } from '../../../kernel/secret.ts'
+import type { World } from '../../../kernel/world.ts'
 
 export interface ClientSecret {
   readonly keyId: string
@@ -21,7 +23,26 @@ export interface ClientSecret {
 
 const PREFIX = 'ek_'
 const PLACE = 'client-secret|1'
-export const isClientSecret = (value: string) => value.startsWith(PREFIX)
+const isClientSecret = (value: string) => value.startsWith(PREFIX)
+const KEY_PROTOCOL = 'openai-insecure-api-key.'
+
+/** Browsers cannot send headers with a handshake, but a subprotocol. Only secrets that end soon may come so. */
+export function secretIn(headers: RequestHeaders): string | undefined {
+  const offered = String(headers['sec-websocket-protocol'] ?? '')
+    .split(',')
+    .map((one) => one.trim())
+  const given = offered.find((one) => one.startsWith(KEY_PROTOCOL))?.slice(KEY_PROTOCOL.length)
+  const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+  const value = given ?? (isClientSecret(bearer) ? bearer : undefined)
+  if (value === undefined || isClientSecret(value)) return value
+  throw noSecret()
+}
+
+export const noSecret = () =>
+  new Fault('key_unknown', {
+    message:
+      'A subprotocol takes client secrets (ek_…) only. Send an API key in the Authorization header, never from a browser.',
+  })
 
 export type ClientSecrets = ReturnType<typeof createClientSecrets>
 

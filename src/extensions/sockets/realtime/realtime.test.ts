@@ -6,13 +6,13 @@ import { after, afterEach, before, test } from 'node:test'
 import { createServer } from 'node:tls'
 import OpenAI from 'openai'
 import { OpenAIRealtimeWS } from 'openai/realtime/ws'
-import { launchChromium } from './browser/chromium.ts'
-import { makeAuthority, makeCertificate } from './certificate.ts'
-import { testGateway } from './gateway.ts'
-import { atOnce, pluck } from './lists.ts'
-import { openSocket as connectSocket, type TestSocket } from './socket-client.ts'
-import { started } from './started.ts'
-import { until } from './until.ts'
+import { launchChromium } from '../../../../test/browser/chromium.ts'
+import { makeAuthority, makeCertificate } from '../../../../test/certificate.ts'
+import { testGateway } from '../../../../test/gateway.ts'
+import { atOnce, pluck } from '../../../../test/lists.ts'
+import { openSocket as connectSocket, type TestSocket } from '../../../../test/socket-client.ts'
+import { started } from '../../../../test/started.ts'
+import { until } from '../../../../test/until.ts'
 
 const TRANSCRIBED = 'alpha-realtime-heard'
 const g = testGateway({
@@ -500,7 +500,7 @@ test('the browser client of the openai package speaks to the gateway in a browse
     await page.route(`${origin}/page`, (route) => route.fulfill({ contentType: 'text/html', body: '<p>A page.' }))
     await page.route(`${origin}/openai/**`, async (route) => {
       const file = new URL(route.request().url()).pathname.slice('/openai/'.length)
-      const body = await readFile(new URL(`../node_modules/openai/${file}`, import.meta.url))
+      const body = await readFile(new URL(`../../../../node_modules/openai/${file}`, import.meta.url))
       await route.fulfill({ contentType: 'text/javascript', body })
     })
     await page.goto(`${origin}/page`)

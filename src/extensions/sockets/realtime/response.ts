@@ -5,10 +5,16 @@ import { Fault } from '../../../kernel/fault.ts'
 import { isObject, type Json, type JsonText, objectOf, text } from '../../../kernel/json.ts'
 import { countedUnits, rateFor } from '../../../meter/charge.ts'
 import type { Usage } from '../../../meter/usage.ts'
+import {
+  garbled,
+  type OpenOptions,
+  type PaidRequest,
+  type StreamRelay,
+  type StreamState,
+} from '../../../protocols/protocol.ts'
+import { openaiError } from '../../../protocols/vendor-fault.ts'
+import { readErrorBody } from '../../../protocols/vendor-words.ts'
 import type { Upstream } from '../../../upstream/call.ts'
-import { garbled, type OpenOptions, type PaidRequest, type StreamRelay, type StreamState } from '../../protocol.ts'
-import { openaiError } from '../../vendor-fault.ts'
-import { readErrorBody } from '../../vendor-words.ts'
 import type { RealtimeTurn } from './session.ts'
 import { usageOf } from './usage.ts'
 

@@ -3,7 +3,7 @@
 import { invalid } from '../../../kernel/fault.ts'
 import { isObject, type Json, type JsonText, objectOf, objects, text } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
-import { measurePrompt } from '../../text/prompt.ts'
+import { measurePrompt } from '../../../protocols/text/prompt.ts'
 import { SoundFormat, soundBytes } from './sound-format.ts'
 import { Transcripts } from './transcripts.ts'
 
