@@ -84,7 +84,7 @@ const CORE = [
   ...['test/{text-streams,text-whole}.test.ts'],
   // Money, limits, keys.
   ...['test/{endings,one-path,extras-priced,price-media,hold-bound,credit-line}.test.ts'],
-  ...['test/{budgets,restricted-keys,account-status,refusals}.test.ts'],
+  ...['test/{budgets,restricted-keys,account-status,refusals,unknown-model}.test.ts'],
   // People: passwords, second factors, proved addresses.
   ...['src/operator/{login,second-factors}.test.ts', 'test/proved-addresses.test.ts'],
   // Jobs.

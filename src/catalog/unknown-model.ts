@@ -48,7 +48,8 @@ const DATA_NAMES: readonly string[] = ['socialapi', 'siteanalytics']
 /** Models, groups of data endpoints, products and tool servers to which calls may be restricted. */
 export function checkModelNames(
   names: readonly string[],
-  { models, products }: Pick<CatalogDocument, 'models' | 'products'>,
+  // Without their extension there are no products.
+  { models, products = {} }: Pick<CatalogDocument, 'models'> & Partial<Pick<CatalogDocument, 'products'>>,
   field = 'models',
 ): void {
   for (const name of names)
