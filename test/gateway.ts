@@ -222,13 +222,13 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     sandbox,
     config,
     async account({ credits = 1_000_000_000n, models = null } = {}) {
-      const create = (): Promise<string> =>
+      const create = (): Promise<string | undefined> =>
         accounts.create({ name: 'test', credits }, BY).catch((error) => {
           // Of hundreds at once, on a busy machine, some wait too long for the audit's lock and are told to come again.
-          if (error instanceof Fault && error.status === 503) return create()
+          if (error instanceof Fault && error.status === 503) return undefined
           throw error
         })
-      const id = await create()
+      const id = await until(create)
       return { id, ...(await made.key(id, { models })) }
     },
     async key(account, { models = null } = {}) {

@@ -233,7 +233,8 @@ test('killed before or after any single action of its life, a job is submitted o
     for (let n = 1; ; n++) {
       const { account, id } = await make({ duration: 4, resolution: '480p' })
       const death = dieAt(n, when)
-      while ((await on.row(id)).completed_at === null) {
+      for (let steps = 1; (await on.row(id)).completed_at === null; steps++) {
+        assert.ok(steps < 100, `${when} action ${n}: ${JSON.stringify(await on.row(id))}`)
         await lapse(id)
         const job = await on.engine.jobs.work.claim(id)
         assert.ok(job)

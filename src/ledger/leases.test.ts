@@ -16,6 +16,7 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { atOnce, pluck } from '../../test/lists.ts'
+import { until } from '../../test/until.ts'
 import { isLockWait } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld } from '../kernel/world.ts'
@@ -308,9 +309,11 @@ test('who needs nearly all of an account gets it, although another process lease
   // All but what the others need at the same time.
   const want = before!.posted - 4n * 10n
   // On a machine that is busy, the others may not have given back in time: it is told to come again.
-  const insist = async (): Promise<Reserved> =>
-    reserve(other, acc, want).catch((error: Fault) => (error.kind === 'unavailable' ? insist() : Promise.reject(error)))
-  const reserved = await insist().finally(() => {
+  const insist = () =>
+    reserve(other, acc, want).catch((error: Fault) =>
+      error.kind === 'unavailable' ? undefined : Promise.reject(error),
+    )
+  const reserved = await until(insist).finally(() => {
     isOver = true
   })
   await Promise.all(others)

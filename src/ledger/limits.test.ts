@@ -240,13 +240,11 @@ const cameBefore = (acc: string, seconds: number, calls: number) =>
 const second = () => Math.floor(Date.now() / 1_000)
 
 /** Once more, if the machine was so slow that another second had begun. */
-async function inASecond<T>(run: (isOver: () => boolean) => Promise<T | undefined>): Promise<T> {
-  for (;;) {
+const inASecond = <T>(run: (isOver: () => boolean) => Promise<T | undefined>) =>
+  until(() => {
     const began = second()
-    const found = await run(() => second() !== began)
-    if (found !== undefined) return found
-  }
-}
+    return run(() => second() !== began)
+  })
 
 test('no 60 seconds admit one call more than the limit: a call is judged by when it came, to the second and however long it waited', async () => {
   const ledger = await processOf({ leases: false, reserveForMs: 60_000 })

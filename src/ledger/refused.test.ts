@@ -16,6 +16,7 @@ import {
   settle,
 } from '../../test/ledger-part.ts'
 import { atOnce } from '../../test/lists.ts'
+import { until } from '../../test/until.ts'
 import { type Database, openDatabase, type Queryable } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { storeLimits } from './limits.ts'
@@ -186,16 +187,20 @@ async function others(isLeased: boolean, during: (bad: string) => Promise<() => 
   const owed = stuck.map(({ id }) => settle(ledger, bad!, id, 7n))
   /** Calls during which the trouble was not met: they cannot have waited for it. */
   let between = 0
-  await Promise.all(
-    [...good, ...good].map(async (acc) => {
-      while (said.length < MET || (between < good.length && said.length < 20 * MET)) {
-        const met = said.length
-        assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
-        if (said.length === met) between += 1
-        await new Promise(setImmediate)
-      }
-    }),
-  ).finally(end)
+  let isOver = false
+  const isMet = () => said.length >= MET && (between >= good.length || said.length >= 20 * MET)
+  const met = until(isMet).finally(() => {
+    isOver = true
+  })
+  const calls = [...good, ...good].map(async (acc) => {
+    while (!isOver) {
+      const met = said.length
+      assert.equal((await call(ledger, acc, 10n)).outcome, 'held')
+      if (said.length === met) between += 1
+      await new Promise(setImmediate)
+    }
+  })
+  await Promise.all([met, ...calls]).finally(end)
   assert.ok(said.length > 0 && Math.max(...sizes) > 1, 'nothing was shared, or nothing was refused')
   assert.ok(between >= good.length, `${between} calls did not wait for another's trouble`)
   const shared = saidOf.filter((values) => good.some((acc) => values.includes(acc)))
