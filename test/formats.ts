@@ -1,4 +1,5 @@
 // What the tests know of each format, in one place: where its callers ask, what they send at least, and what its vendors answer.
+import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { PICTURE } from './picture.ts'
 
@@ -206,6 +207,16 @@ export function parted(format: ClientFormatName, texts: readonly [string, string
   const events = FORMATS[format].stream(texts, false, counts)
   const said = 1 + events.findIndex((one) => one.includes(texts[0]))
   return { begin: events.slice(0, said).join(''), end: events.slice(said).join('') }
+}
+
+/** A model for each format of its vendor, which is at this address, called `from-` and the format. */
+export function addScripted({ vendors, models }: CatalogInput, baseUrl: string): void {
+  vendors.scripted = { baseUrl }
+  for (const protocol of CLIENT_FORMATS)
+    models[`from-${protocol}`] = {
+      ...models['epsilon-k3']!, // Of the shipped catalog.
+      ...{ family: 'scripted', clientFormats: [...CLIENT_FORMATS], routes: [{ vendor: 'scripted', protocol }] },
+    }
 }
 
 /** Each door before each vendor. */

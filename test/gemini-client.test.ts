@@ -7,6 +7,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { realWorld, type World } from '../src/kernel/world.ts'
 import { CLIENT_FORMATS } from '../src/meter/kind.ts'
+import { addScripted } from './formats.ts'
 import { testGateway, textOf } from './gateway.ts'
 import { listen, started } from './started.ts'
 import { fixture, recordingsOf } from './text-replay.ts'
@@ -60,14 +61,7 @@ const g = testGateway(() => ({
   catalog(document: CatalogInput) {
     for (const model of Object.values(document.models))
       if (model.type === 'text') model.clientFormats = [...CLIENT_FORMATS]
-    document.vendors.scripted = { baseUrl: vendor.url }
-    for (const protocol of CLIENT_FORMATS)
-      document.models[`from-${protocol}`] = {
-        ...document.models['epsilon-k3']!,
-        family: 'scripted',
-        clientFormats: [...CLIENT_FORMATS],
-        routes: [{ vendor: 'scripted', protocol }],
-      }
+    addScripted(document, vendor.url)
   },
 }))
 before(async () => {

@@ -12,9 +12,9 @@ import fc from 'fast-check'
 import type { ContentView } from '../src/admission/views.ts'
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { guardrails as extension } from '../src/extensions/guardrails/extension.ts'
-import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
+import type { ClientFormatName } from '../src/meter/kind.ts'
 import { SseDecoder } from '../src/upstream/sse.ts'
-import { FORMATS, formatOf, PAIRS, requestTo } from './formats.ts'
+import { addScripted, FORMATS, formatOf, PAIRS, requestTo } from './formats.ts'
 import { testGateway } from './gateway.ts'
 import { Chance } from './simulate/virtual-world.ts'
 import { SPEECH } from './sound.ts'
@@ -77,14 +77,7 @@ const vendor = started(() =>
 )
 const g = testGateway(() => ({
   catalog(document: CatalogInput) {
-    document.vendors.scripted = { baseUrl: vendor.url }
-    for (const protocol of CLIENT_FORMATS)
-      document.models[`from-${protocol}`] = {
-        ...document.models['epsilon-k3']!,
-        family: 'scripted',
-        clientFormats: [...CLIENT_FORMATS],
-        routes: [{ vendor: 'scripted', protocol }],
-      }
+    addScripted(document, vendor.url)
     const spoken = [{ vendor: 'scripted', protocol: 'openai-speech' as const }]
     document.models.spoken = { ...document.models[SPEECH]!, routes: spoken }
   },

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import type http from 'node:http'
 import { test } from 'node:test'
+import { fasterWorld } from '../../test/faster-world.ts'
 import { listen } from '../../test/started.ts'
 import { Fault } from '../kernel/fault.ts'
-import { realWorld, type World } from '../kernel/world.ts'
+import { realWorld } from '../kernel/world.ts'
 import { createGuardedFetch, type GuardOptions, IMAGE_REFUSED } from './guard.ts'
 
 const signal = new AbortController().signal
@@ -16,15 +17,6 @@ function png(bytes: number, width = 1, height = 1): Buffer {
   file.writeUInt32BE(width, 16)
   file.writeUInt32BE(height, 20)
   return file
-}
-
-/** A world whose clock runs faster, so that limits of seconds are over in a moment. */
-function quick(times: number): World {
-  return {
-    ...realWorld,
-    elapsedMs: () => realWorld.elapsedMs() * times,
-    after: (delayMs, run) => realWorld.after(delayMs / times, run),
-  }
 }
 
 async function serving(
@@ -142,7 +134,7 @@ test('silence is cut after 5 s, a trickle by its rate after 3 s, anything after 
     started.push(() => clearInterval(timer))
     response.on('close', () => clearInterval(timer))
   }
-  const limits = { world: quick(5) }
+  const limits = { world: fasterWorld(5) }
   await serving(
     () => {},
     (url, guard) => refused(guard.fetchImage(url, { account: 'a', bytesMax: MB, signal }), /timeout/),

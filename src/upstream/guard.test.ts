@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import net, { type AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
+import { fasterWorld } from '../../test/faster-world.ts'
 import { listen, started } from '../../test/started.ts'
 import { Fault } from '../kernel/fault.ts'
-import { realWorld, type World } from '../kernel/world.ts'
+import { realWorld } from '../kernel/world.ts'
 import { ADDRESS_REFUSED, createGuardedFetch, IMAGE_REFUSED } from './guard.ts'
 
 const signal = new AbortController().signal
@@ -211,16 +212,7 @@ test('one private address among public ones refuses the name', async () => {
   await fine.check('https://public.example.com/x?y', { signal })
 })
 
-/** A world whose clock runs faster, so that limits of seconds are over in a moment. */
-function quick(times: number): World {
-  return {
-    ...realWorld,
-    elapsedMs: () => realWorld.elapsedMs() * times,
-    after: (delayMs, run) => realWorld.after(delayMs / times, run),
-  }
-}
-
 test('a name server that never answers is given up after three seconds', async () => {
-  const guard = createGuardedFetch({ world: quick(20), resolve: () => new Promise(() => {}) })
+  const guard = createGuardedFetch({ world: fasterWorld(20), resolve: () => new Promise(() => {}) })
   await assert.rejects(guard.check('https://slow.example.com/', { signal }), { message: ADDRESS_REFUSED })
 })

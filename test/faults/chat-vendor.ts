@@ -4,21 +4,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type { Log } from '../../src/kernel/log.ts'
-import { realWorld, type World } from '../../src/kernel/world.ts'
+import type { World } from '../../src/kernel/world.ts'
+import { fasterWorld } from '../faster-world.ts'
 import { chatChunk, event, FORMATS } from '../formats.ts'
 import { startGateway, type TestGateway } from '../gateway.ts'
 import { listen } from '../started.ts'
 
 export const MODEL = 'fault-1'
 
-const SPEED = 30
-
-/** Every duration is a thirtieth: the 30 seconds that a stuck caller is given pass in one. */
-export const fastWorld: World = {
-  ...realWorld,
-  elapsedMs: () => realWorld.elapsedMs() * SPEED,
-  after: (delayMs, run) => realWorld.after(delayMs / SPEED, run),
-}
+/** The 30 seconds that a stuck caller is given pass in one. */
+export const fastWorld = fasterWorld(30)
 
 export interface VendorCall {
   readonly request: IncomingMessage
