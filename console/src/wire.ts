@@ -106,12 +106,6 @@ export type {
   TopUpView as PurseTopUp,
 } from '../../src/extensions/purses/views.ts'
 export type {
-  BillingDetailsView as BillingDetails,
-  InvoiceSettings,
-  InvoiceView as Invoice,
-  Issuer,
-} from '../../src/extensions/sales/invoices/views.ts'
-export type {
   MailPreview,
   SignUpInvite,
   SignUpLink,
@@ -187,6 +181,12 @@ export {
   unitRow,
 } from '../../src/meter/kind.ts'
 export type { LimitName, LimitsInput, LimitsView as Limits } from '../../src/meter/limits.ts'
+export type {
+  BillingDetailsView as BillingDetails,
+  InvoiceSettings,
+  InvoiceView as Invoice,
+  Issuer,
+} from '../../src/operator/invoices/views.ts'
 export type {
   ByokKeyStored,
   ByokKeyView as ByokKey,

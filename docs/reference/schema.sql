@@ -607,18 +607,24 @@ create table invoice (
   customer text not null,
   issued_at timestamp with time zone not null,
   document jsonb not null,
+  purse_id text collate "C",
   constraint invoice_pkey PRIMARY KEY (account_id, id)
 );
 CREATE INDEX invoice_id ON public.invoice USING btree (id);
 CREATE UNIQUE INDEX invoice_month ON public.invoice USING btree (account_id, month) WHERE (kind = 'month'::text);
-CREATE UNIQUE INDEX invoice_number ON public.invoice USING btree (series, year, sequence);
+CREATE UNIQUE INDEX invoice_number ON public.invoice USING btree ((
+CASE
+    WHEN (purse_id IS NULL) THEN ''::text
+    ELSE account_id
+END), series, year, sequence);
 CREATE UNIQUE INDEX invoice_payment ON public.invoice USING btree (account_id, payment_id) WHERE (kind = 'payment'::text);
 
 create table invoice_counter (
+  account_id text collate "C" not null default ''::text,
   series text not null,
   year integer not null,
   last integer not null,
-  constraint invoice_counter_pkey PRIMARY KEY (series, year)
+  constraint invoice_counter_pkey PRIMARY KEY (account_id, series, year)
 );
 
 create table invoice_file (
@@ -1010,6 +1016,7 @@ create table purse (
   is_empty boolean not null default false,
   base bigint not null default 0,
   base_hash bytea,
+  billing jsonb,
   volume bigint not null default 0,
   volume_month date,
   moved_at timestamp with time zone,

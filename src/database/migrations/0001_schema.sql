@@ -1145,10 +1145,12 @@ create table reconciliation (
 
 -- The last number that was given out, by the issuer's series and year. The row is locked until the transaction ends, so that a number is never skipped.
 create table invoice_counter (
+  -- That invoices customers of its own. Empty: the gateway invoices its accounts.
+  account_id text collate "C" not null default '',
   series text not null,
   year integer not null,
   last integer not null,
-  primary key (series, year)
+  primary key (account_id, series, year)
 );
 
 create table invoice (
@@ -1176,11 +1178,13 @@ create table invoice (
   issued_at timestamptz not null,
   -- Everything that stands on it.
   document jsonb not null,
+  -- Of a customer of the account, which issued it.
+  purse_id text collate "C",
   primary key (account_id, id)
 );
 create index invoice_id on invoice (id);
 create unique index invoice_month on invoice (account_id, month) where kind = 'month';
-create unique index invoice_number on invoice (series, year, sequence);
+create unique index invoice_number on invoice ((case when purse_id is null then '' else account_id end), series, year, sequence);
 create unique index invoice_payment on invoice (account_id, payment_id) where kind = 'payment';
 
 -- Made once from the document, and never again.
@@ -1693,6 +1697,8 @@ create table purse (
   -- What it had, and the hash, after the last movement that is no longer kept.
   base bigint not null default 0,
   base_hash bytea,
+  -- Whom its invoices are made out to. Null: to its name.
+  billing jsonb,
   -- What it paid for calls in a month of UTC, and in which: discounts go by that.
   volume bigint not null default 0,
   volume_month date,

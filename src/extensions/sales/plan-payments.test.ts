@@ -11,9 +11,9 @@ import { until } from '../../../test/until.ts'
 import type { Page } from '../../kernel/view.ts'
 import { realWorld, type World } from '../../kernel/world.ts'
 import type { BalanceView } from '../../ledger/views.ts'
+import type { InvoiceView } from '../../operator/invoices/views.ts'
 import { dateName } from '../../reports/balance-sentence.ts'
 import { sales } from './extension.ts'
-import type { InvoiceView } from './invoices/views.ts'
 import type { ChosenPlanView, PaymentView } from './views.ts'
 
 const SALES = {

@@ -259,21 +259,27 @@ const INVOICES: BookTable = {
      select i.* from invoice i where (i.account_id, i.id) > ($1, $2) order by i.account_id, i.id limit ${PAGE_ROWS}
    )
    select page.account_id, page.id, page.number, page.payment_id, page.gross_minor, page.currency, page.kind, a.id is not null as known,
-     p.amount_minor, p.currency as paid_currency, p.refunded_minor, p.transfer_id, n.credited, o.id is not null as corrects_known,
+     p.amount_minor, p.currency as paid_currency, p.refunded_minor, coalesce(p.granted, false) as granted, n.credited, o.id is not null as corrects_known,
      page.number is distinct from format('%s-%s-%s', page.series, page.year, lpad(page.sequence::text, 6, '0')) as misnumbered,
      (page.document ->> 'number', page.document ->> 'grossMinor', page.document ->> 'taxMinor', page.document ->> 'currency', page.document ->> 'kind')
        is distinct from (page.number, page.gross_minor::text, page.tax_minor::text, page.currency, page.kind) as differs
-   from page left join account a on a.id = page.account_id left join payment p on p.account_id = page.account_id and p.id = page.payment_id
+   from page left join account a on a.id = page.account_id
+   left join lateral (
+     select x.amount_minor, x.currency, x.refunded_minor, x.transfer_id is not null as granted from payment x
+       where page.purse_id is null and x.account_id = page.account_id and x.id = page.payment_id
+     union all select x.amount_minor, x.currency, x.refunded_minor, x.granted from purse_topup x
+       where x.purse_id = page.purse_id and x.account_id = page.account_id and x.id = page.payment_id) p on true
    left join invoice o on o.account_id = page.account_id and o.id = page.corrects and o.kind = 'payment' and o.payment_id = page.payment_id
+     and o.purse_id is not distinct from page.purse_id
    left join lateral (select coalesce(sum(c.gross_minor), 0)::bigint as credited from invoice c where c.account_id = page.account_id and c.corrects = page.id) n on true`,
   rules: {
     ...NO_ACCOUNT,
     '{it} has another number than its place in the series.': 'misnumbered',
     '{it} is not what its document says.': 'differs',
-    '{it} is for payment {payment_id}, for which nothing was granted.': `kind = 'payment' and transfer_id is null`,
-    '{it} is over {gross_minor} {currency}, but {amount_minor} {paid_currency} were paid.': `kind = 'payment' and transfer_id is not null
+    '{it} is for payment {payment_id}, for which nothing was granted.': `kind = 'payment' and not granted`,
+    '{it} is over {gross_minor} {currency}, but {amount_minor} {paid_currency} were paid.': `kind = 'payment' and granted
       and (gross_minor <> amount_minor or currency <> paid_currency)`,
-    '{it} is over {gross_minor} {currency}, of which {refunded_minor} were refunded and {credited} credited.': `kind = 'payment' and transfer_id is not null
+    '{it} is over {gross_minor} {currency}, of which {refunded_minor} were refunded and {credited} credited.': `kind = 'payment' and granted
       and (credited > gross_minor or credited < refunded_minor)`,
     '{it} corrects no invoice of its payment.': `kind = 'credit_note' and not corrects_known`,
   },
@@ -295,8 +301,9 @@ const FINDINGS = {
    ) x where is_wrong`,
   // Of series that another database issues there is no counter here.
   'Invoices of the series {series} in {year} go to {last}, but there are {count}, and the highest is {highest}.': `(
-     select c.series, c.year, c.last, count(i.id) as count, coalesce(max(i.sequence), 0) as highest
-     from invoice_counter c left join invoice i on i.series = c.series and i.year = c.year and i.sequence > 0 group by 1, 2, 3
+     select c.account_id, c.series, c.year, c.last, count(i.id) as count, coalesce(max(i.sequence), 0) as highest
+     from invoice_counter c left join invoice i on i.series = c.series and i.year = c.year and i.sequence > 0
+       and c.account_id = case when i.purse_id is null then '' else i.account_id end group by 1, 2, 3, 4
    ) x where count <> last or highest <> last`,
   'Account {account_id} bought {bought} micro-credits and lost {lost} by its payments and claims, but {moved} and {loss} by its transfers.': `(
      select account_id, coalesce(bought, 0) as bought, coalesce(lost, 0) as lost, coalesce(moved, 0) as moved, coalesce(loss, 0) as loss from

@@ -10,11 +10,11 @@ import { openBranding } from '../../../identity/branding/branding.ts'
 import { brandingInput } from '../../../identity/branding/views.ts'
 import { realWorld } from '../../../kernel/world.ts'
 import { createLedger } from '../../../ledger/ledger.ts'
+import { facturX, invoicePdf } from '../../../operator/invoices/invoice-pdf.ts'
+import type { InvoiceDocument } from '../../../operator/invoices/views.ts'
 import { createBilling } from '../../../reports/billing.ts'
-import { facturX, invoicePdf } from './invoice-pdf.ts'
 import { createInvoices } from './invoices.ts'
 import { invoiceMonths } from './monthly.ts'
-import type { InvoiceDocument } from './views.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 let aheadMs = 0

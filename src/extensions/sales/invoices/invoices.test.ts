@@ -8,9 +8,9 @@ import { runs } from '../../../../test/runs.ts'
 import { createAudit } from '../../../database/audit.ts'
 import type { Database } from '../../../database/database.ts'
 import { newId, realWorld } from '../../../kernel/world.ts'
+import { isVatId, rateOf, taxIn, taxOf } from '../../../operator/invoices/vat.ts'
+import type { BillingDetails, Issuer } from '../../../operator/invoices/views.ts'
 import { createInvoices, type Invoices } from './invoices.ts'
-import { isVatId, rateOf, taxIn, taxOf } from './vat.ts'
-import type { BillingDetails, Issuer } from './views.ts'
 
 type InvoicedPayment = Parameters<Invoices['issue']>[1]['payment']
 

@@ -1,6 +1,6 @@
 // Invoices: the issuer, billing details of customers, and the document that is fixed when an invoice is issued.
 import * as z from 'zod'
-import { page, time } from '../../../kernel/view.ts'
+import { page, time } from '../../kernel/view.ts'
 
 const line = z.string()
 const maybe = line.nullable()
@@ -11,7 +11,7 @@ const rate = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/)
 /** In the currency's smallest unit. */
 const minor = z.string().regex(/^\d+$/)
 
-const issuerView = z.object({
+export const issuerView = z.object({
   name: line,
   street: line,
   postcode: maybe,
@@ -50,7 +50,7 @@ export const invoiceSettings = z.object({
 })
 export type InvoiceSettings = z.infer<typeof invoiceSettings>
 
-const billingDetails = z.object({
+export const billingDetails = z.object({
   company: maybe,
   name: maybe,
   street: maybe,
@@ -104,6 +104,8 @@ export type InvoiceDocument = z.infer<typeof invoiceDocument>
 export const invoiceView = z.object({
   id: line,
   account: line,
+  /** Of a customer of the account. */
+  purse: maybe,
   number: line,
   kind: invoiceKind,
   customer: line,
