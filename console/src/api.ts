@@ -114,7 +114,7 @@ export interface Terms {
 
 const connect = (uid: string, rest: string) => `/connect/${encode(uid)}/${rest}`
 
-async function file(path: string, accept: string, query?: Query): Promise<Blob> {
+export async function file(path: string, accept: string, query?: Query): Promise<Blob> {
   return (await send('GET', path, { query, headers: { accept } })).blob()
 }
 export const csv = (path: string, query?: Query) => file(path, 'text/csv', query)

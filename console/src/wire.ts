@@ -92,11 +92,11 @@ export type {
   ProductCheckView as ProductCheck,
   ProductPresetView as ProductPreset,
 } from '../../src/extensions/products/views.ts'
-export type { PaymentsView as PursePayments } from '../../src/extensions/purses/payments.ts'
 export type {
   EventsView as PurseEvents,
   NewSessionView as NewPurseSession,
   PageLinkView as PursePageLink,
+  PaymentsView as PursePayments,
   PricesView as PursePrices,
   PurseMargins,
   PurseMovement,

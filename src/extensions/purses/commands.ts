@@ -64,6 +64,22 @@ export const PURSE_COMMANDS: Commands = {
   'POST /accounts/{id}/purse-topups/{topup}/refund': {
     usage: 'purses refund <account> <topup>: Refunds a top-up, or a part of it, and takes its credits back.',
   },
+  'GET /accounts/{id}/purse-invoices': [
+    {
+      usage: 'purses invoices <account>: Invoices and credit notes of customers, newest first.',
+      columns: 'number, ISSUED=issuedAt, kind, purse, customer, TOTAL=gross, VAT=tax, currency, id',
+      empty: 'There are no such invoices. They are issued once purses sell names an issuer.',
+    },
+    { usage: 'purses all-invoices <account>: Their PDFs, in one ZIP.', file: 'application/zip' },
+  ],
+  'GET /accounts/{id}/purses/{purse}/invoices/{invoice}': {
+    usage: 'purses invoice <account> <purse> <invoice>: The PDF of an invoice, by its id.',
+    file: 'application/pdf',
+  },
+  'PUT /accounts/{id}/purses/{purse}/billing-details': {
+    usage: 'purses billing <account> <purse>: Changes whom the invoices of a purse are made out to.',
+    merge: true,
+  },
   'GET /accounts/{id}/purse-reconciliations': {
     usage: 'purses reconciliations <account>: Earlier comparisons with Stripe’s list, newest first.',
     columns: 'STARTED=startedAt, from, until, checked, DIFFERENCES=differences.length, failure',

@@ -22,6 +22,7 @@ import { createReconciliations } from '../../upstream/payments/reconcile.ts'
 import { PURSE, purseCallers, withPurses } from './calls.ts'
 import { PURSE_COMMANDS } from './commands.ts'
 import { createPurseEvents } from './events.ts'
+import { createPurseInvoices, type PurseInvoices, purseInvoiceResources } from './invoices.ts'
 import { mountOwnPurse, mountPage } from './page.ts'
 import { createPursePayments, type PaymentsDeps } from './payments.ts'
 import { createPurseLists, type PurseLists, purseCharge } from './prices.ts'
@@ -55,10 +56,8 @@ const TELL_EVERY_MS = 1_000
 const LOOK_EVERY_MS = 600_000
 const PRUNE_EVERY_MS = 3_600_000
 
-const allResources = (all: Parameters<typeof purseResources>[0] & TopUpResourceDeps) => [
-  ...purseResources(all),
-  ...topUpResources(all),
-]
+type AllDeps = Parameters<typeof purseResources>[0] & TopUpResourceDeps & { readonly invoices: PurseInvoices }
+const allResources = (all: AllDeps) => [...purseResources(all), ...topUpResources(all), ...purseInvoiceResources(all)]
 
 export const purses = defineExtension({
   name: 'purses',
@@ -69,9 +68,15 @@ export const purses = defineExtension({
       ...{ ...core, stripeUrl: config.TOLLGATE_STRIPE_URL },
       isSimulated: () => !hasRealVendor(catalog.current.document),
     })
-    const topUps = createTopUps({ ...core, payments })
+    const invoices = createPurseInvoices({ ...core, payments })
+    const topUps = createTopUps({ ...core, payments, invoices })
     return {
-      ...{ payments, topUps, reconciliations: createReconciliations({ ...core, payments: topUps.reconciled }) },
+      ...{
+        payments,
+        invoices,
+        topUps,
+        reconciliations: createReconciliations({ ...core, payments: topUps.reconciled }),
+      },
       purses: createPurses(core),
       lists: createPurseLists(core),
       sessions: createPurseSessions(core),
@@ -87,17 +92,18 @@ export const purses = defineExtension({
   },
   callers: ({ sessions }) => purseCallers(sessions),
   ledger: (all, ledger) => withPurses(ledger, all),
-  work: ({ events, sessions, topUps, reconciliations, config }) => [
+  work: ({ events, sessions, topUps, invoices, reconciliations, config }) => [
     { everyMs: LOOK_EVERY_MS, run: () => topUps.look() },
     { everyMs: LOOK_EVERY_MS, run: () => reconciliations.tick() },
     { everyMs: TELL_EVERY_MS, run: () => events.tell() },
     { everyMs: PRUNE_EVERY_MS, run: () => events.prune(config.TOLLGATE_RETENTION_USAGE_MONTHS) },
     { everyMs: PRUNE_EVERY_MS, run: () => sessions.prune() },
+    { everyMs: PRUNE_EVERY_MS, run: () => invoices.makeFiles() },
   ],
 })
 
 /** A key of the account manages its purses like a person of it. */
-function mountForKeys(app: WebServer, all: Parameters<typeof allResources>[0] & Pick<Core, 'apiKeys'>): void {
+function mountForKeys(app: WebServer, all: AllDeps & Pick<Core, 'apiKeys'>): void {
   const accounts = new WeakMap<object, string>()
   const own = ownResources(allResources(all), (actor) => accounts.get(actor) ?? '')
   mountResources(app, '/v1', own, async ({ headers, ip, response }) => {

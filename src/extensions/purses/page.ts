@@ -11,6 +11,7 @@ import { invalid } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
 import { readFields } from '../../operator/resource.ts'
 import { PURSE } from './calls.ts'
+import type { PurseInvoices } from './invoices.ts'
 import { PURSE_PAGE, PURSE_WEBHOOKS, type PursePayments, TEST_PAGES } from './payments.ts'
 import type { Purses } from './purses.ts'
 import { OWN_PURSE_PATH } from './sessions.ts'
@@ -21,6 +22,7 @@ interface PageDeps {
   readonly purses: Pick<Purses, 'find' | 'movements'>
   readonly payments: PursePayments
   readonly topUps: TopUps
+  readonly invoices: Pick<PurseInvoices, 'list' | 'file'>
   readonly publicUrl: () => string
 }
 
@@ -28,8 +30,10 @@ const BODY_BYTES_MAX = 10_000
 const EVENT_BYTES_MAX = 262_144
 const FORM_BYTES_MAX = 1_024
 const MOVEMENTS = 20
+const INVOICES = 100
 
-type Own = (at: { account: string; purse: string }, request: RequestContext) => Promise<object>
+/** A buffer is a PDF. */
+type Own = (at: { account: string; purse: string }, request: RequestContext) => Promise<object | Buffer>
 
 /** What a session token, or a key that names a purse, is told of that purse, and nothing of its account. */
 function mountOwn(api: Api, method: 'GET' | 'POST', path: string, run: Own): void {
@@ -39,13 +43,14 @@ function mountOwn(api: Api, method: 'GET' | 'POST', path: string, run: Own): voi
       const { principal, id: requestId } = request
       const data = await run({ account: principal.accountId, purse: principal.place?.[PURSE] ?? '' }, request)
       const headers = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' }
-      out.send(200, headers, JSON.stringify({ success: true, data, requestId }))
+      if (Buffer.isBuffer(data)) out.send(200, { ...headers, 'content-type': 'application/pdf' }, data)
+      else out.send(200, headers, JSON.stringify({ success: true, data, requestId }))
     },
   })
   api.crossSite(path)
 }
 
-export function mountOwnPurse(api: Api, { purses, payments, topUps, publicUrl }: PageDeps): void {
+export function mountOwnPurse(api: Api, { purses, payments, topUps, invoices, publicUrl }: PageDeps): void {
   const shown = async (account: string, purse: string) => {
     const { id, name, status, balance, held, available } = await purses.find(account, purse)
     return { id, name, status, balance, held, available }
@@ -86,6 +91,21 @@ export function mountOwnPurse(api: Api, { purses, payments, topUps, publicUrl }:
     const { id, state, amount, currency, credits } = await topUps.get(account, request.param('topup'), purse)
     return { id, state, amount, currency, credits }
   })
+  mountOwn(api, 'GET', `${OWN_PURSE_PATH}/invoices`, async (own) => {
+    const { items } = await invoices.list({ ...own, limit: INVOICES })
+    return items.map(({ id, number, kind, issuedAt, gross, currency }) => ({
+      id,
+      number,
+      kind,
+      issuedAt,
+      gross,
+      currency,
+    }))
+  })
+  mountOwn(
+    ...([api, 'GET', `${OWN_PURSE_PATH}/invoices/{invoice}`] as const),
+    async ({ account, purse }, request) => (await invoices.file(request.param('invoice'), account, purse)).body,
+  )
 }
 
 const FOLDER = join(import.meta.dirname, 'page')

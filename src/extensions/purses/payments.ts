@@ -12,14 +12,16 @@ import { readJson } from '../../kernel/json.ts'
 import { type Secrets, seal, sign, unseal } from '../../kernel/secret.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
 import type { World } from '../../kernel/world.ts'
+import { checkIssuer, issuerInput } from '../../operator/invoices/details.ts'
+import type { Seller } from '../../operator/invoices/issuing.ts'
 import type { Upstream } from '../../upstream/call.ts'
 import { type Amounts, amountsOf } from '../../upstream/payments/amounts.ts'
 import type { Provider } from '../../upstream/payments/provider.ts'
 import { modeOf, STRIPE_SECRETS } from '../../upstream/payments/secrets.ts'
 import { createSimulatedPayments, type SimulatedPayments } from '../../upstream/payments/simulated.ts'
 import { createStripe } from '../../upstream/payments/stripe.ts'
+import { type PaymentsView, PURSE_PROVIDERS, paymentsView } from './views.ts'
 
-const PROVIDERS = ['off', 'stripe', 'simulated'] as const
 const LOGO_BYTES_MAX = 50_000
 const LOGO_CHARS_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4
 export const PAYMENTS_BYTES_MAX = LOGO_CHARS_MAX + 10_000
@@ -27,7 +29,7 @@ const money = z.string().max(20).optional()
 const { name, color, colorDark } = brandingInput.shape
 
 export const paymentsInput = z.strictObject({
-  provider: z.enum(PROVIDERS).optional().describe('off, stripe, or simulated to try it without money'),
+  provider: z.enum(PURSE_PROVIDERS).optional().describe('off, stripe, or simulated to try it without money'),
   currency: z
     .string()
     .regex(/^[A-Z]{3}$/, 'must be a currency such as "EUR"')
@@ -46,30 +48,12 @@ export const paymentsInput = z.strictObject({
     .nullable()
     .optional()
     .meta({ description: 'PNG or JPEG in base64', read: 'base64' }),
+  issuer: issuerInput
+    .nullable()
+    .optional()
+    .meta({ description: 'Who issues invoices for top-ups', option: 'issuer', read: 'json' }),
   secrets: z.strictObject(STRIPE_SECRETS).optional(),
 })
-
-export const paymentsView = z.object({
-  provider: z.enum(PROVIDERS),
-  currency: z.string().nullable(),
-  pricePerCredit: z.string().nullable(),
-  minimum: z.string().nullable(),
-  maximum: z.string().nullable(),
-  /** On the page for customers; null: the account's name. */
-  name: z.string().nullable(),
-  color: z.string().nullable(),
-  colorDark: z.string().nullable(),
-  hasLogo: z.boolean(),
-  /** Which secrets are stored; they are never shown. */
-  secrets: z.object({ stripe: z.boolean(), 'stripe-webhook': z.boolean() }),
-  /** Of the Stripe key. */
-  mode: z.enum(['live', 'test']).nullable(),
-  /** Whether test payments can be chosen: calls of the account cost no vendor anything. */
-  canSimulate: z.boolean(),
-  /** For the webhook at Stripe. */
-  webhookUrl: z.string(),
-})
-export type PaymentsView = z.infer<typeof paymentsView>
 
 const stored = paymentsView
   .omit({ hasLogo: true, secrets: true, mode: true, canSimulate: true, webhookUrl: true })
@@ -77,7 +61,7 @@ const stored = paymentsView
 type Stored = z.output<typeof stored>
 const NOTHING: Stored = {
   ...{ provider: 'off', currency: null, pricePerCredit: null, minimum: null, maximum: null },
-  ...{ name: null, color: null, colorDark: null, logo: null },
+  ...{ name: null, color: null, colorDark: null, logo: null, issuer: null },
 }
 const storedSecrets = z.object({ stripe: z.string().optional(), 'stripe-webhook': z.string().optional() })
 type StoredSecrets = z.output<typeof storedSecrets>
@@ -103,6 +87,8 @@ export interface PursePayments {
   /** Undefined: nothing is sold. */
   sale(account: string): Promise<PurseSale | undefined>
   brand(account: string): Promise<Brand>
+  /** Who issues invoices for top-ups. */
+  seller(on: Queryable, account: string): Promise<Seller>
   /** By whom a payment is or was taken, whatever is chosen now. */
   provider(account: string, name: Provider['name']): Promise<Provider>
   /** The page of a test payment. */
@@ -201,6 +187,11 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
         logo: logo && `data:image/${checkLogo(Buffer.from(logo, 'base64')).type};base64,${logo}`,
       }
     },
+    async seller(on, account) {
+      const { issuer, name, color, logo } = await read(account, on)
+      const brand = name === null && color === null ? undefined : { name: name ?? issuer?.name ?? '', color }
+      return { issuer, brand, logo: logo === null ? undefined : Buffer.from(logo, 'base64') }
+    },
     provider: async (account, name) => providerOf(account, name, (await read(account)).sealed),
     // Any account's: the address is a secret of whoever began the payment.
     testPage: simulatedFor('').page,
@@ -219,8 +210,9 @@ const noted = ({ logo, name: pageName, ...settings }: Stored, sealed: StoredSecr
 })
 
 function check(settings: Stored, sealed: StoredSecrets, canSimulate: boolean): void {
-  const { provider, currency, logo } = settings
+  const { provider, currency, logo, issuer } = settings
   checkColors(settings)
+  if (issuer) checkIssuer(issuer)
   if (logo !== null) checkLogo(Buffer.from(logo, 'base64'))
   if (provider === 'off' && currency === null) return
   if (currency === null || !soldFor({ ...settings, currency }))

@@ -254,7 +254,7 @@ export async function requireAccount(on: Queryable, account: string): Promise<{ 
   return { isOpen: row.open }
 }
 
-function unknownPurse(id: string): Fault {
+export function unknownPurse(id: string): Fault {
   return new Fault('not_found', {
     message: `There is no purse ${JSON.stringify(id.slice(0, 100).toWellFormed())} here.`,
   })

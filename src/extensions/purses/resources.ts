@@ -256,10 +256,11 @@ const ACCOUNT = '/accounts/{id}'
 export function ownResources(resources: readonly Resource[], accountOf: (actor: object) => string): Resource[] {
   return resources
     .filter(({ path }) => path.startsWith(`${ACCOUNT}/purses`))
-    .map(({ account: _, command: __, params, csv, ...entry }) => {
+    .map(({ account: _, command: __, params, csv, files, ...entry }) => {
       type Call = { readonly actor: object; readonly params?: object }
       // With the account, it is what the entry's own `run` takes.
       const own = (call: Call) => ({ ...call, params: { ...call.params, id: accountOf(call.actor) } }) as never
+      const pdf = files?.['application/pdf']
       const names = params instanceof z.ZodObject ? params.omit({ id: true }) : undefined
       // The entry, at another path.
       return {
@@ -269,6 +270,7 @@ export function ownResources(resources: readonly Resource[], accountOf: (actor: 
         ...(names && Object.keys(names.shape).length > 0 ? { params: names } : {}),
         run: (call: Call) => entry.run(own(call)),
         ...(csv && { csv: (call: Call) => csv(own(call)) }),
+        ...(pdf && { files: { 'application/pdf': (call: Call) => pdf(own(call)) } }),
       } as Resource
     })
 }

@@ -4,11 +4,11 @@ import { Fault } from '../../kernel/fault.ts'
 import { paging, type Resource, range, resource } from '../../operator/resource.ts'
 import type { Reconciliations } from '../../upstream/payments/reconcile.ts'
 import { reconciliationPage, reconciliationView } from '../../upstream/payments/views.ts'
-import { PAYMENTS_BYTES_MAX, PURSE_PAGE, type PursePayments, paymentsInput, paymentsView } from './payments.ts'
+import { PAYMENTS_BYTES_MAX, PURSE_PAGE, type PursePayments, paymentsInput } from './payments.ts'
 import type { Purses } from './purses.ts'
 import type { PurseSessions } from './sessions.ts'
 import type { TopUps } from './topups.ts'
-import { pageLinkView, TOP_UP_STATES, topUpCheckout, topUpPage, topUpView } from './views.ts'
+import { pageLinkView, paymentsView, TOP_UP_STATES, topUpCheckout, topUpPage, topUpView } from './views.ts'
 
 export interface TopUpResourceDeps {
   readonly purses: Pick<Purses, 'find'>

@@ -7,6 +7,7 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
+import type { Issuing } from '../../operator/invoices/issuing.ts'
 import { checkStep, orderOfAmount } from '../../upstream/payments/amounts.ts'
 import type { PaymentFacts, RemoteProvider } from '../../upstream/payments/provider.ts'
 import type { ReconciledPayments } from '../../upstream/payments/reconcile.ts'
@@ -79,6 +80,7 @@ interface TopUpDeps {
   readonly audit: Audit
   readonly log: Log
   readonly payments: PursePayments
+  readonly invoices: Pick<Issuing, 'issue' | 'creditNote'>
 }
 
 /** Checkouts that one purse may start in an hour. */
@@ -86,7 +88,7 @@ const OPEN_MAX = 30
 /** What the purchase is called at the provider: no pack or plan of the gateway can have this id. */
 const OFFER = 'purse:topup'
 
-export function createTopUps({ database, world, audit, log, payments }: TopUpDeps): TopUps {
+export function createTopUps({ database, world, audit, log, payments, invoices }: TopUpDeps): TopUps {
   async function apply(account: string, facts: PaymentFacts): Promise<Applied | undefined> {
     // Another account may use the same Stripe account.
     if (facts.account !== undefined && facts.account !== account) return undefined
@@ -102,8 +104,20 @@ export function createTopUps({ database, world, audit, log, payments }: TopUpDep
         row = { ...row, state: 'failed', reason: facts.reason ?? 'It was not paid.' }
       if (row.paid_at !== null) row = await takenBack(tx, row, facts)
       await save(tx, row)
+      if (row.granted) await invoice(tx, was, row)
       return { row, changes: changesOf(was, row) }
     })
+  }
+
+  /** The last of all, because payments of the account wait for the number after it. */
+  async function invoice(tx: Queryable, was: TopUpRow, row: TopUpRow): Promise<void> {
+    const { account_id: account, purse_id: purse, id, currency, amount_minor: amountMinor, provider } = row
+    const paidAt = row.paid_at ?? new Date(world.nowMs())
+    const description = `${formatCredits(row.credits)} credits`
+    const payment = { id, currency, amountMinor, paidAt, description, isTest: provider === 'simulated' }
+    if (!was.granted) await invoices.issue(tx, { account, purse, payment })
+    const refunded = row.refunded_minor - was.refunded_minor
+    if (refunded > 0n) await invoices.creditNote(tx, { account, payment: id, amountMinor: refunded })
   }
 
   /** By the provider's id, or by ours. What nobody asked for here is none of ours: the account may sell other things. */

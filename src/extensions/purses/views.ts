@@ -1,6 +1,7 @@
 // What the API says of purses.
 import * as z from 'zod'
 import { count, credits, page, time } from '../../kernel/view.ts'
+import { issuerView } from '../../operator/invoices/views.ts'
 import { PROVIDER_NAMES } from '../../upstream/payments/views.ts'
 
 export const PURSE_STATUSES = ['open', 'frozen', 'closed'] as const
@@ -138,3 +139,28 @@ export const eventsView = z.object({
   settled: z.boolean(),
 })
 export type EventsView = z.infer<typeof eventsView>
+
+export const PURSE_PROVIDERS = ['off', 'stripe', 'simulated'] as const
+export const paymentsView = z.object({
+  provider: z.enum(PURSE_PROVIDERS),
+  currency: z.string().nullable(),
+  pricePerCredit: z.string().nullable(),
+  minimum: z.string().nullable(),
+  maximum: z.string().nullable(),
+  /** On the page for customers; null: the account's name. */
+  name: z.string().nullable(),
+  color: z.string().nullable(),
+  colorDark: z.string().nullable(),
+  hasLogo: z.boolean(),
+  /** Null: no invoices are issued for top-ups. */
+  issuer: issuerView.nullable(),
+  /** Which secrets are stored; they are never shown. */
+  secrets: z.object({ stripe: z.boolean(), 'stripe-webhook': z.boolean() }),
+  /** Of the Stripe key. */
+  mode: z.enum(['live', 'test']).nullable(),
+  /** Whether test payments can be chosen: calls of the account cost no vendor anything. */
+  canSimulate: z.boolean(),
+  /** For the webhook at Stripe. */
+  webhookUrl: z.string(),
+})
+export type PaymentsView = z.infer<typeof paymentsView>

@@ -95,7 +95,7 @@ export interface InvoiceFilter extends Paging {
 }
 
 /** Who issues invoices, and how those look. */
-interface Seller {
+export interface Seller {
   /** Null: no invoices are issued. */
   readonly issuer: Issuer | null
   /** Absent: it has none. */

@@ -1,6 +1,8 @@
 // What the console asks about purses.
-import { account, csv, encode, get, patch, post, put, remove } from '../../api.ts'
+import { account, csv, encode, file, get, patch, post, put, remove } from '../../api.ts'
 import type {
+  BillingDetails,
+  Invoice,
   NewPurseSession,
   Page,
   Purse,
@@ -60,6 +62,19 @@ export const pursesApi = {
     post<PurseTopUp>(account(id, `/purse-topups/${encode(topUp)}/refund`), { amount }),
   reconciliations: (id: string, cursor?: string, signal?: AbortSignal) =>
     get<Page<Reconciliation>>(account(id, '/purse-reconciliations'), { cursor }, signal),
+  /** Of one purse, or of all. */
+  invoices: (id: string, purse: string | undefined, query: Paging, signal?: AbortSignal) =>
+    get<Page<Invoice>>(
+      purse === undefined ? account(id, '/purse-invoices') : at(id, purse, '/invoices'),
+      { ...query },
+      signal,
+    ),
+  invoiceFile: (id: string, { purse, id: invoice }: Invoice) =>
+    file(at(id, purse ?? '', `/invoices/${encode(invoice)}`), 'application/pdf'),
+  billing: (id: string, purse: string, signal?: AbortSignal) =>
+    get<BillingDetails>(at(id, purse, '/billing-details'), undefined, signal),
+  changeBilling: (id: string, purse: string, details: object) =>
+    put<BillingDetails>(at(id, purse, '/billing-details'), details),
   reconcile: (id: string) => post<Reconciliation>(account(id, '/purse-reconciliations'), {}),
   prices: (id: string, signal?: AbortSignal) => get<PursePrices>(account(id, '/purse-prices'), undefined, signal),
   setPrices: (id: string, input: object) => put<PursePrices>(account(id, '/purse-prices'), input),

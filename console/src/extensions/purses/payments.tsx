@@ -1,6 +1,8 @@
 // How customers pay into purses: the account's own payment provider, what a credit costs, how the page for customers looks, and what was paid.
 import { useState } from 'react'
 import { formatCredits } from '../../credits.ts'
+import { Invoices } from '../../pages/invoice-table.tsx'
+import { IssuerCard } from '../../pages/issuer.tsx'
 import {
   base64Of,
   PAYMENT_EVENTS,
@@ -47,10 +49,20 @@ export function PursePaymentsPage({ account }: { account: string }) {
         {(data) => (
           <AllowedFields right={RIGHT} account={account}>
             <SettingsForm key={JSON.stringify(data)} account={account} settings={data} />
+            <IssuerCard
+              key={JSON.stringify(data.issuer)}
+              issuer={data.issuer}
+              {...{ right: RIGHT, account }}
+              save={async (issuer) => {
+                await pursesApi.changePayments(account, { issuer })
+                refresh(`purse-payments/${account}`)
+              }}
+            />
           </AllowedFields>
         )}
       </Loaded>
       <TopUps account={account} />
+      <PurseInvoices account={account} />
       {settings.data?.secrets.stripe ? <Compared account={account} /> : null}
     </Page>
   )
@@ -200,6 +212,18 @@ function RemoveLogo() {
       <Checkbox label="Remove the logo" checked={gone} onCheck={setGone} />
       {gone ? <input type="hidden" name="noLogo" value="1" /> : null}
     </>
+  )
+}
+
+/** Of one purse, or of all. */
+export function PurseInvoices({ account, purse }: { account: string; purse?: string }) {
+  return (
+    <Invoices
+      name={`purses/${account}/invoices/${purse ?? ''}`}
+      ask={(cursor, signal) => pursesApi.invoices(account, purse, { limit: 50, cursor }, signal)}
+      file={(invoice) => pursesApi.invoiceFile(account, invoice)}
+      hasCustomer={purse === undefined}
+    />
   )
 }
 

@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { parseCredits } from '../../credits.ts'
 import { plural } from '../../format.ts'
+import { BillingDetailsCard } from '../../pages/billing-details.tsx'
 import { CsvButton } from '../../pages/csv.tsx'
 import { MonthField, monthsSince } from '../../pages/month-field.tsx'
 import { refresh, useList, useQuery } from '../../query.ts'
@@ -19,7 +20,7 @@ import { Table, TableCard } from '../../ui/table.tsx'
 import { toast } from '../../ui/toast.tsx'
 import type { Purse, PurseMovement, PurseSession } from '../../wire.ts'
 import { pursesApi } from './api.ts'
-import { TopUps } from './payments.tsx'
+import { PurseInvoices, TopUps } from './payments.tsx'
 import { PurseStatus } from './purses.tsx'
 
 interface Of {
@@ -46,12 +47,44 @@ export function PursePage({ account, purse: id }: { account: string; purse: stri
             </Stats>
             <Month account={account} purse={data} />
             <TopUps account={account} purse={id} />
+            <Invoiced account={account} purse={data} />
             <Sessions account={account} purse={data} />
             <Movements account={account} purse={data} />
           </>
         )}
       </Loaded>
     </Page>
+  )
+}
+
+/** Nothing, while the account issues no invoices and has issued none. */
+function Invoiced({ account, purse: { id } }: Of) {
+  const may = useMay()
+  const settings = useQuery(may('purse-payments:read', account) ? `purse-payments/${account}` : undefined, (signal) =>
+    pursesApi.payments(account, signal),
+  )
+  const name = `purses/${account}/billing/${id}`
+  const details = useQuery(settings.data?.issuer ? name : undefined, (signal) => pursesApi.billing(account, id, signal))
+  if (!settings.data?.issuer) return null
+  const save = async (given: object) => {
+    await pursesApi.changeBilling(account, id, given)
+    refresh(name)
+  }
+  return (
+    <>
+      <PurseInvoices account={account} purse={id} />
+      <Loaded query={details}>
+        {(data) => (
+          <BillingDetailsCard
+            key={JSON.stringify(data)}
+            details={data}
+            lead="The recipient of invoices. Issued invoices do not change."
+            mayChange={may('budgets:write', account)}
+            save={save}
+          />
+        )}
+      </Loaded>
+    </>
   )
 }
 

@@ -22,7 +22,7 @@ const say = (text) => {
 const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 6 })
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
-async function ask(path, body) {
+async function fetched(path, body) {
   const headers = { authorization: `Bearer ${sessionStorage.getItem(KEPT)}` }
   if (body) headers['content-type'] = 'application/json'
   const answer = await fetch(`/v1/purse${path}`, {
@@ -30,9 +30,28 @@ async function ask(path, body) {
     headers,
     body: body && JSON.stringify(body),
   })
-  const { data, error } = await answer.json()
-  if (answer.ok) return data
+  if (answer.ok) return answer
+  const { error } = await answer.json()
   throw new Error(answer.status === 401 ? 'This link has expired. Open it again where you found it.' : error.message)
+}
+
+const ask = async (path, body) => (await (await fetched(path, body)).json()).data
+
+/** The token goes with the request, so an address alone opens nothing. */
+async function download({ id, number }) {
+  const href = URL.createObjectURL(await (await fetched(`/invoices/${encodeURIComponent(id)}`)).blob())
+  Object.assign(document.createElement('a'), { href, download: `${number}.pdf` }).click()
+}
+
+function invoiceOf(invoice) {
+  const { number, kind, issuedAt, gross, currency } = invoice
+  const what = kind === 'credit_note' ? 'Credit note' : 'Invoice'
+  const textContent = `${what} ${number} · ${times.format(new Date(issuedAt))} · ${gross} ${currency}`
+  const [row, button] = [document.createElement('li'), document.createElement('button')]
+  Object.assign(button, { type: 'button', textContent })
+  button.addEventListener('click', () => download(invoice).catch(({ message }) => say(message)))
+  row.append(button)
+  return row
 }
 
 function showBrand({ name, logo, colors }) {
@@ -74,13 +93,15 @@ function rowOf({ at: when, kind, moved, balanceAfter, product }) {
 }
 
 async function show() {
-  const { purse, brand, sale, movements } = await ask('/page')
+  const [{ purse, brand, sale, movements }, invoices] = await Promise.all([ask('/page'), ask('/invoices')])
   showBrand(brand)
   if (purse.name) at('title').textContent = purse.name
   at('balance').textContent = numbers.format(purse.balance)
   at('held').hidden = purse.held === '0'
   at('held').textContent = `${numbers.format(purse.held)} of them are held for running calls.`
   showSale(sale, purse.status === 'closed')
+  at('invoiced').hidden = invoices.length === 0
+  at('invoices').replaceChildren(...invoices.map(invoiceOf))
   at('none').hidden = movements.length > 0
   document.querySelector('table').hidden = movements.length === 0
   at('moves').replaceChildren(...movements.map(rowOf))

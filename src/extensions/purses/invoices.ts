@@ -1,0 +1,102 @@
+// Invoices of an account for what customers pay into their purses, in its own name and with numbers of its own: none before it says who issues them.
+import * as z from 'zod'
+import type { Audit, By } from '../../database/audit.ts'
+import { type Database, type Queryable, statement } from '../../database/database.ts'
+import type { World } from '../../kernel/world.ts'
+import { asked, checkedDetails, detailsInput, invoiceFilter, NO_DETAILS } from '../../operator/invoices/details.ts'
+import { createIssuing, type Issuing } from '../../operator/invoices/issuing.ts'
+import { type BillingDetails, billingDetails, invoicePage, invoiceView } from '../../operator/invoices/views.ts'
+import { type Resource, resource } from '../../operator/resource.ts'
+import { zip } from '../../reports/zip.ts'
+import { PURSE_ID } from './calls.ts'
+import type { PursePayments } from './payments.ts'
+import { requireAccount, unknownPurse } from './purses.ts'
+
+export interface PurseInvoices extends Issuing {
+  /** Whom the invoices of a purse are made out to, as far as it is known. */
+  details(account: string, purse: string): Promise<BillingDetails>
+  changeDetails(account: string, purse: string, details: BillingDetails, by: By): Promise<BillingDetails>
+}
+
+interface PurseInvoicesDeps {
+  readonly database: Database
+  readonly world: World
+  readonly audit: Audit
+  readonly payments: Pick<PursePayments, 'seller'>
+}
+
+export function createPurseInvoices({ database, world, audit, payments }: PurseInvoicesDeps): PurseInvoices {
+  async function read(on: Queryable, account: string, purse: string) {
+    const [row] = await on.query<{ name: string; billing: BillingDetails | null }>(READ, [account, purse])
+    if (!row) throw unknownPurse(purse)
+    return { name: row.name || purse, details: row.billing ?? NO_DETAILS }
+  }
+  const customer = (on: Queryable, { account, purse = '' }: { account: string; purse?: string | undefined }) =>
+    read(on, account, purse)
+
+  return {
+    ...createIssuing({ database, world, audit, customer, isOfPurses: true, seller: payments.seller }),
+    details: async (account, purse) => (await read(database, account, purse)).details,
+    async changeDetails(account, purse, given, by) {
+      const details = checkedDetails(given)
+      await database.transaction(async (tx) => {
+        await requireAccount(tx, account)
+        const [put] = await tx.query(PUT, [account, purse, JSON.stringify(details)])
+        if (!put) throw unknownPurse(purse)
+        const fields = Object.entries(details).flatMap(([name, value]) => (value === null ? [] : [name]))
+        const object = `${account}/${purse}`
+        await audit.write(tx, by, { action: 'account.billing_details', object, detail: { fields } })
+      })
+      return details
+    },
+  }
+}
+
+export function purseInvoiceResources({ invoices }: { readonly invoices: PurseInvoices }): Resource[] {
+  return [
+    resource('GET /accounts/{id}/purse-invoices', 'invoices:read', {
+      title: 'List the invoices that an account issued to its customers',
+      query: z.strictObject({
+        ...invoiceFilter,
+        purse: z.string().regex(PURSE_ID).optional().describe('Of one purse'),
+      }),
+      answer: invoicePage,
+      run: ({ params, query }) => invoices.list({ ...asked(query), account: params.id }),
+      files: {
+        'application/zip': async ({ params, query }) => ({
+          name: 'invoices.zip',
+          body: zip(invoices.files({ ...asked(query), account: params.id })),
+        }),
+      },
+    }),
+    resource('GET /accounts/{id}/purses/{purse}/invoices', 'invoices:read', {
+      title: 'List the invoices of a purse',
+      query: z.strictObject(invoiceFilter),
+      answer: invoicePage,
+      run: ({ params, query }) => invoices.list({ ...asked(query), account: params.id, purse: params.purse }),
+    }),
+    resource('GET /accounts/{id}/purses/{purse}/invoices/{invoice}', 'invoices:read', {
+      title: 'Show an invoice of a purse',
+      answer: invoiceView,
+      run: ({ params }) => invoices.find(params.invoice, params.id, params.purse),
+      files: { 'application/pdf': ({ params }) => invoices.file(params.invoice, params.id, params.purse) },
+    }),
+    resource('GET /accounts/{id}/purses/{purse}/billing-details', 'budgets:read', {
+      title: 'Show whom the invoices of a purse are made out to',
+      answer: billingDetails,
+      run: ({ params }) => invoices.details(params.id, params.purse),
+    }),
+    resource('PUT /accounts/{id}/purses/{purse}/billing-details', 'budgets:write', {
+      title: 'Set whom the invoices of a purse are made out to',
+      body: detailsInput,
+      answer: billingDetails,
+      run: ({ params, body, by }) => invoices.changeDetails(params.id, params.purse, body, by),
+    }),
+  ]
+}
+
+const READ = statement('purse_billing', 'select name, billing from purse where account_id = $1 and id = $2')
+const PUT = statement(
+  'purse_billing_put',
+  'update purse set billing = $3 where account_id = $1 and id = $2 returning id',
+)
