@@ -9,6 +9,7 @@ import { jobView } from '../src/jobs/views.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import { BY, OPERATOR_TOKEN, startGateway } from './gateway.ts'
+import { ISSUER } from './invoice-shapes.ts'
 import { pluck } from './lists.ts'
 import { listResources } from './pages/operator-api.ts'
 import { started } from './started.ts'
@@ -46,9 +47,23 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     budgetId: await madeBy(`/accounts/${id}/budgets`, { name: 'a', scope: 'key', span: 'day', max: '1' }),
     purse: await madeBy(`/accounts/${id}/purses`, { id: 'ann', credits: '1' }),
   }
-  const sold = { provider: 'simulated', currency: 'EUR', pricePerCredit: '1', minimum: '1', maximum: '9' }
+  const sold = {
+    provider: 'simulated',
+    currency: 'EUR',
+    pricePerCredit: '1',
+    minimum: '1',
+    maximum: '9',
+    issuer: ISSUER,
+  }
   assert.equal((await home.operator('PATCH', `/accounts/${id}/purse-payments`, sold)).status, 200)
-  values.topup = await madeBy(`/accounts/${id}/purses/ann/topups`, { amount: '5' })
+  const { data: topUp } = await home.operator<TopUp>('POST', `/accounts/${id}/purses/ann/topups`, { amount: '5' })
+  values.topup = topUp.id
+  await fetch(topUp.url, { method: 'POST', body: new URLSearchParams({ outcome: 'paid' }), redirect: 'manual' })
+  const { data: invoiced } = await home.operator<{ items: { id: string }[] }>(
+    'GET',
+    `/accounts/${id}/purses/ann/invoices`,
+  )
+  const [ofPurse] = pluck(invoiced.items, 'id')
   const days = `${values.month}-01`
   const others: Record<string, string> = {
     '/exports': await madeBy('/exports', { name: 'a', kind: 'webhook', settings: { url: 'https://127.0.0.1:1/' } }),
@@ -71,6 +86,7 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     const of = {
       ...values,
       ...(others[place] ? { id: others[place] } : {}),
+      ...(path.includes('/purses/') ? { invoice: ofPurse } : {}),
       ...(place === '/mails' ? { name: 'confirm' } : {}),
       ...(place === '/tool-servers' ? { name: 'foreign' } : {}),
     }
@@ -80,6 +96,11 @@ test('everything that an operator can read is what OpenAPI and the types say, on
     assert.equal(response.status, 200, `${url}: ${await response.text()}`)
   }
 })
+
+interface TopUp {
+  readonly id: string
+  readonly url: string
+}
 
 async function madeBy(path: string, body: object): Promise<string> {
   const { status, data } = await home.operator<{ id: string }>('POST', path, body)

@@ -1,5 +1,6 @@
 // What a reseller does in the console: a purse for a customer, credits, prices, what the customer's call cost, and a token for an app.
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import type { NewKey } from '../../src/admission/views.ts'
 import { listen } from '../started.ts'
@@ -194,4 +195,43 @@ test('a page of another site shows the balance and a button by the widget, with 
     await context.close()
     await shop.close()
   }
+})
+
+test('a reseller says who issues invoices, and the customer and the reseller have the one of a top-up', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}/purse-payments`)
+  const fields = {
+    'Name of the company': 'Acme GmbH',
+    'Street and number': 'Ring 1',
+    City: 'Berlin',
+    'Tax number': '12/345',
+    'VAT in percent': '19',
+  }
+  for (const [label, value] of Object.entries(fields)) await page.getByLabel(label, { exact: true }).fill(value)
+  await page.getByLabel('Country', { exact: true }).selectOption('DE')
+  await page.getByRole('button', { name: 'Issue invoices' }).click()
+  await page.getByText('The issuer was saved.').waitFor()
+  await page.getByRole('button', { name: 'Issue no more invoices' }).waitFor()
+  await operator.go(`/a/${account}/purses/bea`)
+  await page.getByLabel('Company').fill('Bea AG')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The billing details were saved.').waitFor()
+  const top = `/accounts/${account}/purses/bea`
+  const { data: begun } = await g.operator<{ url: string }>('POST', `${top}/topups`, { amount: '10.00' })
+  const body = new URLSearchParams({ outcome: 'paid' })
+  assert.equal((await fetch(begun.url, { method: 'POST', body, redirect: 'manual' })).status, 303)
+  const { data: link } = await g.operator<{ url: string }>('POST', `${top}/page`, {})
+  const customer = await g.visitor()
+  await customer.page.goto(link.url)
+  const own = customer.page.getByRole('button', { name: /^Invoice TEST-\d{4}-000001 · .* · 10\.00 EUR$/ })
+  const [download] = await Promise.all([customer.page.waitForEvent('download'), own.click()])
+  assert.match(download.suggestedFilename(), /^TEST-\d{4}-000001\.pdf$/)
+  assert.equal((await readFile(await download.path())).subarray(0, 5).toString(), '%PDF-')
+  assert.deepEqual(await g.violations(customer.page), [])
+  await operator.go(`/a/${account}/purses/bea`)
+  const row = page.getByRole('table', { name: 'Invoices' }).getByRole('row', { name: /TEST-\d{4}-000001/ })
+  const [again] = await Promise.all([page.waitForEvent('download'), row.getByRole('button', { name: 'PDF' }).click()])
+  assert.equal(again.suggestedFilename(), download.suggestedFilename())
+  assert.deepEqual(await g.violations(page), [])
+  assert.deepEqual(g.mishaps, [])
 })

@@ -100,7 +100,7 @@ export function IssuerCard({ issuer, right, account, save }: IssuerProps) {
         <Allowed right={right} {...(account === undefined ? {} : { account })}>
           <div className="row">
             <Button type="submit" look="primary" busy={busy}>
-              Save issuer
+              {account === undefined ? 'Save issuer' : issuer ? 'Change issuer' : 'Issue invoices'}
             </Button>
             {issuer ? (
               <Button busy={off.busy} onClick={() => void off.go()}>

@@ -77,7 +77,7 @@ export const PURSE_COMMANDS: Commands = {
     file: 'application/pdf',
   },
   'PUT /accounts/{id}/purses/{purse}/billing-details': {
-    usage: 'purses billing <account> <purse>: Changes whom the invoices of a purse are made out to.',
+    usage: 'purses billing <account> <purse>: Changes the billing details of a purse, which its invoices show.',
     merge: true,
   },
   'GET /accounts/{id}/purse-reconciliations': {

@@ -82,12 +82,12 @@ export function purseInvoiceResources({ invoices }: { readonly invoices: PurseIn
       files: { 'application/pdf': ({ params }) => invoices.file(params.invoice, params.id, params.purse) },
     }),
     resource('GET /accounts/{id}/purses/{purse}/billing-details', 'budgets:read', {
-      title: 'Show whom the invoices of a purse are made out to',
+      title: 'Show the billing details of a purse',
       answer: billingDetails,
       run: ({ params }) => invoices.details(params.id, params.purse),
     }),
     resource('PUT /accounts/{id}/purses/{purse}/billing-details', 'budgets:write', {
-      title: 'Set whom the invoices of a purse are made out to',
+      title: 'Set the billing details of a purse',
       body: detailsInput,
       answer: billingDetails,
       run: ({ params, body, by }) => invoices.changeDetails(params.id, params.purse, body, by),

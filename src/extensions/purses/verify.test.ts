@@ -107,7 +107,7 @@ const CORRUPTIONS: ReadonlyArray<readonly [change: string, said: RegExp]> = [
 
 /** Columns that decide no money. */
 const NO_REASON: Readonly<Record<string, string>> = {
-  purse: 'account_id id name low is_empty created_at',
+  purse: 'account_id id name low is_empty billing created_at',
   purse_movement: 'account_id untold',
   purse_prices: 'account_id given actor created_at',
 }
