@@ -54,14 +54,13 @@ const SLOW = { ...CHAT, model: 'slow' }
 const status = (answer: Promise<Response>) => answer.then(({ status: code }) => code)
 const change = <T = AccountView>(id: string, what: string, body?: object) =>
   g.operator<T>('POST', `/accounts/${id}/${what}`, body)
-const movements = async (id: string) =>
-  (await g.operator<{ items: LedgerView[] }>('GET', `/accounts/${id}/ledger`)).data.items
+const movements = async (id: string) => (await g.ask<{ items: LedgerView[] }>('GET', `/accounts/${id}/ledger`)).items
 
 test('calls of a suspended account get 403 with the reason in the words of each format, in every process; reopened, they are served, and no credit moved', async () => {
   await g.sql(`insert into setting (name, value) values ('billing', '{"contact":"billing@gate.example"}')`)
   const { id, key } = await g.account()
   for (const one of [g, other]) assert.equal(await status(one.call('/v1/chat/completions', key, CHAT)), 200)
-  const before = (await g.operator<AccountView>('GET', `/accounts/${id}`)).data
+  const before = await g.ask<AccountView>('GET', `/accounts/${id}`)
   assert.deepEqual([before.status, before.statusReason, before.statusAt], ['open', null, null])
   const { status: code, data } = await change(id, 'suspend', { reason: 'Invoice 17 is overdue.' })
   assert.deepEqual(
@@ -150,7 +149,7 @@ test('batch lines that have not begun when their account is suspended end with 4
   await change(id, 'suspend', { reason: 'abuse' })
   await until(async () => {
     for (const answer of waiting.splice(0)) answer()
-    return (await g.operator<{ status: string }>('GET', `/accounts/${id}/batches/${batch}`)).data.status
+    return (await g.ask<{ status: string }>('GET', `/accounts/${id}/batches/${batch}`)).status
   }, 'completed')
   const told = await g.operator<{ items: Array<{ status: number }> }>('GET', `/accounts/${id}/batches/${batch}/lines`)
   const failed = told.data.items.map((one) => one.status)
@@ -172,7 +171,7 @@ test('a closed account has no balance and no keys, is called by nobody, and its 
   const wrong = await change<{ message: string }>(id, 'close', { reason: 'left' })
   assert.equal(wrong.status, 400, 'nobody’s balance goes by itself')
   await g.gateway.ledger.posted(id)
-  const { balance } = (await g.operator<AccountView>('GET', `/accounts/${id}`)).data
+  const { balance } = await g.ask<AccountView>('GET', `/accounts/${id}`)
   const { status: code, data } = await change(id, 'close', { reason: 'Contract ended', balance: 'payout' })
   assert.deepEqual([code, data.status, data.balance, data.held], [200, 'closed', '0', '0'])
   const [last, ...rest] = await movements(id)
@@ -213,7 +212,7 @@ test('closing waits for running calls; while one still runs nothing is moved and
   const early = await change<{ message: string }>(id, 'close', { reason: 'left', balance: 'payout' })
   assert.equal(early.status, 409)
   assert.match(early.data.message, /still run.* credits\. The account is suspended .* Nothing was paid out/)
-  assert.equal((await g.operator<AccountView>('GET', `/accounts/${id}`)).data.status, 'suspended')
+  assert.equal((await g.ask<AccountView>('GET', `/accounts/${id}`)).status, 'suspended')
   assert.ok(!(await movements(id)).some(({ kind }) => kind === 'payout'))
   assert.equal(await status(g.call('/v1/chat/completions', key, CHAT)), 403)
   // They end while it is closed, by two operators at once: one of them is told.

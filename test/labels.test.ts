@@ -44,7 +44,7 @@ const tagged = (key: string, tags: string) => ask(key, { 'x-tollgate-tags': tags
 
 async function calls(account: string, query = ''): Promise<UsageView[]> {
   await g.settled()
-  const { data } = await g.operator<{ items: UsageView[] }>('GET', `/accounts/${account}/usage${query}`)
+  const data = await g.ask<{ items: UsageView[] }>('GET', `/accounts/${account}/usage${query}`)
   return data.items
 }
 
@@ -139,7 +139,7 @@ test('an account has at most 64 names of tags, however many values', async () =>
   assert.equal(refused.status, 400)
   assert.match(await refused.text(), /64 names of labels/)
   assert.equal((await tagged(key, 't63=another')).status, 200)
-  const { data } = await g.operator<{ names: string[] }>('GET', `/accounts/${id}/labels`)
+  const data = await g.ask<{ names: string[] }>('GET', `/accounts/${id}/labels`)
   assert.equal(data.names.length, 64)
   assert.equal((await g.balance(id)).held, 0n)
 })
@@ -249,7 +249,7 @@ test('end users, sessions, statements, margins and alerts are of a label, and ad
   const charged = sum(all.map((one) => one.charged))
 
   const values = async (query: string, account = id) =>
-    (await g.operator<LabelSums>('GET', `/accounts/${account}/usage/labels?${query}`)).data
+    await g.ask<LabelSums>('GET', `/accounts/${account}/usage/labels?${query}`)
   const users = await values('label=user')
   assert.deepEqual(
     users.items.map(({ value, calls: count, inputTokens, outputTokens, products }) => [
@@ -285,7 +285,7 @@ test('end users, sessions, statements, margins and alerts are of a label, and ad
 
   const month = new Date().toISOString().slice(0, 7)
   const path = `/accounts/${id}/statements/${month}?label=team`
-  const statement = (await g.operator<MonthlyStatement>('GET', path)).data
+  const statement = await g.ask<MonthlyStatement>('GET', path)
   assert.deepEqual(statement.label?.values.map(({ value, calls: count }) => [value, count]).sort(), [
     ['', 1],
     ['a', 3],
@@ -296,7 +296,7 @@ test('end users, sessions, statements, margins and alerts are of a label, and ad
   assert.match(await download(path, 'text/csv'), /Usage,,team=a,,3,/)
   assert.match(await download(path, 'application/pdf'), /^%PDF/)
 
-  const margins = (await g.operator<MarginPage>('GET', `/margins?by=label:team&from=${month}&account=${id}`)).data
+  const margins = await g.ask<MarginPage>('GET', `/margins?by=label:team&from=${month}&account=${id}`)
   assert.equal(parseCredits(margins.totals.charged), charged)
   assert.deepEqual(margins.items.map(({ group, calls: count }) => [group, count]).sort(), [
     ['', 1],
@@ -313,7 +313,7 @@ test('end users, sessions, statements, margins and alerts are of a label, and ad
   assert.equal((await rule({ user: alice?.charged })).status, 200)
   const fired = async () => {
     await openedAlerts(g).look()
-    const { data } = await g.operator<{ items: AlertView[] }>('GET', `/accounts/${id}/alerts`)
+    const data = await g.ask<{ items: AlertView[] }>('GET', `/accounts/${id}/alerts`)
     return data.items.filter((one) => one.rule === 'label').map(({ subject }) => subject)
   }
   assert.deepEqual(await fired(), ['user=alice'])

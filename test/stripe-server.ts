@@ -300,15 +300,24 @@ export async function startStripe(): Promise<StripeServer> {
     if (session.mode === 'setup') cardOf(session.customer)
     const object = session.mode === 'setup' ? session : server.pay(id)
     const type = session.mode === 'setup' ? 'checkout.session.completed' : 'payment_intent.succeeded'
-    if (server.webhook) {
-      const { body, signature } = server.event(type, object)
-      const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
-      await fetch(server.webhook.url, { method: 'POST', headers, body })
-    }
+    if (server.webhook) await sendStripe(server.webhook.url, server.event(type, object))
     response.writeHead(303, { location: session.asked.success_url }).end()
   }
 
   return server
+}
+
+export interface StripeEvent {
+  readonly body: string
+  readonly signature: string
+}
+
+/** As Stripe tells an event. */
+export async function sendStripe(url: string, { body, signature }: StripeEvent): Promise<number> {
+  const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
+  const answer = await fetch(url, { method: 'POST', headers, body })
+  await answer.arrayBuffer()
+  return answer.status
 }
 
 function refusal(status: number, error: Obj): { status: number; body: Obj } {

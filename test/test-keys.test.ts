@@ -70,8 +70,8 @@ test('its rows stand apart: usage, ledger, jobs and overview show them when aske
   await sdk(made.key).chat.completions.create(hello)
   await g.settled()
   type Rows = { items: { keyId: string; charged: string }[] }
-  assert.deepEqual((await g.operator<Rows>('GET', `/accounts/${id}/usage`)).data.items, [])
-  const { items } = (await g.operator<Rows>('GET', `/accounts/${id}/usage?test=true`)).data
+  assert.deepEqual((await g.ask<Rows>('GET', `/accounts/${id}/usage`)).items, [])
+  const { items } = await g.ask<Rows>('GET', `/accounts/${id}/usage?test=true`)
   assert.deepEqual(pluck(items, 'keyId'), [made.id])
   const spent = async (test: string) =>
     (
@@ -84,16 +84,14 @@ test('its rows stand apart: usage, ledger, jobs and overview show them when aske
   assert.equal(sum((await spent('')).series), 0)
   assert.equal(sum((await spent('&test=true')).series), Number(items[0]!.charged))
   const kinds = async (query: string) =>
-    (await g.operator<{ items: { kind: string }[] }>('GET', `/accounts/${id}/ledger${query}`)).data.items.map(
-      (row) => row.kind,
-    )
+    (await g.ask<{ items: { kind: string }[] }>('GET', `/accounts/${id}/ledger${query}`)).items.map((row) => row.kind)
   assert.deepEqual(await kinds(''), ['grant'])
   assert.deepEqual(await kinds('?test=true'), ['settled', 'grant'])
   assert.equal((await g.operator('GET', `/accounts/${id}/usage?test=perhaps`)).status, 400)
-  const accounts = (await g.operator<{ items: { id: string }[] }>('GET', '/accounts?limit=200')).data.items
+  const accounts = (await g.ask<{ items: { id: string }[] }>('GET', '/accounts?limit=200')).items
   assert.ok(accounts.some((one) => one.id === id))
   assert.ok(!accounts.some((one) => one.id.endsWith('_test')))
-  const keys = (await g.operator<{ items: NewKey[] }>('GET', `/accounts/${id}/keys`)).data.items
+  const keys = (await g.ask<{ items: NewKey[] }>('GET', `/accounts/${id}/keys`)).items
   assert.deepEqual(keys.map((one) => one.test).sort(), [false, true])
   const own = async (with_: string) => ((await (await g.call('/v1/account', with_)).json()) as any).data
   assert.equal((await own(key)).test, false)
@@ -191,14 +189,14 @@ test('a video’s webhook arrives, signed with the test secret, and says that it
   assert.equal(message.type, 'job.completed')
   assert.equal(message.livemode, false)
   const secretOf = async (query: string) =>
-    (await g.operator<{ secret: string }>('GET', `/accounts/${id}/webhook-secret${query}`)).data.secret
+    (await g.ask<{ secret: string }>('GET', `/accounts/${id}/webhook-secret${query}`)).secret
   const secret = await secretOf('?test=true')
   assert.notEqual(secret, await secretOf(''))
   const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${told}`
   const hmac = createHmac('sha256', Buffer.from(secret.slice('whsec_'.length), 'base64'))
   assert.equal(headers['webhook-signature'], `v1,${hmac.update(signed).digest('base64')}`)
   const jobs = async (query: string) =>
-    (await g.operator<{ items: unknown[] }>('GET', `/accounts/${id}/jobs${query}`)).data.items.length
+    (await g.ask<{ items: unknown[] }>('GET', `/accounts/${id}/jobs${query}`)).items.length
   assert.deepEqual([await jobs(''), await jobs('?test=true')], [0, 1])
 })
 

@@ -99,7 +99,7 @@ test('a vendor with several credentials moves to another host by the steps that 
 })
 
 test('a vendor that moves does not replace the value of a credential that another vendor uses', async () => {
-  const { document } = (await g.operator<{ document: CatalogInput }>('GET', '/catalog')).data
+  const { document } = await g.ask<{ document: CatalogInput }>('GET', '/catalog')
   const shared = { baseUrl: place('127.0.0.1'), credential: 'ACME_KEY' }
   const vendors = { ...document.vendors, sister: shared }
   assert.equal((await g.operator('PUT', '/catalog', { document: { ...document, vendors } })).status, 200)
@@ -170,7 +170,7 @@ test('a vendor is renamed with its routes, figures and stored responses', async 
     text: `select vendor from vendor_object where id = 'resp_1'`,
   })
   assert.equal(kept?.vendor, 'apex')
-  const { data: history } = await g.operator<{ items: VendorHistory[] }>('GET', '/vendors/history')
+  const history = await g.ask<{ items: VendorHistory[] }>('GET', '/vendors/history')
   assert.ok(
     history.items.some(({ vendor, hours }) => vendor === 'apex' && hours.some(({ requests }) => requests >= 12)),
   )
@@ -211,10 +211,7 @@ test('what would lose its last route is named before a vendor goes, and goes onl
   assert.equal(g.gateway.catalog.current.version, version)
   const applied = await g.operator<Applied>('POST', '/catalog/rollback', { version: version - 1 })
   assert.deepEqual(applied.data.changes, back.changes)
-  const { data: audit } = await g.operator<{ items: { detail: { changes: string[] } }[] }>(
-    'GET',
-    '/audit?action=catalog&limit=1',
-  )
+  const audit = await g.ask<{ items: { detail: { changes: string[] } }[] }>('GET', '/audit?action=catalog&limit=1')
   assert.deepEqual(audit.items[0]?.detail.changes, back.changes)
 })
 
@@ -223,7 +220,7 @@ test('failures of a vendor are grouped by their cause, with the newest calls, an
   for (const mark of ['[[503]]', '[[503]]', '[[400]]'])
     await (await g.call('/v1/chat/completions', key, chat('gamma-v4-pro', mark))).text()
   await g.settled()
-  const { data } = await g.operator<{ items: VendorError[] }>('GET', '/vendors/gamma/errors')
+  const data = await g.ask<{ items: VendorError[] }>('GET', '/vendors/gamma/errors')
   const [most, second] = data.items
   assert.partialDeepStrictEqual(most, {
     fault: 'upstream_unavailable',

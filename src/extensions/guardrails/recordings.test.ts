@@ -29,7 +29,7 @@ async function made(key: string, body: unknown, path = CHAT): Promise<{ id: stri
   return { id: answer.headers.get('x-request-id') ?? '', status: answer.status, text }
 }
 
-const kept = async (id: string) => (await g.operator<ContentView>('GET', `/usage/${id}/content`)).data
+const kept = (id: string) => g.ask<ContentView>('GET', `/usage/${id}/content`)
 const statusOf = async (id: string) => (await g.operator('GET', `/usage/${id}/content`)).status
 const rows = async (account: string) =>
   g.sql<{ id: string; sealed: Buffer; key_id: string }>(
@@ -65,9 +65,9 @@ test('nothing is kept until it is switched on; then answers, streams and refusal
   const stored = await rows(account)
   assert.equal(stored.length, 4)
   assert.ok(stored.every(({ sealed }) => !sealed.toString('latin1').includes('sky')))
-  const { data: detail } = await g.operator<UsageDetail>('GET', `/usage/${whole.id}`)
+  const detail = await g.ask<UsageDetail>('GET', `/usage/${whole.id}`)
   assert.equal(detail.content, true)
-  assert.equal((await g.operator<UsageDetail>('GET', `/usage/${before.id}`)).data.content, false)
+  assert.equal((await g.ask<UsageDetail>('GET', `/usage/${before.id}`)).content, false)
 })
 
 test('secrets and pictures are left out, and what is longer than wanted is cut and says so', async () => {
@@ -121,7 +121,7 @@ test('tools that agents call are kept as the calls of their endpoints, with what
   assert.equal(answer?.status, 200)
   const { text } = asked.result.structuredContent as { text: string }
   assert.equal(JSON.parse(answer?.body ?? '').choices[0].message.content, text)
-  assert.equal((await g.operator<UsageDetail>('GET', `/usage/${asked.id}`)).data.content, true)
+  assert.equal((await g.ask<UsageDetail>('GET', `/usage/${asked.id}`)).content, true)
 
   const looked = await kept((await call(other, 'social_user_by_id', { id: '2244994945', 'user.fields': 'name' })).id)
   assert.deepEqual(
@@ -141,7 +141,7 @@ test('reading is in the audit; deleting one, and switching off, take effect at o
   await g.operator('PUT', `/accounts/${account}/content`, {})
   const [one, two] = [await made(key, chat('first')), await made(key, chat('second'))]
   await kept(one.id)
-  const { data: audit } = await g.operator<Page<AuditView>>('GET', `/audit?object=${one.id}`)
+  const audit = await g.ask<Page<AuditView>>('GET', `/audit?object=${one.id}`)
   assert.deepEqual(pluck(audit.items, 'action', 'actor', 'detail'), [['content.read', 'operator token', { account }]])
   assert.equal((await g.operator('DELETE', `/usage/${one.id}/content`)).status, 200)
   assert.equal(await statusOf(one.id), 404)

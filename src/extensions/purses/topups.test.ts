@@ -6,7 +6,7 @@ import { openedAlerts } from '../../../test/alerts.ts'
 import { WITH_EXTENSIONS } from '../../../test/gateway.ts'
 import { atOnce, pluck } from '../../../test/lists.ts'
 import { seller } from '../../../test/seller.ts'
-import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
+import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
 import type { Queryable } from '../../database/database.ts'
 import { silentLog } from '../../kernel/log.ts'
 import { realWorld } from '../../kernel/world.ts'
@@ -54,17 +54,8 @@ async function begin(by: Reseller, amount = '20.00') {
   return { ...data, session: data.url.split('/').at(-1) ?? '' }
 }
 
-interface Event {
-  readonly body: string
-  readonly signature: string
-}
-
-async function send({ body, signature }: Event, account: string, url = g.url): Promise<number> {
-  const headers = { 'content-type': 'application/json', 'stripe-signature': signature }
-  const answer = await fetch(`${url}/webhooks/purses/${account}`, { method: 'POST', headers, body })
-  await answer.arrayBuffer()
-  return answer.status
-}
+const send = (event: StripeEvent, account: string, url = g.url) =>
+  sendStripe(`${url}/webhooks/purses/${account}`, event)
 
 async function paid(by: Reseller, amount?: string) {
   const { id, session } = await begin(by, amount)
@@ -105,7 +96,7 @@ test(
     assert.ok(
       stored && !stored.text.includes(STRIPE_KEY) && !stored.text.includes(Buffer.from(STRIPE_KEY).toString('hex')),
     )
-    const { data } = await g.operator<object>('GET', `/accounts/${by.id}/purse-payments`)
+    const data = await g.ask<object>('GET', `/accounts/${by.id}/purse-payments`)
     assert.ok(!JSON.stringify(data).includes(STRIPE_KEY))
   },
 )
@@ -127,14 +118,8 @@ test(
     // The account may sell other things by the same Stripe account.
     const stranger = stripe.strange({ amount: 777, amount_received: 777 })
     assert.equal(await send(stripe.event('payment_intent.succeeded', stranger), by.id), 200)
-    assert.deepEqual(
-      (await g.operator<{ items: TopUpView[] }>('GET', `/accounts/${other.id}/purse-topups`)).data.items,
-      [],
-    )
-    assert.equal(
-      (await g.operator<{ items: TopUpView[] }>('GET', `/accounts/${by.id}/purse-topups`)).data.items.length,
-      1,
-    )
+    assert.deepEqual((await g.ask<{ items: TopUpView[] }>('GET', `/accounts/${other.id}/purse-topups`)).items, [])
+    assert.equal((await g.ask<{ items: TopUpView[] }>('GET', `/accounts/${by.id}/purse-topups`)).items.length, 1)
     assert.equal(await send(good, by.id), 200)
     assert.equal(await balance(by), '2000')
   },
@@ -161,10 +146,7 @@ test(
     const again = stripe.strange({ amount: 2000, amount_received: 2000, metadata })
     for (const _ of [1, 2]) await send(stripe.event('payment_intent.succeeded', again), by.id)
     assert.equal(await balance(by), '2000')
-    const { data } = await g.operator<{ items: TopUpView[] }>(
-      'GET',
-      `/accounts/${by.id}/purse-topups?state=quarantined`,
-    )
+    const data = await g.ask<{ items: TopUpView[] }>('GET', `/accounts/${by.id}/purse-topups?state=quarantined`)
     assert.equal(data.items.length, 3)
     assert.match(data.items[0]?.reason ?? '', /paid already/)
     for (const [order, message] of [
@@ -340,7 +322,7 @@ test(
     await process(new Date(tomorrow).setUTCHours(1)).tick()
     await atOnce(3, () => process(tomorrow).tick())
     const path = `/accounts/${by.id}/purse-reconciliations`
-    const { items } = (await g.operator<{ items: ReconciliationView[] }>('GET', path)).data
+    const { items } = await g.ask<{ items: ReconciliationView[] }>('GET', path)
     assert.equal(items.length, 1)
     const found = new Map(items[0]?.differences.map((one) => [one.providerId, one]))
     assert.deepEqual(new Set(found.keys()), new Set([unheard.id, known.intent.id, gone.intent.id, stray.id]))

@@ -5,6 +5,8 @@ import { test } from 'node:test'
 import { atOnce } from '../../../test/lists.ts'
 import { runs } from '../../../test/runs.ts'
 import { seller } from '../../../test/seller.ts'
+import { type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
+import { until } from '../../../test/until.ts'
 import type { ReconciliationView } from '../../upstream/payments/views.ts'
 
 const EVENTS = runs(60, 10_000)
@@ -38,22 +40,12 @@ test(`${EVENTS} payment events in random order, with repeats, losses and kills: 
   }
 
   /** As Stripe does: again, until it is answered. */
-  async function deliver(event: { body: string; signature: string }): Promise<void> {
-    for (;;) {
-      const headers = { 'content-type': 'application/json', 'stripe-signature': event.signature }
-      const answer = await fetch(`${await address()}/webhooks/stripe`, { method: 'POST', headers, body: event.body })
-        .then(async (response) => {
-          await response.arrayBuffer()
-          return response.status
-        })
-        .catch(() => 0)
-      if (answer === 200) return
-    }
-  }
+  const deliver = (event: StripeEvent) =>
+    until(async () => sendStripe(`${await address()}/webhooks/stripe`, event).catch(() => 0), 200)
 
   try {
     const accounts = await atOnce(5, () => gateway.account({ credits: 0n }))
-    const events: Array<{ body: string; signature: string }> = []
+    const events: StripeEvent[] = []
     // A third of the events of each payment is lost, and a third comes twice.
     for (let at = 0; events.length < EVENTS; at++) {
       const amount = 100 + ((at * 37) % 9_000)

@@ -5,7 +5,7 @@ import { openedAlerts } from '../../../test/alerts.ts'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { pluck } from '../../../test/lists.ts'
 import { seller, tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
-import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
+import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
 import { until } from '../../../test/until.ts'
 import { runCli } from '../../cli/run.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
@@ -41,12 +41,7 @@ async function buy(account: string, order: object): Promise<{ payment: string; s
   return { payment: data.payment, session: data.url.split('/').at(-1) ?? '' }
 }
 
-async function send(event: { body: string; signature: string }, path = '/webhooks/stripe'): Promise<number> {
-  const headers = { 'content-type': 'application/json', 'stripe-signature': event.signature }
-  const response = await fetch(gateway.url + path, { method: 'POST', headers, body: event.body })
-  await response.arrayBuffer()
-  return response.status
-}
+const send = (event: StripeEvent) => sendStripe(`${gateway.url}/webhooks/stripe`, event)
 
 async function paid(account: string, order: object = { pack: 'starter' }) {
   const { payment, session } = await buy(account, order)
@@ -57,7 +52,7 @@ async function paid(account: string, order: object = { pack: 'starter' }) {
 
 const cardsOf = (account: string) =>
   gateway.sql<{ method_id: string }>('select method_id from payment_customer where account_id = $1', [account])
-const read = async (payment: string) => (await gateway.operator<PaymentView>('GET', `/payments/${payment}`)).data
+const read = (payment: string) => gateway.ask<PaymentView>('GET', `/payments/${payment}`)
 
 test('a pack that is paid by Stripe brings its credits once, however often and by whatever event it is told', async () => {
   const account = await newAccount()
@@ -80,10 +75,7 @@ test('a pack that is paid by Stripe brings its credits once, however often and b
     [shown.state, shown.amount, shown.credits, shown.receiptUrl],
     ['paid', '20.00', '2200', intent.latest_charge.receipt_url],
   )
-  const { data } = await gateway.operator<{ items: { kind: string; moved: string }[] }>(
-    'GET',
-    `/accounts/${account}/ledger`,
-  )
+  const data = await gateway.ask<{ items: { kind: string; moved: string }[] }>('GET', `/accounts/${account}/ledger`)
   assert.deepEqual(pluck(data.items, 'kind', 'moved'), [['purchase', '2200']])
 })
 
@@ -141,7 +133,7 @@ test('an unknown price, currency, amount or account is quarantined, never grante
   const lost = stripe.strange({ amount: 500, amount_received: 500, metadata: { tollgate_account: 'acc_nobody' } })
   await send(stripe.event('payment_intent.succeeded', lost))
   assert.equal(await balance(account), 0n)
-  const { data } = await gateway.operator<{ items: PaymentView[] }>('GET', '/payments?state=quarantined')
+  const data = await gateway.ask<{ items: PaymentView[] }>('GET', '/payments?state=quarantined')
   const reasons = new Map(data.items.map(({ providerId, reason }) => [providerId, reason]))
   assert.match(reasons.get(less.id) ?? '', /should be 20\.00 EUR, but is 1\.00 EUR/)
   assert.match(reasons.get(yen.id) ?? '', /should be 20\.00 EUR, but is 2000 JPY/)
@@ -317,7 +309,7 @@ test('automatic top-up charges a saved card when the balance is low, once for al
     await look()
     await becomes(1_100n)
     await gateway.operator('POST', `/accounts/${account}/credits`, { amount: '-1000', note: 'spent' })
-    const topUp = async () => (await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)).data.topUp
+    const topUp = async () => (await gateway.ask<SalesView>('GET', `/accounts/${account}/sales`)).topUp
     // Whoever made the second charge has granted its credits a moment before it asks again.
     await until(async () => {
       await look()
@@ -347,8 +339,7 @@ test('the ceiling of automatic top-up counts the tax that Stripe adds', async ()
     const before = stripe.intents.size
     const input = { below: '600', amount: '10.00', ceiling: '11.00' }
     assert.equal((await gateway.operator('PUT', `/accounts/${account}/top-up`, input)).status, 200)
-    const problem = async () =>
-      (await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)).data.topUp?.problem
+    const problem = async () => (await gateway.ask<SalesView>('GET', `/accounts/${account}/sales`)).topUp?.problem
     await gateway.gateway.opened(selling).sales.topUps.look()
     await until(() => problem(), 'The ceiling of 11.00 EUR for this month is reached.')
     assert.deepEqual([stripe.intents.size, await balance(account)], [before, 500n * ONE])
@@ -363,7 +354,7 @@ test('the ceiling of automatic top-up counts the tax that Stripe adds', async ()
 
 test('a card is saved without a purchase, an old payment does not bring its card back, and the portal is the customer’s own', async () => {
   const account = await newAccount()
-  const card = async () => (await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)).data.card?.last4
+  const card = async () => (await gateway.ask<SalesView>('GET', `/accounts/${account}/sales`)).card?.last4
   const page = async (name: string) =>
     (await gateway.operator<{ url: string }>('POST', `/accounts/${account}/${name}`)).data.url
   const session = (await page('card')).split('/').at(-1) ?? ''
@@ -425,7 +416,7 @@ test('a refund stops automatic top-up, and a test account has neither card nor t
   await gateway.gateway.opened(selling).sales.topUps.look()
   const charged = stripe.asked.slice(before).filter((one) => one === 'POST /v1/payment_intents')
   assert.deepEqual([charged, await balance(account)], [[], 0n])
-  const { data } = await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)
+  const data = await gateway.ask<SalesView>('GET', `/accounts/${account}/sales`)
   assert.match(data.topUp?.problem ?? '', /refunded or disputed/)
   const test = `${account}_test`
   for (const [method, path, body] of [
@@ -504,7 +495,7 @@ test('payments are listed, shown, refunded, accepted, dismissed, reconciled and 
   const strange = async () => {
     const intent = stripe.strange({ amount: 333, amount_received: 333 })
     await send(stripe.event('payment_intent.succeeded', intent))
-    const { data } = await gateway.operator<{ items: PaymentView[] }>('GET', '/payments?state=quarantined&limit=1')
+    const data = await gateway.ask<{ items: PaymentView[] }>('GET', '/payments?state=quarantined&limit=1')
     return data.items[0]?.id ?? ''
   }
   assert.match((await command(['payments', 'accept', await strange(), account, '33'])).out, /State +paid\n/)
@@ -529,7 +520,7 @@ test('secrets are never shown, and nothing is sold where nothing is set up', asy
   await gateway.operator('PATCH', '/payment-settings', { provider: 'off' })
   try {
     const account = await newAccount()
-    const { data } = await gateway.operator<SalesView>('GET', `/accounts/${account}/sales`)
+    const data = await gateway.ask<SalesView>('GET', `/accounts/${account}/sales`)
     assert.equal(data.currency, null)
     assert.equal((await gateway.operator('POST', `/accounts/${account}/purchases`, { pack: 'starter' })).status, 409)
   } finally {

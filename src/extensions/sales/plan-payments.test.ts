@@ -58,12 +58,10 @@ before(async () => {
 
 const rows = <R>(text: string, values: string[] = []) => gateway.sql<R>(text, values)
 const charges = () => stripe.asked.filter((one) => one === CHARGE).length
-const planOf = async (account: string) =>
-  (await gateway.operator<ChosenPlanView>('GET', `/accounts/${account}/plan`)).data.plan
-const balanceOf = async (account: string) =>
-  (await gateway.operator<BalanceView>('GET', `/accounts/${account}/balance`)).data
+const planOf = async (account: string) => (await gateway.ask<ChosenPlanView>('GET', `/accounts/${account}/plan`)).plan
+const balanceOf = (account: string) => gateway.ask<BalanceView>('GET', `/accounts/${account}/balance`)
 const paymentsOf = async (account: string) =>
-  (await gateway.operator<Page<PaymentView>>('GET', `/accounts/${account}/payments`)).data.items
+  (await gateway.ask<Page<PaymentView>>('GET', `/accounts/${account}/payments`)).items
 const renew = () => gateway.gateway.opened(sales).sales.plans.renew()
 
 async function newAccount(): Promise<string> {
@@ -121,7 +119,7 @@ test('a plan with a price begins when it is paid on the provider’s page, which
   assert.deepEqual([plan?.id, plan?.price, plan?.due, plan?.problem], ['pro', '9.00', false, null])
   const balance = await balanceOf(account)
   assert.deepEqual(pluck(balance.lots, 'source', 'remaining', 'endsAt'), [['plan', '1000', plan?.endsAt]])
-  const { data } = await gateway.operator<Page<InvoiceView>>('GET', `/accounts/${account}/invoices`)
+  const data = await gateway.ask<Page<InvoiceView>>('GET', `/accounts/${account}/invoices`)
   assert.deepEqual(pluck(data.items, 'gross', 'payment'), [['9.00', paid.id]])
   const [invoice] = await rows<{ document: { description: string; from: string; to: string } }>(
     'select document from invoice where account_id = $1',
@@ -412,7 +410,7 @@ test('a charge without an answer stops cancelling, and is looked up before it is
 
 test('the tax that Stripe works out is on the invoice, be it 0; a charge whose answer was lost is asked for again with the same tax', async () => {
   const invoiced = async (account: string) =>
-    (await gateway.operator<Page<InvoiceView>>('GET', `/accounts/${account}/invoices`)).data.items.map(
+    (await gateway.ask<Page<InvoiceView>>('GET', `/accounts/${account}/invoices`)).items.map(
       ({ gross, tax }) => `${gross} ${tax}`,
     )
   await gateway.operator('PATCH', '/payment-settings', { tax: 'exclusive' })
