@@ -5,6 +5,7 @@ import { SIGN_IN_COMMANDS } from './extensions/agents/cli.ts'
 import { AGENT_SETUP_COMMAND } from './extensions/agents/setup/cli.ts'
 import { TOOL_SERVER_COMMANDS } from './extensions/agents/tools/cli.ts'
 import { APPLY_COMMAND } from './extensions/apply/commands.ts'
+import { ARCHIVE_COMMAND } from './extensions/archive/cli.ts'
 import { BATCHES } from './extensions/background/batch-endpoints.ts'
 import { MESSAGE_BATCHES } from './extensions/background/message-batch-endpoints.ts'
 import { DOCTOR_COMMAND } from './extensions/doctor/commands.ts'
@@ -15,10 +16,11 @@ import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
 import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
 
 export const ADDED: Readonly<
-  Record<'calls' | 'accounts' | 'files' | 'prices' | 'catalog' | 'diagnosis', readonly Command[]>
+  Record<'calls' | 'accounts' | 'ledger' | 'files' | 'prices' | 'catalog' | 'diagnosis', readonly Command[]>
 > = {
   calls: [AGENT_SETUP_COMMAND, ...SIGN_IN_COMMANDS],
   accounts: [MOVE_COMMAND],
+  ledger: [ARCHIVE_COMMAND],
   files: [APPLY_COMMAND],
   prices: PRICE_COMMANDS,
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],

@@ -30,6 +30,7 @@ import { checkDurability, migrate } from './database/migrate.ts'
 import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
 import { alerts } from './extensions/alerts/extension.ts'
+import { archive } from './extensions/archive/extension.ts'
 import { background } from './extensions/background/extension.ts'
 import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
@@ -71,7 +72,6 @@ import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
 import { createUnbilled } from './reports/unbilled.ts'
 import { addAccountRules } from './reports/verify/account.ts'
-import { type ArchiveWork, openLedgerArchive } from './reports/verify/archive.ts'
 import { createVerifier } from './reports/verify/runs.ts'
 import { createProber, type Prober } from './routing/probe.ts'
 import { createVendors } from './routing/vendor.ts'
@@ -123,6 +123,7 @@ const HOLDS = statement('holds', 'select count(*) as count from hold')
 export const EXTENSIONS = [
   agents,
   alerts,
+  archive,
   background,
   directory,
   docs,
@@ -170,7 +171,7 @@ export async function createGateway(options: GatewayOptions) {
   const publicUrl = () => publicUrlOf(app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, vendors }
   const assets = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
-  const { files, signer } = assets
+  const { files, signer, s3 } = assets
   mountAssets(app, { store: files, signer, world })
   const mailer = openMailer(options, branding)
   const jobs: JobEngine = startJobs({
@@ -187,13 +188,12 @@ export async function createGateway(options: GatewayOptions) {
     ...{ accounts, keys, routes, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
     ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
   }
-  const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs, files, calls: () => calls })
+  const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs, files, s3, calls: () => calls })
   const calls = pathOfCalls(options, { store, load, jobs, routes, assets, extensions })
   openCalls(options, { ...served, store, load, jobs, calls, extensions, operator: () => office.routes })
-  const archive = openLedgerArchive(options, { database, store: assets.archiveStore, key: secrets.key('ledger') })
-  const office = openOffice(app, options, { store, load, jobs, own, extensions, archive })
+  const office = openOffice(app, options, { store, load, jobs, own, extensions })
   await own.tokens.adopt(options.operatorToken)
-  const work = { files, archive, added: extensions.work }
+  const work = { files, added: extensions.work }
   const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, ...work })
   return {
     ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor, changes, audit },
@@ -207,7 +207,7 @@ export async function createGateway(options: GatewayOptions) {
     async close(): Promise<void> {
       leaving = true
       extensions.path.shadows?.close()
-      const ending = { ...store, ...load, extensions, jobs, drain, own, timers, archive }
+      const ending = { ...store, ...load, extensions, jobs, drain, own, timers }
       await endGateway(ending, config.TOLLGATE_DRAIN_SECONDS * 1000)
     },
   }
@@ -270,14 +270,13 @@ interface OfficeParts {
     readonly publicUrl: () => string
   }
   readonly extensions: Extensions
-  readonly archive: ArchiveWork
 }
 
 /** The operator's API and the console. */
 function openOffice(
   app: ReturnType<typeof openServer>['app'],
   options: GatewayOptions,
-  { store, load, jobs, own, extensions, archive }: OfficeParts,
+  { store, load, jobs, own, extensions }: OfficeParts,
 ) {
   const { config, world, log } = options
   const { database, secrets, changes, audit, catalog, credentials, byokKeys, branding, guard } = store
@@ -285,7 +284,7 @@ function openOffice(
   return openOperatorApi(app, {
     ...own,
     ...{ config, database, ledger, changes, catalog, audit, world, credentials, byokKeys },
-    ...{ secrets, branding, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier, archive },
+    ...{ secrets, branding, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier },
     ...{ statements: store.statements, contents: extensions.path.contents, traceUrl: config.TOLLGATE_TRACE_URL },
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     ...{
@@ -310,7 +309,6 @@ interface Ending extends Store, Load {
   readonly drain: ReturnType<typeof openServer>['drain']
   readonly own: Pick<Identity, 'asked'>
   readonly timers: ReturnType<typeof startMaintenance>
-  readonly archive: Pick<ArchiveWork, 'stop'>
 }
 
 async function endGateway(parts: Ending, forMs: number): Promise<void> {
@@ -320,7 +318,7 @@ async function endGateway(parts: Ending, forMs: number): Promise<void> {
   await handedOver
   await parts.own.asked.idle()
   for (const stop of timers) stop()
-  await Promise.all([prober.idle(), verifier.stop(), parts.archive.stop()])
+  await Promise.all([prober.idle(), verifier.stop()])
   for (const one of [changes, watch, overload]) one.stop()
   await parts.ledger.idle(LAST_WORDS_MS)
   const told = [parts.refusals.close(), parts.extensions.close(), parts.leave()]

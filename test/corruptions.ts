@@ -27,7 +27,7 @@ const SENT = 'what goes to other systems or comes from them: calls are read for 
 const PURSES = 'src/extensions/purses/verify.test.ts plants changes in each column'
 /** Tables without money or anything that decides it, and why. A table that is neither here nor corrupted is one that nobody thought of. */
 export const NO_MONEY: Readonly<Record<string, string>> = {
-  ledger_archive: 'src/ledger/archive.test.ts plants changes in both',
+  ledger_archive: 'src/extensions/archive/archive.test.ts plants changes in both',
   ledger_checkpoint: 'signed: the same test',
   ...{
     person: PEOPLE,

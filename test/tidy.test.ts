@@ -170,7 +170,7 @@ test('SQL is never built from input', () => {
   // Constants may be put together. Only these make statements from names: of months, of our tables, and of what migrations say.
   const named = [
     'ledger/retention.ts',
-    'ledger/archive.ts',
+    'extensions/archive/archive.ts',
     'database/backup.ts',
     'database/migrate.ts',
     'database/backfill.ts',

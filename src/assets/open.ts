@@ -8,8 +8,7 @@ import type { Secrets } from '../kernel/secret.ts'
 import type { World } from '../kernel/world.ts'
 import type { Upstream } from '../upstream/call.ts'
 import type { Logins } from '../upstream/login.ts'
-import { createDiskArchive, createS3Archive } from './ledger-archive.ts'
-import { createS3Client, createS3Store, type S3Send } from './s3.ts'
+import { createS3Client, createS3Store } from './s3.ts'
 import { type AssetStore, createAssetHost, createAssetSigner, isOver, newAssetName, placeOf } from './store.ts'
 
 // Assets on a local disk: written to a temporary file, synced, and renamed into place atomically.
@@ -136,8 +135,6 @@ async function onDisk<T>(work: () => Promise<T>): Promise<T> {
 interface AssetParts {
   readonly config: {
     readonly dataDirectory: string
-    readonly DATABASE_URL?: string | undefined
-    readonly TOLLGATE_LEDGER_ARCHIVE?: string | undefined
     readonly TOLLGATE_S3_BUCKET?: string | undefined
     readonly TOLLGATE_S3_ENDPOINT?: string | undefined
     readonly TOLLGATE_S3_REGION: string
@@ -169,14 +166,6 @@ function credentialsOf({ config, logins }: Pick<AssetParts, 'config' | 'logins'>
   }
 }
 
-/** A directory that is named, the bucket, or beside the bundled database. A data directory beside another database may be gone tomorrow, so nothing that is for ever is put there. */
-function archiveOf({ config, world }: Pick<AssetParts, 'config' | 'world'>, send: S3Send | undefined) {
-  const { TOLLGATE_LEDGER_ARCHIVE: named, TOLLGATE_S3_BUCKET: bucket, DATABASE_URL, dataDirectory } = config
-  if (named !== undefined) return createDiskArchive({ world, directory: named })
-  if (send && bucket !== undefined) return createS3Archive({ send, bucket })
-  return DATABASE_URL ? undefined : createDiskArchive({ world, directory: join(dataDirectory, 'ledger-archive') })
-}
-
 export async function openAssets({ config, world, secrets, upstream, logins, publicUrl }: AssetParts) {
   // The S3 settings are all set or all absent: config.ts rejects one without the others.
   const s3 = config.TOLLGATE_S3_BUCKET
@@ -191,5 +180,5 @@ export async function openAssets({ config, world, secrets, upstream, logins, pub
     : await openDiskStore({ world, directory: join(config.dataDirectory, 'assets') })
   const signer = createAssetSigner({ key: secrets.key('asset-url'), publicUrl })
   const assets = createAssetHost({ store, signer, world, lifetimeMs: config.TOLLGATE_RETENTION_ASSET_DAYS * DAY_MS })
-  return { files: store, signer, assets, archiveStore: archiveOf({ config, world }, send) }
+  return { files: store, signer, assets, s3: send }
 }

@@ -9,7 +9,7 @@ import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
 import { CONNECT_COMMAND } from './connect.ts'
 import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
-import { LEDGER_COMMANDS } from './ledger.ts'
+import { LEDGER_COMMAND } from './ledger.ts'
 import { resolveName } from './names.ts'
 import { PSQL_COMMAND } from './psql.ts'
 
@@ -35,7 +35,8 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     'Usage and money',
     [
       ...derived('usage', 'ledger', 'audit'),
-      ...LEDGER_COMMANDS,
+      LEDGER_COMMAND,
+      ...ADDED.ledger,
       ...derived('budgets', 'teams', 'agent-settings', 'programs', 'purses'),
       ...derived('balance', 'plans', 'codes', 'payments', 'payment-settings'),
       ...derived('statements', 'margins', 'billing', 'invoices', 'billing-details'),

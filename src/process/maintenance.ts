@@ -14,7 +14,6 @@ import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
 import { every } from '../kernel/timers.ts'
 import type { World } from '../kernel/world.ts'
-import type { LedgerArchive } from '../ledger/archive.ts'
 import { pruneBudgets } from '../ledger/budgets.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { maintainUsage } from '../ledger/retention.ts'
@@ -35,7 +34,6 @@ interface Maintained {
   readonly ledger: Ledger
   readonly tracer: Tracer | undefined
   readonly verifier: Verifier
-  readonly archive: Pick<LedgerArchive, 'run'>
   readonly refusals: Refusals
   /** Counters in memory that are added to rows of an hour or a day. Rows that margins need for ever are not pruned. */
   readonly hourly: readonly (Pick<VendorHours, 'flush'> & Partial<Pick<VendorHours, 'prune' | 'everyMs'>>)[]
@@ -74,7 +72,6 @@ export function startMaintenance(
     ledger,
     tracer,
     verifier,
-    archive,
     refusals,
     hourly,
     files,
@@ -118,7 +115,6 @@ export function startMaintenance(
     every(world, PROBES_EVERY_MS, () => prober.tick(), log),
     prober.stop,
     every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
-    every(world, MAINTAIN_EVERY_MS, () => archive.run(), log),
     ...added.map(({ everyMs, run }) => every(world, everyMs, run, log)),
   ]
 }

@@ -81,7 +81,7 @@ create table lease (
 create index lease_process on lease (process_id);
 
 -- Every movement of money. A resolved hold's transfer has the hold's id, so a hold resolves once. Partitioned like usage. When a month is in the archive,
--- its calls leave, and what was given or taken back stays, in the partition `transfer_kept` (ledger/archive.ts).
+-- its calls leave, and what was given or taken back stays, in the partition `transfer_kept` (extensions/archive).
 create table transfer (
   account_id text collate "C" not null,
   id text collate "C" not null,

@@ -7,8 +7,7 @@ import type { Migrations } from '../../database/migrate.ts'
 import type { JobFacts } from '../../jobs/views.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
-import { archiveState, verificationRun, verificationState } from '../../ledger/views.ts'
-import type { ArchiveWork } from '../../reports/verify/archive.ts'
+import { verificationRun, verificationState } from '../../ledger/views.ts'
 import type { Verifier } from '../../reports/verify/runs.ts'
 import type { Reports } from '../../telemetry/reports.ts'
 import { paging, type Resource, range, resource, text } from '../resource.ts'
@@ -20,7 +19,6 @@ export interface OperationsDeps {
   readonly audit: Audit
   readonly world: World
   readonly verifier: Pick<Verifier, 'state' | 'start'>
-  readonly archive: Pick<ArchiveWork, 'state' | 'start' | 'check'>
   /** Of all processes. */
   readonly reports: Reports
   readonly system: {
@@ -53,27 +51,6 @@ function ledgerResources(deps: OperationsDeps): Resource[] {
       body: z.strictObject({ full: z.boolean().optional() }),
       answer: verificationRun,
       run: ({ body }) => deps.verifier.start({ whole: body.full ?? false }),
-    }),
-    resource('GET /ledger/archive', 'ledger:read', {
-      title: 'List the archived months of the ledger',
-      answer: archiveState,
-      run: () => deps.archive.state(),
-    }),
-    resource('POST /ledger/archive', 'ledger:write', {
-      title: 'Archive the months of the ledger that are due, or check one',
-      body: z.strictObject({
-        check: z
-          .string()
-          .regex(/^\d{4}-(0[1-9]|1[0-2])$/)
-          .optional()
-          .describe('A month such as 2026-01, whose files are read again and compared'),
-      }),
-      answer: archiveState,
-      async run({ body }) {
-        if (body.check === undefined) await deps.archive.start()
-        else await deps.archive.check(body.check)
-        return deps.archive.state()
-      },
     }),
   ]
 }

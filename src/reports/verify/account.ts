@@ -8,7 +8,6 @@ import { formatCredits } from '../../kernel/credits.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
 import { idAtTime, timeOfId } from '../../kernel/world.ts'
 import { GIVEN_KINDS, MOVED_BY, movedBy } from '../movements.ts'
-import { type Archived, readArchived } from './archive.ts'
 import {
   BATCH,
   checkCharge,
@@ -20,6 +19,7 @@ import {
   type TransferRow,
   type UsageRow,
 } from './call.ts'
+import { type Archived, readArchived } from './checkpoints.ts'
 import { addHour, addMargin, compareHours, type HourSums, type Margins, readHours, readYoungHours } from './hours.ts'
 import { checkBudgets, checkLimits } from './limits.ts'
 

@@ -1,21 +1,12 @@
 // The ledger archives itself. A month that is over and verified becomes one signed checkpoint for each account, and its transfers become files with digests. Then its calls
 // leave the database; what was given or taken back stays, since invoices, lots and payments refer to it. What is here of an account after its last checkpoint is all
 // that verification replays.
-import { type Database, PATIENT, type Queryable, statement } from '../database/database.ts'
-import { changeTables, isLocked } from '../database/prune.ts'
-import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../kernel/calendar.ts'
-import type { Log } from '../kernel/log.ts'
-import { idAtTime, type World } from '../kernel/world.ts'
-import {
-  AccountMonths,
-  type ArchivedRow,
-  type Checkpoint,
-  digestOfBytes,
-  endOfMonth,
-  type FileRow,
-  parquetOf,
-  signatureOf,
-} from './archive-rows.ts'
+import { type Database, PATIENT, type Queryable, statement } from '../../database/database.ts'
+import { changeTables, isLocked } from '../../database/prune.ts'
+import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
+import type { Log } from '../../kernel/log.ts'
+import { idAtTime, type World } from '../../kernel/world.ts'
+import { CHECKPOINTS_OF, type Checkpoint, type StoredCheckpoint, signatureOf } from '../../ledger/checkpoint.ts'
 import {
   DETACH_LOCKS_MS,
   listPartitions,
@@ -23,9 +14,10 @@ import {
   partitionOf,
   TABLES_LOCK,
   usageStoredSinceMs,
-} from './retention.ts'
+} from '../../ledger/retention.ts'
+import { GIVEN } from '../../ledger/views.ts'
+import { AccountMonths, type ArchivedRow, digestOfBytes, endOfMonth, type FileRow, parquetOf } from './rows.ts'
 import type { ArchiveState } from './views.ts'
-import { GIVEN } from './views.ts'
 
 /** Where the files lie: a directory, or a bucket. */
 export interface ArchiveStore {
@@ -106,8 +98,6 @@ const NEXT_ACCOUNTS = statement(
   'archive_accounts',
   `select id from account where id > $1 order by id limit ${ACCOUNTS}`,
 )
-export const CHECKPOINTS_OF = `select to_char(month, 'YYYY-MM-DD') as month, moved_at::text as place, (extract(epoch from moved_at) * 1000000)::bigint as moved_us,
-     account_id as account, balance, hash, sums, lots, folder, signature from ledger_checkpoint where account_id = $1`
 const CHECKPOINT = statement('archive_checkpoint', `${CHECKPOINTS_OF} order by ledger_checkpoint.month desc limit 1`)
 const ROWS = statement(
   'archive_rows',
@@ -125,10 +115,6 @@ const PUT = statement(
 interface StoredRow extends ArchivedRow {
   readonly hash: Buffer | null
   readonly place: string
-}
-export interface StoredCheckpoint extends Checkpoint {
-  readonly place: string
-  readonly signature: Buffer
 }
 interface MonthRow {
   readonly month: string

@@ -4,30 +4,30 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { after, before, test } from 'node:test'
-import { freshDatabase } from '../../test/database.ts'
-import { SECRET } from '../../test/gateway.ts'
-import { atOnce } from '../../test/lists.ts'
-import { callOnce, setBack } from '../../test/past-calls.ts'
-import { SMALL_CATALOG } from '../../test/small-catalog.ts'
-import { started } from '../../test/started.ts'
-import { createDiskArchive } from '../assets/ledger-archive.ts'
-import { type CatalogStore, openCatalog, storedCatalogs } from '../catalog/store.ts'
-import { readConfig } from '../config.ts'
-import { createAudit } from '../database/audit.ts'
-import { readBackup, writeBackup } from '../database/backup.ts'
-import { createChanges } from '../database/changes.ts'
-import { createMonthlyStatements } from '../extensions/finance/statements/monthly.ts'
-import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
-import { silentLog } from '../kernel/log.ts'
-import { realWorld, type World } from '../kernel/world.ts'
-import { backup, restore } from '../process/archive.ts'
-import { createBilling } from '../reports/billing.ts'
-import { openLedgerArchive } from '../reports/verify/archive.ts'
-import { verifyLedger } from '../reports/verify/verify.ts'
+import { freshDatabase } from '../../../test/database.ts'
+import { SECRET } from '../../../test/gateway.ts'
+import { atOnce } from '../../../test/lists.ts'
+import { callOnce, setBack } from '../../../test/past-calls.ts'
+import { SMALL_CATALOG } from '../../../test/small-catalog.ts'
+import { started } from '../../../test/started.ts'
+import { type CatalogStore, openCatalog, storedCatalogs } from '../../catalog/store.ts'
+import { readConfig } from '../../config.ts'
+import { createAudit } from '../../database/audit.ts'
+import { readBackup, writeBackup } from '../../database/backup.ts'
+import { createChanges } from '../../database/changes.ts'
+import { DAY_MS, dayOfMs, formatDay, monthStart } from '../../kernel/calendar.ts'
+import { silentLog } from '../../kernel/log.ts'
+import { realWorld, type World } from '../../kernel/world.ts'
+import { createLedger, type Ledger } from '../../ledger/ledger.ts'
+import { maintainUsage } from '../../ledger/retention.ts'
+import { sumUsage } from '../../ledger/usage-sums.ts'
+import { backup, restore } from '../../process/archive.ts'
+import { createBilling } from '../../reports/billing.ts'
+import { verifyLedger } from '../../reports/verify/verify.ts'
+import { createMonthlyStatements } from '../finance/statements/monthly.ts'
 import type { ArchiveStore } from './archive.ts'
-import { createLedger, type Ledger } from './ledger.ts'
-import { maintainUsage } from './retention.ts'
-import { sumUsage } from './usage-sums.ts'
+import { openLedgerArchive } from './check.ts'
+import { createDiskArchive } from './store.ts'
 
 // A year in which three customers call every month, on a clock that only looks forward: what was written is set back to the month that is simulated.
 
@@ -217,7 +217,7 @@ test('an archived month is proved from its files, and a planted change in one is
   const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'))
   assert.deepEqual([manifest.transfers, manifest.accounts], [3 * CALLS + 3, 3])
   const bytes = await readFile(file)
-  const { parquetOf, rowsOfParquet, digestOfBytes } = await import('./archive-rows.ts')
+  const { parquetOf, rowsOfParquet, digestOfBytes } = await import('./rows.ts')
   const rows = await rowsOfParquet(bytes)
   const planted = await parquetOf(rows.map((row, at) => (at === 7 ? { ...row, amount: row.amount - 1n } : row)))
   await writeFile(file, planted)

@@ -1,8 +1,8 @@
 // A row of the archive, its place in the chain of its account, and the checkpoint of a month: what the writer of the archive and those who check it have in common.
 import { createHash } from 'node:crypto'
-import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
-import { sign } from '../kernel/secret.ts'
-import { GIVEN } from './views.ts'
+import { DAY_MS, dayOfMs, formatDay, monthStart } from '../../kernel/calendar.ts'
+import type { Checkpoint } from '../../ledger/checkpoint.ts'
+import { GIVEN } from '../../ledger/views.ts'
 
 export interface ArchivedRow {
   readonly id: string
@@ -35,27 +35,6 @@ function hashOf(before: Buffer | null, account: string, row: ArchivedRow): Buffe
 /** `2026-01-01` */
 const monthOfUs = (us: bigint) => formatDay(monthStart(dayOfMs(Number(us / 1000n))))
 export const endOfMonth = (firstDay: number) => new Date(monthStart(firstDay, 1) * DAY_MS)
-
-/** What an account's transfers of a month come to. */
-export interface Checkpoint {
-  readonly account: string
-  readonly month: string
-  readonly moved_us: bigint
-  readonly balance: bigint
-  readonly hash: Buffer
-  /** [kind, transfers, amount, loss] */
-  readonly sums: readonly (readonly [kind: string, rows: string, amount: string, loss: string])[]
-  /** What calls moved of each lot. What was given or taken back of it stays in the ledger. */
-  readonly lots: readonly (readonly [lot: string, amount: string])[]
-  readonly folder: string
-}
-
-/** By the gateway's secret, together with the one before it: none can be changed, put there or removed by whoever can write to the database alone. */
-export function signatureOf(key: Buffer, before: Buffer | null, one: Checkpoint): Buffer {
-  const { account, month, moved_us, balance, hash, sums, lots, folder } = one
-  const said = [account, month, String(moved_us), String(balance), hash.toString('hex'), sums, lots, folder]
-  return sign(key, JSON.stringify([...said, before?.toString('hex') ?? null]))
-}
 
 /** Adds up the transfers of an account, one after the other, and says at the end of each month what they came to. */
 export class AccountMonths {

@@ -1,0 +1,43 @@
+// The archive of the ledger: what is over and verified leaves the database as files.
+import { join } from 'node:path'
+import type { S3Send } from '../../assets/s3.ts'
+import type { Config } from '../../config.ts'
+import type { Database } from '../../database/database.ts'
+import { defineExtension } from '../../extension.ts'
+import type { Log } from '../../kernel/log.ts'
+import type { Secrets } from '../../kernel/secret.ts'
+import type { World } from '../../kernel/world.ts'
+import type { ArchiveStore } from './archive.ts'
+import { openLedgerArchive } from './check.ts'
+import { archiveResources } from './resources.ts'
+import { createDiskArchive, createS3Archive } from './store.ts'
+
+interface Core {
+  readonly config: Config
+  readonly world: World
+  readonly log: Log
+  readonly database: Database
+  readonly secrets: Secrets
+  readonly s3: S3Send | undefined
+}
+
+const LOOK_EVERY_MS = 3_600_000
+
+export const archive = defineExtension({
+  name: 'archive',
+  open(core: Core) {
+    const { database, secrets } = core
+    return { archive: openLedgerArchive(core, { database, store: storeOf(core), key: secrets.key('ledger') }) }
+  },
+  resources: archiveResources,
+  work: ({ archive }) => [{ everyMs: LOOK_EVERY_MS, run: () => archive.run() }],
+  close: ({ archive }) => archive.stop(),
+})
+
+/** A directory that is named, the bucket, or beside the bundled database. A data directory beside another database may be gone tomorrow, so nothing that is for ever is put there. */
+function storeOf({ config, world, s3: send }: Core): ArchiveStore | undefined {
+  const { TOLLGATE_LEDGER_ARCHIVE: named, TOLLGATE_S3_BUCKET: bucket, DATABASE_URL, dataDirectory } = config
+  if (named !== undefined) return createDiskArchive({ world, directory: named })
+  if (send && bucket !== undefined) return createS3Archive({ send, bucket })
+  return DATABASE_URL ? undefined : createDiskArchive({ world, directory: join(dataDirectory, 'ledger-archive') })
+}
