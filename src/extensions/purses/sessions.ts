@@ -140,7 +140,9 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
       const specs = endpointsOf(current)
       checkAccessNames(endpoints ?? [], specs)
       // Never unrestricted: what a key without a restriction may read is its whole account's.
-      const paid = specs.flatMap((spec) => (spec.sells === undefined ? [] : (accessNameOf(spec) ?? [])))
+      const paid = [...specs, ...current.sockets].flatMap((spec) =>
+        spec.sells === undefined ? [] : (accessNameOf(spec) ?? []),
+      )
       const expiresAtMs = world.nowMs() + seconds * 1000
       const id = `ses_${newId(world)}`
       const of = { id, account, purse }
