@@ -160,7 +160,7 @@ const g = started(() =>
   }),
 )
 
-interface Row {
+interface EndedCall {
   status: number
   outcome: string
   charged: bigint
@@ -174,11 +174,11 @@ function ask(on: TestGateway, key: string, ending: string, kind: string, signal?
   return on.call(typeof path === 'string' ? path : path(model), key, { model, ...body }, signal ? { signal } : {})
 }
 
-async function rowOf(account: string): Promise<Row> {
+async function rowOf(account: string): Promise<EndedCall> {
   const text = 'select status, outcome, charged, held, estimated from usage where account_id = $1'
-  let rows: Row[] = []
+  let rows: EndedCall[] = []
   await until(async () => {
-    rows = await g.sql<Row>(text, [account])
+    rows = await g.sql<EndedCall>(text, [account])
     return rows.length > 0
   })
   assert.equal(rows.length, 1)
@@ -219,7 +219,7 @@ async function run(ending: string, kind: string, key: string): Promise<number | 
 const FREE = { outcome: 'released', charged: 0n, estimated: false }
 
 /** What the row of a call says, and what its caller saw. */
-function expected(ending: string, { price, streams }: Kind): Partial<Row> & { told: unknown } {
+function expected(ending: string, { price, streams }: Kind): Partial<EndedCall> & { told: unknown } {
   switch (ending) {
     case 'whole':
       return { told: 200, status: 200, outcome: 'settled', charged: price, estimated: false }

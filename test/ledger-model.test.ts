@@ -211,7 +211,7 @@ async function burst(ledger: Ledger, account: string, { calls, want, charge }: E
   await Promise.all(ends)
 }
 
-interface Row {
+interface TransferRow {
   id: string
   kind: string
   amount: bigint
@@ -222,8 +222,8 @@ interface Row {
 async function check(
   account: string,
   told: readonly Told[],
-  before: ReadonlyMap<string, Row>,
-): Promise<Map<string, Row>> {
+  before: ReadonlyMap<string, TransferRow>,
+): Promise<Map<string, TransferRow>> {
   const one = async <R>(text: string) => (await database.query<R>({ text }, [account]))[0]!
   const state = await one<{ posted: bigint; held: bigint }>('select posted, held from account where id = $1')
   const holds = await one<{ n: bigint; sum: bigint }>(
@@ -242,7 +242,7 @@ async function check(
   assert.ok(state.held >= 0n && state.held <= state.posted, `held ${state.held} of ${state.posted}`)
 
   // 3: rows that end something never change, and nothing that ended is still open.
-  const rows = await database.query<Row>(
+  const rows = await database.query<TransferRow>(
     { text: 'select id, kind, amount, loss, held from transfer where account_id = $1' },
     [account],
   )
@@ -299,7 +299,7 @@ test('the invariants hold at every commit, whatever several processes do at once
     fc.asyncProperty(story, async ({ credits, waves }) => {
       const account = await makeAccount(BigInt(credits))
       const told: Told[] = []
-      let rows: Map<string, Row> = new Map()
+      let rows: Map<string, TransferRow> = new Map()
       for (const wave of waves) {
         await play(account, told, wave)
         for (const ledger of ledgers) await ledger.idle()

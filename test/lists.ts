@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 
 type List = readonly unknown[] | undefined
 type Of<L extends List> = NonNullable<L>[number]
-type Row<T, Names extends readonly (keyof T)[]> = { [At in keyof Names]: T[Names[At]] }
+type PluckedRow<T, Names extends readonly (keyof T)[]> = { [At in keyof Names]: T[Names[At]] }
 
 /** By what they are compared: one member of each, or several of them as a row. */
 export function pluck<L extends List, Name extends keyof Of<L>>(list: L, name: Name): Of<L>[Name][]
 export function pluck<L extends List, const Names extends readonly (keyof Of<L>)[]>(
   list: L,
   ...names: Names
-): Row<Of<L>, Names>[]
+): PluckedRow<Of<L>, Names>[]
 export function pluck<T>(list: readonly T[] | undefined, first: keyof T, ...more: (keyof T)[]): unknown[] {
   assert.ok(list, 'there is no list')
   return list.map((one) => (more.length === 0 ? one[first] : [first, ...more].map((name) => one[name])))

@@ -75,7 +75,7 @@ function withModel(document: any): void {
 
 const BODY = { model: MODEL, messages: [{ role: 'user', content: 'Write.' }] }
 
-interface Row {
+interface ChargedCall {
   status: number
   charged: bigint
   held: bigint
@@ -118,15 +118,15 @@ async function burst(key: string, calls: number, over: number, way = overHttp): 
   return Promise.all(going)
 }
 
-async function rowsOf(account: string): Promise<Row[]> {
+async function rowsOf(account: string): Promise<ChargedCall[]> {
   for (const one of processes) await one.settled()
-  return g.sql<Row>(
+  return g.sql<ChargedCall>(
     'select status, charged, held, loss, attempt_log as "attemptLog", (select coalesce(sum((x ->> 1)::int), 0)::int from jsonb_array_elements(lines) x where x ->> 0 = $2) as output from usage where account_id = $1',
     [account, 'output'],
   )
 }
 
-const sum = (rows: readonly Row[], of: 'charged' | 'loss') => rows.reduce((all, row) => all + row[of], 0n)
+const sum = (rows: readonly ChargedCall[], of: 'charged' | 'loss') => rows.reduce((all, row) => all + row[of], 0n)
 
 /** After calls at once on this balance: nothing is spent that was not there, and nothing is lost. */
 async function checkSpent(account: string, balance: bigint, statuses: readonly number[]): Promise<void> {

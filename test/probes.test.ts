@@ -75,19 +75,19 @@ beforeEach(() => {
   giveToken = brief
 })
 
-interface Row {
+interface ProbeRow {
   state: string
   failures: number
   message: string
   version: number
   probed_at: Date | null
 }
-const sql = (text: string, values: string[] = []) => one.sql<Row>(text, values)
+const sql = (text: string, values: string[] = []) => one.sql<ProbeRow>(text, values)
 const rowOf = async (name: string) => (await sql('select * from vendor_probe where vendor = $1', [name]))[0]
 const tick = () => Promise.all([one.gateway.prober.tick(), other.gateway.prober.tick()])
 
 /** Makes a probe due, and waits until one has ended and both gateways know what it found. */
-async function probe(name: Name): Promise<Row> {
+async function probe(name: Name): Promise<ProbeRow> {
   await until(() => rowOf(name))
   const [before] = await sql(`update vendor_probe set next_at = '-infinity' where vendor = $1 returning probed_at`, [
     name,
@@ -101,7 +101,7 @@ async function probe(name: Name): Promise<Row> {
   return row
 }
 
-async function fail(name: Name, script: ScriptedVendor['script']): Promise<Row> {
+async function fail(name: Name, script: ScriptedVendor['script']): Promise<ProbeRow> {
   vendors[name].script = script
   return until(async () => {
     const row = await probe(name)

@@ -10,8 +10,11 @@ interface Asked {
   readonly query: Readonly<Record<string, string>>
 }
 
-type Row = Record<string, unknown>
-type Maker = (query: Asked['query'], dates: readonly string[]) => { rows: Row[]; creditsEach: number; meta?: Row }
+type Members = Record<string, unknown>
+type Maker = (
+  query: Asked['query'],
+  dates: readonly string[],
+) => { rows: Members[]; creditsEach: number; meta?: Members }
 
 const W5 = '/v5/website-analysis/websites'
 const METRICS: Readonly<Record<string, number>> = {

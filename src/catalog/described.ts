@@ -1,6 +1,6 @@
 // Descriptions of the values in a request body: what OpenAPI says of each, and what is checked. A check returns the first problem instead of
 // throwing it, so that its path is put together only for a value that is wrong: conversations have thousands of values that are right.
-import { shown } from '../kernel/fault.ts'
+import { valueWords } from '../kernel/fault.ts'
 import { isObject, type Json, type JsonText, memberSpan } from '../kernel/json.ts'
 import { free, type JsonSchema, object as objectSchema } from './endpoint.ts'
 
@@ -31,7 +31,7 @@ export interface Described<T = unknown> {
 export type Members = Readonly<Record<string, Described>>
 
 export const wrong = (words: string, at = ''): Problem => ({ at, words })
-export const mustBe = (what: string, value: unknown, at = '') => wrong(`must be ${what}, not ${shown(value)}.`, at)
+export const mustBe = (what: string, value: unknown, at = '') => wrong(`must be ${what}, not ${valueWords(value)}.`, at)
 export const under = (step: string, { at, words }: Problem) =>
   wrong(words, step + (at === '' || at[0] === '[' ? at : `.${at}`))
 export const isAbsent = (value: unknown) => value === undefined || value === null

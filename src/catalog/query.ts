@@ -4,7 +4,15 @@ import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { invalid } from '../kernel/fault.ts'
 import type { DataEndpointSpec, Pair } from './endpoint.ts'
 import { allowedText } from './field.ts'
-import { checkCompleteMonths, daysOf, parseLatest, parseRawQuery, readValue, type Selector, shown } from './value.ts'
+import {
+  checkCompleteMonths,
+  daysOf,
+  parseLatest,
+  parseRawQuery,
+  quoteText,
+  readValue,
+  type Selector,
+} from './value.ts'
 
 /** Names and values in the order of the table. */
 export type NormalisedQuery = ReadonlyArray<readonly [name: string, value: string]>
@@ -86,7 +94,7 @@ function unknownName(name: string, names: readonly string[]) {
   const meant = names.find((candidate) => candidate.toLowerCase() === name.toLowerCase())
   const hint = meant ? ` Names are case-sensitive: did you mean ${meant}?` : ''
   const takes = names.length === 0 ? 'none' : names.join(', ')
-  return invalid(`${shown(name)} is not a parameter of this endpoint.${hint} It takes ${takes}.`)
+  return invalid(`${quoteText(name)} is not a parameter of this endpoint.${hint} It takes ${takes}.`)
 }
 
 function checkPair({ from, to, together }: Pair, values: ReadonlyMap<string, string>): void {

@@ -170,11 +170,11 @@ export function parseRawQuery(raw: string): Map<string, string> {
     const equals = piece.indexOf('=')
     const name = decodePart(equals < 0 ? piece : piece.slice(0, equals))
     if (name === undefined) throw invalid('A query name is not valid percent-encoded UTF-8.')
-    if (BREAKS.test(name)) throw invalid(`The query name ${shown(name)} holds CR, LF or NUL.`)
+    if (BREAKS.test(name)) throw invalid(`The query name ${quoteText(name)} holds CR, LF or NUL.`)
     const value = equals < 0 ? '' : decodePart(piece.slice(equals + 1))
-    if (value === undefined) throw invalid(`${shown(name)} is not valid percent-encoded UTF-8.`, bounded(name))
-    if (BREAKS.test(value)) throw invalid(`${shown(name)} holds CR, LF or NUL.`, bounded(name))
-    if (values.has(name)) throw invalid(`${shown(name)} is given more than once.`, bounded(name))
+    if (value === undefined) throw invalid(`${quoteText(name)} is not valid percent-encoded UTF-8.`, bounded(name))
+    if (BREAKS.test(value)) throw invalid(`${quoteText(name)} holds CR, LF or NUL.`, bounded(name))
+    if (values.has(name)) throw invalid(`${quoteText(name)} is given more than once.`, bounded(name))
     values.set(name, value)
   }
   return values
@@ -196,7 +196,7 @@ function decodePart(part: string): string | undefined {
 }
 
 /** A caller's text in a message: shortened, quoted, with control characters escaped and without lone surrogates. */
-export function shown(text: string): string {
+export function quoteText(text: string): string {
   return JSON.stringify(bounded(text))
 }
 

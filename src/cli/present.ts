@@ -76,15 +76,15 @@ export function showAnswer(value: unknown): string {
 }
 
 const cardOf = (figures: readonly [string, unknown][]) =>
-  figures.length === 0 ? '' : linesOf(Object.fromEntries(figures.map(([name, one]) => [name, shown(one)])))
+  figures.length === 0 ? '' : linesOf(Object.fromEntries(figures.map(([name, one]) => [name, cellOf(one)])))
 
 function tableOf(rows: readonly JsonRecord[]): string {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row).filter((name) => isScalar(row[name]))))]
   const columns = (names.length > 0 ? names : Object.keys(rows[0] ?? {})).slice(0, COLUMNS_MAX)
-  return table(rows, Object.fromEntries(columns.map((name) => [name, (row: JsonRecord) => shown(row[name])])))
+  return table(rows, Object.fromEntries(columns.map((name) => [name, (row: JsonRecord) => cellOf(row[name])])))
 }
 
-function shown(value: unknown): string | number | undefined {
+function cellOf(value: unknown): string | number | undefined {
   if (typeof value === 'number') return Number.isInteger(value) ? value : Number(value.toPrecision(6))
   if (value === null || value === undefined) return undefined
   if (typeof value !== 'string') return JSON.stringify(value)
@@ -101,7 +101,7 @@ export function chartOf(value: unknown, by?: string): string {
   if (bars.length === 0) throw new CliError('There are no numbers in this answer to draw.')
   const most = Math.max(...bars.map(([, number]) => Math.abs(number)))
   const width = Math.max(...bars.map(([label]) => [...label].length))
-  const numbers = bars.map(([, number]) => String(shown(number)))
+  const numbers = bars.map(([, number]) => String(cellOf(number)))
   const wide = Math.max(...numbers.map((number) => number.length))
   return bars
     .map(
@@ -129,7 +129,7 @@ const figuresOf = (answer: unknown): Bar[] =>
   figuresIn(answer).flatMap(([name, number]): Bar[] => (typeof number === 'number' ? [[plain(name), number]] : []))
 
 /** Names are untrusted, so control characters that move the terminal's cursor are removed. */
-const plain = (value: unknown) => String(shown(value) ?? '–').replaceAll(/\p{Cc}/gu, ' ')
+const plain = (value: unknown) => String(cellOf(value) ?? '–').replaceAll(/\p{Cc}/gu, ' ')
 
 /** The smallest bar is an eighth of a character. */
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']

@@ -196,7 +196,7 @@ export const ADVICE: Record<FaultName, string> = {
 }
 
 /** A short form of the value that was sent, for an error message. */
-export function shown(value: unknown): string {
+export function valueWords(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'

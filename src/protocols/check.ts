@@ -11,14 +11,15 @@ import {
   text as textMember,
   wholeNumber,
 } from '../catalog/described.ts'
-import { type Fault, invalid, shown } from '../kernel/fault.ts'
+import { type Fault, invalid, valueWords } from '../kernel/fault.ts'
 import type { Json, JsonText } from '../kernel/json.ts'
 
 /** Rejects a field, with its name and the reason. */
 export const wrong = (at: string, why: string) => invalid(`"${at}" ${why}`, at)
 
 /** Rejects a field, with what it must be and what it is. */
-export const mustBe = (at: string, what: string, value: unknown) => wrong(at, `must be ${what}, not ${shown(value)}.`)
+export const mustBe = (at: string, what: string, value: unknown) =>
+  wrong(at, `must be ${what}, not ${valueWords(value)}.`)
 
 /** Parses the body by the endpoint's rules; throws for the first violation. */
 export function readBody<Rules extends z.ZodObject>(rules: Rules, json: JsonText): z.output<Rules> {
@@ -67,7 +68,7 @@ function refusalOf(issue: Issue, before: readonly PropertyKey[], fields: Fields)
   const closest = issue.code === 'invalid_union' ? closestOf(issue.errors) : undefined
   if (closest) return refusalOf(closest, path, fields)
   const { message } = issue
-  const said = typeof value === 'number' && path.length === 1 ? fields.raw(at) : shown(value)
+  const said = typeof value === 'number' && path.length === 1 ? fields.raw(at) : valueWords(value)
   const words = isSentence ? message : `must be ${message}, not ${said}.`
   // A list of numbers is reported as one field.
   const rule = 'expected' in issue ? issue.expected : 'origin' in issue ? issue.origin : ''

@@ -172,13 +172,13 @@ function toView({ id, account_id: _, lines, catalog_version: __, attempt_log: __
   const units: Partial<Record<Unit, number>> = {}
   for (const [unit, quantity] of lines) units[unit] = (units[unit] ?? 0) + quantity
   // The tests parse every answer with its view, so they find a column with a wrong type.
-  const fields = Object.entries(row).map(([name, value]) => [name, shown(value)])
+  const fields = Object.entries(row).map(([name, value]) => [name, memberView(value)])
   // Rows are written when a call ends. Their ids contain the time of the start, by which they are listed.
   const at = new Date(timeOfId(id)).toISOString()
   return { id: `req_${id}`, ...(Object.fromEntries(fields) as Omit<UsageView, 'id' | 'units'>), at, units }
 }
 
-function shown(value: unknown): unknown {
+function memberView(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString()
   return typeof value === 'bigint' ? formatCredits(value) : value
 }

@@ -44,12 +44,12 @@ export function labelSumsCsv(
   )
 }
 
-type Row<Column extends string> = Partial<Readonly<Record<Column, Cell>>>
+type CsvRow<Column extends string> = Partial<Readonly<Record<Column, Cell>>>
 
 /** All rows at once. */
 export async function* rowsCsv<Column extends string>(
   columns: readonly Column[],
-  read: () => Promise<readonly Row<Column>[]>,
+  read: () => Promise<readonly CsvRow<Column>[]>,
 ): AsyncGenerator<string> {
   const rows = await read()
   yield csvLine(columns)
@@ -59,7 +59,7 @@ export async function* rowsCsv<Column extends string>(
 /** Whole lines, a page at a time. */
 export async function* pagesCsv<Column extends string>(
   columns: readonly Column[],
-  read: (paging: Paging) => Promise<Page<Row<Column>>>,
+  read: (paging: Paging) => Promise<Page<CsvRow<Column>>>,
   from?: string,
 ): AsyncGenerator<string> {
   yield csvLine(columns)
@@ -71,7 +71,7 @@ export async function* pagesCsv<Column extends string>(
   }
 }
 
-const linesOf = <Column extends string>(columns: readonly Column[], rows: readonly Row<Column>[]) =>
+const linesOf = <Column extends string>(columns: readonly Column[], rows: readonly CsvRow<Column>[]) =>
   rows.map((row) => csvLine(columns.map((name) => row[name] ?? null))).join('')
 
 export type Cell = string | number | boolean | null | readonly string[] | Readonly<Record<string, number | string>>

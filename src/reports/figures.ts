@@ -279,10 +279,10 @@ export async function readMargin(
     }),
     { requests: 0n, charged: 0n, cost: 0n },
   )
-  const shown = ({ requests, charged, cost }: typeof total) => ({
+  const viewSums = ({ requests, charged, cost }: typeof total) => ({
     ...{ requests: Number(requests), charged: formatCredits(charged), cost: formatCredits(cost) },
   })
-  return { ...shown(total), products: rows.map((row) => ({ product: row.product, ...shown(row) })) }
+  return { ...viewSums(total), products: rows.map((row) => ({ product: row.product, ...viewSums(row) })) }
 }
 
 interface ProductRow {

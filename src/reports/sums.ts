@@ -435,14 +435,14 @@ export async function readLabelSums(database: Database, filter: SumsFilter, orde
       calls: Number(first?.all_calls ?? 0n),
       charged: formatCredits(first?.all_charged ?? 0n),
     },
-    items: rows.slice(0, limit).map((row) => shown(row, names)),
+    items: rows.slice(0, limit).map((row) => viewLabelSum(row, names)),
     next: rows.length > limit ? String(offset + limit) : null,
   }
 }
 
 const idsOf = (rows: readonly LabelValueRow[]) => [...new Set(rows.map(({ account_id: id }) => id))]
 
-function shown(row: LabelValueRow, names: ReadonlyMap<string, string> | undefined): LabelSum {
+function viewLabelSum(row: LabelValueRow, names: ReadonlyMap<string, string> | undefined): LabelSum {
   const at = (id: string) => new Date(timeOfId(id)).toISOString()
   return {
     ...(names && { account: row.account_id, accountName: names.get(row.account_id) ?? row.account_id }),

@@ -28,7 +28,7 @@ const KEYED_EVERY_MS = 500
 const WAIT_MS_MAX = 2_000
 const CALM_MS = 5_000
 
-interface Row {
+interface TroubleReport {
   readonly trouble: Trouble
   readonly done: string
   readonly said: string
@@ -37,7 +37,7 @@ interface Row {
 
 export async function runTroubles(options: TroublesOptions): Promise<number> {
   const chosen = TROUBLES.filter(({ name }) => options.only?.includes(name) ?? true)
-  const rows: Row[] = []
+  const rows: TroubleReport[] = []
   for (const standby of [false, true]) {
     const these = chosen.filter((trouble) => (trouble.standby ?? false) === standby)
     if (these.length === 0) continue
@@ -46,7 +46,12 @@ export async function runTroubles(options: TroublesOptions): Promise<number> {
     )
     for (const trouble of these) {
       console.log(`${trouble.name}: ${trouble.fault}`)
-      const failed = (error: Error): Row => ({ trouble, done: '', said: `**Failed**: ${error.message}`, ok: false })
+      const failed = (error: Error): TroubleReport => ({
+        trouble,
+        done: '',
+        said: `**Failed**: ${error.message}`,
+        ok: false,
+      })
       rows.push(await tryOne(trouble, scene, options).catch(failed))
       await writePart('troubles', report(rows, options))
       console.log(rows.at(-1)!.said)
@@ -56,7 +61,7 @@ export async function runTroubles(options: TroublesOptions): Promise<number> {
   return rows.every(({ ok }) => ok) ? 0 : 1
 }
 
-async function tryOne(trouble: Trouble, scene: Scene, options: TroublesOptions): Promise<Row> {
+async function tryOne(trouble: Trouble, scene: Scene, options: TroublesOptions): Promise<TroubleReport> {
   const [busy, steady, seldom, keyed] = [
     await scene.account(),
     await scene.account(),
@@ -119,7 +124,7 @@ async function judge({
   keyed,
   repeats,
   lagMs,
-}: Outcome): Promise<Row> {
+}: Outcome): Promise<TroubleReport> {
   const told = all.flatMap((traffic) => traffic.told)
   const untroubled = quiet.flatMap((traffic) => traffic.told)
   // Whoever called the stopped process itself was troubled by it.
@@ -251,7 +256,7 @@ const text = (counts: Record<string, number>) =>
     .map(([name, count]) => `${name}: ${count}`)
     .join(', ')
 
-function report(rows: readonly Row[], { perSecond, processes, seconds }: TroublesOptions): string {
+function report(rows: readonly TroubleReport[], { perSecond, processes, seconds }: TroublesOptions): string {
   const load = loadavg()[0]!.toFixed(0)
   return `
 Last run: ${today()}. ${processes} processes, one Postgres (a primary and its synchronous standby for the promotion), ${perSecond} calls a second, each trouble for about ${seconds} s, on ${process.platform} with ${cpus().length} cores shared by load, gateways, vendors and Postgres; load average at the end ${load}.

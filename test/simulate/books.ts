@@ -5,7 +5,7 @@ import type { Reservation } from '../../src/ledger/operation.ts'
 import type { Process } from './process.ts'
 import type { VirtualWorld } from './virtual-world.ts'
 
-interface Row {
+interface HoldRow {
   readonly id: string
   readonly key: string
   readonly process: string
@@ -57,8 +57,8 @@ interface State {
   readonly posted: number
   readonly held: number
   readonly lots: readonly LotRow[]
-  readonly holds: readonly Row[]
-  readonly leases: readonly Row[]
+  readonly holds: readonly HoldRow[]
+  readonly leases: readonly HoldRow[]
   /** Settlements that are not in the ledger: what they will take out of their leases. */
   readonly journal: ReadonlyArray<{ readonly id: string; readonly amount: number }>
   readonly counters: readonly Counter[]

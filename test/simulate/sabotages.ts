@@ -5,15 +5,15 @@ import { Fault } from '../../src/kernel/fault.ts'
 import type { Sabotage, Stage } from './faulty-database.ts'
 
 /** A row of the journal, or what else a statement of the ledger has in its JSON. */
-type Row = Readonly<Record<string, unknown>>
+type StatementRow = Readonly<Record<string, unknown>>
 
-function rowsOf(value: Value | undefined): Row[] {
+function rowsOf(value: Value | undefined): StatementRow[] {
   const rows: unknown = JSON.parse(String(value))
   if (!Array.isArray(rows)) throw new Error('a statement of the ledger cannot be read in this way any more')
-  return rows as Row[]
+  return rows as StatementRow[]
 }
 
-type Settle = Row & { readonly id: string; readonly outcome: string; readonly charged: string }
+type Settle = StatementRow & { readonly id: string; readonly outcome: string; readonly charged: string }
 type Settled = readonly [id: string, outcome: string, paid: string, loss: string, hold: string]
 
 /** Those that settlements go with now: what would be written into the journal goes directly, as it does when that fails. */
@@ -50,10 +50,10 @@ function onSettles(alter: (settles: Settle[], chance: () => boolean) => Settle[]
   })
 }
 
-type Leased = Row & { readonly added: string | null }
+type Leased = StatementRow & { readonly added: string | null }
 
 /** Alters what is asked for or answered of leases. */
-function onLease(ask: (change: Row) => Row, answer: (leased: Leased) => Leased): Sabotage {
+function onLease(ask: (change: StatementRow) => StatementRow, answer: (leased: Leased) => Leased): Sabotage {
   return (statement, [account, process, changes, version], run) => {
     if (statement.name !== 'ledger_lease') return undefined
     const asked = rowsOf(changes)
@@ -67,7 +67,7 @@ function onLease(ask: (change: Row) => Row, answer: (leased: Leased) => Leased):
 
 const asIs = <T>(it: T): T => it
 
-type Slice = Row & { readonly version?: string }
+type Slice = StatementRow & { readonly version?: string }
 
 /** Alters what a process says of the gateway's limits, or is answered. The parameters are those of functions/quota-slice.sql. */
 function onShare(say: (values: Value[]) => Value[], answer: (slice: Slice) => Slice): Sabotage {

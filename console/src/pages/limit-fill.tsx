@@ -10,13 +10,13 @@ import { isMoney, limitLabel } from './limits.tsx'
 const NEARLY = 0.8
 
 export function FillBar({ fill }: { fill: Fill }) {
-  const shown = (value: string) => (isMoney(fill.limit) ? formatCredits(value, 2) : formatWhole(Number(value)))
+  const amountText = (value: string) => (isMoney(fill.limit) ? formatCredits(value, 2) : formatWhole(Number(value)))
   const tone = fill.share >= 1 ? 'bad' : fill.share >= NEARLY ? 'warn' : 'good'
   return (
     <div className="fill">
       <span className="fill-name">{limitLabel(fill.limit)}</span>
       <span className="fill-value">
-        {shown(fill.used)} of {shown(fill.max)}, {formatPercent(fill.share)}
+        {amountText(fill.used)} of {amountText(fill.max)}, {formatPercent(fill.share)}
       </span>
       <span className="fill-track" aria-hidden="true">
         <span className={`tone-${tone}`} style={{ width: `${Math.min(100, Math.max(1, fill.share * 100))}%` }} />

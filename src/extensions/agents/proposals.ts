@@ -15,7 +15,7 @@ import { type BudgetProposal, budgetProposal } from './views.ts'
 /** Of an account that wait. */
 const WAITING_MAX = 20
 
-interface Row {
+interface ProposalRow {
   id: string
   budget_id: string
   was: string
@@ -32,7 +32,7 @@ export function proposalResources(deps: BudgetsOptions): Resource[] {
   const budgetOf = async (account: string, budget: string) =>
     (await budgets.list(account)).find((one) => one.id === budget)
   const found = async (on: Queryable, account: string, proposal: string) => {
-    const [row] = await on.query<Row>(FIND, [account, proposal])
+    const [row] = await on.query<ProposalRow>(FIND, [account, proposal])
     if (!row) throw unknown()
     return row
   }
@@ -41,8 +41,8 @@ export function proposalResources(deps: BudgetsOptions): Resource[] {
       title: 'List proposals to change budgets',
       answer: page(budgetProposal),
       async run({ params }) {
-        const rows = await database.query<Row>(LIST, [params.id])
-        return { items: rows.map(shown), next: null }
+        const rows = await database.query<ProposalRow>(LIST, [params.id])
+        return { items: rows.map(viewProposal), next: null }
       },
     }),
     resource('POST /accounts/{id}/budget-proposals', 'budgets:read', {
@@ -56,14 +56,14 @@ export function proposalResources(deps: BudgetsOptions): Resource[] {
         if ('problem' in read) throw invalid(`max: ${read.problem}.`, 'max')
         return database.transaction(async (tx) => {
           const given = [params.id, `prp_${newId(world)}`, budgetId, budget.max, max, reason, by.actor, WAITING_MAX]
-          const [row] = await tx.query<Row>(INSERT, given)
+          const [row] = await tx.query<ProposalRow>(INSERT, given)
           if (!row)
             throw new Fault('conflict', {
               message: `${WAITING_MAX} proposals wait already. Answer them in the console.`,
             })
           const detail = { account: params.id, max, reason }
           await audit.write(tx, by, { action: 'budget.propose', object: budgetId, detail, before: {}, after: {} })
-          return shown(row)
+          return viewProposal(row)
         })
       },
     }),
@@ -86,15 +86,15 @@ export function proposalResources(deps: BudgetsOptions): Resource[] {
       title: 'Dismiss a proposal',
       answer: budgetProposal,
       async run({ params }) {
-        const [row] = await database.query<Row>(REMOVE, [params.id, params.proposalId])
+        const [row] = await database.query<ProposalRow>(REMOVE, [params.id, params.proposalId])
         if (!row) throw unknown()
-        return shown(row)
+        return viewProposal(row)
       },
     }),
   ]
 }
 
-const shown = (row: Row): BudgetProposal => ({
+const viewProposal = (row: ProposalRow): BudgetProposal => ({
   ...{ id: row.id, budgetId: row.budget_id, was: row.was, max: row.max, reason: row.reason },
   proposedBy: row.proposer,
   createdAt: row.created_at.toISOString(),

@@ -57,9 +57,9 @@ async function readRun(
   const whole = parts.reduce<FigureRow>((sum, one) => added(sum, one), { ...NOTHING, first: first.first })
   return {
     run,
-    ...shown(whole),
+    ...viewFigures(whole),
     models: [...new Set(parts.flatMap(({ models }) => models))].sort(),
-    parts: parts.map((one) => ({ agent: one.agent, parent: one.parent, ...shown(one) })),
+    parts: parts.map((one) => ({ agent: one.agent, parent: one.parent, ...viewFigures(one) })),
     items: rows.slice(0, ITEMS_MAX).map(shownCall),
     next: rows.length > ITEMS_MAX ? (rows[ITEMS_MAX - 1]?.id ?? null) : null,
   }
@@ -78,7 +78,7 @@ function added(sum: FigureRow, one: FigureRow): FigureRow {
 
 const at = (callId: string) => new Date(timeOfId(callId)).toISOString()
 
-function shown({ calls, failed, charged, input, output, first, last }: FigureRow) {
+function viewFigures({ calls, failed, charged, input, output, first, last }: FigureRow) {
   return {
     ...{ calls, failed, inputTokens: Number(input), outputTokens: Number(output) },
     ...{ charged: formatCredits(charged), firstAt: at(first), lastAt: at(last) },

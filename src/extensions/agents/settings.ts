@@ -49,7 +49,7 @@ const input = z.strictObject({
 })
 type Input = z.output<typeof input>
 
-interface Row {
+interface SettingsRow {
   scope: string
   models: string[] | null
   default_model: string | null
@@ -80,9 +80,9 @@ export function settingsResources(deps: SettingsDeps): Resource[] {
     return changed(async (tx) => {
       if (scope !== EVERYBODY && !(await tx.query(TEAM, [account, scope]))[0])
         throw new Fault('not_found', { message: 'There is no team or project with this id.' })
-      const [was] = await tx.query<Row>(FIND, [account, scope])
-      const [row] = await tx.query<Row>(PUT, [account, scope, models, defaultModel, smallModel, callMax])
-      const view = shown(row!) // It was just written.
+      const [was] = await tx.query<SettingsRow>(FIND, [account, scope])
+      const [row] = await tx.query<SettingsRow>(PUT, [account, scope, models, defaultModel, smallModel, callMax])
+      const view = viewSettings(row!) // It was just written.
       await audit.write(tx, by, {
         ...{ action: 'agent-settings.put', object: scope, detail: { account } },
         before: was ? told(was) : {},
@@ -97,8 +97,8 @@ export function settingsResources(deps: SettingsDeps): Resource[] {
       title: 'List the settings of agents',
       answer: page(agentSettings),
       async run({ params }) {
-        const rows = await database.query<Row>(LIST, [params.id])
-        return { items: rows.map(shown), next: null }
+        const rows = await database.query<SettingsRow>(LIST, [params.id])
+        return { items: rows.map(viewSettings), next: null }
       },
     }),
     resource('PUT /accounts/{id}/agent-settings/{scope}', 'teams:write', {
@@ -112,12 +112,12 @@ export function settingsResources(deps: SettingsDeps): Resource[] {
       answer: agentSettings,
       run: ({ params, by }) =>
         changed(async (tx) => {
-          const [was] = await tx.query<Row>(REMOVE, [params.id, params.scope])
+          const [was] = await tx.query<SettingsRow>(REMOVE, [params.id, params.scope])
           if (!was) throw new Fault('not_found', { message: 'There are no settings for this team.' })
           const before = told(was)
           const about = { object: params.scope, detail: { account: params.id } }
           await audit.write(tx, by, { action: 'agent-settings.remove', ...about, before, after: {} })
-          return shown(was)
+          return viewSettings(was)
         }),
     }),
     resource('GET /accounts/{id}/programs', 'members:read', {
@@ -151,7 +151,7 @@ async function read(
   const { accountId, place = {}, callMax } = principal
   const account = ownAccountOf(accountId)
   const { ':project': project = null, ':team': team = null, ':member': member } = place
-  const [row] = member === undefined ? [] : await database.query<Row>(NEAREST, [account, project, team])
+  const [row] = member === undefined ? [] : await database.query<SettingsRow>(NEAREST, [account, project, team])
   const models = offeredModels(catalogFor(accountId, catalog.current).document.models).filter((one) =>
     mayUse(principal, one.id),
   )
@@ -176,11 +176,11 @@ async function read(
   }
 }
 
-function told({ models, default_model: defaultModel, small_model: smallModel, call_max: callMax }: Row) {
+function told({ models, default_model: defaultModel, small_model: smallModel, call_max: callMax }: SettingsRow) {
   return { models, defaultModel, smallModel, callMax: callMax === null ? null : formatCredits(callMax) }
 }
 
-const shown = (row: Row): AgentSettings => ({ scope: row.scope, ...told(row) })
+const viewSettings = (row: SettingsRow): AgentSettings => ({ scope: row.scope, ...told(row) })
 
 interface ProgramRow {
   id: string

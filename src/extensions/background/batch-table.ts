@@ -167,8 +167,8 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
 
   /** Some lines after a number; `ok` null means all of them. A result sealed with another secret is treated as missing. */
   async function results(batch: WorkRow, after: number, ok: boolean | null = null): Promise<ResultLine[]> {
-    type Row = ResultLine & { readonly sealed: Buffer | null }
-    const rows = await database.query<Row>(RESULTS, [...of(batch), after, ok])
+    type ResultRow = ResultLine & { readonly sealed: Buffer | null }
+    const rows = await database.query<ResultRow>(RESULTS, [...of(batch), after, ok])
     return rows.map(({ sealed, ...line }) => {
       if (!sealed) return line
       const result = sealer.open(placeOf(batch, line.number), sealed)?.toString() ?? null

@@ -30,7 +30,7 @@ beforeEach(() => {
 const bring = (fallback: boolean) =>
   g.gateway.byokKeys.store(owner.id, { vendor: 'text', value: OWN, fallback, origin: new URL(text.url).origin }, BY)
 
-interface Row {
+interface ChargedCall {
   charged: bigint
   held: bigint
   status: number
@@ -38,7 +38,7 @@ interface Row {
 }
 
 /** Runs a batch, and gives what its lines came to: their statuses, and their rows. */
-async function batch(): Promise<{ statuses: number[]; rows: Row[] }> {
+async function batch(): Promise<{ statuses: number[]; rows: ChargedCall[] }> {
   const body = { model: 'alpha-5.4', max_tokens: 20, messages: [{ role: 'user', content: 'Hi' }] }
   const made = await sendBatch(g, owner.key, Array(LINES).fill(body))
   const { output_file_id, error_file_id } = await completed(g, owner.key, made)
@@ -47,9 +47,10 @@ async function batch(): Promise<{ statuses: number[]; rows: Row[] }> {
   )
   const told = (await Promise.all(texts)).flatMap((one) => one.split('\n').filter(Boolean))
   await g.settled()
-  const rows = await g.sql<Row>('select charged, held, status, credential from usage where client = $1 order by id', [
-    made,
-  ])
+  const rows = await g.sql<ChargedCall>(
+    'select charged, held, status, credential from usage where client = $1 order by id',
+    [made],
+  )
   assert.deepEqual(await g.problems(), [])
   const statuses = told.map((one) => (JSON.parse(one) as { response: { status_code: number } }).response.status_code)
   return { statuses, rows }

@@ -216,8 +216,8 @@ async function send(
   while (!out.signal.aborted) {
     // Read before the events: once the response has ended, all of its events are stored.
     const ending = await ended()
-    type Row = { last: number; events: string | null; sealed: Buffer | null }
-    const rows = await database.query<Row>(AFTER, [account_id, id, seen])
+    type EventsRow = { last: number; events: string | null; sealed: Buffer | null }
+    const rows = await database.query<EventsRow>(AFTER, [account_id, id, seen])
     for (const { last, events, sealed } of rows) {
       const text = sealed ? sealer.open(placeOf({ account_id, id }, last), sealed)?.toString() : events
       // Events sealed with another secret are skipped; the last event has the whole response.

@@ -60,7 +60,7 @@ export function mountScim(app: WebServer, { scim, authenticate, publicUrl }: Sci
       ...{ create: scim.createGroup, replace: scim.replaceGroup, remove: scim.deleteGroup },
     },
   ]
-  const shown = (kind: Kind, resource: Json): Json => {
+  const withAddresses = (kind: Kind, resource: Json): Json => {
     const meta = isObject(resource.meta) ? resource.meta : {}
     const members = Array.isArray(resource.members)
       ? { members: resource.members.map((one: Json) => ({ ...one, $ref: at(`/Users/${String(one.value)}`) })) }
@@ -111,27 +111,27 @@ export function mountScim(app: WebServer, { scim, authenticate, publicUrl }: Sci
   for (const kind of kinds) {
     route('GET', kind.path, async (scope, request) => [
       200,
-      page(await kind.list(scope), request.query, (one) => shown(kind, one)),
+      page(await kind.list(scope), request.query, (one) => withAddresses(kind, one)),
     ])
     route('POST', kind.path, async (scope, request) => [
       201,
-      shown(kind, await kind.create(scope, bodyOf(request.body))),
+      withAddresses(kind, await kind.create(scope, bodyOf(request.body))),
     ])
     route('GET', `${kind.path}/{id}`, async (scope, request) => [
       200,
-      selected(shown(kind, await kind.get(scope, request.id)), request.query),
+      selected(withAddresses(kind, await kind.get(scope, request.id)), request.query),
     ])
     route('PUT', `${kind.path}/{id}`, async (scope, request) => [
       200,
-      shown(kind, await kind.replace(scope, request.id, () => bodyOf(request.body))),
+      withAddresses(kind, await kind.replace(scope, request.id, () => bodyOf(request.body))),
     ])
     route('PATCH', `${kind.path}/{id}`, async (scope, request) => {
       const next: Next = (was) => patched(was, bodyOf(request.body), kind.names)
-      return [200, shown(kind, await kind.replace(scope, request.id, next))]
+      return [200, withAddresses(kind, await kind.replace(scope, request.id, next))]
     })
     route('POST', `${kind.path}/.search`, async (scope, request) => [
       200,
-      page(await kind.list(scope), searchOf(request.body), (one) => shown(kind, one)),
+      page(await kind.list(scope), searchOf(request.body), (one) => withAddresses(kind, one)),
     ])
     route('DELETE', `${kind.path}/{id}`, async (scope, request) => {
       await kind.remove(scope, request.id)
@@ -139,7 +139,9 @@ export function mountScim(app: WebServer, { scim, authenticate, publicUrl }: Sci
     })
   }
   route('POST', '/.search', async (scope, request) => {
-    const all = await Promise.all(kinds.map(async (kind) => (await kind.list(scope)).map((one) => shown(kind, one))))
+    const all = await Promise.all(
+      kinds.map(async (kind) => (await kind.list(scope)).map((one) => withAddresses(kind, one))),
+    )
     return [200, page(all.flat(), searchOf(request.body), (one) => one)]
   })
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const)

@@ -265,7 +265,7 @@ function createOffice(
   }
   async function view(row: SeenRow): Promise<ExportView> {
     const cursor: Cursor = { posting: row.cursor_posting, account: row.cursor_account, id: row.cursor_id }
-    return shown(row, await countAfter(database, cursor, WAITING_MAX), credentials)
+    return viewExport(row, await countAfter(database, cursor, WAITING_MAX), credentials)
   }
   const read = async (id: string) => view(await find(id))
   /** Changes one destination by one statement, and writes it to the audit log. */
@@ -436,7 +436,7 @@ interface SeenRow extends Omit<ExportRow, 'version'> {
   readonly step_at: Date
 }
 
-function shown(row: SeenRow, waiting: number, credentials: Pick<Credentials, 'source'>): ExportView {
+function viewExport(row: SeenRow, waiting: number, credentials: Pick<Credentials, 'source'>): ExportView {
   const { settings, open, failures, backfill } = row
   const named = credentialOf(settings)
   return {

@@ -39,12 +39,14 @@ export async function openSource(where: string): Promise<ForeignSource> {
   if (/^postgres(ql)?:/.test(where)) return openPostgres(where)
   const file = await stat(where).catch(() => undefined)
   if (!file?.isFile())
-    throw new ImportProblem(`${shown(where)} is neither a file nor an address such as postgres://…`, { isUsage: true })
+    throw new ImportProblem(`${withoutRest(where)} is neither a file nor an address such as postgres://…`, {
+      isUsage: true,
+    })
   return openSqlite(where)
 }
 
 /** Hides the rest of an address of an unsupported kind, which may contain a password. */
-const shown = (where: string) => (/[:@]/.test(where) ? `${where.slice(0, where.search(/[:@]/))}:…` : where)
+const withoutRest = (where: string) => (/[:@]/.test(where) ? `${where.slice(0, where.search(/[:@]/))}:…` : where)
 
 async function openPostgres(url: string): Promise<ForeignSource> {
   const problem = addressProblem(url)

@@ -49,8 +49,8 @@ async function operator<T>(method: string, path: string, body?: unknown): Promis
   return { status: response.status, body: answer.data ?? (answer as T) }
 }
 
-type Row = Record<string, unknown>
-const row = (usd: Row, more: Row = {}) => ({
+type Members = Record<string, unknown>
+const row = (usd: Members, more: Members = {}) => ({
   ...{ type: 'text', usd: [usd], noted: '2027-01-02', from: 'the vendor' },
   ...more,
 })
@@ -62,7 +62,7 @@ function tableOf(models: Record<string, unknown>, made = '2027-01-03') {
 }
 
 const LARGE = { input: '0.5', cachedInput: '0.05', output: '1.5' }
-const cost = (tiers: Row) => ({ unit: 'credits' as const, tiers: [tiers] })
+const cost = (tiers: Members) => ({ unit: 'credits' as const, tiers: [tiers] })
 
 /** Mistral as `connect` makes it, at 100 credits a dollar: one at the list price with a markup, one by hand, one whose price is by hand. */
 async function connected(): Promise<void> {
@@ -71,8 +71,8 @@ async function connected(): Promise<void> {
   const model = (uid: string, own: object, price: object): void => {
     document.models[uid] = {
       ...{ name: uid, type: 'text', family: 'mistral', clientFormats: ['openai-chat'] },
-      routes: [{ vendor: 'mistral', protocol: 'openai-chat', cost: cost(own as Row) }],
-      pricing: cost(price as Row),
+      routes: [{ vendor: 'mistral', protocol: 'openai-chat', cost: cost(own as Members) }],
+      pricing: cost(price as Members),
     }
   }
   model(

@@ -6,7 +6,7 @@ import { purseResources } from './resources.ts'
 
 const g = testGateway()
 
-interface Row {
+interface AuditEntry {
   readonly id: string
   readonly action: string
   readonly sentence: string
@@ -24,7 +24,7 @@ test('every change of purses says in the audit log who made it, and what it was 
     const { status, data } = await g.operator<{ message?: string }>(method, at, body)
     assert.equal(status, 200, data.message ?? '')
     done.add(route)
-    const { items } = (await g.operator<{ items: Row[] }>('GET', '/audit?limit=1')).data
+    const { items } = (await g.operator<{ items: AuditEntry[] }>('GET', '/audit?limit=1')).data
     const [row] = items
     if (said) assert.match(row?.sentence ?? '', said)
     else assert.equal(row?.id, before, `${route} changed nothing: ${row?.sentence}`)
@@ -62,7 +62,7 @@ test('every change of purses says in the audit log who made it, and what it was 
 
   // By a key of the account.
   await g.call('/v1/purses', key, { id: 'bob' })
-  const { items } = (await g.operator<{ items: Row[] }>('GET', `/audit?object=${account}/bob`)).data
+  const { items } = (await g.operator<{ items: AuditEntry[] }>('GET', `/audit?object=${account}/bob`)).data
   assert.deepEqual(
     items.map(({ actor, action }) => [actor, action]),
     [[keyId, 'purse.create']],

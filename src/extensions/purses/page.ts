@@ -51,13 +51,13 @@ function mountOwn(api: Api, method: 'GET' | 'POST', path: string, run: Own): voi
 }
 
 export function mountOwnPurse(api: Api, { purses, payments, topUps, invoices, publicUrl }: PageDeps): void {
-  const shown = async (account: string, purse: string) => {
+  const readPurse = async (account: string, purse: string) => {
     const { id, name, status, balance, held, available } = await purses.find(account, purse)
     return { id, name, status, balance, held, available }
   }
-  mountOwn(api, 'GET', OWN_PURSE_PATH, ({ account, purse }) => shown(account, purse))
+  mountOwn(api, 'GET', OWN_PURSE_PATH, ({ account, purse }) => readPurse(account, purse))
   mountOwn(api, 'GET', `${OWN_PURSE_PATH}/page`, async ({ account, purse }) => {
-    const own = await shown(account, purse)
+    const own = await readPurse(account, purse)
     const sale = await payments.sale(account)
     const { items } = await purses.movements(account, purse, { limit: MOVEMENTS })
     return {

@@ -105,7 +105,7 @@ function storedList({ markupPercent, models, volume }: PriceListInput): PriceLis
 }
 
 /** As it was given, with amounts as text. */
-function shownInput({ markupPercent, models, volume }: PriceListInput): Row['given'] {
+function shownInput({ markupPercent, models, volume }: PriceListInput): PriceListRow['given'] {
   return {
     markupPercent: formatCredits(markupPercent),
     volume: volume.map(({ from, discountPercent }) => ({
@@ -237,7 +237,7 @@ export interface PurseLists {
   set(account: string, input: PriceListInput, by: By): Promise<PricesView>
 }
 
-interface Row {
+interface PriceListRow {
   readonly version: number
   readonly given: Pick<PricesView, 'markupPercent' | 'models' | 'volume'>
   readonly list: PriceList
@@ -259,7 +259,7 @@ export function createPurseLists({ database, world, catalog, audit }: ListDeps):
   const known = new Map<string, { readonly readMs: number; readonly list: Promise<Versioned> }>()
 
   async function read(account: string): Promise<Versioned> {
-    const [row] = await database.query<Row>(LAST, [account])
+    const [row] = await database.query<PriceListRow>(LAST, [account])
     return { version: row?.version ?? 0, list: row?.list ?? NO_LIST }
   }
 
@@ -285,23 +285,25 @@ export function createPurseLists({ database, world, catalog, audit }: ListDeps):
         await requireAccount(tx, account)
         const before = await view(tx, account)
         const values = [account, JSON.stringify(given), JSON.stringify(storedList(input)), by.actor]
-        const [row] = await tx.query<Row>(ADD, values)
+        const [row] = await tx.query<PriceListRow>(ADD, values)
         if (!row) throw new Fault('conflict', { message: 'The price list was changed at the same moment: look at it.' })
         await audit.write(tx, by, {
           ...{ action: 'purse-prices.set', object: account },
-          ...{ before: told(before), after: told(shown(row)) },
+          ...{ before: told(before), after: told(viewPrices(row)) },
         })
         return row
       })
       known.delete(account)
-      return shown(made)
+      return viewPrices(made)
     },
   }
 }
 
 async function view(on: Queryable, account: string): Promise<PricesView> {
-  const [row] = await on.query<Row>(LAST, [account])
-  return row ? shown(row) : { version: 0, markupPercent: '0', models: [], volume: [], actor: null, createdAt: null }
+  const [row] = await on.query<PriceListRow>(LAST, [account])
+  return row
+    ? viewPrices(row)
+    : { version: 0, markupPercent: '0', models: [], volume: [], actor: null, createdAt: null }
 }
 
 /** For the audit log: what each model costs, in a line. */
@@ -314,11 +316,11 @@ const told = ({ version, markupPercent, models, volume }: PricesView) => ({
 })
 
 export async function readList(on: Queryable, account: string, version: number): Promise<PriceList> {
-  const [row] = version === 0 ? [] : await on.query<Row>(AT, [account, version])
+  const [row] = version === 0 ? [] : await on.query<PriceListRow>(AT, [account, version])
   return row?.list ?? NO_LIST
 }
 
-const shown = ({ version, given, actor, created_at }: Row): PricesView => ({
+const viewPrices = ({ version, given, actor, created_at }: PriceListRow): PricesView => ({
   ...{ version, ...given, actor, createdAt: created_at.toISOString() },
 })
 

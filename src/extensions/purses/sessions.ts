@@ -154,19 +154,19 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
         await requireAccount(tx, account)
         return tx.query<SessionRow>(MAKE, values)
       })
-      return { ...shown(row!), token: value } // It was just written.
+      return { ...viewSession(row!), token: value } // It was just written.
     },
     async list(account, purse, { cursor, limit }) {
       const rows = await database.query<SessionRow>(LIST, [account, purse, cursor ?? '~', limit + 1])
-      return asPage(rows, limit, shown)
+      return asPage(rows, limit, viewSession)
     },
     async revoke(account, purse, id, by) {
       const view = await database.transaction(async (tx) => {
         const [row] = await tx.query<SessionRow>(LOCK, [account, id, purse])
         if (!row) throw new Fault('not_found', { message: 'There is no such session token of this purse.' })
-        if (row.revoked_at) return shown(row)
+        if (row.revoked_at) return viewSession(row)
         const [after] = await tx.query<SessionRow>(REVOKE, [account, id])
-        const [was, is] = [row, after!].map(shown) as [SessionView, SessionView] // It is locked.
+        const [was, is] = [row, after!].map(viewSession) as [SessionView, SessionView] // It is locked.
         const about = { object: id, detail: { account, purse } }
         await audit.write(tx, by, { action: 'purse-session.revoke', ...about, before: was, after: is })
         await changes.bump(tx, 'purse-sessions')
@@ -193,7 +193,7 @@ const PREFIX_CHARS = 12
 /** Without news of changes for so long, each token is looked up again. */
 const BEHIND_MS = 3_000
 
-const shown = (row: SessionRow): SessionView => ({
+const viewSession = (row: SessionRow): SessionView => ({
   ...{ id: row.id, purse: row.purse_id, prefix: row.prefix },
   callMax: row.call_max === null ? null : formatCredits(row.call_max),
   expiresAt: row.expires_at.toISOString(),

@@ -21,7 +21,7 @@ interface PurseRow {
   readonly volume_month: string | null
 }
 
-interface Row {
+interface MovementRow {
   readonly id: string
   readonly purse_id: string
   readonly kind: string
@@ -78,16 +78,20 @@ export const verifyPurses: AccountRule = async (tx, account) => {
 }
 
 /** The oldest movements of many purses at once: most have no more. */
-async function firstRows(tx: Queryable, account: string, purses: readonly PurseRow[]): Promise<Map<string, Row[]>> {
-  const of = new Map(purses.map(({ id }): [string, Row[]] => [id, []]))
-  for (const row of await tx.query<Row>(FIRST, [account, [...of.keys()]])) of.get(row.purse_id)?.push(row)
+async function firstRows(
+  tx: Queryable,
+  account: string,
+  purses: readonly PurseRow[],
+): Promise<Map<string, MovementRow[]>> {
+  const of = new Map(purses.map(({ id }): [string, MovementRow[]] => [id, []]))
+  for (const row of await tx.query<MovementRow>(FIRST, [account, [...of.keys()]])) of.get(row.purse_id)?.push(row)
   return of
 }
 
 interface Check {
   readonly account: string
   readonly purse: PurseRow
-  readonly first: readonly Row[]
+  readonly first: readonly MovementRow[]
   readonly listAt: (version: number) => Promise<PriceList>
   readonly say: (problem: string) => void
 }
@@ -120,7 +124,7 @@ async function checkPurse(tx: Queryable, check: Check): Promise<void> {
       if (row.kind === 'settled') paid.volume += row.amount
     }
     const isAll = rows.length < (rows === first ? FIRST_ROWS : PAGE_ROWS)
-    rows = isAll ? [] : await tx.query<Row>(MOVEMENTS, [account, purse.id, at])
+    rows = isAll ? [] : await tx.query<MovementRow>(MOVEMENTS, [account, purse.id, at])
   }
   if (purse.posted !== balance)
     say(`has ${formatCredits(purse.posted)}, but its movements come to ${formatCredits(balance)}.`)
@@ -141,7 +145,7 @@ const volumeOf = ({ volume_month: month, volume }: PurseRow) => `${month ?? ''} 
 const same = (a: Buffer | null, b: Buffer | null) => (a === null || b === null ? a === b : a.equals(b))
 
 /** By the ledger, as far as it is kept. */
-async function checkCall({ listAt, say }: Check, row: Row, volume: bigint): Promise<void> {
+async function checkCall({ listAt, say }: Check, row: MovementRow, volume: bigint): Promise<void> {
   const { id, kind, amount, held, charged } = row
   if (amount > held) say(`paid ${formatCredits(amount)} for ${id}, and had held ${formatCredits(held)}.`)
   if (row.transfer === null || row.lines === null) return
@@ -158,7 +162,7 @@ async function checkCall({ listAt, say }: Check, row: Row, volume: bigint): Prom
     say(`paid ${formatCredits(amount)} for ${id}, whose price is ${formatCredits(due)}.`)
 }
 
-function hashOf(before: Buffer | null, account: string, row: Row): Buffer {
+function hashOf(before: Buffer | null, account: string, row: MovementRow): Buffer {
   const text = [
     ...[account, row.id, row.purse_id, row.kind, row.amount, row.balance, row.held, row.charged, row.list ?? ''],
     ...[row.product ?? '', row.reference ?? '', row.note ?? '', row.actor ?? ''],

@@ -92,7 +92,7 @@ export function createCodes(options: {
 }): Codes {
   const { database, world, ledger, audit, attempts } = options
 
-  async function shown(id: string): Promise<CodeBatchView> {
+  async function readBatch(id: string): Promise<CodeBatchView> {
     const [row] = await database.query<BatchRow>(ONE, [id])
     if (!row) throw batchUnknown()
     return batchView(row)
@@ -112,7 +112,7 @@ export function createCodes(options: {
         const detail = { name, credits: formatCredits(credits), codes, usesMax }
         await audit.write(tx, by, { action: 'codes.create', object: id, detail, rows: [['code_batch', id]] })
       })
-      return { ...(await shown(id)), list }
+      return { ...(await readBatch(id)), list }
     },
 
     async list({ cursor = '~', limit }) {
@@ -132,7 +132,7 @@ export function createCodes(options: {
           ...{ before: { endsAt: was?.ends_at ?? null }, after: { endsAt: is.ends_at } },
         })
       })
-      return shown(id)
+      return readBatch(id)
     },
 
     async redeem(account, code, by) {

@@ -1,7 +1,7 @@
 // Priced extras of a request besides tokens: tools that run at the vendor and are billed per use, service tiers that change the price of
 // tokens, and long-lived caches. Each must have a price and is held at its worst case; otherwise the request is rejected.
 import type { TextTraits } from '../../catalog/traits.ts'
-import { Fault, invalid, shown } from '../../kernel/fault.ts'
+import { Fault, invalid, valueWords } from '../../kernel/fault.ts'
 import { edited, isObject, type Json, type JsonText, objectOf, objects, text, withMembers } from '../../kernel/json.ts'
 import { words } from '../../kernel/words.ts'
 import type { ClientFormatName, UseUnit } from '../../meter/kind.ts'
@@ -364,7 +364,7 @@ function checkOptions(body: Json, pricing: Pricing | undefined): void {
     const said = String(value)
     if (!standard.includes(value) && !isTierPriced(pricing, attribute, said))
       throw invalid(
-        `"${at}": ${shown(value)} may cost more at the vendor and has no price here ("${attribute}" in a "when" of the model's price sets one); leave it out.`,
+        `"${at}": ${valueWords(value)} may cost more at the vendor and has no price here ("${attribute}" in a "when" of the model's price sets one); leave it out.`,
         at,
       )
     if (seen.has(attribute) && seen.get(attribute) !== said)
@@ -376,7 +376,7 @@ function checkOptions(body: Json, pricing: Pricing | undefined): void {
 function dearer(name: string, value: unknown, standard: readonly unknown[]): Fault | undefined {
   if (value === undefined || standard.includes(value)) return undefined
   return invalid(
-    `"${name}": ${shown(value)} may cost more at the vendor and has no price here ("multipliers" of the model's price set one); leave it out, or send one of ${standard.join(', ')}.`,
+    `"${name}": ${valueWords(value)} may cost more at the vendor and has no price here ("multipliers" of the model's price set one); leave it out, or send one of ${standard.join(', ')}.`,
     name,
   )
 }

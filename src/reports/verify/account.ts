@@ -457,8 +457,8 @@ async function checkChain(database: Queryable, account: string, sinceMs: number)
 function inWords(account: string, { id, is, expected, wrong }: BadRow): string {
   if (!wrong)
     return `Account ${account}: transfer ${id} was changed, or the one before it was changed, removed or put there.`
-  const shown = (amount: bigint | null) => (amount === null ? 'nothing' : formatCredits(amount))
-  return `Account ${account}: its statement says ${shown(is)} after transfer ${id}, but what moved came to ${shown(expected)}.`
+  const amountWords = (amount: bigint | null) => (amount === null ? 'nothing' : formatCredits(amount))
+  return `Account ${account}: its statement says ${amountWords(is)} after transfer ${id}, but what moved came to ${amountWords(expected)}.`
 }
 
 // An account's lots, checked against the transfers that moved their credits, the holds that hold them, and the balance of which they are a part.

@@ -239,8 +239,8 @@ function compareCost(call: ChargedCall, usage: Usage, rates: Rates['cost']): str
     return `what decided its cost is not what route ${route} of "${product}" in catalog version ${catalog_version} has a cost for.`
   }
   if (cost === due) return undefined
-  const shown = (amount: Credits | null) => (amount === null ? 'not known' : formatCredits(amount))
-  return `its cost is ${shown(cost)}, but that of route ${route} of "${product}" in catalog version ${catalog_version} for such a call is ${shown(due)}.`
+  const amountWords = (amount: Credits | null) => (amount === null ? 'not known' : formatCredits(amount))
+  return `its cost is ${amountWords(cost)}, but that of route ${route} of "${product}" in catalog version ${catalog_version} for such a call is ${amountWords(due)}.`
 }
 
 function isLine(line: ChargeLine | undefined, unit: string, rate: string): boolean {

@@ -41,7 +41,7 @@ export interface Table<Given extends string> {
   readonly unless?: Statement
 }
 
-export interface Row {
+export interface CheckedRow {
   readonly account_id: string
   readonly id: string
   readonly it: string
@@ -60,7 +60,7 @@ function toSql(says: string): string {
 }
 
 /** Yields every row of a table with its violations. */
-export async function* readTable<R extends Row, Given extends string>(
+export async function* readTable<R extends CheckedRow, Given extends string>(
   on: Queryable,
   [name, table]: readonly [name: string, table: Table<Given>],
   values: Readonly<Record<Given, Date | readonly string[] | null>>,

@@ -3,7 +3,7 @@
 // their money, so the rows to join with are selected separately first.
 import { type Database, statement } from '../../database/database.ts'
 import { BATCH, type ChargedCall, LATE, type RateCheck } from './call.ts'
-import { find, PAGE_ROWS, type Row, readTable, type Table } from './rules.ts'
+import { type CheckedRow, find, PAGE_ROWS, readTable, type Table } from './rules.ts'
 
 interface TableCheck {
   readonly database: Database
@@ -17,7 +17,7 @@ interface TableCheck {
 
 type Given = 'since' | 'usageSince' | 'living'
 /** The charge's columns are present only if the table selects them. */
-interface PricedRow extends Row, ChargedCall {
+interface PricedRow extends CheckedRow, ChargedCall {
   readonly outcome: string
 }
 interface BookTable extends Table<Given> {

@@ -307,7 +307,7 @@ function callsTo(id: string, asked: { verdict: string | undefined; tolerance: st
 
 /** Theirs above ours. */
 function Both({ row, of }: { row: ComparedLine; of: 'calls' | 'inputTokens' | 'outputTokens' | 'cost' }) {
-  const shown = (value: string | number | null | undefined) =>
+  const figureText = (value: string | number | null | undefined) =>
     value === null || value === undefined ? (
       '–'
     ) : typeof value === 'number' ? (
@@ -317,9 +317,9 @@ function Both({ row, of }: { row: ComparedLine; of: 'calls' | 'inputTokens' | 'o
     )
   return (
     <>
-      <span title="theirs">{shown(row.theirs?.[of])}</span>
+      <span title="theirs">{figureText(row.theirs?.[of])}</span>
       <span className="cell-sub" title="ours">
-        {shown(row.ours?.[of])}
+        {figureText(row.ours?.[of])}
       </span>
     </>
   )

@@ -43,7 +43,7 @@ export function GuardrailsPage() {
   )
 }
 
-interface Row {
+interface NamedRule {
   name: string
   rule: GuardrailRule
 }
@@ -51,7 +51,7 @@ interface Row {
 /** `isStale`: it is being read again. */
 function Rules({ catalog, isStale }: { catalog: Catalog; isStale: boolean }) {
   const { propose, review } = useProposal(catalog)
-  const turn = ({ name, rule: { enabled: _, ...others } }: Row, enabled: boolean) => {
+  const turn = ({ name, rule: { enabled: _, ...others } }: NamedRule, enabled: boolean) => {
     const after = withRule(catalog.document, name, enabled ? others : { ...others, enabled })
     propose({ after, text: `The guardrail ${name} is ${enabled ? 'on' : 'off'} now.` }).catch(toastError)
   }
@@ -60,7 +60,7 @@ function Rules({ catalog, isStale }: { catalog: Catalog; isStale: boolean }) {
       {review}
       <Table
         label="Guardrails"
-        rows={Object.entries(catalog.document.guardrails ?? {}).map(([name, rule]): Row => ({ name, rule }))}
+        rows={Object.entries(catalog.document.guardrails ?? {}).map(([name, rule]): NamedRule => ({ name, rule }))}
         rowKey={({ name }) => name}
         to={to}
         dim={({ rule }) => rule.enabled === false}

@@ -12,9 +12,9 @@ import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import { Table } from '../../ui/table.tsx'
 import { type PriceComparison, unitRow } from '../../wire.ts'
 
-type Row = PriceComparison['rows'][number]
+type ComparedPrice = PriceComparison['rows'][number]
 
-const TITLES: Readonly<Record<Row['kind'], string>> = {
+const TITLES: Readonly<Record<ComparedPrice['kind'], string>> = {
   changed: 'Changed',
   new: 'New model',
   gone: 'No longer listed',
@@ -92,7 +92,7 @@ function Differences({ compared: { made, warnings, rows } }: { compared: PriceCo
 }
 
 /** Of each tier: "Input, per million tokens 50 → 40". */
-function Costs({ of: { before, after } }: { of: Row }) {
+function Costs({ of: { before, after } }: { of: ComparedPrice }) {
   const rates = rateChanges(before ? { pricing: before } : undefined, { pricing: after ?? before })
   const shown = rates.length > 0 ? rates : rateChanges(undefined, { pricing: after ?? before })
   if (shown.length === 0) return '–'

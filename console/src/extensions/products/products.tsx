@@ -18,7 +18,7 @@ import { addressOf, vendorOf } from './product-draft.ts'
 
 const HOME = '/operator/products'
 
-interface Row {
+interface ListedProduct {
   id: string
   title: string
   description: string
@@ -26,7 +26,7 @@ interface Row {
   operations: readonly string[]
 }
 
-const rowsOf = ({ document }: Catalog): Row[] =>
+const rowsOf = ({ document }: Catalog): ListedProduct[] =>
   Object.entries(document.products ?? {}).map(([id, { title, description = '', operations }]) => ({
     ...{ id, title, description, vendor: vendorOf(id, document), operations: Object.keys(operations) },
   }))

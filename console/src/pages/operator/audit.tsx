@@ -168,8 +168,8 @@ function BeforeAndAfter({ row }: { row: AuditRow }) {
         {names.map((name) => (
           <tr key={name}>
             <th scope="row">{name}</th>
-            <td>{shown(row.before[name])}</td>
-            <td>{shown(row.after[name])}</td>
+            <td>{memberText(row.before[name])}</td>
+            <td>{memberText(row.after[name])}</td>
           </tr>
         ))}
       </tbody>
@@ -177,7 +177,7 @@ function BeforeAndAfter({ row }: { row: AuditRow }) {
   )
 }
 
-function shown(value: unknown): string {
+function memberText(value: unknown): string {
   if (value === null || value === undefined) return '–'
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join(', ') || '–'
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

@@ -14,12 +14,12 @@ import { useProposal, withModel } from './review.tsx'
 import { RoutesForm } from './routes-form.tsx'
 
 /** Models and data endpoints alike: what has a price can be offered. */
-interface Row {
+interface SoldProduct {
   uid: string
   model: Pick<CatalogModel, 'name' | 'type' | 'enabled' | 'pricing' | 'batchFactor' | 'routes' | 'routing'>
 }
 
-function rowsOf({ models, endpoints }: CatalogDocument): Row[] {
+function rowsOf({ models, endpoints }: CatalogDocument): SoldProduct[] {
   return [
     ...Object.entries(models).map(([uid, model]) => ({ uid, model })),
     ...Object.entries(endpoints).map(([uid, endpoint]) => ({
@@ -89,14 +89,14 @@ function SwitchRow({ about, ...rest }: Omit<Parameters<typeof Switch>[0], 'right
 export function CatalogModels({ catalog, isStale }: { catalog: Catalog; isStale: boolean }) {
   const [text, setText] = useState('')
   const sought = useDeferredValue(text.trim().toLowerCase())
-  const [editing, setEditing] = useState<Row>()
-  const [routing, setRouting] = useState<Row>()
+  const [editing, setEditing] = useState<SoldProduct>()
+  const [routing, setRouting] = useState<SoldProduct>()
   const { propose, review } = useProposal(catalog)
   const rows = rowsOf(catalog.document).filter(({ uid, model }) =>
     `${uid} ${model.name}`.toLowerCase().includes(sought),
   )
   const offer = (after: CatalogDocument, text: string) => void propose({ after, text }).catch(toastError)
-  const enable = ({ uid, model: { name } }: Row, enabled: boolean) =>
+  const enable = ({ uid, model: { name } }: SoldProduct, enabled: boolean) =>
     offer(withModel(catalog.document, uid, { enabled }), `${name} is ${enabled ? 'offered' : 'no longer offered'}.`)
   return (
     <>

@@ -136,7 +136,7 @@ function AnyTable({ table }: { table: TableShape }) {
               <tr key={index}>
                 {table.columns.map((column) => (
                   <td key={column} className={typeof row[column] === 'number' ? 'cell-right' : undefined}>
-                    {shown(row[column])}
+                    {cellText(row[column])}
                   </td>
                 ))}
               </tr>
@@ -148,7 +148,7 @@ function AnyTable({ table }: { table: TableShape }) {
   )
 }
 
-function shown(value: unknown): string {
+function cellText(value: unknown): string {
   if (value === null || value === undefined) return '–'
   if (typeof value === 'number') return formatAny(value)
   if (typeof value === 'object') return JSON.stringify(value).slice(0, 120)

@@ -393,7 +393,7 @@ function createAdapter(deps: AdapterDeps, { beforeFind, beforeConsume }: Checks)
       beforeFind(model, tokenDigest(id))
       const values = [model, tokenDigest(id), ...(isGrant ? [id] : [])]
       const [row] = await database.query<PayloadRow>(isGrant ? FIND_GRANT : FIND, values)
-      return row && shown(row, id, deps.world)
+      return row && payloadOf(row, id, deps.world)
     },
     async consume(id: string): Promise<void> {
       beforeConsume()
@@ -420,7 +420,7 @@ function keepable(_: string, value: unknown): unknown {
 }
 
 /** The database says when it ends: the process that wrote it may have had another time than this one, by which the library checks. */
-function shown({ payload, consumed, left }: PayloadRow, id: string, world: World): Payload {
+function payloadOf({ payload, consumed, left }: PayloadRow, id: string, world: World): Payload {
   const exp = left === null ? {} : { exp: Math.floor(world.nowMs() / 1000 + left) }
   return { ...payload, ...exp, jti: id, ...(consumed === null ? {} : { consumed }) }
 }

@@ -84,17 +84,17 @@ type Choice = z.output<typeof choice>
 
 export function toolServerResources(deps: ToolServerDeps): Resource[] {
   const { catalog, credentials, toolServers } = deps
-  const shown = (name: string) => viewOf(name, deps)
+  const viewServer = (name: string) => viewOf(name, deps)
   return [
     resource('GET /tool-servers', 'vendors:read', {
       title: 'List tool servers',
       answer: page(toolServerView),
-      run: () => ({ items: Object.keys(catalog.current.document.toolServers).map(shown), next: null }),
+      run: () => ({ items: Object.keys(catalog.current.document.toolServers).map(viewServer), next: null }),
     }),
     resource('GET /tool-servers/{name}', 'vendors:read', {
       title: 'Show a tool server and its tools',
       answer: toolServerView,
-      run: ({ params: { name } }) => shown(name),
+      run: ({ params: { name } }) => viewServer(name),
     }),
     resource('PUT /tool-servers/{name}', 'vendors:write', {
       title: 'Register a tool server',
@@ -107,7 +107,7 @@ export function toolServerResources(deps: ToolServerDeps): Resource[] {
         await register(name, body, by, deps)
         await credentials.noticed()
         await toolServers.look(name)
-        return shown(name)
+        return viewServer(name)
       },
     }),
     resource('POST /tool-servers/{name}/refresh', 'vendors:write', {
@@ -115,7 +115,7 @@ export function toolServerResources(deps: ToolServerDeps): Resource[] {
       answer: toolServerView,
       async run({ params: { name } }) {
         await toolServers.look(name)
-        return shown(name)
+        return viewServer(name)
       },
     }),
     resource('PUT /tool-servers/{name}/tools', 'catalog:write', {
@@ -126,7 +126,7 @@ export function toolServerResources(deps: ToolServerDeps): Resource[] {
         const seen = toolServers.listings.get(name)?.tools.find(({ tool }) => tool === body.tool)
         const note = `${name}: ${body.tool} ${body.remove ? 'removed' : body.digest ? 'agreed to' : 'changed'}`
         await catalog.amend((current) => withChoice(current, name, body, seen), by, note.slice(0, 200))
-        return shown(name)
+        return viewServer(name)
       },
     }),
     resource('DELETE /tool-servers/{name}', 'vendors:write', {

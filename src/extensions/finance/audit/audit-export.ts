@@ -181,7 +181,7 @@ export function createAuditExport(options: AuditExportOptions) {
     const target = targetOf(row)
     const [waiting] = await database.query<{ count: number }>(WAITING, [row.sent_until])
     return {
-      target: target ? shown(target) : null,
+      target: target ? viewTarget(target) : null,
       ...{ waitSeconds: row.wait_seconds, sent: Number(row.sent), waiting: waiting?.count ?? 0 },
       sentUntil: row.sent_until === '' ? null : new Date(timeOfId(row.sent_until)).toISOString(),
       lastSentAt: row.sent_at?.toISOString() ?? null,
@@ -218,8 +218,8 @@ export function createAuditExport(options: AuditExportOptions) {
         const was = row && targetOf(row)
         await audit.write(tx, by, {
           ...{ action: 'audit.export', object: 'system' },
-          before: was ? { ...shown(was), waitSeconds: row.wait_seconds } : {},
-          after: { ...shown(target), waitSeconds: input.waitSeconds },
+          before: was ? { ...viewTarget(was), waitSeconds: row.wait_seconds } : {},
+          after: { ...viewTarget(target), waitSeconds: input.waitSeconds },
         })
       })
       wake()
@@ -234,7 +234,7 @@ export function createAuditExport(options: AuditExportOptions) {
         await audit.write(tx, by, {
           action: 'audit.export',
           object: 'system',
-          before: was ? shown(was) : {},
+          before: was ? viewTarget(was) : {},
           after: {},
         })
         return true
@@ -248,7 +248,7 @@ const NONE: AuditExportView = {
   ...{ failures: 0, error: null, nextAttemptAt: null, secret: null },
 }
 
-function shown(target: Target): NonNullable<AuditExportView['target']> {
+function viewTarget(target: Target): NonNullable<AuditExportView['target']> {
   if (target.kind === 'webhook') return { kind: 'webhook', host: new URL(target.url).host }
   const { secretAccessKey: _, ...rest } = target
   return rest

@@ -98,12 +98,12 @@ const logoInput = z.strictObject({
 const DOMAINS_BODY_BYTES = 2_000_000
 
 export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resource[] {
-  const shown = (settings: SignUpSettings) => ({ ...settings, mailServer: signUp.hasMailServer })
+  const withMailServer = (settings: SignUpSettings) => ({ ...settings, mailServer: signUp.hasMailServer })
   return [
     resource('GET /sign-up', 'sign-up:read', {
       title: 'Show the sign-up settings',
       answer: signUpSettingsView,
-      run: async () => shown(await signUp.settings()),
+      run: async () => withMailServer(await signUp.settings()),
     }),
     resource('PUT /sign-up', 'sign-up:write', {
       title: 'Change the sign-up settings',
@@ -112,7 +112,7 @@ export function signUpResources({ signUp, branding }: SignUpResourceDeps): Resou
       answer: signUpSettingsView,
       async run({ body, actor, by }) {
         if (body.credits !== '0' && body.credits !== (await signUp.settings()).credits) requireCredits(actor)
-        return shown(await signUp.change(body, by))
+        return withMailServer(await signUp.change(body, by))
       },
     }),
     resource('GET /sign-up/invites', 'sign-up:read', {
