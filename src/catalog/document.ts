@@ -412,24 +412,6 @@ type CheckedDocument =
   | { ok: true; document: CatalogDocument }
   | { ok: false; problems: string[]; paths: readonly (readonly PropertyKey[])[] }
 
-/** Traits that no longer have an effect. Stored versions and files may still contain them, and must stay readable. */
-const RETIRED_TRAITS: ReadonlySet<string> = new Set(['maxTokensDefault'])
-
-function withoutRetired(input: unknown): unknown {
-  if (!isObject(input)) return input
-  const cleaned = (shelf: unknown) =>
-    isObject(shelf)
-      ? Object.fromEntries(
-          Object.entries(shelf).map(([name, entry]) => {
-            if (!isObject(entry) || !isObject(entry.traits)) return [name, entry]
-            const traits = Object.entries(entry.traits).filter(([trait]) => !RETIRED_TRAITS.has(trait))
-            return [name, { ...entry, traits: Object.fromEntries(traits) }]
-          }),
-        )
-      : shelf
-  return { ...input, families: cleaned(input.families), models: cleaned(input.models) }
-}
-
 interface Given {
   /** Sections of extensions that are switched off. */
   readonly off?: readonly string[] | undefined
@@ -439,7 +421,7 @@ interface Given {
 
 export function checkDocument(input: unknown, { off, kept }: Given = {}): CheckedDocument {
   const unknown = unknownIn(input).filter((name) => isObject(kept) && isSame(Object(input)[name], kept[name]))
-  const result = documentSchema(off).safeParse(without(withoutRetired(input), unknown))
+  const result = documentSchema(off).safeParse(without(input, unknown))
   if (result.success) return { ok: true, document: result.data }
   return {
     ok: false,
@@ -474,7 +456,7 @@ const PARTS = ['vendors.*', 'models.*', 'models.*.routes.*', 'endpoints.*', 'end
 /** Of a version that another version of Tollgate may have written. Undefined: what is wrong is of no part that may be missing. */
 export function readDocument(input: unknown, { off }: Given = {}) {
   const strange = unknownIn(input)
-  const cleaned = without(withoutRetired(input), strange)
+  const cleaned = without(input, strange)
   const families = readStored(isObject(cleaned) ? (cleaned.families ?? {}) : {}, {
     schema: core.shape.families,
     parts: ['*'],

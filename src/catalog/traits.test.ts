@@ -55,13 +55,6 @@ test('the traits of a family lie under those of its text models, and absent ones
   assert.equal(model.traits.tokensField, readTextTraits().tokensField)
 })
 
-test('a document that names a trait of an earlier version is read as if it did not', () => {
-  const given = structuredClone(shipped)
-  Object.assign(given.families!.beta!.traits!, { maxTokensDefault: 64_000 })
-  Object.assign(given.models['alpha-5.4']!, { traits: { maxTokensDefault: 1 } })
-  assert.deepEqual(checkDocument(given), checkDocument(shipped))
-})
-
 test('the price of a cached response is checked like any other, and only text models have a response cache', () => {
   const priced = (...tiers: object[]) => ({ cache: { ttlSeconds: 60, pricing: { unit: 'credits', tiers } } })
   const at = (uid: string, cache: object) => problems(({ models }) => Object.assign(models![uid]!, cache))

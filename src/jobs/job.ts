@@ -64,8 +64,7 @@ export function backoffMs(timing: JobTiming, failures: number): number {
 export type Verdict = 'COMPLETED' | 'FAILED' | 'CANCELLED'
 
 export interface JobError {
-  /** Absent in rows of an earlier version. */
-  readonly name?: FaultName
+  readonly name: FaultName
   readonly code: number
   /** The HTTP status for the usage row. */
   readonly status: number
@@ -287,8 +286,8 @@ export interface StoredRequest {
   readonly seconds: number
   readonly resolution: string
   readonly hasVideos: boolean
-  /** The endpoint for the usage row. Absent in rows of an earlier version. */
-  readonly endpoint?: string
+  /** The endpoint for the usage row. */
+  readonly endpoint: string
   /** The agent that sent the request, if known. */
   readonly client?: string | undefined
   readonly labels?: Readonly<Record<string, string>> | undefined

@@ -71,7 +71,7 @@ function attemptLogOf({ error, vendor, route, credential, age_ms: ageMs }: Decid
 
 function askedBy(request: string): Pick<Resolution, 'endpoint' | 'client' | 'labels'> {
   try {
-    const { endpoint = 'video', client, labels } = readStoredRequest(request)
+    const { endpoint, client, labels } = readStoredRequest(request)
     return { endpoint, client, labels }
   } catch {
     return { endpoint: 'video' }
