@@ -11,7 +11,14 @@ import { SOCIAL } from '../../src/catalog/social.ts'
 import { ALL_ENDPOINTS } from '../../src/compose.ts'
 import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { pascal } from '../../src/extensions/docs/reference.ts'
-import { newSessionView, purseStatement, purseView } from '../../src/extensions/purses/views.ts'
+import {
+  newSessionView,
+  pageLinkView,
+  purseMovement,
+  purseStatement,
+  purseView,
+  topUpCheckout,
+} from '../../src/extensions/purses/views.ts'
 
 export const NOTICE =
   'Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.'
@@ -23,6 +30,7 @@ const viewOf = (view: z.ZodType) => z.toJSONSchema(view) as JsonSchema
 export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...components.schemas,
   ...{ Purse: viewOf(purseView), PurseStatement: viewOf(purseStatement), PurseSession: viewOf(newSessionView) },
+  ...{ PurseMovement: viewOf(purseMovement), PurseTopUp: viewOf(topUpCheckout), PursePageLink: viewOf(pageLinkView) },
 }
 
 /** Addresses of the endpoints that are called by hand-written code. */
@@ -66,7 +74,7 @@ export const NAMED = [
   'Model',
   'JobStatus',
   'Job',
-  ...['Purse', 'PurseStatement', 'PurseSession'],
+  ...['Purse', 'PurseMovement', 'PursePageLink', 'PurseSession', 'PurseStatement', 'PurseTopUp'],
   'SocialUser',
   'Tweet',
   'SocialIncludes',

@@ -21,6 +21,7 @@ import {
 } from '../../clients/typescript/src/index.ts'
 import { camel } from '../../src/extensions/docs/reference.ts'
 import { testGateway } from '../gateway.ts'
+import { pluck } from '../lists.ts'
 import { PICTURE } from '../picture.ts'
 import { type Listening, listen } from '../started.ts'
 import { above, until } from '../until.ts'
@@ -360,6 +361,22 @@ test('a customer has a purse, is granted credits once, calls with a session toke
   const { spent, closing, lines } = await client.purses.statement('ann')
   assert.deepEqual([lines[0]?.product, lines[0]?.calls], ['alpha-5.4', 1])
   assert.deepEqual([closing, Number(spent) > 0], [(await client.purses.get('ann')).balance, true])
+  for (const more of ['anna', 'ben']) await client.purses.create({ id: more })
+  const seen = async <T>(rows: AsyncIterable<T>) => {
+    const all: T[] = []
+    for await (const row of rows) all.push(row)
+    return all
+  }
+  assert.deepEqual(pluck(await seen(client.purses.list({ search: 'ann' })), 'id'), ['ann', 'anna'])
+  // More than a page.
+  for (let one = 0; one < 55; one++) await client.purses.grant('ben', { credits: '1', reference: `order-${one}` })
+  const moved = await seen(client.purses.movements('ben'))
+  assert.deepEqual([moved.length, moved[0]?.balanceAfter, moved.at(-1)?.balanceAfter], [55, '55', '1'])
+  const link = await client.purses.page('ann', { seconds: 60 })
+  assert.match(link.url, /\/purse#tgs_/)
+  const sold = { provider: 'simulated', currency: 'EUR', pricePerCredit: '0.01', minimum: '1', maximum: '9' }
+  assert.equal((await g.operator('PATCH', `/accounts/${account.id}/purse-payments`, sold)).status, 200)
+  assert.equal((await client.purses.topUp('ann', { amount: '5.00' })).credits, '500')
   await client.purses.revoke('ann', id)
   await assert.rejects(customer.chat.create(body), AuthenticationError)
   assert.equal((await client.purses.change('ann', { status: 'frozen', note: 'test' })).status, 'frozen')

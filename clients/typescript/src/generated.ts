@@ -378,6 +378,37 @@ export type Purse = {
   movedAt: string | null
 }
 
+export type PurseMovement = {
+  id: string
+  at: string
+  kind: 'grant' | 'topup' | 'takeback' | 'settled' | 'released' | 'expired' | 'empty' | 'frozen' | 'reopened' | 'closed'
+  moved: string
+  balanceAfter: string
+  charged: string
+  list: number | null
+  requestId: string | null
+  product: string | null
+  reference: string | null
+  note: string | null
+  actor: string | null
+}
+
+export type PursePageLink = {
+  url: string
+  expiresAt: string
+}
+
+export type PurseSession = {
+  id: string
+  purse: string
+  prefix: string
+  callMax: string | null
+  expiresAt: string
+  revokedAt: string | null
+  createdAt: string
+  token: string
+}
+
 export type PurseStatement = {
   purse: string
   name: string
@@ -395,15 +426,10 @@ export type PurseStatement = {
   }[]
 }
 
-export type PurseSession = {
+export type PurseTopUp = {
   id: string
-  purse: string
-  prefix: string
-  callMax: string | null
-  expiresAt: string
-  revokedAt: string | null
-  createdAt: string
-  token: string
+  credits: string
+  url: string
 }
 
 export type SocialUser = {

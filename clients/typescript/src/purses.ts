@@ -1,5 +1,13 @@
 // Purses: what customers of the account have, at its own prices. For the account's server, with a key that is not restricted.
-import { PATHS, type Purse, type PurseSession, type PurseStatement } from './generated.ts'
+import {
+  PATHS,
+  type Purse,
+  type PurseMovement,
+  type PursePageLink,
+  type PurseSession,
+  type PurseStatement,
+  type PurseTopUp,
+} from './generated.ts'
 import { uuid } from './random.ts'
 import type { CallOptions, Transport } from './transport.ts'
 
@@ -37,7 +45,27 @@ export interface PurseSessionParams {
 const at = (id: string, rest = '') => `${PATHS.purses}/${encodeURIComponent(id)}${rest}`
 
 export function pursesOf(transport: Transport) {
+  async function* pages<T>(path: string, given: Record<string, string>, options?: CallOptions): AsyncGenerator<T> {
+    for (let query = given; ; ) {
+      const page = await transport.data<{ items: T[]; next: string | null }>({ method: 'GET', path, query }, options)
+      yield* page.items
+      if (page.next === null) return
+      query = { ...given, cursor: page.next }
+    }
+  }
+
   return {
+    /** By their ids, page after page. search: a part of the id or name. */
+    list: (params: { search?: string; status?: Purse['status'] } = {}, options?: CallOptions) =>
+      pages<Purse>(PATHS.purses, params, options),
+    /** Calls, grants and changes, newest first, page after page. */
+    movements: (id: string, options?: CallOptions) => pages<PurseMovement>(at(id, '/movements'), {}, options),
+    /** Begins a top-up: the customer pays at its `url`. amount: such as "20.00". */
+    topUp: (id: string, params: { amount: string; currency?: string; returnUrl?: string }, options?: CallOptions) =>
+      transport.data<PurseTopUp>({ method: 'POST', path: at(id, '/topups'), body: params }, options),
+    /** A link to the page on which the customer sees the purse and tops it up. */
+    page: (id: string, params: { seconds?: number } = {}, options?: CallOptions) =>
+      transport.data<PursePageLink>({ method: 'POST', path: at(id, '/page'), body: params }, options),
     /** Creating it again changes nothing. */
     create: (params: PurseParams, options?: CallOptions) =>
       transport.data<Purse>({ method: 'POST', path: PATHS.purses, body: params }, options),

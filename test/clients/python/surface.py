@@ -54,6 +54,9 @@ def a_customer() -> None:
                 pass
         statement = c.purses.statement("python-ann")
         assert statement.granted == "5" and statement.lines[0].product == "alpha-5.4"
+        assert [one.id for one in c.purses.list(search="python-ann")] == ["python-ann"]
+        assert [one.kind for one in c.purses.movements("python-ann")] == ["settled", "topup", "grant"]
+        assert "/purse#tgs_" in c.purses.page("python-ann", seconds=60).url
         assert c.purses.change("python-ann", status="frozen", note="test").status == "frozen"
         assert c.purses.get("python-ann").balance == statement.closing
 

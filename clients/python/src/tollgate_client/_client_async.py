@@ -39,8 +39,11 @@ from ._generated import (
     Model,
     PaidEndpoint,
     Purse,
+    PurseMovement,
+    PursePageLink,
     PurseSession,
     PurseStatement,
+    PurseTopUp,
     QuoteAnswerData,
     ResponsesAnswer,
     ResponsesParams,
@@ -247,6 +250,42 @@ class AsyncPurses:
 
     async def get(self, id: str, options: CallOptions | None = None) -> Purse:
         return await self._transport.model(Purse, Ask("GET", f"{PATHS['purses']}/{id}"), options, data=True)
+
+    async def list(
+        self, *, search: str | None = None, status: str | None = None, options: CallOptions | None = None
+    ) -> AsyncIterator[Purse]:
+        """By their ids, page after page. ``search``: a part of the id or name."""
+        query = {name: value for name, value in (("search", search), ("status", status)) if value is not None}
+        while True:
+            response = await self._transport.send(Ask("GET", PATHS["purses"], query=query), options)
+            page = response.json()["data"]
+            for purse in page["items"]:
+                yield read_model(Purse, purse, {})
+            if page["next"] is None:
+                return
+            query["cursor"] = page["next"]
+
+    async def movements(self, id: str, *, options: CallOptions | None = None) -> AsyncIterator[PurseMovement]:
+        """Calls, grants and changes, newest first, page after page."""
+        query: dict[str, str] = {}
+        while True:
+            ask = Ask("GET", f"{PATHS['purses']}/{id}/movements", query=query)
+            page = (await self._transport.send(ask, options)).json()["data"]
+            for movement in page["items"]:
+                yield read_model(PurseMovement, movement, {})
+            if page["next"] is None:
+                return
+            query["cursor"] = page["next"]
+
+    async def top_up(self, id: str, amount: str, *, options: CallOptions | None = None, **order: Any) -> PurseTopUp:
+        """Begins a top-up: the customer pays at its ``url``. Also takes ``currency`` and ``returnUrl``."""
+        ask = Ask("POST", f"{PATHS['purses']}/{id}/topups", body={"amount": amount, **order})
+        return await self._transport.model(PurseTopUp, ask, options, data=True)
+
+    async def page(self, id: str, *, seconds: int = 3600, options: CallOptions | None = None) -> PursePageLink:
+        """A link to the page on which the customer sees the purse and tops it up."""
+        ask = Ask("POST", f"{PATHS['purses']}/{id}/page", body={"seconds": seconds})
+        return await self._transport.model(PursePageLink, ask, options, data=True)
 
     async def change(self, id: str, *, options: CallOptions | None = None, **changes: Any) -> Purse:
         """Its ``name``, ``low`` or ``status``: frozen, its calls are rejected; closed, it gives back what it has, for good."""

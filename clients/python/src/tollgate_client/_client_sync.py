@@ -41,8 +41,11 @@ from ._generated import (
     Model,
     PaidEndpoint,
     Purse,
+    PurseMovement,
+    PursePageLink,
     PurseSession,
     PurseStatement,
+    PurseTopUp,
     QuoteAnswerData,
     ResponsesAnswer,
     ResponsesParams,
@@ -249,6 +252,42 @@ class Purses:
 
     def get(self, id: str, options: CallOptions | None = None) -> Purse:
         return self._transport.model(Purse, Ask("GET", f"{PATHS['purses']}/{id}"), options, data=True)
+
+    def list(
+        self, *, search: str | None = None, status: str | None = None, options: CallOptions | None = None
+    ) -> Iterator[Purse]:
+        """By their ids, page after page. ``search``: a part of the id or name."""
+        query = {name: value for name, value in (("search", search), ("status", status)) if value is not None}
+        while True:
+            response = self._transport.send(Ask("GET", PATHS["purses"], query=query), options)
+            page = response.json()["data"]
+            for purse in page["items"]:
+                yield read_model(Purse, purse, {})
+            if page["next"] is None:
+                return
+            query["cursor"] = page["next"]
+
+    def movements(self, id: str, *, options: CallOptions | None = None) -> Iterator[PurseMovement]:
+        """Calls, grants and changes, newest first, page after page."""
+        query: dict[str, str] = {}
+        while True:
+            ask = Ask("GET", f"{PATHS['purses']}/{id}/movements", query=query)
+            page = (self._transport.send(ask, options)).json()["data"]
+            for movement in page["items"]:
+                yield read_model(PurseMovement, movement, {})
+            if page["next"] is None:
+                return
+            query["cursor"] = page["next"]
+
+    def top_up(self, id: str, amount: str, *, options: CallOptions | None = None, **order: Any) -> PurseTopUp:
+        """Begins a top-up: the customer pays at its ``url``. Also takes ``currency`` and ``returnUrl``."""
+        ask = Ask("POST", f"{PATHS['purses']}/{id}/topups", body={"amount": amount, **order})
+        return self._transport.model(PurseTopUp, ask, options, data=True)
+
+    def page(self, id: str, *, seconds: int = 3600, options: CallOptions | None = None) -> PursePageLink:
+        """A link to the page on which the customer sees the purse and tops it up."""
+        ask = Ask("POST", f"{PATHS['purses']}/{id}/page", body={"seconds": seconds})
+        return self._transport.model(PursePageLink, ask, options, data=True)
 
     def change(self, id: str, *, options: CallOptions | None = None, **changes: Any) -> Purse:
         """Its ``name``, ``low`` or ``status``: frozen, its calls are rejected; closed, it gives back what it has, for good."""

@@ -336,6 +336,37 @@ class Purse(Part):
     moved_at: str | None = Field(alias="movedAt")
 
 
+class PurseMovement(Part):
+    id: str
+    at: str
+    kind: Literal["grant", "topup", "takeback", "settled", "released", "expired", "empty", "frozen", "reopened", "closed"]
+    moved: str
+    balance_after: str = Field(alias="balanceAfter")
+    charged: str
+    list: int | None
+    request_id: str | None = Field(alias="requestId")
+    product: str | None
+    reference: str | None
+    note: str | None
+    actor: str | None
+
+
+class PursePageLink(Part):
+    url: str
+    expires_at: str = Field(alias="expiresAt")
+
+
+class PurseSession(Part):
+    id: str
+    purse: str
+    prefix: str
+    call_max: str | None = Field(alias="callMax")
+    expires_at: str = Field(alias="expiresAt")
+    revoked_at: str | None = Field(alias="revokedAt")
+    created_at: str = Field(alias="createdAt")
+    token: str
+
+
 class PurseStatementLinesItem(Part):
     product: str
     list: int
@@ -355,15 +386,10 @@ class PurseStatement(Part):
     lines: list[PurseStatementLinesItem]
 
 
-class PurseSession(Part):
+class PurseTopUp(Part):
     id: str
-    purse: str
-    prefix: str
-    call_max: str | None = Field(alias="callMax")
-    expires_at: str = Field(alias="expiresAt")
-    revoked_at: str | None = Field(alias="revokedAt")
-    created_at: str = Field(alias="createdAt")
-    token: str
+    credits: str
+    url: str
 
 
 class SocialUserPublicMetrics(Part):
