@@ -8,7 +8,7 @@ import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 import { until } from '../../../test/until.ts'
 import type { InvoiceView } from '../../operator/invoices/views.ts'
-import type { PageLinkView } from './views.ts'
+import type { PageLinkView, TopUpView } from './views.ts'
 
 const SOLD = { currency: 'EUR', pricePerCredit: '0.01', minimum: '1.00', maximum: '500.00' }
 const { stripe, gateway: g, child } = seller({ ...SOLD, packs: [] })
@@ -75,6 +75,13 @@ test('nothing is invoiced before an account says who issues invoices', WITH_EXTE
   await g.operator('PATCH', at, { issuer: { ...ISSUER, series: 'R' } })
   await paid(by)
   assert.deepEqual(pluck(await issued(by), 'number'), numbered('R', 1))
+  // What brings no credits has no invoice, nor a credit note when it is refunded.
+  const late = await begin(by, 'bob')
+  assert.equal((await g.call('/v1/purses/bob', by.key, { status: 'closed' }, { method: 'PATCH' })).status, 200)
+  assert.equal(await send(stripe.event('payment_intent.succeeded', stripe.pay(late.session)), by.id), 200)
+  const refunded = await g.operator<TopUpView>('POST', `/accounts/${by.id}/purse-topups/${late.id}/refund`, {})
+  assert.deepEqual([refunded.data.state, refunded.data.creditsTaken], ['refunded', '0'])
+  assert.equal((await issued(by)).length, 1)
   await g.operator('PATCH', at, { issuer: null })
   await paid(by)
   assert.equal((await issued(by)).length, 1)
