@@ -8,6 +8,8 @@ export class ApiError extends Error {
   readonly status: number
   readonly code: number | undefined
   readonly requestId: string | undefined
+  /** What the server was sent, of which its message may name a part. */
+  sent: unknown
 
   constructor(status: number, message: string, code?: number, requestId?: string) {
     super(message)
@@ -70,7 +72,7 @@ async function send(method: string, path: string, options: Options = {}): Promis
   const proofs = response.headers.get('x-tollgate-proof')
   if (proofs && (await onProofNeeded(proofs.split(' ')))) return send(method, path, options)
   if (response.status === 401 && !path.startsWith('/login') && !path.includes('/play/')) onSignedOut()
-  throw refusal
+  throw Object.assign(refusal, { sent: options.body })
 }
 
 /** Reads all the error bodies there are: native envelope, the flat bodies, and what a proxy may have put in between. */

@@ -54,7 +54,7 @@ export function BillingDetailsCard({ details, missing = null, lead, mayChange, s
               value={values[field] ?? ''}
               maxLength={200}
               disabled={!mayChange}
-              fault={missing === field ? 'This is missing.' : undefined}
+              said={missing === field ? 'This is missing.' : undefined}
               onText={(text) => setValues((before) => ({ ...before, [field]: text }))}
             />
           ))}

@@ -210,14 +210,7 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
     refresh(`budgets/${account}`)
   }
   return (
-    <FormDialog
-      title="New budget"
-      wide
-      action="Create budget"
-      disabled={!name.trim() || !max.trim() || (scope === 'tag' && !tag.trim()) || (scope === OF_TEAM && !value)}
-      run={run}
-      onClose={onClose}
-    >
+    <FormDialog title="New budget" wide action="Create budget" run={run} onClose={onClose}>
       <TextField label="Name" value={name} onText={setName} maxLength={100} placeholder="Trial users" required />
       <div className="grid-2">
         <SelectField
@@ -230,7 +223,15 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
           options={SCOPES}
         />
         {scope === 'tag' ? (
-          <TextField label="Name of the tag" value={tag} onText={setTag} maxLength={64} placeholder="feature" mono />
+          <TextField
+            label="Name of the tag"
+            value={tag}
+            onText={setTag}
+            maxLength={64}
+            placeholder="feature"
+            mono
+            required
+          />
         ) : null}
         {scope === OF_TEAM ? (
           <ValueField account={account} scope="team" value={value} onText={setValue} label="Team" required />
@@ -275,6 +276,7 @@ function ValueField(props: {
         label={label}
         value={value}
         onText={onText}
+        required={required}
         options={[['', required ? 'Choose' : 'Every one has its own'] as const, ...names]}
       />
     )
@@ -327,7 +329,7 @@ function ChangeForm({ account, budget, onClose }: { account: string; budget: Bud
     refresh(`budgets/${account}`)
   }
   return (
-    <FormDialog title="Change budget" action="Save" disabled={!name.trim() || !max.trim()} run={run} onClose={onClose}>
+    <FormDialog title="Change budget" action="Save" run={run} onClose={onClose}>
       <TextField label="Name" value={name} onText={setName} maxLength={100} required />
       <TextField label="Limit" value={max} onText={setMax} inputMode="decimal" required />
       <div className="grid-2">
@@ -346,7 +348,6 @@ function ValueForm({ account, budget, onClose }: { account: string; budget: Budg
     <FormDialog
       title="Limit for one value"
       action="Save"
-      disabled={!value.trim()}
       run={async () => {
         await api.setBudgetValue(account, budget.id, { value: value.trim(), max: max.trim() || null })
         toast(`The limit of ${value.trim()} was saved.`)

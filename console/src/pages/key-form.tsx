@@ -9,7 +9,7 @@ import type { Key, KeyInput, NewKey } from '../wire.ts'
 import { dayOf, dayStart, zoneName } from '../zone.ts'
 import { Permissions } from './key-permissions.tsx'
 import { RoutingFields, type RoutingTexts, routingTexts, textsAsRouting } from './key-routing.tsx'
-import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from './limits.tsx'
+import { LimitFields, type LimitTexts, limitsAsTexts, textsAsLimits } from './limits.tsx'
 
 const EXPIRIES = [
   ['', 'Never'],
@@ -107,7 +107,7 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
       title={rotate ? 'Rotate this key' : edit ? 'Edit key' : 'Create a key'}
       wide
       action={rotate ? 'Rotate' : edit ? 'Save' : 'Create key'}
-      disabled={!name.trim() || models?.length === 0 || endpoints?.length === 0 || !limitsAreValid(limits)}
+      disabled={models?.length === 0 || endpoints?.length === 0}
       run={run}
       onClose={onClose}
     >

@@ -111,7 +111,7 @@ export function LimitsCard({
         <LimitFields texts={texts} onTexts={setTexts} />
         {error ? <Fault error={error} /> : null}
         <div>
-          <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(texts)}>
+          <Button type="submit" look="primary" busy={busy}>
             Save
           </Button>
         </div>

@@ -109,7 +109,7 @@ function Sessions() {
 function Password() {
   const security = useQuery('security', api.security)
   const { busy, error, onSubmit } = useSubmit(async (form) => {
-    if (form.get('next') !== form.get('again')) throw new Error('The two new passwords are not the same.')
+    if (form.get('next') !== form.get('again')) throw new Error('again: The two new passwords are not the same.')
     await api.changePassword({ current: String(form.get('current')), next: String(form.get('next')) })
     toast('Your password was changed. Other sessions were ended.')
     refresh('sessions')

@@ -71,13 +71,7 @@ function NameDialog(props: Omit<SavedProps, 'onOpen' | 'current'> & { current: s
     refresh(`views/${page}`)
   }
   return (
-    <FormDialog
-      title={`Save this ${what}`}
-      action={`Save ${what}`}
-      disabled={!name.trim()}
-      run={save}
-      onClose={onClose}
-    >
+    <FormDialog title={`Save this ${what}`} action={`Save ${what}`} run={save} onClose={onClose}>
       <TextField label="Name" required maxLength={NAME_CHARS_MAX} value={name} onText={setName} hint={hint} />
     </FormDialog>
   )

@@ -14,7 +14,7 @@ export function Setup() {
   const { busy, error, onSubmit } = useSubmit(async (form) => {
     const email = String(form.get('email'))
     const password = String(form.get('password'))
-    if (password !== form.get('again')) throw new Error('The two passwords are not the same.')
+    if (password !== form.get('again')) throw new Error('again: The two passwords are not the same.')
     await api.setUp({ token, email, password })
     clearCache()
     toast('Welcome. You are the operator of this gateway.')

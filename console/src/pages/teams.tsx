@@ -111,7 +111,6 @@ function NameForm(props: { title: string; account: string; parent?: Team; edit?:
     <FormDialog
       title={title}
       action={edit ? 'Save' : 'Create'}
-      disabled={!name.trim()}
       run={async () => {
         if (edit) await api.changeTeam(account, edit.id, { name: name.trim() })
         else await api.createTeam(account, { name: name.trim(), parentId: parent?.id ?? null })

@@ -136,7 +136,7 @@ function TokenForm({ account, list, onClose }: { account?: string; list: string;
       title="New token"
       wide
       action="Create token"
-      disabled={!name.trim() || scopes.length === 0}
+      disabled={scopes.length === 0}
       run={async () => {
         const ranges = addresses.split(/[\s,]+/).filter(Boolean)
         const made = await api.createToken(account, {

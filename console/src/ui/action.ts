@@ -1,5 +1,7 @@
 // Something that the server does for us and may refuse: once at a time, with the error of the last try.
 import { type FormEvent, useEffect, useRef, useState } from 'react'
+import type { ApiError } from '../api.ts'
+import type { Control } from './field.tsx'
 
 interface Action<Input> {
   busy: boolean
@@ -33,12 +35,32 @@ interface Submit extends Omit<Action<never>, 'go'> {
   onSubmit: (event: FormEvent<HTMLFormElement>) => void
 }
 
-/** "issuer.country: must be …" is shown at the field of this name, as if the browser had found it. False: the form shows no such field. */
-function isMarked(form: HTMLFormElement, message: string): boolean {
-  const [, path = '', text = ''] = /^([\w.]+): (.+)$/s.exec(message) ?? []
-  const control = [path, path.split('.').at(-1) ?? ''].map((name) => form.elements.namedItem(name)).find(Boolean)
-  if (!(control instanceof Element) || !('setCustomValidity' in control)) return false
-  const field = control as HTMLInputElement // whatever has this method has those of an input
+/** Others have no place for a text beside them. */
+const isInField = (one: unknown): one is Control =>
+  one instanceof Element && one.matches('.field :is(input, select, textarea)')
+
+/** Names of models have points too. */
+function valueAt(all: unknown, steps: readonly string[]): unknown {
+  if (steps.length === 0) return all
+  const ends = steps.map((_, at) => at + 1).filter((end) => Object(all)[steps.slice(0, end).join('.')] !== undefined)
+  return ends.map((end) => valueAt(Object(all)[steps.slice(0, end).join('.')], steps.slice(end))).find((one) => one)
+}
+
+/** By its name, or else the only one that holds what the server was sent at this path. */
+function fieldAt(form: HTMLFormElement, path: string, sent: unknown): Control | undefined {
+  const steps = path.split('.')
+  const named = [path, ...steps.toReversed()].map((name) => form.elements.namedItem(name)).find(isInField)
+  const value = String(valueAt(sent, steps) ?? '')
+  const holds = (text: string) => text.trim() === value || text.split(/[\s,]+/).includes(value)
+  const holding = value === '' || named ? [] : [...form.elements].filter(isInField).filter((one) => holds(one.value))
+  return holding.length === 1 ? holding[0] : named
+}
+
+/** "issuer.country: must be …" is shown at its field, as if the browser had found it. False: the form shows no such field. */
+function isMarked(form: HTMLFormElement, line: string, sent: unknown): boolean {
+  const [, path = '', text = ''] = /^([^\s:]+): (.+)$/s.exec(line) ?? []
+  const field = path && fieldAt(form, path, sent)
+  if (!field) return false
   field.setCustomValidity(text)
   field.checkValidity()
   field.setCustomValidity('')
@@ -51,7 +73,8 @@ export function useSubmit(run: (form: FormData) => Promise<unknown>): Submit {
     try {
       await run(new FormData(form))
     } catch (problem) {
-      if (!isMarked(form, (problem as Error).message)) throw problem // as above
+      const { message, sent } = problem as ApiError // or another error, of which nothing was sent
+      if (message.split('\n').filter((line) => !isMarked(form, line, sent)).length > 0) throw problem
       return
     }
     // What was typed into password fields does not stay in the document once it has been used.
@@ -59,7 +82,9 @@ export function useSubmit(run: (form: FormData) => Promise<unknown>): Submit {
   })
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
-    void go(event.currentTarget)
+    const wrong = event.currentTarget.querySelector<HTMLElement>('[data-wrong]')
+    if (wrong) wrong.focus()
+    else void go(event.currentTarget)
   }
   return { busy, error, onSubmit }
 }

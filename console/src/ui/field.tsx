@@ -2,12 +2,15 @@
 import { type ComponentProps, type FormEvent, type ReactNode, useId, useState } from 'react'
 import { countries } from '../countries.ts'
 import { type Needs, useAllowed } from '../session.tsx'
+import { DateInput } from './date-input.tsx'
 import { Icon } from './icon.tsx'
 
 interface Around {
   label: ReactNode
   hint?: ReactNode
   fault?: string | undefined
+  /** The same, as the server found it in what was typed before: it does not keep the form from being sent again. */
+  said?: string | undefined
   /** The label is for screen readers only, where the context makes it clear. */
   quiet?: boolean
 }
@@ -16,11 +19,13 @@ interface Wiring {
   id: string
   'aria-describedby': string | undefined
   'aria-invalid': true | undefined
+  /** The page itself has found something, without which the form is not sent (ui/action.ts). */
+  'data-wrong': true | undefined
   onChange: (event: { target: { value: string } }) => void
   onInvalid: (event: FormEvent<Control>) => void
 }
 
-type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
+export type Control = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement
 
 type Plain<Tag extends 'input' | 'select' | 'textarea'> = Omit<ComponentProps<Tag>, 'id' | 'className' | 'onChange'>
 type Text<Tag extends 'input' | 'select' | 'textarea'> = Around & { onText?: (text: string) => void } & Plain<Tag>
@@ -35,10 +40,10 @@ export function Field<Props extends Around & { onText?: (text: string) => void; 
   props: Props
   control: (wired: Omit<Props, keyof Around | 'onText'> & Wiring) => ReactNode
 }) {
-  const { label, hint, fault: given, quiet, onText, ...rest } = props
+  const { label, hint, fault: given, said, quiet, onText, ...rest } = props
   // What the browser finds, or the server said of this field (ui/action.ts), until something else is typed.
   const [found, setFound] = useState('')
-  const fault = given ?? (found || undefined)
+  const fault = given ?? said ?? (found || undefined)
   const id = useId()
   const described = [hint ? `${id}h` : '', fault ? `${id}f` : ''].filter(Boolean).join(' ')
   const named = rest.required ? 'field-label field-required' : 'field-label'
@@ -52,6 +57,7 @@ export function Field<Props extends Around & { onText?: (text: string) => void; 
         id,
         'aria-describedby': described || undefined,
         'aria-invalid': fault ? true : undefined,
+        'data-wrong': given ? true : undefined,
         onChange: (event) => {
           setFound('')
           onText?.(event.target.value)
@@ -59,7 +65,8 @@ export function Field<Props extends Around & { onText?: (text: string) => void; 
         onInvalid: (event) => {
           event.preventDefault()
           const { currentTarget: control } = event
-          setFound(control.validationMessage)
+          setFound((control.validity.patternMismatch && control.title) || control.validationMessage)
+          control.closest('details')?.setAttribute('open', '')
           if (control.form?.querySelector(INVALID) === control) control.focus()
         },
       })}
@@ -80,9 +87,13 @@ export function Field<Props extends Around & { onText?: (text: string) => void; 
 const inputClass = (mono: boolean | undefined) => (mono ? 'input mono' : 'input')
 
 export function TextField({ mono, ...props }: Text<'input'> & { mono?: boolean }) {
-  return (
-    <Field props={props} control={(wired) => <input className={inputClass(mono)} autoComplete="off" {...wired} />} />
-  )
+  const control = (wired: Omit<typeof props, keyof Around | 'onText'> & Wiring) =>
+    wired.type === 'date' ? (
+      <DateInput {...wired} value={wired.value?.toString()} />
+    ) : (
+      <input className={inputClass(mono)} autoComplete="off" {...wired} />
+    )
+  return <Field props={props} control={control} />
 }
 
 export function TextArea({ mono, ...props }: Text<'textarea'> & { mono?: boolean }) {
@@ -275,7 +286,7 @@ export function RadioCards<Value extends string>({
 /** One of several fields in a list, of which that of the country is chosen from all there are. */
 export function CountryOrText({ name, maxLength, type, ...props }: Text<'input'>) {
   if (name !== 'country') return <TextField {...props} name={name} maxLength={maxLength} type={type} />
-  const { label, hint, fault, value, required, disabled, onText } = props
-  const given = { label, hint, fault, value, required, disabled, onText: onText ?? (() => undefined) }
+  const { label, hint, fault, said, value, required, disabled, onText } = props
+  const given = { label, hint, fault, said, value, required, disabled, onText: onText ?? (() => undefined) }
   return <SelectField {...given} name={name} options={[['', 'Choose…'], ...countries()]} />
 }

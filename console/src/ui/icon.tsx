@@ -25,6 +25,7 @@ const PATHS = {
   menu: 'M4 7h16M4 12h16M4 17h16',
   close: 'M6 6l12 12M18 6 6 18',
   right: 'M9 5l7 7-7 7',
+  calendar: 'M4 6h16v14H4zM4 10h16M8 3v5M16 3v5',
   left: 'M15 5l-7 7 7 7',
   down: 'M5 9l7 7 7-7',
   up: 'M5 15l7-7 7 7',

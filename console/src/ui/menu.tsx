@@ -13,6 +13,16 @@ export interface MenuItem {
 
 const EDGE = 8
 
+/** Below what it belongs to, or above it where there is no room. */
+export function placeAt(popover: HTMLElement | null, around: HTMLElement | null): void {
+  const anchor = around?.getBoundingClientRect()
+  if (!popover || !anchor) return
+  const { offsetWidth: width, offsetHeight: height } = popover
+  const below = anchor.bottom + height + EDGE < window.innerHeight
+  popover.style.left = `${Math.max(EDGE, Math.min(anchor.right - width, window.innerWidth - width - EDGE))}px`
+  popover.style.top = `${below ? anchor.bottom + 4 : Math.max(EDGE, anchor.top - height - 4)}px`
+}
+
 interface MenuProps {
   label: string
   items: readonly MenuItem[]
@@ -33,20 +43,10 @@ function OpenMenu({ label, items, small, children }: MenuProps) {
 
   const entries = () => [...(list.current?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])]
 
-  const place = () => {
-    const popover = list.current
-    const anchor = button.current?.getBoundingClientRect()
-    if (!popover || !anchor) return
-    const { offsetWidth: width, offsetHeight: height } = popover
-    const below = anchor.bottom + height + EDGE < window.innerHeight
-    popover.style.left = `${Math.max(EDGE, Math.min(anchor.right - width, window.innerWidth - width - EDGE))}px`
-    popover.style.top = `${below ? anchor.bottom + 4 : Math.max(EDGE, anchor.top - height - 4)}px`
-  }
-
   const onToggle = (shown: boolean) => {
     setOpen(shown)
     if (!shown) return
-    place()
+    placeAt(list.current, button.current)
     entries()[0]?.focus()
   }
 

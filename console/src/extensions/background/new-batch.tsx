@@ -68,7 +68,7 @@ export function NewBatch({ account, onClose }: { account: string; onClose: () =>
 
   async function check(form: FormData): Promise<void> {
     const chosen = form.get('file')
-    if (!(chosen instanceof File) || chosen.size === 0) throw new Error('Choose a file that has lines in it.')
+    if (!(chosen instanceof File) || chosen.size === 0) throw new Error('file: Choose a file that has lines in it.')
     const endpoint = await endpointOf(chosen)
     const file = await upload(account, chosen)
     try {

@@ -130,7 +130,7 @@ function readGroup(line: string): LoginProvider['groups'][number] {
     .trim()
     .split(/\s+/)
   if (at < 1 || words.length > 2)
-    throw new Error(`A group is written as "name = account role" or "name = role": ${line}`)
+    throw new Error(`groups: must be "name = account role" or "name = role", unlike ${line}`)
   const [first = '', second] = words
   const group = line.slice(0, at).trim()
   return second === undefined ? { group, account: null, role: first } : { group, account: first, role: second }

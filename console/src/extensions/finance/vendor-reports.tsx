@@ -87,7 +87,8 @@ function keysOf(text: string): Record<string, string> {
   return Object.fromEntries(
     lines.map((line) => {
       const [key = '', name = '', ...rest] = line.split('=').map((word) => word.trim())
-      if (!key || !name || rest.length > 0) throw new Error(`A key is written as "key_1=OPENAI_API_KEY": ${line}`)
+      if (!key || !name || rest.length > 0)
+        throw new Error(`keys: must be lines such as key_1=OPENAI_API_KEY, unlike ${line}`)
       return [key, name]
     }),
   )

@@ -113,12 +113,6 @@ export function withRule(
   return Object.keys(next).length > 0 ? { ...others, guardrails: next } : others
 }
 
-/** What the server says of this rule, without the place where it stands. */
-export function problemsOf(problems: readonly string[], name: string): string[] {
-  const place = `guardrails.${name}`
-  return problems.map((line) => (line.startsWith(place) ? line.slice(place.length).replace(/^[.:]\s*/, '') : line))
-}
-
 // In words, for the list.
 
 export const PHASE_WORDS: Readonly<Record<Phase, string>> = { request: 'Requests', answer: 'Answers' }

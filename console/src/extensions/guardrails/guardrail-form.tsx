@@ -1,19 +1,19 @@
 // One guardrail as a form: what it checks, for which calls, and what happens if the check fails. Nothing changes before it was previewed.
 import { useState } from 'react'
 import { api } from '../../api.ts'
-import { Review, toastSaved } from '../../pages/operator/review.tsx'
+import { Review, requireFit, toastSaved } from '../../pages/operator/review.tsx'
 import { AccountPick, KeyPick, ModelPick } from '../../pages/pickers.tsx'
 import { useQuery } from '../../query.ts'
 import { navigate } from '../../router.tsx'
-import { useAction } from '../../ui/action.ts'
+import { useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
 import { Checkbox, RadioCards, Segments, TextField } from '../../ui/field.tsx'
-import { Card, Note, Page } from '../../ui/page.tsx'
+import { Card, Page } from '../../ui/page.tsx'
 import { Empty, Fault, Loaded } from '../../ui/state.tsx'
 import type { Applied, Catalog, CatalogCheck } from '../../wire.ts'
 import { HookCard, ModerationCard, RedactionCard } from './guardrail-checks.tsx'
-import { draftOf, EMPTY_RULE, type Kind, problemsOf, type RuleDraft, ruleOf, withRule } from './guardrail-draft.ts'
+import { draftOf, EMPTY_RULE, type Kind, type RuleDraft, ruleOf, withRule } from './guardrail-draft.ts'
 
 const HOME = '/operator/guardrails'
 
@@ -93,27 +93,22 @@ function RuleForm({ catalog, start, isKnown = false }: { catalog: Catalog; start
     setCheck(undefined)
   }
   const isTaken = !isKnown && catalog.document.guardrails?.[name] !== undefined
-  const preview = useAction(async () => setCheck(await api.checkCatalog(after)))
+  const { busy, error, onSubmit } = useSubmit(async () => setCheck(requireFit(await api.checkCatalog(after), after)))
   const Fields = CHECKS[draft.kind]
   return (
     <>
-      <RuleCard draft={draft} isKnown={isKnown} isTaken={isTaken} onChange={set} />
-      <Fields draft={draft} catalog={catalog} onChange={set} />
-      <ScopeCard draft={draft} onChange={set} />
-      {check?.problems.length ? <Note tone="warn">{problemsOf(check.problems, name).join(' ')}</Note> : null}
-      {preview.error ? <Fault error={preview.error} /> : null}
-      <div className="row">
-        <Button
-          right="catalog:write"
-          look="primary"
-          disabled={name === '' || isTaken || draft.on.length === 0}
-          busy={preview.busy}
-          onClick={() => preview.go()}
-        >
-          Preview the change
-        </Button>
-      </div>
-      {check && check.problems.length === 0 ? (
+      <form className="stack" onSubmit={onSubmit}>
+        <RuleCard draft={draft} isKnown={isKnown} isTaken={isTaken} onChange={set} />
+        <Fields draft={draft} catalog={catalog} onChange={set} />
+        <ScopeCard draft={draft} onChange={set} />
+        {error ? <Fault error={error} /> : null}
+        <div className="row">
+          <Button type="submit" right="catalog:write" look="primary" disabled={draft.on.length === 0} busy={busy}>
+            Preview the change
+          </Button>
+        </div>
+      </form>
+      {check ? (
         <Review
           before={catalog.document}
           after={after}

@@ -56,7 +56,6 @@ export function OperationForm({ draft, at, operation, onSave, onClose }: Props) 
       wide
       title={operation.id || 'New operation'}
       action="Done"
-      disabled={one.id.trim() === '' || isTaken || more.fault !== undefined}
       run={async () => onSave(made)}
       onClose={onClose}
     >
@@ -121,7 +120,7 @@ function Address({ one, isTaken, faultAt, below, onOne, onEntry }: AddressProps)
         label="Title"
         required
         value={one.entry.title}
-        fault={one.entry.title ? faultAt('title') : undefined}
+        said={one.entry.title ? faultAt('title') : undefined}
         onText={(title) => onEntry({ title })}
       />
       <TextField
@@ -130,7 +129,7 @@ function Address({ one, isTaken, faultAt, below, onOne, onEntry }: AddressProps)
         required
         value={one.entry.route}
         placeholder="GET /places/{id}"
-        fault={faultAt('route')}
+        said={faultAt('route')}
         hint={`Below ${below}.`}
         onText={(route) => onEntry({ route })}
       />
@@ -139,7 +138,7 @@ function Address({ one, isTaken, faultAt, below, onOne, onEntry }: AddressProps)
         mono
         value={one.entry.vendorPath}
         placeholder="v2/places/{id}"
-        fault={faultAt('vendorPath')}
+        said={faultAt('vendorPath')}
         onText={(vendorPath) => onEntry({ vendorPath })}
       />
     </div>
@@ -366,7 +365,7 @@ function Prices({ one, bounds, faultAt, onOne, onEntry }: PricesProps) {
         mono
         placeholder={placeholder}
         value={rule?.expression ?? ''}
-        fault={fault && `It ${fault}.`}
+        said={fault && `It ${fault}.`}
         hint={bound === undefined || fault ? 'CEL over request and answer.' : `Proved: at most ${bound} in any answer.`}
         onText={(expression) => {
           const { [unit]: _, ...others } = entry.counts ?? {}
@@ -403,7 +402,7 @@ function Prices({ one, bounds, faultAt, onOne, onEntry }: PricesProps) {
           min={1}
           placeholder="as the vendor’s"
           value={String(entry.timeoutSeconds ?? '')}
-          fault={faultAt('timeoutSeconds')}
+          said={faultAt('timeoutSeconds')}
           onText={(text) => onEntry({ timeoutSeconds: text === '' ? undefined : Number(text) })}
         />
         {rates.byte?.trim() || entry.bytesMax !== undefined ? (
@@ -412,7 +411,7 @@ function Prices({ one, bounds, faultAt, onOne, onEntry }: PricesProps) {
             type="number"
             min={1}
             value={String(entry.bytesMax ?? '')}
-            fault={faultAt('bytesMax')}
+            said={faultAt('bytesMax')}
             onText={(text) => onEntry({ bytesMax: text === '' ? undefined : Number(text) })}
           />
         ) : null}

@@ -145,7 +145,7 @@ function PricesForm({ account, given, onClose }: { account: string; given: Purse
     refresh(`purse-prices/${account}`)
   }
   return (
-    <FormDialog title="Prices for customers" action="Save" disabled={!parsed || !discounts} run={run} onClose={onClose}>
+    <FormDialog title="Prices for customers" action="Save" run={run} onClose={onClose}>
       <TextField
         label="Markup on what you pay, in percent"
         value={markupPercent}

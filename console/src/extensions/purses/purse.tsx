@@ -21,7 +21,7 @@ import { toast } from '../../ui/toast.tsx'
 import type { Purse, PurseMovement, PurseSession } from '../../wire.ts'
 import { pursesApi } from './api.ts'
 import { PurseInvoices, TopUps } from './payments.tsx'
-import { PurseStatus } from './purses.tsx'
+import { AMOUNT_FAULT, PurseStatus } from './purses.tsx'
 
 interface Of {
   readonly account: string
@@ -150,11 +150,17 @@ function Granting({ account, purse, takes, onClose }: Of & { takes: boolean; onC
     <FormDialog
       title={takes ? 'Take credits back' : 'Put credits in'}
       action={takes ? 'Take back' : 'Put in'}
-      disabled={(parseCredits(credits) ?? 0n) <= 0n}
       run={run}
       onClose={onClose}
     >
-      <TextField label="Credits" value={credits} onText={setCredits} inputMode="decimal" required />
+      <TextField
+        label="Credits"
+        value={credits}
+        onText={setCredits}
+        inputMode="decimal"
+        fault={credits.trim() && (parseCredits(credits) ?? 0n) <= 0n ? AMOUNT_FAULT : undefined}
+        required
+      />
       {takes ? null : (
         <SelectField
           label="Why"
@@ -231,8 +237,14 @@ function NewSession({ account, purse, onClose }: Of & { onClose: () => void }) {
         <TextField label="Minutes" value={minutes} onText={setMinutes} inputMode="decimal" required />
         <TextField label="Most that one call may cost" value={callMax} onText={setCallMax} inputMode="decimal" />
       </div>
-      <TextField label="Only these models" value={models} onText={setModels} mono hint="Empty: all" />
-      <TextField label="Sites whose pages may use it" value={origins} onText={setOrigins} mono hint="Empty: no page" />
+      <TextField label="Only these models" value={models} onText={setModels} mono hint="Leave empty for all." />
+      <TextField
+        label="Sites whose pages may use it"
+        value={origins}
+        onText={setOrigins}
+        mono
+        hint="Leave empty for none."
+      />
     </FormDialog>
   )
 }

@@ -82,7 +82,7 @@ interface DialogProps {
 }
 
 const isWrong = (text: string) => text.trim() !== '' && (parseCredits(text) ?? -1n) < 0n
-const AMOUNT_FAULT = 'An amount such as 100 or 2.5.'
+export const AMOUNT_FAULT = 'An amount such as 100 or 2.5.'
 
 function NewPurse({ account, onClose }: DialogProps) {
   const [id, setId] = useState('')
@@ -97,13 +97,7 @@ function NewPurse({ account, onClose }: DialogProps) {
     navigate(purseAt(account, made.id))
   }
   return (
-    <FormDialog
-      title="Create a purse"
-      action="Create purse"
-      disabled={!id.trim() || isWrong(credits) || isWrong(low)}
-      run={run}
-      onClose={onClose}
-    >
+    <FormDialog title="Create a purse" action="Create purse" run={run} onClose={onClose}>
       <TextField
         label="Your name of the customer"
         value={id}
@@ -157,7 +151,7 @@ function EventsForm({ account, given, onClose }: DialogProps & { given: PurseEve
         value={url}
         onText={setUrl}
         mono
-        hint="Gets signed webhooks when a purse is low, empty or topped up. Empty: nobody is told"
+        hint="Gets signed webhooks when a purse is low, empty or topped up. Leave empty to tell nobody"
       />
       <Checkbox label="Also each call that was settled" checked={settled} onCheck={setSettled} />
     </FormDialog>

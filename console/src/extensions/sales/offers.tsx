@@ -4,7 +4,7 @@ import { api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'
 import { formatWhole, idOf, plural } from '../../format.ts'
 import { describeLimits } from '../../pages/limits.tsx'
-import { Review, toastSaved } from '../../pages/operator/review.tsx'
+import { Review, requireFit, toastSaved } from '../../pages/operator/review.tsx'
 import { useQuery } from '../../query.ts'
 import { useMay } from '../../session.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -181,7 +181,6 @@ function SalesForm({ catalog, editing, onClose }: { catalog: Catalog; editing: E
   const shelf = editing === 'terms' ? 'terms' : editing.shelf
   const known = editing === 'terms' ? sales : (sales?.[editing.shelf] ?? []).find(({ id }) => id === editing.id)
   const [texts, setTexts] = useState<Texts>(() => textsOf(known))
-  const [problems, setProblems] = useState<readonly string[]>([])
   const [after, setAfter] = useState<unknown>()
   // The first thing that is sold says in which currency.
   const fields = sales || shelf === 'terms' ? FIELDS[shelf] : [...FIELDS[shelf], FIELDS.terms[0]!]
@@ -189,11 +188,8 @@ function SalesForm({ catalog, editing, onClose }: { catalog: Catalog; editing: E
   const textOf = (name: string) => (name === 'id' ? id : (texts[name] ?? ''))
   const preview = async () => {
     const next = withOffer(catalog.document, editing, { ...texts, ...(shelf === 'terms' ? {} : { id }) })
-    const check = await api.checkCatalog(next)
-    setProblems(check.problems)
-    const elsewhere = check.problems.filter((line) => !fields.some(({ name }) => isOf(line, name)))
-    if (elsewhere.length > 0) throw new Error(elsewhere.join(' '))
-    if (check.problems.length === 0) setAfter(next)
+    requireFit(await api.checkCatalog(next), next)
+    setAfter(next)
   }
   const what = shelf === 'packs' ? 'pack' : 'plan'
   return (
@@ -203,20 +199,19 @@ function SalesForm({ catalog, editing, onClose }: { catalog: Catalog; editing: E
         action="Preview the change"
         right="catalog:write"
         stay
-        disabled={fields.some(({ name, isOptional }) => !isOptional && !textOf(name).trim())}
         run={preview}
         onClose={onClose}
       >
         {fields.map(({ name, label, hint, isNumber, isOptional }) => (
           <TextField
             key={name}
+            name={name}
             label={label}
             hint={hint}
             required={!isOptional}
             inputMode={isNumber ? 'numeric' : undefined}
             readOnly={name === 'id' && known !== undefined}
             value={textOf(name)}
-            fault={problems.find((line) => isOf(line, name))?.replace(/^[^:]*: /, '')}
             onText={(text) => setTexts((old) => ({ ...old, [name]: text }))}
           />
         ))}
@@ -242,9 +237,6 @@ const textsOf = (known: object | undefined): Texts =>
   Object.fromEntries(
     Object.entries(known ?? {}).flatMap(([name, value]) => (typeof value === 'object' ? [] : [[name, String(value)]])),
   )
-
-/** "sales.plans.2.price: must be …" is of the field `price`. */
-const isOf = (problem: string, field: string) => /^sales\.(?:\w+\.\d+\.)?(\w+):/.exec(problem)?.[1] === field
 
 /** The document with an offer as it was typed; what the form does not show is kept. */
 function withOffer(document: CatalogDocument, editing: Editing, texts: Texts): unknown {

@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
-import { LimitFields, type LimitTexts, limitsAreValid, limitsAsTexts, textsAsLimits } from '../../pages/limits.tsx'
+import { LimitFields, type LimitTexts, limitsAsTexts, textsAsLimits } from '../../pages/limits.tsx'
 import { PassOn } from '../../pages/pending-invites.tsx'
 import { refresh, useList, useQuery } from '../../query.ts'
 import { useDialogInAddress } from '../../router.tsx'
@@ -116,7 +116,7 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
       {error ? <Fault error={error} /> : null}
       <Allowed right="sign-up:write">
         <div>
-          <Button type="submit" look="primary" busy={busy} disabled={!limitsAreValid(draft.limits)}>
+          <Button type="submit" look="primary" busy={busy}>
             Save
           </Button>
         </div>

@@ -88,7 +88,6 @@ function ChangeStatus({ account, change, onClose }: { account: Account; change: 
       title={title}
       action={{ suspend: 'Suspend', close: 'Close account', reopen: wordOf(account.status) }[change]}
       look={change === 'close' ? 'danger' : 'primary'}
-      disabled={change !== 'reopen' && !reason.trim()}
       run={run}
       onClose={onClose}
     >

@@ -153,7 +153,7 @@ function AddCredits({ account, onClose }: { account: Account; onClose: () => voi
       title={`Credits of ${account.name}`}
       action={taking ? 'Take back' : 'Add credits'}
       look={taking ? 'danger' : 'primary'}
-      disabled={!size || tooMuch || !note.trim()}
+      disabled={tooMuch}
       run={run}
       onClose={onClose}
     >

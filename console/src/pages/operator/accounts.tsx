@@ -84,14 +84,7 @@ function CreateAccount({ onClose }: { onClose: () => void }) {
     navigate(to(account))
   }
   return (
-    <FormDialog
-      right="accounts:write"
-      title="Create an account"
-      action="Create account"
-      disabled={!name.trim() || Boolean(fault)}
-      run={run}
-      onClose={onClose}
-    >
+    <FormDialog right="accounts:write" title="Create an account" action="Create account" run={run} onClose={onClose}>
       <TextField label="Name" value={name} onText={setName} maxLength={100} required />
       <TextField
         label="Credits to start with"

@@ -87,10 +87,6 @@ function PriceFields({
   const units = unitsOf(model)
   const extras = model.type === 'text' ? UNIT_NAMES.filter((unit) => unitRow(unit).extra && !units.includes(unit)) : []
   const all = [...units, ...extras]
-  const valid =
-    texts.every((tier) => all.every((unit) => !faultOf(tier[unit]))) &&
-    multipliers.every(({ field, value, times }) => field.trim() && value.trim() && times.trim() && !faultOf(times)) &&
-    !faultOf(batchFactor)
   const run = async () => {
     const pricing = withMultipliers(withPrices(model.pricing, texts, all), multipliers)
     const factor = batchFactor.trim() || (model.batchFactor === undefined ? undefined : '1')
@@ -121,7 +117,6 @@ function PriceFields({
       wide
       action="Preview the change"
       stay
-      disabled={!valid}
       run={run}
       onClose={onClose}
     >
@@ -165,11 +160,12 @@ function Multipliers({ list, onChange }: { list: readonly Multiplier[]; onChange
       <legend className="field-label">Service-tier multipliers</legend>
       {list.map(({ field, value, times }, at) => (
         <div key={at} className="row">
-          <TextField label="Field" value={field} onText={(text) => change(at, { field: text })} />
-          <TextField label="Value" value={value} onText={(text) => change(at, { value: text })} />
+          <TextField label="Field" required value={field} onText={(text) => change(at, { field: text })} />
+          <TextField label="Value" required value={value} onText={(text) => change(at, { value: text })} />
           <TextField
             label="Times"
             inputMode="decimal"
+            required
             value={times}
             fault={faultOf(times)}
             onText={(text) => change(at, { times: text })}

@@ -8,7 +8,7 @@ import {
 import { reviewGuardrails } from '../../../../src/extensions/guardrails/review.ts'
 import { reviewProducts } from '../../../../src/extensions/products/review.ts'
 import { reviewSales } from '../../../../src/extensions/sales/review.ts'
-import { api } from '../../api.ts'
+import { ApiError, api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'
 import { refresh } from '../../query.ts'
 import { FormDialog } from '../../ui/dialog.tsx'
@@ -88,14 +88,19 @@ interface Proposal {
   text: string
 }
 
+/** Forms show at its field what is wrong with a document. */
+export function requireFit<Check extends { problems: readonly string[] }>(check: Check, document: unknown): Check {
+  if (check.problems.length === 0) return check
+  throw Object.assign(new ApiError(400, check.problems.join('\n')), { sent: document })
+}
+
 /** Nothing applies before it was checked and seen; `review` shows it. */
 export function useProposal(catalog: Catalog, onApplied = () => {}) {
   const [proposal, setProposal] = useState<Proposal>()
   const { document, version } = catalog
   return {
     async propose(next: Proposal) {
-      const { problems } = await api.checkCatalog(next.after)
-      if (problems.length > 0) throw new Error(problems.join(' '))
+      requireFit(await api.checkCatalog(next.after), next.after)
       setProposal(next)
     },
     review: proposal ? (

@@ -5,10 +5,10 @@ import { navigate } from '../../router.tsx'
 import { useSubmit } from '../../ui/action.ts'
 import { Button } from '../../ui/button.tsx'
 import { Checkbox, SelectField, TextArea, TextField } from '../../ui/field.tsx'
-import { Card, Note } from '../../ui/page.tsx'
+import { Card } from '../../ui/page.tsx'
 import { Fault } from '../../ui/state.tsx'
 import { type Catalog, TEXT_PROTOCOLS, type VendorChange, type VendorCheck } from '../../wire.ts'
-import { Review, toastSaved } from './review.tsx'
+import { Review, requireFit, toastSaved } from './review.tsx'
 import { servedBy, vendorPath } from './vendors.tsx'
 
 type Entry = Catalog['document']['vendors'][string]
@@ -56,7 +56,10 @@ function SettingsForm({ name, catalog, entry }: { name: string; catalog: Catalog
   const set = (next: Partial<Draft>) => setDraft((old) => ({ ...old, ...next }))
   const input = changeOf(first, draft, name)
   const moves = hostOf(draft.baseUrl) !== hostOf(entry.baseUrl)
-  const { busy, error, onSubmit } = useSubmit(async () => setCheck(await api.checkVendor(name, input)))
+  const { busy, error, onSubmit } = useSubmit(async () => {
+    const found = await api.checkVendor(name, input)
+    setCheck(requireFit(found, found.document))
+  })
   const hasKey = entry.credential !== undefined || entry.credentials !== undefined
   return (
     <Card right="vendors:write" title="Settings">
@@ -84,7 +87,6 @@ function SettingsForm({ name, catalog, entry }: { name: string; catalog: Catalog
           />
         ) : null}
         <MoreFields draft={draft} onChange={set} />
-        {check && check.problems.length > 0 ? <Note tone="warn">{check.problems.join(' ')}</Note> : null}
         {error ? <Fault error={error} /> : null}
         <div>
           <Button type="submit" look="primary" busy={busy} disabled={Object.keys(input).length === 0}>
@@ -92,7 +94,7 @@ function SettingsForm({ name, catalog, entry }: { name: string; catalog: Catalog
           </Button>
         </div>
       </form>
-      {check && check.problems.length === 0 ? (
+      {check ? (
         <Review
           before={catalog.document}
           after={check.document}
