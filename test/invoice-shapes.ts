@@ -110,10 +110,10 @@ export async function issueMany(database: Database, invoices: Invoices, count: n
   return issued.slice(0, count)
 }
 
-/** A picture of 60 by 20 pixels with a transparent background, as logos are. */
-export function logoPng(): Buffer {
+/** A picture of 60 by 20 pixels with a transparent background, as logos are. Its lines are packed in one of the ways 0 to 4. */
+export function logoPng(filter = 0): Buffer {
   const rows = Array.from({ length: 20 }, (_, y) =>
-    Buffer.from([0, ...Array.from({ length: 60 }, (_, x) => [200, 30, 90, (x + y) % 7 === 0 ? 0 : 255]).flat()]),
+    Buffer.from([filter, ...Array.from({ length: 60 }, (_, x) => [200, 30, 90, (x + y) % 7 === 0 ? 0 : 255]).flat()]),
   )
   const chunk = (name: string, body: Buffer) => {
     const named = Buffer.concat([Buffer.from(name), body])

@@ -94,19 +94,51 @@ function isPlain(logo: Buffer): boolean {
   return false
 }
 
+/** How many numbers each type of PNG has for a pixel. */
+const NUMBERS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 }
+const DEPTHS = [1, 2, 4, 8, 16]
+/** Of an interlaced picture: the first column and line of each pass, and the steps to the next. */
+const PASSES = [
+  [0, 0, 8, 8],
+  [4, 0, 8, 8],
+  [0, 4, 4, 8],
+  [2, 0, 4, 4],
+  [0, 2, 2, 4],
+  [1, 0, 2, 2],
+  [0, 1, 1, 2],
+] as const
+const ONE_PASS = [[0, 0, 1, 1]] as const
+const FILTER_MAX = 4
+
 function isWholePng(png: Buffer): boolean {
   const packed: Buffer[] = []
   try {
-    for (let at = 8; at < png.length; ) {
+    for (let at = 8, name = ''; name !== 'IEND'; ) {
       const bytes = png.readUInt32BE(at)
-      if (png.toString('latin1', at + 4, at + 8) === 'IDAT') packed.push(png.subarray(at + 8, at + 8 + bytes))
+      name = png.toString('latin1', at + 4, at + 8)
+      if (name === 'IDAT') packed.push(png.subarray(at + 8, at + 8 + bytes))
+      // The size is said once. The library does not skip transparency beside a channel for it, and would read a size in it.
+      if (name === 'IHDR' ? at > 8 || bytes !== 13 : name === 'tRNS' && png.readUInt8(25) > 3) return false
       at += 12 + bytes
     }
-    inflateSync(Buffer.concat(packed), { maxOutputLength: PIXEL_BYTES_MAX })
-    return true
+    return areWholeLines(inflateSync(Buffer.concat(packed), { maxOutputLength: PIXEL_BYTES_MAX }), png)
   } catch {
     return false
   }
+}
+
+/** Whether every line, as the library goes through them, begins with a filter that there is. */
+function areWholeLines(pixels: Buffer, png: Buffer): boolean {
+  const [width, height, depth] = [png.readUInt32BE(16), png.readUInt32BE(20), png.readUInt8(24)]
+  const numbers = NUMBERS[png.readUInt8(25)]
+  if (numbers === undefined || !DEPTHS.includes(depth)) return false
+  let at = 0
+  for (const [column, line, across, down] of png.readUInt8(28) === 1 ? PASSES : ONE_PASS) {
+    const bytes = Math.ceil((Math.ceil((width - column) / across) * depth * numbers) / 8)
+    for (let y = line; y < height && at < pixels.length; y += down, at += 1 + bytes)
+      if (pixels.readUInt8(at) > FILTER_MAX) return false
+  }
+  return true
 }
 
 function draw(pdf: PDFDocument, invoice: InvoiceDocument, logo: Buffer | undefined): void {

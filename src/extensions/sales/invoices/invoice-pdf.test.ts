@@ -175,7 +175,27 @@ test('an invoice has the name, colour and logo of its issuer, and those of its d
     const broken = logoPng()
     broken.fill(7, 50, 100)
     const print = Buffer.from('ffd8ffc00014080010001004011100021100031100041100ffd9', 'hex')
-    for (const bytes of [broken, print]) {
+    // Files that browsers show in part, and at which the library would throw where nobody could catch it.
+    const [wide, half] = [logoPng(), logoPng()]
+    wide.writeUInt32BE(60_000, 16)
+    half.writeUInt32BE(half.readUInt32BE(33) - 50, 33)
+    const pieces = (...all: readonly Buffer[]) => Buffer.concat(all)
+    const twice = pieces(logoPng().subarray(0, 33), wide.subarray(8, 33), logoPng().subarray(33))
+    const end = logoPng().subarray(-12)
+    const ended = pieces(
+      ...[half.subarray(0, -66), Buffer.alloc(4), end],
+      ...[Buffer.from([0, 0, 0, 50]), Buffer.from('IDAT'), half.subarray(-66)],
+    )
+    const depth = logoPng()
+    depth[24] = 255
+    const within = (length: number, name: string) => {
+      const head = Buffer.from(`\0\0\0\0${name}`)
+      head.writeInt32BE(length)
+      return pieces(logoPng().subarray(0, 33), head, wide.subarray(8, 33), Buffer.alloc(4), logoPng().subarray(33))
+    }
+    // The library does not skip the first, and goes back for ever at the second.
+    const [hidden, backward] = [within(25, 'tRNS'), within(-12, 'abcd')]
+    for (const bytes of [broken, print, logoPng(9), twice, ended, depth, hidden, backward]) {
       const pdf = await invoicePdf(row?.document ?? assert.fail(), bytes)
       assert.doesNotMatch(pdf.toString('latin1'), /\/Subtype \/Image/)
     }
