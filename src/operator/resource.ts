@@ -46,6 +46,9 @@ export const text = (charsMax: number, charsMin = 1) =>
     )
     .refine((value) => value.length <= charsMax, `must have at most ${charsMax} characters`)
 
+/** With it, an answer has fingerprints of secrets. */
+export const salt = z.string().regex(/^[0-9a-f]{32}$/, 'must be 16 bytes in hexadecimal')
+
 /** A vendor's credential: a header value, or the JSON key file of a cloud login. */
 export const secret = z
   .string()

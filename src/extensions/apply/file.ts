@@ -18,6 +18,7 @@ import {
   type LimitsView,
   readBudgetMax,
 } from '../../meter/limits.ts'
+import { issuerInput } from '../../operator/invoices/details.ts'
 import { referenceProblem } from './secret-reference.ts'
 
 /** The version of the format. */
@@ -151,7 +152,10 @@ const customerPrice = object({
   markupPercent: percent.optional(),
   prices: z.array(z.object({ upTo: z.number().int().optional() }).catchall(creditLimit)).optional(),
 })
-/** What customers of the account pay, and where it is told of their purses. The purses themselves are made by its programs. */
+/** The gateway checks them. */
+const money = amount.transform(String).optional()
+const text = z.string().nullable().optional()
+/** What customers of the account pay and how, and where it is told of their purses. The purses themselves are made by its programs. */
 const purses = object({
   prices: object({
     markupPercent: percent.default('0'),
@@ -160,6 +164,12 @@ const purses = object({
       .array(object({ from: creditLimit, discountPercent: percent }))
       .max(10)
       .default([]),
+  }).optional(),
+  payments: object({
+    ...{ provider: z.string().optional(), currency: z.string().optional() },
+    ...{ pricePerCredit: money, minimum: money, maximum: money },
+    ...{ name: text, color: text, colorDark: text, issuer: object(issuerInput.shape).nullable().optional() },
+    secrets: object({ stripe: reference.optional(), 'stripe-webhook': reference.optional() }).default({}),
   }).optional(),
   events: object({ url: z.string().max(2_000).nullable(), settled: z.boolean().default(false) }).optional(),
 })

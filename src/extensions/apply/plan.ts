@@ -26,6 +26,7 @@ import {
   type Plan,
   readInside,
   type Spot,
+  secretAt,
 } from './steps.ts'
 import { type Account, planBudgets, planTeams } from './teams.ts'
 
@@ -142,9 +143,7 @@ async function changedSecrets(
         draft.notes.push(`${name} is in the gateway's environment, which wins: it is not sent.`)
         continue
       }
-      const value = await secrets.read(reference).catch((error: unknown) => {
-        throw new CliError(`${place}: ${error instanceof Error ? error.message : 'it cannot be read.'}`)
-      })
+      const value = await secretAt(secrets, reference, place)
       if (!/^[\x21-\x7e]{1,4096}$/.test(value))
         throw new CliError(
           `${place}: what ${reference} holds is no credential: 1 to 4096 visible ASCII characters without spaces.`,
@@ -249,7 +248,7 @@ async function planAccount(
       })
   }
   const { keys, members, teams, budgets, purses } = wanted
-  if (purses) draft.steps.push(...(await planPurses(api, place, purses)))
+  if (purses) draft.steps.push(...(await planPurses(context, place, purses, [...spot.path, 'purses'])))
   if (!keys && !members && !teams && !budgets) return
   const account: Account = { context, place, spot, inside: await readInside(api, place, wanted) }
   const removeTeams = planTeams(account, teams)

@@ -61,6 +61,12 @@ export async function allPages<T>(api: Api, path: string): Promise<T[]> {
   return rows
 }
 
+export async function secretAt({ read }: SecretReferences, reference: string, place: string): Promise<string> {
+  return read(reference).catch((error: unknown) => {
+    throw new CliError(`${place}: ${error instanceof Error ? error.message : 'it cannot be read.'}`)
+  })
+}
+
 /** Finds an entry by id, otherwise by name. */
 export function oneOf<T extends { readonly id: string; readonly name: string }>(
   where: string,

@@ -91,7 +91,7 @@ export const PURSE_COMMANDS: Commands = {
     words: '{checked} payments compared. {differences.problem|None differs.}\n{failure}',
     fails: ['failure', 'differences.corrected#false'],
   },
-  'GET /accounts/{id}/purse-payments': { usage: 'purses payments <account>' },
+  'GET /accounts/{id}/purse-payments': { usage: 'purses payments <account>', without: ['salt'] },
   'PATCH /accounts/{id}/purse-payments': {
     usage:
       'purses sell <account>: Connects a payment provider, and sets what a credit costs and how the page for customers looks.',

@@ -9,7 +9,7 @@ import { brandingInput } from '../../identity/branding/views.ts'
 import { currencyDecimals, parseMoney } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'
-import { type Secrets, seal, sign, unseal } from '../../kernel/secret.ts'
+import { fingerprintOf, type Secrets, seal, sign, unseal } from '../../kernel/secret.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
 import type { World } from '../../kernel/world.ts'
 import { checkIssuer, issuerInput } from '../../operator/invoices/details.ts'
@@ -56,7 +56,7 @@ export const paymentsInput = z.strictObject({
 })
 
 const stored = paymentsView
-  .omit({ hasLogo: true, secrets: true, mode: true, canSimulate: true, webhookUrl: true })
+  .omit({ hasLogo: true, secrets: true, fingerprints: true, mode: true, canSimulate: true, webhookUrl: true })
   .extend({ logo: z.string().nullable() })
 type Stored = z.output<typeof stored>
 const NOTHING: Stored = {
@@ -82,7 +82,7 @@ interface Brand {
 }
 
 export interface PursePayments {
-  view(account: string): Promise<PaymentsView>
+  view(account: string, salt?: string): Promise<PaymentsView>
   change(account: string, input: z.output<typeof paymentsInput>, by: By): Promise<PaymentsView>
   /** Undefined: nothing is sold. */
   sale(account: string): Promise<PurseSale | undefined>
@@ -144,11 +144,15 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
     })
   }
 
-  async function view(account: string): Promise<PaymentsView> {
+  async function view(account: string, salt?: string): Promise<PaymentsView> {
     const { logo, sealed, ...settings } = await read(account)
+    const fingerprints: Record<string, string> = {}
+    for (const [name, secret] of Object.entries(sealed))
+      if (salt !== undefined && secret !== undefined) fingerprints[name] = await fingerprintOf(secret, salt)
     return {
       ...{ ...settings, hasLogo: logo !== null, canSimulate: canSimulate(account) },
       secrets: { stripe: sealed.stripe !== undefined, 'stripe-webhook': sealed['stripe-webhook'] !== undefined },
+      ...(salt === undefined ? {} : { fingerprints }),
       mode: sealed.stripe === undefined ? null : modeOf(sealed.stripe),
       webhookUrl: `${publicUrl()}${PURSE_WEBHOOKS}/${account}`,
     }

@@ -1,7 +1,7 @@
 // Top-ups for the account's people and programs: the provider and the price, checkouts, what was paid, refunds, and the link to the page for a customer.
 import * as z from 'zod'
 import { Fault } from '../../kernel/fault.ts'
-import { paging, type Resource, range, resource } from '../../operator/resource.ts'
+import { paging, type Resource, range, requireRight, resource, salt } from '../../operator/resource.ts'
 import type { Reconciliations } from '../../upstream/payments/reconcile.ts'
 import { reconciliationPage, reconciliationView } from '../../upstream/payments/views.ts'
 import { PAYMENTS_BYTES_MAX, PURSE_PAGE, type PursePayments, paymentsInput } from './payments.ts'
@@ -41,8 +41,13 @@ function resourcesOfPayments({ payments, topUps, reconciliations }: TopUpResourc
   return [
     resource('GET /accounts/{id}/purse-payments', 'purse-payments:read', {
       title: 'Show how customers pay into their purses',
+      query: z.strictObject({ salt: salt.optional() }),
       answer: paymentsView,
-      run: ({ params }) => payments.view(params.id),
+      async run({ params, query: { salt }, actor }) {
+        // A fingerprint tells whether a value is the stored one, so it needs the right to replace it.
+        if (salt !== undefined) requireRight(actor, 'purse-payments:write', params.id)
+        return payments.view(params.id, salt)
+      },
     }),
     resource('PATCH /accounts/{id}/purse-payments', 'purse-payments:write', {
       title: 'Connect a payment provider, and set what a credit costs and how the page for customers looks',

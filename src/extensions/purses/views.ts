@@ -156,6 +156,8 @@ export const paymentsView = z.object({
   issuer: issuerView.nullable(),
   /** Which secrets are stored; they are never shown. */
   secrets: z.object({ stripe: z.boolean(), 'stripe-webhook': z.boolean() }),
+  /** Salted hashes of them, if the request has a `salt`, to compare them with known values. */
+  fingerprints: z.record(z.string(), z.string()).optional(),
   /** Of the Stripe key. */
   mode: z.enum(['live', 'test']).nullable(),
   /** Whether test payments can be chosen: calls of the account cost no vendor anything. */

@@ -30,7 +30,7 @@ import type { Reports } from '../../telemetry/reports.ts'
 import { createMinuteBudget } from '../../upstream/budget.ts'
 import { type ByokKeys, byokFeeOf, isForElsewhere, shownEnd } from '../../upstream/credentials/byok-keys.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
-import { type Resource, requireRight, resource, secret } from '../resource.ts'
+import { type Resource, requireRight, resource, salt, secret } from '../resource.ts'
 import {
   type ByokKeyView,
   byokKeyStored,
@@ -277,12 +277,7 @@ export function vendorCredentialResources(deps: VendorCredentialDeps): Resource[
   return [
     resource('GET /vendors/{name}/credentials', 'vendor-credentials:read', {
       title: 'List the credentials of a vendor',
-      query: z.strictObject({
-        salt: z
-          .string()
-          .regex(/^[0-9a-f]{32}$/, 'must be 16 bytes in hexadecimal')
-          .optional(),
-      }),
+      query: z.strictObject({ salt: salt.optional() }),
       answer: page(vendorCredentialView),
       async run({ params, query: { salt }, actor }) {
         const { items, next } = listed(params.name)
