@@ -116,7 +116,7 @@ test('a customer opens the page of a purse, tops it up with a test payment, and 
   await operator.go(`/a/${account}/purses/bea`)
   await operator.page.getByRole('button', { name: 'Actions for bea' }).click()
   await operator.page.getByRole('menuitem', { name: 'Link for the customer' }).click()
-  await operator.page.getByRole('dialog').getByRole('button', { name: 'Make the link' }).click()
+  await operator.page.getByRole('dialog').getByRole('button', { name: 'Create link' }).click()
   const link = await operator.page
     .getByText(/\/purse#tgs_/)
     .first()

@@ -97,6 +97,7 @@ test('an owner sets rules and receivers by form, tests them and sees how the del
   await ada.go(`/a/${account.id}/alerts/rules`)
   await page.getByRole('button', { name: `Remove ${hookUrl}` }).click()
   await page.getByText('No receivers').waitFor()
+  assert.equal(await page.getByText('TOLLGATE_OUTBOUND_ALLOW').count(), 0, 'it is for operators')
   await ada.close()
 })
 
@@ -154,6 +155,7 @@ test('an operator’s bell tells of the gateway, and leaves an account’s alert
   await page.getByText('With accounts').click()
   await page.getByText('The balance of test is low').waitFor()
   await operator.go('/operator/alerts/rules')
+  await page.getByText('Private addresses must be listed in TOLLGATE_OUTBOUND_ALLOW.').waitFor()
   await page.getByRole('switch', { name: 'The circuit breaker of a vendor is open' }).click()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.').waitFor()

@@ -237,7 +237,7 @@ function PasswordLink({ email, onClose }: { email: string; onClose: () => void }
     )
   return (
     <Confirm
-      title="Make a link for a new password?"
+      title="Create a link for a new password?"
       action="Create link"
       run={async () => setLink((await api.passwordLink(email)).link)}
       onClose={onClose}

@@ -271,7 +271,7 @@ function FirstSteps({ account }: { account: string }) {
     >
       <ol className="steps">
         <li>
-          <h3>Make a key</h3>
+          <h3>Create a key</h3>
           <p className="muted">It is shown once. Give it a name that says where it is used.</p>
           <LinkButton to={`${base}/keys?new=1`} look="primary" icon="key">
             Create a key

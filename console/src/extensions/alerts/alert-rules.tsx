@@ -4,6 +4,7 @@ import { api } from '../../api.ts'
 import { parseCredits } from '../../credits.ts'
 import { DeliveryTable } from '../../pages/deliveries.tsx'
 import { refresh, useList, useQuery } from '../../query.ts'
+import { useMay } from '../../session.tsx'
 import { useAction, useSubmit } from '../../ui/action.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { SelectField, Switch, TextField } from '../../ui/field.tsx'
@@ -197,6 +198,7 @@ function ReceiversCard({ account, settings }: CardProps) {
   const [kind, setKind] = useState<Receiver['kind']>('webhook')
   const [to, setTo] = useState('')
   const { receivers } = settings
+  const operates = useMay()('alert-settings:write')
   const change = (next: readonly Receiver[]) => save(account, { ...settings, receivers: [...next] })
   const adding = useSubmit(async () => {
     await change([...receivers, { kind, to: to.trim() }])
@@ -255,6 +257,9 @@ function ReceiversCard({ account, settings }: CardProps) {
             onText={setTo}
             maxLength={500}
             placeholder={KINDS.find(([name]) => name === kind)?.[2]}
+            hint={
+              operates && kind !== 'email' ? 'Private addresses must be listed in TOLLGATE_OUTBOUND_ALLOW.' : undefined
+            }
             required
           />
           <Button type="submit" icon="plus" busy={adding.busy} disabled={receivers.length >= 10}>

@@ -233,7 +233,11 @@ export function StatementsPage() {
         label={`Statements of ${monthName(month)}`}
         list={list}
         rowKey={(row) => row.account.id}
-        empty={<Empty icon="statement" title="No customer had an account in this month" />}
+        empty={
+          <Empty icon="statement" title="No customer had an account in this month">
+            <Button onClick={() => setQuery({ month: months[0] })}>Show this month</Button>
+          </Empty>
+        }
         columns={[
           {
             head: 'Customer',

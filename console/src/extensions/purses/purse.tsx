@@ -102,7 +102,7 @@ function Actions({ account, purse }: Of) {
           { label: 'Link for the customer', icon: 'external', run: () => setOpen('page') } as const,
           purse.status === 'open'
             ? ({ label: 'Session token', icon: 'key', run: () => setOpen('session') } as const)
-            : ({ label: 'Reopen', icon: 'play', run: () => setOpen('open') } as const),
+            : ({ label: 'Unfreeze', icon: 'play', run: () => setOpen('open') } as const),
           ...(purse.status === 'open'
             ? [{ label: 'Freeze', icon: 'sliders', run: () => setOpen('frozen') } as const]
             : []),
@@ -186,7 +186,7 @@ function Granting({ account, purse, takes, onClose }: Of & { takes: boolean; onC
 
 const WORDS = {
   frozen: ['Freeze this purse?', 'Freeze', 'Its calls and session tokens are rejected from now on. Its credits stay.'],
-  open: ['Reopen this purse?', 'Reopen', 'Its calls are served again.'],
+  open: ['Unfreeze this purse?', 'Unfreeze', 'Its calls are served again.'],
   closed: [
     'Close this purse for good?',
     'Close',
@@ -311,7 +311,7 @@ function PageLink({ account, purse, onClose }: Of & { onClose: () => void }) {
       </Notice>
     )
   return (
-    <Confirm title="Make a link for this customer?" action="Make the link" run={run} onClose={onClose} stay>
+    <Confirm title="Create a link for this customer?" action="Create link" run={run} onClose={onClose} stay>
       <p>It opens a page with your brand, on which the customer sees the balance and tops up.</p>
     </Confirm>
   )
@@ -359,7 +359,7 @@ function Month({ account, purse }: Of) {
 
 const KIND_WORDS: Readonly<Record<PurseMovement['kind'], string>> = {
   ...{ grant: 'Put in', topup: 'Top-up', takeback: 'Taken back', settled: 'Call', released: 'Call, not charged' },
-  ...{ expired: 'Call, ended by a crash', empty: 'Too little left', frozen: 'Frozen', reopened: 'Reopened' },
+  ...{ expired: 'Call, ended by a crash', empty: 'Too little left', frozen: 'Frozen', reopened: 'Unfrozen' },
   closed: 'Closed',
 }
 

@@ -154,6 +154,8 @@ function AmountCard(props: {
   )
 }
 
+const INVOICED: readonly Payment['state'][] = ['paid', 'refunded', 'disputed']
+
 const columnsOf = (account: string): readonly TableColumn<Payment>[] => [
   { head: 'Payment', main: true, cell: (payment) => <Named name={paymentName(payment)} /> },
   { head: 'At', tight: true, cell: ({ createdAt }) => <When at={createdAt} /> },
@@ -162,14 +164,16 @@ const columnsOf = (account: string): readonly TableColumn<Payment>[] => [
   { head: 'State', cell: (payment) => <PaymentState payment={payment} /> },
   {
     head: 'Receipt',
-    cell: ({ receiptUrl, state }) =>
-      receiptUrl ? (
-        <a href={receiptUrl}>Receipt</a>
-      ) : state === 'paid' ? (
-        <Link to={`/a/${encodeURIComponent(account)}/invoices`}>Invoices</Link>
-      ) : (
-        <span className="muted">–</span>
-      ),
+    cell: ({ receiptUrl, state }) => (
+      <span className="row">
+        {receiptUrl ? <a href={receiptUrl}>Receipt</a> : null}
+        {INVOICED.includes(state) ? (
+          <Link to={`/a/${encodeURIComponent(account)}/invoices`}>Invoices</Link>
+        ) : (
+          <span className="muted">–</span>
+        )}
+      </span>
+    ),
   },
 ]
 

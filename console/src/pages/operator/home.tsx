@@ -293,7 +293,7 @@ function Checklist({ calls }: { calls: number }) {
   const steps = [
     { done: accounts.data.items.length > 0, to: '/operator/accounts', label: 'Create an account' },
     { done: funded, to: '/operator/accounts', label: 'Give it credits' },
-    { done: calls > 0, to: '/', label: 'Make a key and the first call' },
+    { done: calls > 0, to: '/', label: 'Create a key and make the first call' },
     { done: real, to: '/operator/vendors/new', label: 'Connect a real vendor; all are simulated until then' },
     { done: operators.data.items.length > 1, to: '/operator/operators', label: 'Invite a second operator' },
     { done: alerts.data.receivers.length > 0, to: '/operator/alerts/rules', label: 'Set up alert recipients' },
