@@ -94,7 +94,7 @@ export async function issueMany(database: Database, invoices: Invoices, count: n
     const made = await database.transaction(async (tx) => [
       await invoices.issue(tx, { account, payment: { ...payment, paidAt: new Date(world.nowMs()) } }),
       ...(at % 4 === 0
-        ? [await invoices.creditNote(tx, { account, payment: payment.id, amountMinor: (amountMinor + 1n) / 2n })]
+        ? [await invoices.creditNote(tx, { account, payment: payment.id, refundedMinor: (amountMinor + 1n) / 2n })]
         : []),
       ...(at % 5 === 0
         ? [

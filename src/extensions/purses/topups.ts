@@ -116,8 +116,8 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
     const description = `${formatCredits(row.credits)} credits`
     const payment = { id, currency, amountMinor, paidAt, description, isTest: provider === 'simulated' }
     if (!was.granted) await invoices.issue(tx, { account, purse, payment })
-    const refunded = row.refunded_minor - was.refunded_minor
-    if (refunded > 0n) await invoices.creditNote(tx, { account, payment: id, amountMinor: refunded })
+    const { refunded_minor: refundedMinor } = row
+    if (refundedMinor > was.refunded_minor) await invoices.creditNote(tx, { account, payment: id, refundedMinor })
   }
 
   /** By the provider's id, or by ours. What nobody asked for here is none of ours: the account may sell other things. */

@@ -201,7 +201,7 @@ export function createApply(deps: ApplyDeps) {
     changes.push(`${formatMoney(refundedNow, row.currency)} ${row.currency} were refunded`)
     if (refundedNow > 0n && row.transfer_id !== null)
       // After the invoice, which may be issued in this transaction too.
-      notes.push(async () => void (await deps.invoices.creditNote(tx, { account, payment, amountMinor: refundedNow })))
+      notes.push(async () => void (await deps.invoices.creditNote(tx, { account, payment, refundedMinor: refunded })))
   }
 
   async function move(tx: Queryable, row: PaymentRow, delta: Credits, changes: string[]) {

@@ -31,8 +31,8 @@ export interface Issuing {
    * are issued. With the payment of an earlier invoice: that invoice.
    */
   issue(tx: Queryable, input: Customer & { payment: InvoicedPayment }): Promise<Issued | null>
-  /** For a refund, in its transaction and as late. Null where the payment has no invoice. */
-  creditNote(tx: Queryable, input: { account: string; payment: string; amountMinor: bigint }): Promise<Issued | null>
+  /** For a refund, in its transaction and as late: over what was refunded so far and has no credit note. Null where the payment has no invoice. */
+  creditNote(tx: Queryable, input: { account: string; payment: string; refundedMinor: bigint }): Promise<Issued | null>
   /** For credits that an account used in a month and has not paid for. */
   issueMonth(tx: Queryable, input: InvoicedMonth): Promise<Issued>
   list(filter: InvoiceFilter): Promise<Page<InvoiceView>>
@@ -298,7 +298,7 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       )
     },
 
-    async creditNote(tx, { account, payment, amountMinor: wanted }) {
+    async creditNote(tx, { account, payment, refundedMinor: refunded }) {
       const [found] = await tx.query<Issued & { document: InvoiceDocument; credited: bigint; purse_id: string | null }>(
         ...([OF_PAYMENT, [account, payment]] as const),
       )
@@ -306,7 +306,7 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       const { document, credited } = found
       const gross = BigInt(document.grossMinor)
       // A refund that failed and was made again has its credit note already.
-      const amountMinor = wanted < gross - credited ? wanted : gross - credited
+      const amountMinor = (refunded < gross ? refunded : gross) - credited
       if (amountMinor <= 0n) return null
       // Of the whole refunded so far, so that the VAT of all credit notes comes to that of the invoice.
       const taxOfPart = (part: bigint) => (BigInt(document.taxMinor) * part * 2n + gross) / (gross * 2n)

@@ -58,8 +58,9 @@ const paid = (more: Partial<InvoicedPayment> = {}): InvoicedPayment => ({
 })
 const issue = (account: string, payment: InvoicedPayment) =>
   database.transaction((tx) => invoices.issue(tx, { account, payment }))
-const refund = (account: string, payment: string, amountMinor: bigint) =>
-  database.transaction((tx) => invoices.creditNote(tx, { account, payment, amountMinor }))
+/** After it, so much is refunded in all. */
+const refund = (account: string, payment: string, refundedMinor: bigint) =>
+  database.transaction((tx) => invoices.creditNote(tx, { account, payment, refundedMinor }))
 
 test('without an issuer nothing is missing and nothing is issued; with one, a purchase is stopped by the first field that is missing', async () => {
   const account = await newAccount(null)
@@ -151,9 +152,10 @@ test('each refund has a credit note; together they have the VAT of the invoice, 
   const payment = paid({ amountMinor: 1_001n })
   assert.equal(await refund(account, payment.id, 100n), null)
   const invoice = await issue(account, payment)
-  // The last is a refund that failed before and was made again.
-  for (const part of [333n, 333n, 900n]) await refund(account, payment.id, part)
-  assert.equal(await refund(account, payment.id, 1n), null, 'nothing is left')
+  for (const sum of [333n, 666n]) await refund(account, payment.id, sum)
+  assert.equal(await refund(account, payment.id, 400n), null, 'a refund that failed before, and was made again in part')
+  await refund(account, payment.id, 1_500n)
+  assert.equal(await refund(account, payment.id, 1_501n), null, 'nothing is left')
   const { items } = await invoices.list({ account, limit: 10 })
   const notes = items.filter(({ kind }) => kind === 'credit_note')
   assert.deepEqual(pluck(notes, 'corrects'), Array(3).fill(invoice?.id))
