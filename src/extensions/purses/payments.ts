@@ -23,6 +23,8 @@ import { createStripe } from '../../upstream/payments/stripe.ts'
 import { type PaymentsView, PURSE_PROVIDERS, paymentsView } from './views.ts'
 
 const LOGO_BYTES_MAX = 50_000
+/** Anybody with a key chooses one, and an invoice draws each pixel of it. */
+const LOGO_SIDE_MAX = 1_000
 const LOGO_CHARS_MAX = Math.ceil(LOGO_BYTES_MAX / 3) * 4
 export const PAYMENTS_BYTES_MAX = LOGO_CHARS_MAX + 10_000
 const money = z.string().max(20).optional()
@@ -217,7 +219,11 @@ function check(settings: Stored, sealed: StoredSecrets, canSimulate: boolean): v
   const { provider, currency, logo, issuer } = settings
   checkColors(settings)
   if (issuer) checkIssuer(issuer)
-  if (logo !== null) checkLogo(Buffer.from(logo, 'base64'))
+  if (logo !== null) {
+    const { width, height } = checkLogo(Buffer.from(logo, 'base64'))
+    if (Math.max(width, height) > LOGO_SIDE_MAX)
+      throw invalid(`logo: may be at most ${LOGO_SIDE_MAX} pixels wide and high.`, 'logo')
+  }
   if (provider === 'off' && currency === null) return
   if (currency === null || !soldFor({ ...settings, currency }))
     throw invalid('"currency", "pricePerCredit", "minimum" and "maximum" say what is sold.', 'currency')

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import Stripe from 'stripe'
 import { openedAlerts } from '../../../test/alerts.ts'
 import { WITH_EXTENSIONS } from '../../../test/gateway.ts'
+import { logoPng } from '../../../test/invoice-shapes.ts'
 import { atOnce, pluck } from '../../../test/lists.ts'
 import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
@@ -279,6 +280,8 @@ test('the settings name what is missing, and only a whole connection is stored',
   const { id, key } = await g.account()
   assert.equal((await asked({ key }, '/v1/purses', { id: 'ann' })).status, 200)
   assert.equal((await asked({ key }, '/v1/purses/ann/topups', { amount: '5.00' })).status, 409)
+  const wide = logoPng()
+  wide.writeUInt32BE(1_001, 16)
   for (const [input, message] of [
     [{ provider: 'stripe', ...SOLD }, /both secrets/],
     [{ provider: 'simulated', ...SOLD, pricePerCredit: '0' }, /pricePerCredit: must be an amount of money above 0/],
@@ -286,6 +289,7 @@ test('the settings name what is missing, and only a whole connection is stored',
     [{ provider: 'simulated' }, /say what is sold/],
     [{ color: '#ffff00' }, /cannot be read on light pages/],
     [{ logo: 'bm8gcGljdHVyZQ==' }, /PNG or JPEG/],
+    [{ logo: wide.toString('base64') }, /at most 1000 pixels/],
     [{ secrets: { stripe: 'pk_live_0123456789' } }, /secret or restricted key/],
   ] as const) {
     const { status, data } = await g.operator<{ message: string }>('PATCH', `/accounts/${id}/purse-payments`, input)
