@@ -314,7 +314,10 @@ test('a PDF lists a thousand keys, and sums up the others so that it still adds 
   const [one] = statement.products
   assert.ok(one)
   const products = Array.from({ length: 3_000 }, () => ({ ...one, calls: 2, charged: '0.5' }))
-  const text = textOf(await statementPdf({ ...statement, products }))
+  const note = 'A wrong top-up, which the customer reported by telephone: ticket 4711'
+  const movements = [{ at: statement.from, kind: 'takeback' as const, moved: '-5', note }]
+  const text = textOf(await statementPdf({ ...statement, products, movements }))
+  assert.match(text.replaceAll('\n', ' '), /by\s+telephone:\s+ticket\s+4711/, 'a long note is whole')
   assert.match(text, /^2,000 more, in the CSV file\n.*?4,000\n1,000\.000000/m)
 })
 
@@ -463,7 +466,7 @@ test('a long statement goes on over pages, and letters that its fonts lack do no
   const text = textOf(body)
   assert.match(text, /^Statement October 2025\n?/)
   assert.match(text, /Łódź \?\? €/)
-  assert.match(text, /Page 2 of 3/)
+  assert.match(text, /Page 2 of 4/)
   assert.equal(text.split('\n').filter((line) => line === '1.000000').length, 84)
 })
 

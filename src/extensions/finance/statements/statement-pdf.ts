@@ -11,6 +11,10 @@ const LEFT = 50
 const RIGHT = 545
 const BOTTOM = 770
 const LINE = 16
+/** Three lines of a cell. */
+const CELL_MAX = 33
+/** Between two rows. */
+const GAP = 5.5
 /** Rows of a table. Drawing blocks the event loop, and an account may have any number of keys. */
 const ROWS_MAX = 1_000
 const GREY = '#666666'
@@ -171,7 +175,7 @@ function newPage(pdf: PDFDocument): void {
   pdf.y = 50
 }
 
-/** Its head is repeated on each page. What does not fit into a cell ends with an ellipsis. */
+/** Its head is repeated on each page. What does not fit into three lines of a cell ends with an ellipsis. */
 function table(
   pdf: PDFDocument,
   columns: readonly Column[],
@@ -181,12 +185,14 @@ function table(
   const write = (cells: readonly string[], font: string, color: string) => {
     const { y } = pdf
     pdf.font(font).fontSize(9).fillColor(color)
+    let below = y
     columns.forEach(({ x, width, isRight }, at) => {
       pdf.text(lettersOf(pdf, cells[at] ?? ''), x, y, {
-        ...{ width, height: LINE, align: isRight ? 'right' : 'left', lineBreak: false, ellipsis: true },
+        ...{ width, height: CELL_MAX, align: isRight ? 'right' : 'left', ellipsis: true },
       })
+      below = Math.max(below, pdf.y)
     })
-    pdf.y = y + LINE
+    pdf.y = below + GAP
   }
   const writeHead = () => {
     write(
