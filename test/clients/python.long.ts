@@ -4,6 +4,7 @@ import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { startGateway } from '../gateway.ts'
+import { ISSUER } from '../invoice-shapes.ts'
 import { pythonWith, runProgram } from '../sdk/cache.ts'
 import { started, temporary } from '../started.ts'
 import { consoleSnippets, RUN } from './console-snippets.ts'
@@ -22,7 +23,11 @@ const found = await pythonWith(join(ROOT, 'test', 'sdk', 'python', 'tools.txt'),
 const g = started(startGateway)
 const room = temporary('python-')
 before(async () => {
-  key = (await g.account({ credits: 1_000_000_000_000n })).key
+  const account = await g.account({ credits: 1_000_000_000_000n })
+  key = account.key
+  const sold = { provider: 'simulated', currency: 'EUR', pricePerCredit: '0.01', minimum: '1', maximum: '9' }
+  const set = await g.operator('PATCH', `/accounts/${account.id}/purse-payments`, { ...sold, issuer: ISSUER })
+  assert.equal(set.status, 200)
 })
 
 function interpreter(t: TestContext): string | undefined {

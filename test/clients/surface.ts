@@ -17,8 +17,11 @@ import {
   purseMovement,
   purseStatement,
   purseView,
+  sessionView,
   topUpCheckout,
+  topUpView,
 } from '../../src/extensions/purses/views.ts'
+import { billingDetails, invoiceView } from '../../src/operator/invoices/views.ts'
 
 export const NOTICE =
   'Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.'
@@ -31,6 +34,8 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...components.schemas,
   ...{ Purse: viewOf(purseView), PurseStatement: viewOf(purseStatement), PurseSession: viewOf(newSessionView) },
   ...{ PurseMovement: viewOf(purseMovement), PurseTopUp: viewOf(topUpCheckout), PursePageLink: viewOf(pageLinkView) },
+  ...{ PurseTopUpState: viewOf(topUpView), PurseSessionState: viewOf(sessionView) },
+  ...{ PurseInvoice: viewOf(invoiceView), PurseBillingDetails: viewOf(billingDetails) },
 }
 
 /** Addresses of the endpoints that are called by hand-written code. */
@@ -75,6 +80,7 @@ export const NAMED = [
   'JobStatus',
   'Job',
   ...['Purse', 'PurseMovement', 'PursePageLink', 'PurseSession', 'PurseStatement', 'PurseTopUp'],
+  ...['PurseBillingDetails', 'PurseInvoice', 'PurseSessionState', 'PurseTopUpState'],
   'SocialUser',
   'Tweet',
   'SocialIncludes',

@@ -21,6 +21,7 @@ import {
 } from '../../clients/typescript/src/index.ts'
 import { camel } from '../../src/extensions/docs/reference.ts'
 import { testGateway } from '../gateway.ts'
+import { ISSUER } from '../invoice-shapes.ts'
 import { pluck } from '../lists.ts'
 import { PICTURE } from '../picture.ts'
 import { type Listening, listen } from '../started.ts'
@@ -374,10 +375,25 @@ test('a customer has a purse, is granted credits once, calls with a session toke
   assert.deepEqual([moved.length, moved[0]?.balanceAfter, moved.at(-1)?.balanceAfter], [55, '55', '1'])
   const link = await client.purses.page('ann', { seconds: 60 })
   assert.match(link.url, /\/purse#tgs_/)
-  const sold = { provider: 'simulated', currency: 'EUR', pricePerCredit: '0.01', minimum: '1', maximum: '9' }
+  const sold = {
+    ...{ provider: 'simulated', currency: 'EUR', pricePerCredit: '0.01', minimum: '1', maximum: '9' },
+    issuer: ISSUER,
+  }
   assert.equal((await g.operator('PATCH', `/accounts/${account.id}/purse-payments`, sold)).status, 200)
-  assert.equal((await client.purses.topUp('ann', { amount: '5.00' })).credits, '500')
+  const topUp = await client.purses.topUp('ann', { amount: '5.00' })
+  assert.equal(topUp.credits, '500')
+  assert.equal((await client.purses.topUpState('ann', topUp.id)).state, 'pending')
+  assert.equal((await client.purses.billingDetails('ann')).company, null)
+  assert.equal((await client.purses.changeBillingDetails('ann', { company: 'Ann SA', country: 'FR' })).country, 'FR')
+  await fetch(topUp.url, { method: 'POST', body: new URLSearchParams({ outcome: 'paid' }), redirect: 'manual' })
+  assert.equal((await client.purses.topUpState('ann', topUp.id)).state, 'paid')
+  const [invoice, ...others] = await seen(client.purses.invoices('ann'))
+  assert.deepEqual([invoice?.customer, invoice?.gross, others], ['Ann SA', '5.00', []])
+  const pdf = await client.purses.invoice('ann', invoice?.id ?? '')
+  assert.equal(Buffer.from(pdf).subarray(0, 5).toString(), '%PDF-')
   await client.purses.revoke('ann', id)
+  const ended = (await seen(client.purses.sessions('ann'))).filter(({ revokedAt }) => revokedAt !== null)
+  assert.deepEqual([pluck(ended, 'id'), ended.some((one) => 'token' in one)], [[id], false])
   await assert.rejects(customer.chat.create(body), AuthenticationError)
   assert.equal((await client.purses.change('ann', { status: 'frozen', note: 'test' })).status, 'frozen')
   await assert.rejects(client.purses.get('nobody'), NotFoundError)

@@ -432,6 +432,60 @@ export type PurseTopUp = {
   url: string
 }
 
+export type PurseBillingDetails = {
+  company: string | null
+  name: string | null
+  street: string | null
+  postcode: string | null
+  city: string | null
+  country: string | null
+  vatId: string | null
+  email: string | null
+}
+
+export type PurseInvoice = {
+  id: string
+  account: string
+  purse: string | null
+  number: string
+  kind: 'payment' | 'month' | 'credit_note'
+  customer: string
+  issuedAt: string
+  currency: string
+  gross: string
+  tax: string
+  payment: string | null
+  corrects: string | null
+  month: string | null
+}
+
+export type PurseSessionState = {
+  id: string
+  purse: string
+  prefix: string
+  callMax: string | null
+  expiresAt: string
+  revokedAt: string | null
+  createdAt: string
+}
+
+export type PurseTopUpState = {
+  id: string
+  purse: string
+  provider: 'stripe' | 'webhook' | 'simulated'
+  providerId: string | null
+  state: 'pending' | 'paid' | 'refunded' | 'disputed' | 'quarantined' | 'failed'
+  reason: string | null
+  currency: string
+  amount: string
+  refunded: string
+  credits: string
+  creditsTaken: string
+  creditsLost: string
+  createdAt: string
+  paidAt: string | null
+}
+
 export type SocialUser = {
   id: string
   name: string

@@ -2,11 +2,15 @@
 import {
   PATHS,
   type Purse,
+  type PurseBillingDetails,
+  type PurseInvoice,
   type PurseMovement,
   type PursePageLink,
   type PurseSession,
+  type PurseSessionState,
   type PurseStatement,
   type PurseTopUp,
+  type PurseTopUpState,
 } from './generated.ts'
 import { uuid } from './random.ts'
 import type { CallOptions, Transport } from './transport.ts'
@@ -63,6 +67,24 @@ export function pursesOf(transport: Transport) {
     /** Begins a top-up: the customer pays at its `url`. amount: such as "20.00". */
     topUp: (id: string, params: { amount: string; currency?: string; returnUrl?: string }, options?: CallOptions) =>
       transport.data<PurseTopUp>({ method: 'POST', path: at(id, '/topups'), body: params }, options),
+    /** What became of a top-up, by its id. */
+    topUpState: (id: string, topUp: string, options?: CallOptions) =>
+      transport.data<PurseTopUpState>({ method: 'GET', path: at(id, `/topups/${topUp}`) }, options),
+    /** Those in your name for what the customer paid, newest first, page after page. */
+    invoices: (id: string, options?: CallOptions) => pages<PurseInvoice>(at(id, '/invoices'), {}, options),
+    /** The PDF of one, by its id. */
+    invoice: (id: string, invoice: string, options?: CallOptions) =>
+      transport.send(
+        { method: 'GET', path: at(id, `/invoices/${invoice}`) },
+        { ...options, headers: { ...options?.headers, accept: 'application/pdf' } },
+        async (answer) => new Uint8Array(await answer.arrayBuffer()),
+      ),
+    /** Whom the invoices are made out to. */
+    billingDetails: (id: string, options?: CallOptions) =>
+      transport.data<PurseBillingDetails>({ method: 'GET', path: at(id, '/billing-details') }, options),
+    /** What is not given is removed. */
+    changeBillingDetails: (id: string, details: Partial<PurseBillingDetails>, options?: CallOptions) =>
+      transport.data<PurseBillingDetails>({ method: 'PUT', path: at(id, '/billing-details'), body: details }, options),
     /** A link to the page on which the customer sees the purse and tops it up. */
     page: (id: string, params: { seconds?: number } = {}, options?: CallOptions) =>
       transport.data<PursePageLink>({ method: 'POST', path: at(id, '/page'), body: params }, options),
@@ -90,8 +112,10 @@ export function pursesOf(transport: Transport) {
     /** A token for the customer's app or page, which is shown once. Calls with it pay from this purse. */
     session: (id: string, params: PurseSessionParams = {}, options?: CallOptions) =>
       transport.data<PurseSession>({ method: 'POST', path: at(id, '/sessions'), body: params }, options),
+    /** Those that have not expired, newest first, page after page. */
+    sessions: (id: string, options?: CallOptions) => pages<PurseSessionState>(at(id, '/sessions'), {}, options),
     /** Of a session token, by its id. */
     revoke: (id: string, session: string, options?: CallOptions) =>
-      transport.data<Omit<PurseSession, 'token'>>({ method: 'DELETE', path: at(id, `/sessions/${session}`) }, options),
+      transport.data<PurseSessionState>({ method: 'DELETE', path: at(id, `/sessions/${session}`) }, options),
   }
 }

@@ -10,6 +10,7 @@ import tempfile
 import time
 import traceback
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Callable
 
@@ -57,8 +58,20 @@ def a_customer() -> None:
         assert [one.id for one in c.purses.list(search="python-ann")] == ["python-ann"]
         assert [one.kind for one in c.purses.movements("python-ann")] == ["settled", "topup", "grant"]
         assert "/purse#tgs_" in c.purses.page("python-ann", seconds=60).url
+        closing = Decimal(statement.closing)
+        top_up = c.purses.top_up("python-ann", "5.00")
+        assert c.purses.top_up_state("python-ann", top_up.id).state == "pending"
+        assert c.purses.change_billing_details("python-ann", company="Ann SA", country="FR").country == "FR"
+        assert c.purses.billing_details("python-ann").company == "Ann SA"
+        httpx.post(top_up.url, data={"outcome": "paid"})
+        assert c.purses.top_up_state("python-ann", top_up.id).state == "paid"
+        (invoice,) = c.purses.invoices("python-ann")
+        assert (invoice.customer, invoice.gross) == ("Ann SA", "5.00")
+        assert c.purses.invoice("python-ann", invoice.id).startswith(b"%PDF-")
+        listed = [one.id for one in c.purses.sessions("python-ann") if one.revoked_at is not None]
+        assert listed == [session.id]
         assert c.purses.change("python-ann", status="frozen", note="test").status == "frozen"
-        assert c.purses.get("python-ann").balance == statement.closing
+        assert Decimal(c.purses.get("python-ann").balance) == closing + 500
 
 
 @check

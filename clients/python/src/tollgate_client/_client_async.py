@@ -7,6 +7,7 @@ import os
 import time
 import uuid
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, AsyncIterator, Callable, Literal, Mapping, Sequence
@@ -16,7 +17,7 @@ from pydantic import PrivateAttr
 from typing_extensions import Self, Unpack
 
 from ._analytics_async import AsyncAnalytics
-from ._answer import Answers, read_model
+from ._answer import Answers, M, read_model
 from ._errors import ConnectionFailedError, DeadlineError, JobFailedError, ServerError, TollgateError
 from ._events import ChatChunk, ImageEvent, MessagesEvent, ResponsesEvent
 from ._files import as_address
@@ -39,11 +40,15 @@ from ._generated import (
     Model,
     PaidEndpoint,
     Purse,
+    PurseBillingDetails,
+    PurseInvoice,
     PurseMovement,
     PursePageLink,
     PurseSession,
+    PurseSessionState,
     PurseStatement,
     PurseTopUp,
+    PurseTopUpState,
     QuoteAnswerData,
     ResponsesAnswer,
     ResponsesParams,
@@ -251,31 +256,60 @@ class AsyncPurses:
     async def get(self, id: str, options: CallOptions | None = None) -> Purse:
         return await self._transport.model(Purse, Ask("GET", f"{PATHS['purses']}/{id}"), options, data=True)
 
-    async def list(
+    def list(
         self, *, search: str | None = None, status: str | None = None, options: CallOptions | None = None
     ) -> AsyncIterator[Purse]:
         """By their ids, page after page. ``search``: a part of the id or name."""
         query = {name: value for name, value in (("search", search), ("status", status)) if value is not None}
+        return self._pages(Purse, PATHS["purses"], options, query)
+
+    def movements(self, id: str, *, options: CallOptions | None = None) -> AsyncIterator[PurseMovement]:
+        """Calls, grants and changes, newest first, page after page."""
+        return self._pages(PurseMovement, f"{PATHS['purses']}/{id}/movements", options)
+
+    def sessions(self, id: str, *, options: CallOptions | None = None) -> AsyncIterator[PurseSessionState]:
+        """Session tokens that have not expired, newest first, page after page."""
+        return self._pages(PurseSessionState, f"{PATHS['purses']}/{id}/sessions", options)
+
+    def invoices(self, id: str, *, options: CallOptions | None = None) -> AsyncIterator[PurseInvoice]:
+        """Those in your name for what the customer paid, newest first, page after page."""
+        return self._pages(PurseInvoice, f"{PATHS['purses']}/{id}/invoices", options)
+
+    async def _pages(
+        self, model: type[M], path: str, options: CallOptions | None, given: Mapping[str, str] = {}
+    ) -> AsyncIterator[M]:
+        query = dict(given)
         while True:
-            response = await self._transport.send(Ask("GET", PATHS["purses"], query=query), options)
-            page = response.json()["data"]
-            for purse in page["items"]:
-                yield read_model(Purse, purse, {})
+            page = (await self._transport.send(Ask("GET", path, query=query), options)).json()["data"]
+            for item in page["items"]:
+                yield read_model(model, item, {})
             if page["next"] is None:
                 return
             query["cursor"] = page["next"]
 
-    async def movements(self, id: str, *, options: CallOptions | None = None) -> AsyncIterator[PurseMovement]:
-        """Calls, grants and changes, newest first, page after page."""
-        query: dict[str, str] = {}
-        while True:
-            ask = Ask("GET", f"{PATHS['purses']}/{id}/movements", query=query)
-            page = (await self._transport.send(ask, options)).json()["data"]
-            for movement in page["items"]:
-                yield read_model(PurseMovement, movement, {})
-            if page["next"] is None:
-                return
-            query["cursor"] = page["next"]
+    async def invoice(self, id: str, invoice: str, options: CallOptions | None = None) -> bytes:
+        """The PDF of one, by its id."""
+        given = options or CallOptions()
+        asked = replace(given, headers={**given.headers, "accept": "application/pdf"})
+        ask = Ask("GET", f"{PATHS['purses']}/{id}/invoices/{invoice}")
+        return (await self._transport.send(ask, asked)).content
+
+    async def billing_details(self, id: str, options: CallOptions | None = None) -> PurseBillingDetails:
+        """Whom the invoices are made out to."""
+        ask = Ask("GET", f"{PATHS['purses']}/{id}/billing-details")
+        return await self._transport.model(PurseBillingDetails, ask, options, data=True)
+
+    async def change_billing_details(
+        self, id: str, *, options: CallOptions | None = None, **details: str | None
+    ) -> PurseBillingDetails:
+        """``company``, ``name``, ``street``, ``postcode``, ``city``, ``country``, ``vatId``, ``email``; others are removed."""
+        ask = Ask("PUT", f"{PATHS['purses']}/{id}/billing-details", body=details)
+        return await self._transport.model(PurseBillingDetails, ask, options, data=True)
+
+    async def top_up_state(self, id: str, top_up: str, options: CallOptions | None = None) -> PurseTopUpState:
+        """What became of a top-up, by its id."""
+        ask = Ask("GET", f"{PATHS['purses']}/{id}/topups/{top_up}")
+        return await self._transport.model(PurseTopUpState, ask, options, data=True)
 
     async def top_up(self, id: str, amount: str, *, options: CallOptions | None = None, **order: Any) -> PurseTopUp:
         """Begins a top-up: the customer pays at its ``url``. Also takes ``currency`` and ``returnUrl``."""

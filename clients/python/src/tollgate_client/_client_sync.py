@@ -9,6 +9,7 @@ import os
 import time
 import uuid
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Iterator, Callable, Literal, Mapping, Sequence
@@ -18,7 +19,7 @@ from pydantic import PrivateAttr
 from typing_extensions import Self, Unpack
 
 from ._analytics_sync import Analytics
-from ._answer import Answers, read_model
+from ._answer import Answers, M, read_model
 from ._errors import ConnectionFailedError, DeadlineError, JobFailedError, ServerError, TollgateError
 from ._events import ChatChunk, ImageEvent, MessagesEvent, ResponsesEvent
 from ._files import as_address
@@ -41,11 +42,15 @@ from ._generated import (
     Model,
     PaidEndpoint,
     Purse,
+    PurseBillingDetails,
+    PurseInvoice,
     PurseMovement,
     PursePageLink,
     PurseSession,
+    PurseSessionState,
     PurseStatement,
     PurseTopUp,
+    PurseTopUpState,
     QuoteAnswerData,
     ResponsesAnswer,
     ResponsesParams,
@@ -258,26 +263,55 @@ class Purses:
     ) -> Iterator[Purse]:
         """By their ids, page after page. ``search``: a part of the id or name."""
         query = {name: value for name, value in (("search", search), ("status", status)) if value is not None}
+        return self._pages(Purse, PATHS["purses"], options, query)
+
+    def movements(self, id: str, *, options: CallOptions | None = None) -> Iterator[PurseMovement]:
+        """Calls, grants and changes, newest first, page after page."""
+        return self._pages(PurseMovement, f"{PATHS['purses']}/{id}/movements", options)
+
+    def sessions(self, id: str, *, options: CallOptions | None = None) -> Iterator[PurseSessionState]:
+        """Session tokens that have not expired, newest first, page after page."""
+        return self._pages(PurseSessionState, f"{PATHS['purses']}/{id}/sessions", options)
+
+    def invoices(self, id: str, *, options: CallOptions | None = None) -> Iterator[PurseInvoice]:
+        """Those in your name for what the customer paid, newest first, page after page."""
+        return self._pages(PurseInvoice, f"{PATHS['purses']}/{id}/invoices", options)
+
+    def _pages(
+        self, model: type[M], path: str, options: CallOptions | None, given: Mapping[str, str] = {}
+    ) -> Iterator[M]:
+        query = dict(given)
         while True:
-            response = self._transport.send(Ask("GET", PATHS["purses"], query=query), options)
-            page = response.json()["data"]
-            for purse in page["items"]:
-                yield read_model(Purse, purse, {})
+            page = (self._transport.send(Ask("GET", path, query=query), options)).json()["data"]
+            for item in page["items"]:
+                yield read_model(model, item, {})
             if page["next"] is None:
                 return
             query["cursor"] = page["next"]
 
-    def movements(self, id: str, *, options: CallOptions | None = None) -> Iterator[PurseMovement]:
-        """Calls, grants and changes, newest first, page after page."""
-        query: dict[str, str] = {}
-        while True:
-            ask = Ask("GET", f"{PATHS['purses']}/{id}/movements", query=query)
-            page = (self._transport.send(ask, options)).json()["data"]
-            for movement in page["items"]:
-                yield read_model(PurseMovement, movement, {})
-            if page["next"] is None:
-                return
-            query["cursor"] = page["next"]
+    def invoice(self, id: str, invoice: str, options: CallOptions | None = None) -> bytes:
+        """The PDF of one, by its id."""
+        given = options or CallOptions()
+        asked = replace(given, headers={**given.headers, "accept": "application/pdf"})
+        ask = Ask("GET", f"{PATHS['purses']}/{id}/invoices/{invoice}")
+        return (self._transport.send(ask, asked)).content
+
+    def billing_details(self, id: str, options: CallOptions | None = None) -> PurseBillingDetails:
+        """Whom the invoices are made out to."""
+        ask = Ask("GET", f"{PATHS['purses']}/{id}/billing-details")
+        return self._transport.model(PurseBillingDetails, ask, options, data=True)
+
+    def change_billing_details(
+        self, id: str, *, options: CallOptions | None = None, **details: str | None
+    ) -> PurseBillingDetails:
+        """``company``, ``name``, ``street``, ``postcode``, ``city``, ``country``, ``vatId``, ``email``; others are removed."""
+        ask = Ask("PUT", f"{PATHS['purses']}/{id}/billing-details", body=details)
+        return self._transport.model(PurseBillingDetails, ask, options, data=True)
+
+    def top_up_state(self, id: str, top_up: str, options: CallOptions | None = None) -> PurseTopUpState:
+        """What became of a top-up, by its id."""
+        ask = Ask("GET", f"{PATHS['purses']}/{id}/topups/{top_up}")
+        return self._transport.model(PurseTopUpState, ask, options, data=True)
 
     def top_up(self, id: str, amount: str, *, options: CallOptions | None = None, **order: Any) -> PurseTopUp:
         """Begins a top-up: the customer pays at its ``url``. Also takes ``currency`` and ``returnUrl``."""

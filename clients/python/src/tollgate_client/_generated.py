@@ -392,6 +392,60 @@ class PurseTopUp(Part):
     url: str
 
 
+class PurseBillingDetails(Part):
+    company: str | None
+    name: str | None
+    street: str | None
+    postcode: str | None
+    city: str | None
+    country: str | None
+    vat_id: str | None = Field(alias="vatId")
+    email: str | None
+
+
+class PurseInvoice(Part):
+    id: str
+    account: str
+    purse: str | None
+    number: str
+    kind: Literal["payment", "month", "credit_note"]
+    customer: str
+    issued_at: str = Field(alias="issuedAt")
+    currency: str
+    gross: str
+    tax: str
+    payment: str | None
+    corrects: str | None
+    month: str | None
+
+
+class PurseSessionState(Part):
+    id: str
+    purse: str
+    prefix: str
+    call_max: str | None = Field(alias="callMax")
+    expires_at: str = Field(alias="expiresAt")
+    revoked_at: str | None = Field(alias="revokedAt")
+    created_at: str = Field(alias="createdAt")
+
+
+class PurseTopUpState(Part):
+    id: str
+    purse: str
+    provider: Literal["stripe", "webhook", "simulated"]
+    provider_id: str | None = Field(alias="providerId")
+    state: Literal["pending", "paid", "refunded", "disputed", "quarantined", "failed"]
+    reason: str | None
+    currency: str
+    amount: str
+    refunded: str
+    credits: str
+    credits_taken: str = Field(alias="creditsTaken")
+    credits_lost: str = Field(alias="creditsLost")
+    created_at: str = Field(alias="createdAt")
+    paid_at: str | None = Field(alias="paidAt")
+
+
 class SocialUserPublicMetrics(Part):
     followers_count: int | None = None
     following_count: int | None = None
