@@ -68,6 +68,7 @@ test('nothing is invoiced before an account says who issues invoices', WITH_EXTE
     [{ ...ISSUER, vatId: 'DE1' }, /does not look like a VAT id of DE/],
     [{ ...ISSUER, vatId: null, registration: null }, /issuer\.vatId: must be given/],
     [{ ...ISSUER, series: 'no-hyphen' }, /letters and digits/],
+    [{ ...ISSUER, series: 'test' }, /series: is that of test payments/],
   ] as const) {
     const { status, data } = await g.operator<{ message: string }>('PATCH', at, { issuer })
     assert.deepEqual([status, message.test(data.message)], [400, true], data.message)

@@ -15,6 +15,8 @@ const country = z
   .transform((value) => value.trim().toUpperCase())
   .refine((value) => /^[A-Z]{2}$/.test(value), 'must be a country code such as DE or US')
 const rate = z.string().regex(/^\d{1,2}(\.\d{1,4})?$/, 'must be percent such as "19" or "8.1"')
+/** The numbers of real invoices have no gap: they are not counted with those of payments without money. */
+export const TEST_SERIES = 'TEST'
 /** Without the spaces between its groups. */
 const compact = (charsMax: number) =>
   line(charsMax).transform((value) => value?.replaceAll(/\s/g, '').toUpperCase() ?? null)
@@ -31,6 +33,7 @@ export const issuerInput = z.strictObject({
     .string()
     .transform((value) => value.trim().toUpperCase())
     .refine((value) => /^[A-Z0-9]{1,10}$/.test(value), 'must be 1 to 10 letters and digits')
+    .refine((value) => value !== TEST_SERIES, 'is that of test payments')
     .default('INV'),
   taxRate: rate,
   ratesAbroad: z.record(country, rate).default({}),

@@ -8,7 +8,7 @@ import { formatMoney } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
-import { NO_DETAILS } from './details.ts'
+import { NO_DETAILS, TEST_SERIES } from './details.ts'
 import { rateOf, taxIn, taxOf, taxOn } from './vat.ts'
 import {
   type BillingDetails,
@@ -276,8 +276,7 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       if (earlier) return { id: earlier.id, number: earlier.number }
       const { issuer: usual, brand } = await of.seller(tx, to.account)
       if (!usual) return null
-      // The numbers of real invoices have no gap.
-      const issuer = payment.isTest ? { ...usual, series: 'TEST' } : usual
+      const issuer = payment.isTest ? { ...usual, series: TEST_SERIES } : usual
       const { customer, account } = await customerOf(tx, to, issuer)
       const { amountMinor: gross } = payment
       const tax = taxOfPayment(payment, taxOf(issuer, customer))
