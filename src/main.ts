@@ -91,12 +91,13 @@ async function upgrade(options: readonly string[]): Promise<number> {
 }
 
 async function sandbox(args: readonly string[]): Promise<number> {
-  const port = Number(args[0] ?? 0)
+  const config = readSettings()
+  const given = args[0] ?? config.environment('PORT') ?? '0'
+  const port = Number(given)
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
-    process.stderr.write(`tollgate: the port must be a number from 0 to 65535, not "${args[0]}".\n`)
+    process.stderr.write(`tollgate: the port must be a number from 0 to 65535, not "${given}".\n`)
     return 2
   }
-  const config = readSettings()
   const { startSandbox } = await import('../sandbox/server.ts')
   const running = await startSandbox({ world: realWorld, port, speed: config.TOLLGATE_SANDBOX_SPEED })
   process.stdout.write(`The simulated vendors listen at ${running.url}. Ctrl-C ends them.\n`)

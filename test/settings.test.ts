@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, readConfig } from '../src/config.ts'
 import { runProgram } from './sdk/cache.ts'
+import { listen } from './started.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -42,6 +43,13 @@ test('a variable that looks like a setting and is none gets a warning with the n
   assert.match(out, /Tollgate does not answer/)
   const [far] = readConfig({ TOLLGATE_SOMETHING_ELSE_ENTIRELY: '1' }).warnings
   assert.match(far!, /ignored; docs\/reference\/configuration\.md lists the settings/)
+})
+
+test('the sandbox takes its port from PORT, as the gateway does', async () => {
+  await using taken = await listen((_, response) => response.end())
+  const { code, err } = await run(['sandbox'], { PORT: String(taken.port) })
+  assert.equal(code, 1)
+  assert.match(err, new RegExp(String(taken.port)), 'it is taken')
 })
 
 test('by default only this machine reaches the gateway', () => {

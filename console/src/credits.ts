@@ -99,6 +99,9 @@ export function inMoney(amount: bigint | string, of?: Worth | null): string | un
   return form.format(decimal as unknown as number).replace('-', '−')
 }
 
+/** "€1,000.00": the price of an offer. */
+export const priceText = (price: string, currency: string) => formOf(currency, false).format(price as unknown as number)
+
 /** "0.1643 credits (€0.0016)", in a sentence. */
 export function creditsText(amount: bigint | string): string {
   const shown = briefCredits(amount)

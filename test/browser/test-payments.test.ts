@@ -87,6 +87,7 @@ test('a customer signs up, buys, pays on the simulated page, and gets an invoice
   await page.getByText('The billing details were saved.').waitFor()
   await billing.getByRole('link', { name: 'Buy credits' }).click()
 
+  await page.getByRole('region', { name: 'Starter' }).getByText('€20.00', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Buy Starter' }).click()
   await page.getByText('No money moves, and no card is asked for.').waitFor()
   assert.deepEqual(await home.violations(page), [])

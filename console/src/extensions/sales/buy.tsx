@@ -1,7 +1,7 @@
 // Buying credits: packs or a free amount, and the account's payments.
 import { type ReactNode, useState } from 'react'
 import { api } from '../../api.ts'
-import { briefCredits, formatCredits, parseCredits } from '../../credits.ts'
+import { briefCredits, formatCredits, parseCredits, priceText } from '../../credits.ts'
 import { plural } from '../../format.ts'
 import { detailName } from '../../pages/billing-details.tsx'
 import { PaymentState } from '../../pages/payment-fields.tsx'
@@ -103,7 +103,7 @@ function PackCard(props: { pack: Sales['packs'][number]; currency: string; child
   return (
     <section className="offer" aria-label={pack.name}>
       <h2>{pack.name}</h2>
-      <p className="offer-price">{`${pack.price} ${currency}`}</p>
+      <p className="offer-price">{priceText(pack.price, currency)}</p>
       <ul>
         <li>{formatCredits(pack.credits)} credits</li>
         {pack.endsAfterDays === null ? null : <li>valid for {plural(pack.endsAfterDays, 'day')}</li>}
