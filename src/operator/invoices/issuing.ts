@@ -210,9 +210,10 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
     const { series } = document.issuer
     const { kind, payment, currency, grossMinor, taxMinor, customer } = document
     const { account, purse, brand } = row
-    const id = newId(world)
     const [counter] = await tx.query<{ last: number }>(NEXT, [isOfPurses ? account : OPERATOR, series, year])
     if (!counter) throw new Error('The counter of invoices gave no number.')
+    // Made after the wait for the number: lists are in the order of ids.
+    const id = newId(world)
     const number = `${series}-${year}-${String(counter.last).padStart(6, '0')}`
     await tx.query(INSERT, [
       ...[account, id, number, series, year, counter.last, kind, payment],
