@@ -39,8 +39,14 @@ async function spoken(options: Parameters<typeof openSocket>[1]) {
 async function written(options: Parameters<typeof openSocket>[1]) {
   const socket = await openSocket(`${g.url}/v1/responses`, options)
   sockets.push(socket)
-  socket.send({ type: 'response.create', model: 'alpha-5.4', input: 'Say hello.', store: false })
-  assert.equal((await socket.next('response.completed', 'error')).type, 'response.completed')
+  return answered(socket)
+}
+
+async function answered(socket: TestSocket, model = 'alpha-5.4') {
+  socket.send({ type: 'response.create', model, input: 'Say hello.', store: false })
+  const got = await socket.next('response.completed', 'error')
+  assert.equal(got.type, 'response.completed', JSON.stringify(got))
+  return socket
 }
 
 async function tooled(key: string, headers = {}) {
@@ -83,13 +89,19 @@ test('a session token pays from its purse over sockets, and makes no client secr
   await written({ key: token })
   assert.deepEqual(await paidBy(account, key), { ann: 2, bob: 0, all: 2 })
   assert.equal((await g.call(SECRETS, token, SESSION)).status, 403)
+  const open = await written({ key: token })
   await jsonOf(g.call(`/v1/purses/ann/sessions/${session}`, key, undefined, { method: 'DELETE' }))
   await assert.rejects(spoken({ key: token }))
+  // Also on a socket that was open before.
+  await assert.rejects(answered(open), /key_unknown|revoked/)
+  assert.deepEqual(await paidBy(account, key), { ann: 3, bob: 0, all: 3 })
 })
 
 test('a session token for one model, one site and a highest cost is that over sockets too', async () => {
   const other = await opened({ models: ['alpha-5.4'] })
   await assert.rejects(spoken({ key: other.token }))
+  await assert.rejects(answered(await written({ key: other.token }), 'beta-sonnet-5'), /beta-sonnet-5/)
+  assert.deepEqual(await paidBy(other.account, other.key), { ann: 1, bob: 0, all: 1 })
   const chat = await opened({ endpoints: ['chat'] })
   await assert.rejects(spoken({ key: chat.token }), /may not use the endpoint realtime/)
   const sited = await opened({ origins: [SITE] })
