@@ -62,7 +62,7 @@ test('what an agent proposed for a budget waits on the page Budgets, and counts 
   const given = { budgetId: budget.id, max: '9', reason: 'The <b>migration</b> needs more' }
   assert.equal((await g.operator('POST', `/accounts/${account}/budget-proposals`, given)).status, 200)
   await operator.go(`/a/${account}/budgets`)
-  await page.getByText('each session of Search').waitFor()
+  await page.getByText('every session of Search').waitFor()
   await page.getByText('The <b>migration</b> needs more').first().waitFor()
   await page.getByRole('button', { name: 'Answer for One task' }).click()
   await page.getByRole('menuitem', { name: 'Confirm' }).click()
