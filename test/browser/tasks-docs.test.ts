@@ -28,8 +28,8 @@ test('docs to a call in Python takes three clicks, with this gateway’s own add
   // The long tests run it with the package.
   if (compiled.code !== 127) assert.equal(compiled.code, 0, compiled.err)
   // The language is remembered on the next page.
-  await page.getByRole('link', { name: 'Response', exact: true }).first().click()
-  await page.getByRole('heading', { name: 'Response', exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Create a response', exact: true }).first().click()
+  await page.getByRole('heading', { name: 'Create a response', exact: true }).waitFor()
   assert.match((await page.locator('.panel pre').filter({ visible: true }).textContent()) ?? '', /responses\.create/)
 })
 
