@@ -279,7 +279,7 @@ async function groupFiles(files: readonly string[], suite: Suite, directory: str
   // Files that share a gateway are in one process.
   const sharing = files.filter((file, at) => texts[at]?.includes('isShared: true') && !alone.includes(file))
   const shared = files.filter((file) => !alone.includes(file) && !sharing.includes(file))
-  const isLong = (file: string) => /\/browser\/|workers|crash|-model|patterns/.test(file)
+  const isLong = (file: string) => /\/browser\/|workers|crash|-model|patterns|ledger\/limits/.test(file)
   const sorted = [...shared.filter(isLong), ...shared.filter((file) => !isLong(file))]
   const count = Math.ceil(sorted.length / suite.filesPerProcess)
   const groups = Array.from({ length: count }, (_, group) => sorted.filter((_, at) => at % count === group))
