@@ -151,6 +151,7 @@ test(
     assert.deepEqual(pluck(await own(ann), 'number'), pluck(all, 'number'))
     assert.doesNotMatch(JSON.stringify(await own(ann)), new RegExp(by.id))
     assert.deepEqual(await own(bob), [])
+    assert.equal((await g.call('/v1/purses/nobody/invoices', by.key)).status, 404)
     assert.deepEqual(await pdf(`/v1/purse/invoices/${invoice}`, ann), isPdf)
     assert.equal((await pdf(`/v1/purse/invoices/${invoice}`, bob)).status, 404)
     const headers = { accept: 'application/zip', authorization: `Bearer ${OPERATOR_TOKEN}` }

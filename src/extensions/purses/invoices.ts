@@ -73,7 +73,10 @@ export function purseInvoiceResources({ invoices }: { readonly invoices: PurseIn
       title: 'List the invoices of a purse',
       query: z.strictObject(invoiceFilter),
       answer: invoicePage,
-      run: ({ params, query }) => invoices.list({ ...asked(query), account: params.id, purse: params.purse }),
+      async run({ params, query }) {
+        await invoices.details(params.id, params.purse) // Of an unknown purse there is no list, not an empty one.
+        return invoices.list({ ...asked(query), account: params.id, purse: params.purse })
+      },
     }),
     resource('GET /accounts/{id}/purses/{purse}/invoices/{invoice}', 'invoices:read', {
       title: 'Show an invoice of a purse',

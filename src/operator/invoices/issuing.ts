@@ -161,10 +161,11 @@ const PUT_FILE = statement(
   'invoice_file_put',
   'insert into invoice_file (account_id, invoice_id, pdf, sha256) values ($1, $2, $3, $4) on conflict do nothing',
 )
+/** In any order: those of one account that cannot be drawn keep back no others, and processes draw different ones. */
 const WITHOUT_FILE = statement(
   'invoice_without_file',
   `select id from invoice i where (purse_id is not null) = $2 and not exists (select 1 from invoice_file f where f.account_id = i.account_id and f.invoice_id = i.id)
-   order by id limit $1`,
+   order by random() limit $1`,
 )
 
 interface ListRow {
@@ -269,7 +270,9 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
 
     async makeFiles() {
       const rows = await database.query<{ id: string }>(WITHOUT_FILE, [FILES_AT_ONCE, isOfPurses])
-      for (const { id } of rows) await file(id)
+      const problems: unknown[] = []
+      for (const { id } of rows) await file(id).catch((problem: unknown) => problems.push(problem))
+      if (problems.length > 0) throw problems[0]
     },
 
     async issue(tx, { payment, ...to }) {

@@ -99,9 +99,14 @@ test('an invoice is PDF/A-3 with embedded fonts and its EN 16931 XML inside, and
     // What was changed behind its back is not handed out.
     await database.query({ text: `update invoice_file set pdf = pdf || '\\x00'::bytea where invoice_id = $1` }, [id])
     await assert.rejects(invoices.file(id), /was changed/)
-    await invoices.makeFiles()
-    const [files] = await database.query<{ count: number }>({ text: 'select count(*)::int as count from invoice_file' })
-    assert.equal(files?.count, (await invoices.list({ limit: 200 })).items.length)
+    // One that cannot be drawn is told, and keeps back no other.
+    const spoilt = issued[1]?.id ?? ''
+    await database.query({ text: `update invoice set document = '{}' where id = $1` }, [spoilt])
+    await assert.rejects(invoices.makeFiles(), TypeError)
+    const undrawn = await database.query<{ id: string }>({
+      text: 'select id from invoice where id not in (select invoice_id from invoice_file)',
+    })
+    assert.deepEqual(undrawn, [{ id: spoilt }])
   })
 })
 
