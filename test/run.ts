@@ -2,10 +2,12 @@
 // path contains one of the arguments (or matches it as a glob). With --full, what `npm run test:full` runs: the other files. With --long, what
 // `npm run test:long` runs: the files called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one. With
 // --no-extensions: the tests of the core, or those of the files that are named, by gateways with no extension; --full does that at its end, too.
+// With --failed: the files that failed in the last run, each in the way in which it failed.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import {
   access,
+  appendFile,
   chmod,
   constants,
   mkdir,
@@ -25,10 +27,17 @@ import { parseArgs } from 'node:util'
 import { buildConsole } from '../console/build.ts'
 import { startEmbedded } from '../src/database/server/embedded.ts'
 import { writeClients } from './clients/write.ts'
+import type { Counted } from './counts.ts'
 import { EXTENSIONS_OFF_VARIABLE, SERVER_VARIABLE } from './database.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const PREFIX = 'tollgate-test-'
+/** Which files failed in the last run. */
+const FAILED = join(ROOT, 'node_modules/.cache/tollgate-failed-tests.json')
+/** Where .ci/run collects the closing lines of its runs. */
+const CLOSING_VARIABLE = 'TOLLGATE_TEST_CLOSING'
+/** So many files do not fail by accident: --failed does not try them. */
+const FAILED_FILES_MAX = 5
 /** A disk that stalls makes tests wait for nothing that they test. */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 6 * 1024 ** 3
@@ -305,11 +314,6 @@ function groupOf(files: readonly string[], { testMsMax }: Suite): string {
   return `import { runGroup } from '${pathToFileURL(join(ROOT, 'test/group.ts'))}'\nawait runGroup(${JSON.stringify(addresses)}, ${testMsMax})\n`
 }
 
-interface Counted {
-  readonly passed: number
-  readonly failed: number
-}
-
 async function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<Counted> {
   const counts = join(env.TMPDIR ?? '', 'counts.json')
   const settings = [
@@ -339,16 +343,16 @@ async function runTests(files: readonly string[], suite: Suite, { env, signal }:
     kill(tests)
     for (const busy of load) busy.kill('SIGKILL')
   })
-  const { passed, failed } = JSON.parse(
-    (await readFile(counts, 'utf8').catch(() => '')) || '{"passed":0,"failed":0}',
+  const { passed, failed, failures } = JSON.parse(
+    (await readFile(counts, 'utf8').catch(() => '')) || '{"passed":0,"failed":0,"failures":[]}',
   ) as Counted
-  return { passed, failed: code === 0 ? failed : Math.max(1, failed) }
+  return { passed, failed: code === 0 ? failed : Math.max(1, failed), failures }
 }
 
 const interrupted = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interrupted.abort(name))
 
-async function run(files: readonly string[], suite: Suite): Promise<number> {
+async function run(files: readonly string[], suite: Suite): Promise<string[]> {
   await removeAbandoned()
   const directory = await mkdtemp(join(await choosePlace(), PREFIX))
   // Whatever the tests leave behind, most of all when they are interrupted, goes with this directory. It can be entered,
@@ -365,7 +369,7 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
       settings: SERVER_SETTINGS,
     })
     try {
-      if (interrupted.signal.aborted) return 1
+      if (interrupted.signal.aborted) return [...files]
       const env = {
         ...process.env,
         ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection), TOLLGATE_TEST_ENDED: ended },
@@ -375,16 +379,21 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
       }
       const grouped = await groupFiles(files, suite, join(directory, 'groups'))
       const progress = new Progress(files, ended, suite, () => stalled.abort('SIGTERM'))
-      const { passed, failed } = await runTests(grouped, suite, {
+      const { passed, failed, failures } = await runTests(grouped, suite, {
         env,
         signal: AbortSignal.any([interrupted.signal, stalled.signal]),
       })
       const unfinished = progress.stop()
       const left = interrupted.signal.aborted ? [] : unfinished
       if (values.times) console.log(progress.longest())
-      if (left.length > 0) console.error(`These files did not come to their end:\n${left.join('\n')}`)
-      console.log(`${passed} passed, ${failed + left.length} failed`)
-      return failed + left.length === 0 ? 0 : 1
+      const isGood = failed + left.length === 0
+      await close([
+        ...failures.map(({ file, test, why }) => `Failed: ${file}: ${test}: ${why}`),
+        ...left.map((file) => `Did not come to its end: ${file}`),
+        `${passed} passed, ${failed + left.length} failed${suite.isBare ? ', without extensions' : ''}`,
+      ])
+      const known = files.filter((file) => left.includes(file) || failures.some((failure) => failure.file === file))
+      return isGood || known.length > 0 ? known : [...files]
     } finally {
       await server.stop()
     }
@@ -393,26 +402,64 @@ async function run(files: readonly string[], suite: Suite): Promise<number> {
   }
 }
 
+async function close(lines: readonly string[]): Promise<void> {
+  const text = `${lines.join('\n')}\n`
+  process.stdout.write(text)
+  const collected = process.env[CLOSING_VARIABLE]
+  if (collected) await appendFile(collected, text)
+}
+
+interface Chosen {
+  readonly suite: Suite
+  readonly files: readonly string[]
+}
+
+function chooseRuns(patterns: readonly string[]): Chosen[] {
+  const suite = { ...(values.long ? LONG : ORDINARY), isBare: values['no-extensions'] }
+  const files = chooseFiles(suite, patterns)
+  if (files.length === 0) throw new Error(`No test file matches ${patterns.join(' ') || suite.globs.join(' ')}.`)
+  const bare = { ...suite, isBare: true }
+  // The core stands without its extensions, or the full tier fails.
+  const isWhole = values.full && patterns.length === 0
+  return [{ suite, files }, ...(isWhole ? [{ suite: bare, files: chooseFiles(bare, []) }] : [])]
+}
+
+function failedRuns(): Chosen[] {
+  if (!existsSync(FAILED)) throw new Error('No test has failed in the last run, or there was none.')
+  const runs = JSON.parse(readFileSync(FAILED, 'utf8')) as Chosen[]
+  const count = runs.reduce((sum, { files }) => sum + files.length, 0)
+  if (count > FAILED_FILES_MAX) throw new Error(`${count} files failed: run them by name.`)
+  return runs
+}
+
 const { values, positionals } = parseArgs({
   options: {
-    ...{ full: { type: 'boolean', default: false }, long: { type: 'boolean' } },
+    ...{ full: { type: 'boolean', default: false }, long: { type: 'boolean' }, failed: { type: 'boolean' } },
     ...{ times: { type: 'boolean' }, 'beside-load': { type: 'boolean' } },
     'no-extensions': { type: 'boolean', default: false },
   },
   allowPositionals: true,
 })
-const suite = { ...(values.long ? LONG : ORDINARY), isBare: values['no-extensions'] }
-const files = chooseFiles(suite, positionals)
-if (files.length === 0) {
-  console.error(`No test file matches ${positionals.join(' ') || suite.globs.join(' ')}.`)
+let chosen: Chosen[]
+try {
+  chosen = values.failed ? failedRuns() : chooseRuns(positionals)
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
   process.exit(1)
 }
+await rm(FAILED, { force: true })
 await writeClients()
 // Once, before several files need it at the same time.
-if (files.some((file) => file.includes('/browser/'))) await buildConsole({ ifStale: true, say: console.error })
-let failed = await run(files, suite)
-// The core stands without its extensions, or the full tier fails.
-const bare = { ...suite, isBare: true }
-const isWhole = values.full && positionals.length === 0
-if (isWhole && !interrupted.signal.aborted) failed += await run(chooseFiles(bare, []), bare)
-process.exit(failed)
+if (chosen.some(({ files }) => files.some((file) => file.includes('/browser/'))))
+  await buildConsole({ ifStale: true, say: console.error })
+if (values.failed) await close(['Once more, what failed:'])
+const failed: Chosen[] = []
+for (const { suite, files } of chosen) {
+  const ofRun = interrupted.signal.aborted ? [...files] : await run(files, suite)
+  if (ofRun.length > 0) failed.push({ suite, files: ofRun })
+}
+if (failed.length > 0) {
+  await mkdir(join(FAILED, '..'), { recursive: true })
+  await writeFile(FAILED, JSON.stringify(failed))
+}
+process.exit(failed.length)
