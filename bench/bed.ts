@@ -18,7 +18,10 @@ export interface Bed {
   close(): Promise<void>
 }
 
-/** `slow`: a second upstream, whose streams take their time, and TLS in front of the first. Without it the one upstream is both. */
+/**
+ * `slow`: a second upstream, whose streams take their time, and TLS in front of the first. Without it the one upstream
+ * is both.
+ */
 export async function openBed(name: string, slow?: { chunks: number; micros: number }): Promise<Bed> {
   const directory = await mkdtemp(join(tmpdir(), `tollgate-${name}-`))
   // It can be entered, but not listed, by the user who runs Postgres for root.

@@ -14,7 +14,10 @@ export interface Case {
   /** Tollgate's path; the others get the chat path, or the same when `pathForAll`. */
   readonly path?: string
   readonly pathForAll?: boolean
-  /** Which of the accounts that are made for some cases calls; in turns, `budgeted` is compared with an account without budgets. */
+  /**
+   * Which of the accounts that are made for some cases calls; in turns, `budgeted` is compared with an account without
+   * budgets.
+   */
   readonly account?: 'poor' | 'limited' | 'budgeted'
   readonly headers?: Readonly<Record<string, string>>
   readonly slow?: boolean

@@ -1,6 +1,8 @@
-// `npm run bench -- cold [--rounds 5] [--node=…]`: what a fresh process costs beside one that has run for a while, and for how long its event loop
-// stands still when it is called from its first second on; and how soon a second start is ready, with how much memory, and what it does when nobody calls. Each round has two processes that start on a compile cache of an earlier one:
-// the first serves 10,000 calls, 60,000 that are not counted, and 10,000 more; the second is called 300 times a second as soon as it says that it is ready.
+// `npm run bench -- cold [--rounds 5] [--node=…]`: what a fresh process costs beside one that has run for a while, and
+// for how long its event loop stands still when it is called from its first second on; and how soon a second start is
+// ready, with how much memory, and what it does when nobody calls. Each round has two processes that start on a compile
+// cache of an earlier one: the first serves 10,000 calls, 60,000 that are not counted, and 10,000 more; the second is
+// called 300 times a second as soon as it says that it is ready.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -21,7 +23,10 @@ const IDLE_MS = 30_000
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 const RATE = { connections: 8, rate: 300, seconds: 8, warmSeconds: 0 }
 
-/** Inside the process: each moment at which a timer of a few milliseconds came late, with the time of day, written when it ends. */
+/**
+ * Inside the process: each moment at which a timer of a few milliseconds came late, with the time of day, written when
+ * it ends.
+ */
 const watchOf = (file: string) =>
   `--import=data:text/javascript,${encodeURIComponent(`
     import { writeFileSync } from 'node:fs'
@@ -100,7 +105,10 @@ export async function measureCold(
   }
 }
 
-/** Of a second start, on a database that is there: how soon it is ready, what it takes, and what it does when nobody calls. */
+/**
+ * Of a second start, on a database that is there: how soon it is ready, what it takes, and what it does when nobody
+ * calls.
+ */
 async function rest(open: () => Promise<Tollgate>): Promise<Pick<Cold, 'readyMs' | 'rss' | 'idlePercent'>> {
   const starts: number[] = []
   for (let start = 0; start < STARTS; start++) {

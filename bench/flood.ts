@@ -1,5 +1,6 @@
-// `npm run bench -- flood [--rounds 5]`: what a flood of refusals of one key does to the callers of another. In turns: 100 calls a second of one account
-// alone, and the same beside 5,000 a second of a key without credits. Says how much slower they are, and how many rows the refusals left.
+// `npm run bench -- flood [--rounds 5]`: what a flood of refusals of one key does to the callers of another. In turns:
+// 100 calls a second of one account alone, and the same beside 5,000 a second of a key without credits. Says how much
+// slower they are, and how many rows the refusals left.
 import { parseArgs } from 'node:util'
 import { openBed } from './bed.ts'
 import { listCases } from './cases.ts'

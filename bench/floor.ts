@@ -1,5 +1,6 @@
-// The least that a gateway with durable money can be on this platform: `node:http` in front, undici behind, and between the vendor's answer
-// and the caller's one durable update of one row, shared by all who wait. No key, price, limit, lease, usage row, log or figure. What Tollgate takes beyond it is Tollgate's.
+// The least that a gateway with durable money can be on this platform: `node:http` in front, undici behind, and between
+// the vendor's answer and the caller's one durable update of one row, shared by all who wait. No key, price, limit,
+// lease, usage row, log or figure. What Tollgate takes beyond it is Tollgate's.
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import Pool from 'undici/lib/dispatcher/pool.js'

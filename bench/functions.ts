@@ -1,5 +1,6 @@
-// How much code a steady call passes: `npm run bench -- functions [--stream] [--list] [--against ../before]`. V8 counts in the gateway's own process; a function
-// is counted if it ran in nearly every one of the calls, so that timers and posting are left out.
+// How much code a steady call passes: `npm run bench -- functions [--stream] [--list] [--against ../before]`. V8 counts
+// in the gateway's own process; a function is counted if it ran in nearly every one of the calls, so that timers and
+// posting are left out.
 import { parseArgs } from 'node:util'
 import { openBed } from './bed.ts'
 import { listCases } from './cases.ts'
@@ -52,13 +53,17 @@ async function inspect(port: number) {
 const { store, options, close } = await openBed('functions')
 const port = await freePort()
 const tollgate = await startTollgate({
-  ...{ ...options, store, nodeOptions: [`--inspect=127.0.0.1:${port}`] },
+  ...options,
+  store,
+  nodeOptions: [`--inspect=127.0.0.1:${port}`],
   ...(args.against === undefined ? {} : { root: args.against }),
 })
 const { body } = listCases(true).find(({ id }) => id === (args.stream ? 'stream' : 'chat-1'))! // It is in the list.
 const call = async () => {
   const answer = await fetch(`http://127.0.0.1:${tollgate.port}/v1/chat/completions`, {
-    ...{ method: 'POST', body, headers: { ...tollgate.headers, 'content-type': 'application/json' } },
+    method: 'POST',
+    body,
+    headers: { ...tollgate.headers, 'content-type': 'application/json' },
   })
   await answer.arrayBuffer()
   if (answer.status !== 200) throw new Error(`The gateway answers ${answer.status}.`)

@@ -10,7 +10,10 @@ interface Goal {
   readonly why: Why
 }
 
-/** What the profiles say of a goal that is missed (bench/notes/call-path.md). Whoever changes the path profiles it again. */
+/**
+ * What the profiles say of a goal that is missed (bench/notes/call-path.md). Whoever changes the path profiles it
+ * again.
+ */
 const WHY = {
   chat: `The column "floor" of the table below is what \`node:http\`, undici and one durable update take without anything of ours, in the same turns; the table
   "Stage by stage" has what each of our stages adds to it when it runs alone in a loop. Among 64 callers, by leaving out one part after the other (in turns, on a busy machine, before the

@@ -1,5 +1,5 @@
-// What many open jobs cost while nothing happens to them: `node bench/jobs.ts [jobs] [seconds]`. The engine runs in this
-// process, at its usual pace; the simulated vendor runs in another, so that its work is not counted.
+// What many open jobs cost while nothing happens to them: `node bench/jobs.ts [jobs] [seconds]`. The engine runs in
+// this process, at its usual pace; the simulated vendor runs in another, so that its work is not counted.
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -58,7 +58,12 @@ const catalog = await openCatalog({
 const ledger = createLedger({ database, world, processId: newId(world) })
 const upstream = createUpstream({ world })
 const engine = startJobs({
-  ...{ database, ledger, catalog, upstream, world, log: silentLog },
+  database,
+  ledger,
+  catalog,
+  upstream,
+  world,
+  log: silentLog,
   vendors: createVendors(world),
   logins: { open: () => Promise.reject(new Error('no logins')) },
   byokKeys: { of: () => undefined },

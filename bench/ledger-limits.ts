@@ -1,5 +1,6 @@
-// What limits cost: paid calls a second through the ledger alone, without limits and with them, for one account and for many, from one
-// process and from four. And what the one settlement of a lone caller costs beside a bare durable update, in time and in the database's CPU.
+// What limits cost: paid calls a second through the ledger alone, without limits and with them, for one account and for
+// many, from one process and from four. And what the one settlement of a lone caller costs beside a bare durable
+// update, in time and in the database's CPU.
 import { fork } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,8 @@
-// The side-by-side run: `npm run bench -- [--short] [--rounds 5] [--cases chat-64,stream,growth,workers,ledger,cold,stages] [--write]`.
-// `npm run bench -- stages` measures each stage of the path alone, `npm run bench -- turns` two checkouts against each other, `npm run bench -- cold` a fresh process, `npm run bench -- flood` a flood of refusals, `npm run bench -- functions` counts the functions of a call.
-// A full run writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
+// The side-by-side run: `npm run bench -- [--short] [--rounds 5] [--cases
+// chat-64,stream,growth,workers,ledger,cold,stages] [--write]`. `npm run bench -- stages` measures each stage of the
+// path alone, `npm run bench -- turns` two checkouts against each other, `npm run bench -- cold` a fresh process, `npm
+// run bench -- flood` a flood of refusals, `npm run bench -- functions` counts the functions of a call. A full run
+// writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -195,8 +197,15 @@ async function main(): Promise<void> {
     }
     const growth: GrowthRow[] = await part('growth', () =>
       measureGrowth({
-        ...{ tools, store, target: options, say, rounds: ROUNDS, seconds: short ? 1 : 2 },
-        ...{ ...size, jobs: short ? 1_000 : 10_000, models: 1_000 },
+        tools,
+        store,
+        target: options,
+        say,
+        rounds: ROUNDS,
+        seconds: short ? 1 : 2,
+        ...size,
+        jobs: short ? 1_000 : 10_000,
+        models: 1_000,
       }),
     )
     const workers = await part('workers', () => measureWorkers(bench, cores.all))
@@ -206,7 +215,12 @@ async function main(): Promise<void> {
     const scale = short ? 'A short run: a second a round, small stores, streams of 5 s.' : ''
     notes.push(`${scale} Rounds: ${ROUNDS}; one for the open streams.`.trim())
     const findings = {
-      ...{ cases, growth, workers, ledger, cold, stages },
+      cases,
+      growth,
+      workers,
+      ledger,
+      cold,
+      stages,
       results: measured?.results ?? new Map(),
       bare: measured?.bare,
     }

@@ -1,6 +1,7 @@
-// Each stage of the path alone: `npm run bench -- stages [--calls 8000] [--rounds 25] [--only whole]`. The ledger and the database are stood in for by
-// what answers at once, so that the figures are those of the path itself; the vendor is the bench's upstream. Each figure is
-// the least of several rounds, in processor time of this process, with what its collector took.
+// Each stage of the path alone: `npm run bench -- stages [--calls 8000] [--rounds 25] [--only whole]`. The ledger and
+// the database are stood in for by what answers at once, so that the figures are those of the path itself; the vendor
+// is the bench's upstream. Each figure is the least of several rounds, in processor time of this process, with what its
+// collector took.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -119,25 +120,21 @@ function setUp(upstreamPort: number) {
   const none = async () => 0
   const metrics = createMetrics({
     genAi: false,
-    ...{
-      vendors: () => [],
-      probes: () => [],
-      running: () => 0,
-      ledgerPending: () => 0,
-      ledgerIsolated: () => 0,
-      store: { read: async () => undefined },
-      databaseWaiting: () => 0,
-      loopLagMs: () => 0,
-    },
-    ...{
-      shed: () => 0,
-      refusalsDropped: () => 0,
-      contentsDropped: () => 0,
-      openStreams: () => 0,
-      changeFailures: () => new Map(),
-      holds: none,
-      queue: async () => ({ active: 0, created: 0, failed: 0 }),
-    },
+    vendors: () => [],
+    probes: () => [],
+    running: () => 0,
+    ledgerPending: () => 0,
+    ledgerIsolated: () => 0,
+    store: { read: async () => undefined },
+    databaseWaiting: () => 0,
+    loopLagMs: () => 0,
+    shed: () => 0,
+    refusalsDropped: () => 0,
+    contentsDropped: () => 0,
+    openStreams: () => 0,
+    changeFailures: () => new Map(),
+    holds: none,
+    queue: async () => ({ active: 0, created: 0, failed: 0 }),
     databaseUp: async () => true,
     ledger: { trouble: () => undefined, waiting: { settlements: 0, oldestMs: 0 } },
     verified: async () => ({ running: null, last: null, nextAt: null }),
@@ -166,7 +163,13 @@ function setUp(upstreamPort: number) {
     pending: 0,
   } as unknown as PathDeps['ledger']
   const path: PathDeps = {
-    ...{ database, ledger, vendors, watch, world, log, cache: createResponseCache(world) },
+    database,
+    ledger,
+    vendors,
+    watch,
+    world,
+    log,
+    cache: createResponseCache(world),
     unbilled: { count() {} },
     usualOutput: createUsualOutput(),
     sealer: createContentSealer(createSecrets('of a bench'), world),
@@ -180,7 +183,10 @@ function setUp(upstreamPort: number) {
     labelNames: { check: () => undefined },
   }
   const keys = createApiKeys({
-    ...{ database, world, pepper: PEPPER, unknownPerMinute: 60 },
+    database,
+    world,
+    pepper: PEPPER,
+    unknownPerMinute: 60,
     changes: { watch() {}, ageMs: () => 0 } as unknown as Parameters<typeof createApiKeys>[0]['changes'],
   })
   const pool = new Pool(`http://127.0.0.1:${upstreamPort}`, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 })
@@ -193,7 +199,12 @@ type SetUp = ReturnType<typeof setUp>
 function listener(): ResponseSink {
   const gone = new AbortController()
   return {
-    ...{ signal: gone.signal, started: false, send() {}, startStream() {}, end() {}, destroy() {} },
+    signal: gone.signal,
+    started: false,
+    send() {},
+    startStream() {},
+    end() {},
+    destroy() {},
     write: () => undefined,
   }
 }
@@ -216,15 +227,16 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
     read({ spec, catalog, principal, brought: {}, params: {}, query: '', body: { json: readJson(bytes) } }, deps)
   const { paidRequest: asked, product } = paidRequest()
   const make = (): Arrived => ({
-    ...{
-      requestId: 'req_01JCXM4QF8ZB3S1T7VW9YKE2RH',
-      principal,
-      paidRequest: asked,
-      product,
-      catalog,
-      endpoint: spec.id,
-    },
-    ...{ routes: product.routes, startedMs: world.elapsedMs(), out: listener(), callerHeaders: {} },
+    requestId: 'req_01JCXM4QF8ZB3S1T7VW9YKE2RH',
+    principal,
+    paidRequest: asked,
+    product,
+    catalog,
+    endpoint: spec.id,
+    routes: product.routes,
+    startedMs: world.elapsedMs(),
+    out: listener(),
+    callerHeaders: {},
   })
   const arrived = make()
   const admitted = await admit(arrived, path.ledger)
@@ -240,7 +252,10 @@ async function measureInside({ catalog, path, keys, pool }: SetUp) {
   const sending = { deadlines: candidate.vendor.timeouts, signal: arrived.out.signal }
   const answer = await (await path.upstream.send(call, sending)).read(1_000_000)
   const reply: UpstreamReply = {
-    ...{ status: 200, headers: { 'content-type': 'application/json' }, abort() {}, letGo() {} },
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    abort() {},
+    letGo() {},
     read: async () => answer,
     pipe: () => Promise.reject(new Error('This is no stream.')),
   }
@@ -323,7 +338,12 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
     async 'whole call, from socket to socket'() {
       const app = createServer({ world, log, strictErrors: false })
       const api = createApi(app, {
-        ...{ keys, strictErrors: false, log, world, admit: () => undefined, budget },
+        keys,
+        strictErrors: false,
+        log,
+        world,
+        admit: () => undefined,
+        budget,
         bodies: { world, bytesPerSecondMin: 1 },
       })
       mountApi(api, { paid, free: {} as never, catalog: { current: catalog } })

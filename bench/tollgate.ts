@@ -28,7 +28,10 @@ export interface Tollgate extends Target {
   readonly readyMs: number
   /** New accounts, each with credits and a key, and the limits of `limits`. */
   accounts(count: number, options?: { credits?: bigint; limits?: LimitsView }): Promise<Account[]>
-  /** A new account with three budgets that no run can spend: of the key, a default of each user, and of each value of the tag `feature`. */
+  /**
+   * A new account with three budgets that no run can spend: of the key, a default of each user, and of each value of
+   * the tag `feature`.
+   */
   budgeted(): Promise<Account>
   headersOf(key: string): Record<string, string>
   /** What calls have waited for their holds so far, from the gateway's own figures. */
@@ -147,7 +150,8 @@ export async function startTollgate(
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }
   return {
     ...started,
-    ...{ readyMs, databaseName },
+    readyMs,
+    databaseName,
     name,
     version,
     port,

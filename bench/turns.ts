@@ -1,6 +1,8 @@
-// Two checkouts of the gateway in turns, for what a change costs or saves: `npm run bench -- turns --against ../before`.
-// Both run all the time on the same core and are loaded one after the other, so that whatever else the machine does meets
-// both. The case `budgets-64` loads each checkout twice, by an account without budgets and by one with three: `npm run bench -- turns --cases budgets-64`. Processor time for a call is the figure to look at: it is steadier than throughput.
+// Two checkouts of the gateway in turns, for what a change costs or saves: `npm run bench -- turns --against
+// ../before`. Both run all the time on the same core and are loaded one after the other, so that whatever else the
+// machine does meets both. The case `budgets-64` loads each checkout twice, by an account without budgets and by one
+// with three: `npm run bench -- turns --cases budgets-64`. Processor time for a call is the figure to look at: it is
+// steadier than throughput.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { parseCredits } from '../src/kernel/credits.ts'

@@ -1,5 +1,6 @@
-// Makes `build/`, the inside of the npm package: the program as JavaScript, because Node reads no TypeScript below node_modules, with the console built
-// and everything that is read at run time. `npm run build && npm pack` makes the package.
+// Makes `build/`, the inside of the npm package: the program as JavaScript, because Node reads no TypeScript below
+// node_modules, with the console built and everything that is read at run time. `npm run build && npm pack` makes the
+// package.
 import { execFileSync } from 'node:child_process'
 import { cp, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'

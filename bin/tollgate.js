@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript for any Node from 18 on. Where the runtime that `npm ci` installed runs it, as `npm start` and `npx` do, it becomes the program
+// Plain JavaScript for any Node from 18 on. Where the runtime that `npm ci` installed runs it, as `npm start` and `npx`
+// do, it becomes the program
 // itself: one process. Any other Node starts that runtime, which runs TypeScript, and ends as that ends.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, realpathSync } from 'node:fs'
@@ -79,8 +80,8 @@ function run(runtime, otherwise) {
 }
 
 /**
- * What Node has compiled, for the next start: it then takes half as long. In the data directory, because nobody else can write
- * there. Another place, or none, is the operator's word.
+ * What Node has compiled, for the next start: it then takes half as long. In the data directory, because nobody else
+ * can write there. Another place, or none, is the operator's word.
  */
 function compileCache() {
   const { NODE_COMPILE_CACHE: given, NODE_DISABLE_COMPILE_CACHE: off, TOLLGATE_DATA: data } = process.env
@@ -102,9 +103,9 @@ function isRunByNpm() {
 }
 
 /**
- * Whoever ends `npm start` by its pid means the gateway, but npm does not pass on every signal, and a shell between them passes
- * on none (`npm start` has it replaced by `exec`, which Windows does not know). Only when npm runs this very command: one that
- * is left running with `&`, or that a script of other things started, is meant to stay.
+ * Whoever ends `npm start` by its pid means the gateway, but npm does not pass on every signal, and a shell between
+ * them passes on none (`npm start` has it replaced by `exec`, which Windows does not know). Only when npm runs this
+ * very command: one that is left running with `&`, or that a script of other things started, is meant to stay.
  */
 function watchNpm(onGone) {
   if (!isRunByNpm()) return undefined
@@ -147,7 +148,8 @@ function fail(text) {
 
 const pinned = findPinned()
 const own = findOwn()
-// A gateway that is started without npm has nobody else who would end it, and its Postgres, should this process be killed outright.
+// A gateway that is started without npm has nobody else who would end it, and its Postgres, should this process be
+// killed outright.
 const isAlone = process.argv[2] === 'serve' && !isRunByNpm()
 if (own && !isAlone && (!pinned || realpathSync(pinned) === realpathSync(own))) await become()
 else if (pinned)

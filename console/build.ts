@@ -1,5 +1,5 @@
-// Builds the console into console/dist. `--if-stale` does nothing when the sources and the locked dependencies are those
-// of the last build, so that every start and every test run may call it.
+// Builds the console into console/dist. `--if-stale` does nothing when the sources and the locked dependencies are
+// those of the last build, so that every start and every test run may call it.
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'

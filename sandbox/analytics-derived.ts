@@ -1,5 +1,6 @@
-// The tables, made from what the endpoint's own entry says of its answer and its parameters, so that a new endpoint has a
-// simulated answer as soon as it has an entry. Only what rows must add up to, to agree with other reports, is said here.
+// The tables, made from what the endpoint's own entry says of its answer and its parameters, so that a new endpoint has
+// a simulated answer as soon as it has an entry. Only what rows must add up to, to agree with other reports, is said
+// here.
 import { ANALYTICS } from '../src/catalog/analytics.ts'
 import type { DataEndpointSpec, JsonSchema } from '../src/catalog/endpoint.ts'
 import { apportion, shares } from './apportion.ts'

@@ -1,5 +1,5 @@
-// The website-statistics vendor: its GET paths in their native shapes. It refuses what the real one would refuse of a query
-// that the gateway has already made whole.
+// The website-statistics vendor: its GET paths in their native shapes. It refuses what the real one would refuse of a
+// query that the gateway has already made whole.
 import { dayOfMs, formatDay, monthStart, parseDay } from '../src/kernel/calendar.ts'
 import { derivedReport } from './analytics-derived.ts'
 import { FIGURES } from './analytics-figures.ts'

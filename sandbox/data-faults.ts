@@ -1,5 +1,5 @@
-// Faults on demand for the data rooms, whose callers can say little: a domain such as fault-500.example or a user name such
-// as fault_500 misbehaves in just that way. docs/guides/04-sandbox.md lists them.
+// Faults on demand for the data rooms, whose callers can say little: a domain such as fault-500.example or a user name
+// such as fault_500 misbehaves in just that way. docs/guides/04-sandbox.md lists them.
 import type { ServerResponse } from 'node:http'
 import { type ErrorBody, misbehave, sendWhole } from './misbehave.ts'
 import type { RoomContext } from './room.ts'

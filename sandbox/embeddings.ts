@@ -1,4 +1,5 @@
-// The embeddings API. Equal texts have equal vectors, and texts with words or parts of words in common are near each other.
+// The embeddings API. Equal texts have equal vectors, and texts with words or parts of words in common are near each
+// other.
 import type { ServerResponse } from 'node:http'
 import { isRecord, type Json, list, number, parseJson, string } from './json.ts'
 import { misbehave, sendWhole } from './misbehave.ts'

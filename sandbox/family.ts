@@ -1,4 +1,5 @@
-// What sets one vendor's models apart from the format they speak, by the model's name: our families and the vendors' own names.
+// What sets one vendor's models apart from the format they speak, by the model's name: our families and the vendors'
+// own names.
 
 export type FamilyName = 'alpha' | 'beta' | 'gamma' | 'delta' | 'epsilon' | 'zeta' | 'plain'
 

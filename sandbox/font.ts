@@ -1,5 +1,5 @@
-// A face of five by seven dots, drawn for the sandbox's pictures. Each letter is seven characters, one a row from the top;
-// a character is a number in base 32 whose five bits are the dots from left to right.
+// A face of five by seven dots, drawn for the sandbox's pictures. Each letter is seven characters, one a row from the
+// top; a character is a number in base 32 whose five bits are the dots from left to right.
 
 export const GLYPH_WIDTH = 5
 export const GLYPH_HEIGHT = 7

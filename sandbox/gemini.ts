@@ -131,8 +131,17 @@ function checkContents(body: Json): void {
 }
 
 const KNOWN = [
-  ...['model', 'stream', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'safetySettings', 'generationConfig'],
-  ...['cachedContent', 'labels', 'serviceTier'],
+  'model',
+  'stream',
+  'contents',
+  'systemInstruction',
+  'tools',
+  'toolConfig',
+  'safetySettings',
+  'generationConfig',
+  'cachedContent',
+  'labels',
+  'serviceTier',
 ]
 
 const REASONS = { stop: 'STOP', 'stop-sequence': 'STOP', length: 'MAX_TOKENS', tool: 'STOP' } as const

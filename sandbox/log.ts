@@ -97,7 +97,10 @@ export class CallLog implements SandboxLog {
     this.submissions[token] = (this.submissions[token] ?? 0) + 1
   }
 
-  /** What another process may read at /__sandbox/log: credentials are shortened, because a user may have sent a real one. */
+  /**
+   * What another process may read at /__sandbox/log: credentials are shortened, because a user may have sent a real
+   * one.
+   */
   toJSON(): unknown {
     const { requests, openConnections, connections, openCalls, finished, aborted, cut, byRoom, submissions } = this
     return {

@@ -1,4 +1,5 @@
-// Tools of foreign servers, simulated: the gateway knows a tool's schema and sends the result that fits it, which is given back.
+// Tools of foreign servers, simulated: the gateway knows a tool's schema and sends the result that fits it, which is
+// given back.
 import { isRecord, parseJson } from './json.ts'
 import type { Room } from './room.ts'
 

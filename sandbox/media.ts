@@ -1,5 +1,5 @@
-// Small real files in place of encoders. What a caller orders of them is a size or a length, and both can be written into
-// a picture of one colour, or into a film of 24 frames, without encoding anything.
+// Small real files in place of encoders. What a caller orders of them is a size or a length, and both can be written
+// into a picture of one colour, or into a film of 24 frames, without encoding anything.
 import { readFileSync } from 'node:fs'
 
 export const RATIOS = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9']
@@ -20,7 +20,9 @@ export function flatJpeg(width: number, height: number): Buffer {
   return made
 }
 
-/** Lossless, with one symbol in each prefix code, so that a pixel takes no bits; the size stands in two fields of 14. */
+/**
+ * Lossless, with one symbol in each prefix code, so that a pixel takes no bits; the size stands in two fields of 14.
+ */
 export function flatWebp(width: number, height: number): Buffer {
   const made = Buffer.from(WEBP)
   made.writeUInt32LE((width - 1) | ((height - 1) << 14), 21)

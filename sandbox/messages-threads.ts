@@ -1,5 +1,5 @@
-// Threads of the Messages API: the vendor keeps a conversation under the id of its last answer, and the next request brings
-// only what is new.
+// Threads of the Messages API: the vendor keeps a conversation under the id of its last answer, and the next request
+// brings only what is new.
 import type { IncomingHttpHeaders } from 'node:http'
 import { type Json, list, record, string } from './json.ts'
 import { Refusal } from './refusal.ts'

@@ -1,4 +1,5 @@
-// The lists of models that vendors of text have. The simulated ones answer for any name; these are the ones that they admit to.
+// The lists of models that vendors of text have. The simulated ones answer for any name; these are the ones that they
+// admit to.
 import type { Room } from './room.ts'
 
 const NAMES = {

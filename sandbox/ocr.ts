@@ -1,4 +1,5 @@
-// Mistral's OCR: simulated pages, the same for the same document. A document has as many pages as `[[pages=N]]` in its address says, else three.
+// Mistral's OCR: simulated pages, the same for the same document. A document has as many pages as `[[pages=N]]` in its
+// address says, else three.
 import { isRecord, list, parseJson, record, string } from './json.ts'
 import { misbehave, sendWhole } from './misbehave.ts'
 import { invalid, missing } from './refusal.ts'

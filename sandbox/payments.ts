@@ -1,4 +1,5 @@
-// A simulated payment provider: a checkout, the page on which a customer pays, and the webhook that says so. It moves no money.
+// A simulated payment provider: a checkout, the page on which a customer pays, and the webhook that says so. It moves
+// no money.
 import { createHmac, randomBytes } from 'node:crypto'
 import { escapeHtml } from '../src/kernel/html.ts'
 import { readJson } from '../src/kernel/json.ts'

@@ -1,5 +1,5 @@
-// What the sandbox's image vendor paints. A PNG shows the prompt in large letters on a coloured ground, with size and seed; for edits, a
-// tile for each reference that arrived.
+// What the sandbox's image vendor paints. A PNG shows the prompt in large letters on a coloured ground, with size and
+// seed; for edits, a tile for each reference that arrived.
 import { type Box, type Canvas, drawText, fillRect, INK, newCanvas, PAPER, SHADE, SOFT, type Spot } from './canvas.ts'
 import { ADVANCE, drawable, GLYPH_HEIGHT, LINE_ADVANCE, wrap } from './font.ts'
 import { flatJpeg, flatWebp } from './media.ts'

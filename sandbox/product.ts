@@ -1,4 +1,5 @@
-// The vendor of products that have no credential yet: it knows none of their APIs, and answers what the gateway gives it, which is the operation's example.
+// The vendor of products that have no credential yet: it knows none of their APIs, and answers what the gateway gives
+// it, which is the operation's example.
 import type { Room } from './room.ts'
 
 export const productRoom: Room = {

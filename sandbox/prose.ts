@@ -1,5 +1,5 @@
-// The words of the simulated models. They are the first thing that a new user reads, so they answer to the question as far
-// as one can without understanding it, say plainly that they are simulated, and say how to get real answers.
+// The words of the simulated models. They are the first thing that a new user reads, so they answer to the question as
+// far as one can without understanding it, say plainly that they are simulated, and say how to get real answers.
 
 import { readMentions } from './instance.ts'
 import { isRecord, parseJson } from './json.ts'

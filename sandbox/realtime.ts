@@ -1,5 +1,5 @@
-// A simulated vendor of the Realtime protocol: sessions with text and sound, turns by silence, tools, and usage at the end of each response.
-// Sound is a tone; whoever sends sound is taken to stop speaking when a piece of it is silent.
+// A simulated vendor of the Realtime protocol: sessions with text and sound, turns by silence, tools, and usage at the
+// end of each response. Sound is a tone; whoever sends sound is taken to stop speaking when a piece of it is silent.
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket, WebSocketServer } from 'ws'
@@ -22,8 +22,13 @@ const READ_TOKENS_PER_SECOND = 10
 const SPOKEN_TOKENS_PER_SECOND = 20
 const DELTA_MS = 50
 const DEFAULT_TURNS = {
-  ...{ type: 'server_vad', threshold: 0.5, prefix_padding_ms: 300, silence_duration_ms: 200, idle_timeout_ms: null },
-  ...{ create_response: true, interrupt_response: true },
+  type: 'server_vad',
+  threshold: 0.5,
+  prefix_padding_ms: 300,
+  silence_duration_ms: 200,
+  idle_timeout_ms: null,
+  create_response: true,
+  interrupt_response: true,
 }
 
 /** Takes upgrades to `/realtime`; everything else is refused. */
@@ -58,9 +63,20 @@ export function openRealtimeVendor(facts: Facts, { WebSocketServer: Server }: ty
 
 function seen(request: IncomingMessage, { world, log }: Facts, model: string): SeenCall {
   return {
-    ...{ number: log.requests + 1, room: 'openai-realtime', method: 'GET', url: request.url ?? '/' },
-    ...{ headers: request.headers, startedMs: world.elapsedMs(), endedMs: undefined, outcome: 'open', status: 101 },
-    ...{ model, stream: true, body: undefined, bodyBytes: 0, chunks: 0 },
+    number: log.requests + 1,
+    room: 'openai-realtime',
+    method: 'GET',
+    url: request.url ?? '/',
+    headers: request.headers,
+    startedMs: world.elapsedMs(),
+    endedMs: undefined,
+    outcome: 'open',
+    status: 101,
+    model,
+    stream: true,
+    body: undefined,
+    bodyBytes: 0,
+    chunks: 0,
   }
 }
 
@@ -95,8 +111,15 @@ class Session {
     this.#facts = facts
     this.#call = call
     this.#session = {
-      ...{ id: this.#id('sess'), object: 'realtime.session', type: 'realtime', model, output_modalities: ['audio'] },
-      ...{ instructions: 'You are simulated.', tools: [], tool_choice: 'auto', max_output_tokens: 'inf' },
+      id: this.#id('sess'),
+      object: 'realtime.session',
+      type: 'realtime',
+      model,
+      output_modalities: ['audio'],
+      instructions: 'You are simulated.',
+      tools: [],
+      tool_choice: 'auto',
+      max_output_tokens: 'inf',
       audio: {
         input: { format: { type: 'audio/pcm', rate: 24_000 }, turn_detection: DEFAULT_TURNS, transcription: null },
         output: { format: { type: 'audio/pcm', rate: 24_000 }, voice: 'alloy', speed: 1 },
@@ -242,21 +265,26 @@ class Session {
       },
     }
     const about = {
-      ...{ id, object: 'realtime.response', status: 'in_progress', status_details: null, output: [], usage: null },
-      ...{ max_output_tokens: response.cap, output_modalities: response.modalities, conversation_id: 'conv_sandbox' },
+      id,
+      object: 'realtime.response',
+      status: 'in_progress',
+      status_details: null,
+      output: [],
+      usage: null,
+      max_output_tokens: response.cap,
+      output_modalities: response.modalities,
+      conversation_id: 'conv_sandbox',
     }
     this.#send('response.created', { response: about })
     const itemId = this.#id('item')
     const at = { response_id: id, item_id: itemId, output_index: 0, content_index: 0 }
     const item = {
-      ...{
-        id: itemId,
-        object: 'realtime.item',
-        type: 'message',
-        role: 'assistant',
-        status: 'in_progress',
-        content: [],
-      },
+      id: itemId,
+      object: 'realtime.item',
+      type: 'message',
+      role: 'assistant',
+      status: 'in_progress',
+      content: [],
     }
     this.#send('response.output_item.added', { response_id: id, output_index: 0, item })
     for (const delta of response.deltas()) {
@@ -299,9 +327,14 @@ class Session {
     this.#cachedTokens = read.text
     const [input, output] = [read.text + read.audio, made.text + made.audio]
     return {
-      ...{ total_tokens: input + output, input_tokens: input, output_tokens: output },
+      total_tokens: input + output,
+      input_tokens: input,
+      output_tokens: output,
       input_token_details: {
-        ...{ text_tokens: read.text, audio_tokens: read.audio, image_tokens: 0, cached_tokens: cachedText },
+        text_tokens: read.text,
+        audio_tokens: read.audio,
+        image_tokens: 0,
+        cached_tokens: cachedText,
         cached_tokens_details: { text_tokens: cachedText, audio_tokens: 0, image_tokens: 0 },
       },
       output_token_details: { text_tokens: made.text, audio_tokens: made.audio },

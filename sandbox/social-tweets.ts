@@ -1,5 +1,5 @@
-// Timelines of the simulated network. A tweet follows from its author and its place in the timeline; ids hold the moment of
-// writing, as the vendor's do, so they fall from the newest to the oldest.
+// Timelines of the simulated network. A tweet follows from its author and its place in the timeline; ids hold the
+// moment of writing, as the vendor's do, so they fall from the newest to the oldest.
 import { dice, hash } from './seed.ts'
 import { encodedId, type SocialUser } from './social-users.ts'
 

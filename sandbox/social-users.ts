@@ -1,5 +1,5 @@
-// The people of the simulated social network. Almost every name exists, and most ids can be computed back into their name,
-// so that nothing needs to be stored; a few names and shapes of names stand for a condition.
+// The people of the simulated social network. Almost every name exists, and most ids can be computed back into their
+// name, so that nothing needs to be stored; a few names and shapes of names stand for a condition.
 import { dice, hash } from './seed.ts'
 
 export interface SocialUser {

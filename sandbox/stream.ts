@@ -1,4 +1,5 @@
-// Writing a streamed answer, well or badly: at the vendor's pace, with backpressure, and broken where a trigger says so.
+// Writing a streamed answer, well or badly: at the vendor's pace, with backpressure, and broken where a trigger says
+// so.
 import type { ServerResponse } from 'node:http'
 import { type RoomContext, SIMULATED_HEADER } from './room.ts'
 import type { Triggers } from './trigger.ts'

@@ -107,7 +107,9 @@ export function toolResults(turns: readonly TextTurn[]): readonly TextTurn[] {
   return said.slice(said.findLastIndex((turn) => turn.role !== 'tool') + 1)
 }
 
-/** Where triggers are looked for: the newest question and the system prompt, so that an old fault does not haunt a chat. */
+/**
+ * Where triggers are looked for: the newest question and the system prompt, so that an old fault does not haunt a chat.
+ */
 export function triggerTexts(ask: Pick<TextAsk, 'model' | 'turns'>): string[] {
   const system = ask.turns.filter((turn) => turn.role === 'system').map((turn) => turn.text)
   return [lastUserTurn(ask.turns)?.text ?? '', ask.model, ...system]

@@ -1,4 +1,5 @@
-// Token counts without a tokenizer: about four Latin characters a token, two tokens for three characters of other scripts.
+// Token counts without a tokenizer: about four Latin characters a token, two tokens for three characters of other
+// scripts.
 
 /** What a picture in a prompt counts; vendors charge several hundred tokens for one. */
 export const IMAGE_TOKENS = 765

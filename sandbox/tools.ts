@@ -1,4 +1,5 @@
-// Which tools a simulated model calls, and with what: those that the person names, in whole or by a telling word of the name.
+// Which tools a simulated model calls, and with what: those that the person names, in whole or by a telling word of the
+// name.
 import { instanceOf, type Mentions, readMentions } from './instance.ts'
 import { type Json, list, record } from './json.ts'
 import { dice, hash } from './seed.ts'
@@ -62,8 +63,8 @@ function words(text: string): Set<string> {
 }
 
 /**
- * Not by its description: agents offer dozens of tools with pages of text each, and some of them would concern any sentence.
- * One that is named in whole is meant alone, and not those that share a word with it.
+ * Not by its description: agents offer dozens of tools with pages of text each, and some of them would concern any
+ * sentence. One that is named in whole is meant alone, and not those that share a word with it.
  */
 function namedTools(tools: readonly TextTool[], prompt: string): TextTool[] {
   const whole = new Set(prompt.match(/[\p{L}\p{N}_-]+/gu))

@@ -1,5 +1,6 @@
-// Faults on demand. A caller writes `[[429 retry-after=3]]` into a prompt, a model name, the `x-sandbox-trigger` header or
-// the `trigger` query parameter, and the sandbox misbehaves in just that way. docs/guides/04-sandbox.md lists them all.
+// Faults on demand. A caller writes `[[429 retry-after=3]]` into a prompt, a model name, the `x-sandbox-trigger` header
+// or the `trigger` query parameter, and the sandbox misbehaves in just that way. docs/guides/04-sandbox.md lists them
+// all.
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Memory } from './memory.ts'
 

@@ -1,4 +1,5 @@
-// What a wire format leaves open, vendors do differently: the order of members, white space, members of their own, the borders of chunks.
+// What a wire format leaves open, vendors do differently: the order of members, white space, members of their own, the
+// borders of chunks.
 import { isRecord, type Json, parseJson } from './json.ts'
 import { type Dice, dice, hash } from './seed.ts'
 

@@ -49,7 +49,9 @@ function openRooms(): Room[] {
   ]
 }
 
-/** Whoever does not say which vendor is meant gets the one that has such a path. The last has an answer to everything. */
+/**
+ * Whoever does not say which vendor is meant gets the one that has such a path. The last has an answer to everything.
+ */
 const VENDORS = ['openai', 'anthropic', 'google', 'ark', 'social', 'product', 'tools', 'payments', 'analytics']
 
 function findRoom(rooms: readonly Room[], method: string, asked: string): { room: Room | undefined; path: string } {

@@ -112,8 +112,8 @@ const PROMPT_CHARS_MAX = 120
 const SECONDS_MAX = 30
 
 /**
- * The last part of a task's id holds the task itself: a vendor does not forget its tasks when it restarts, and the sandbox,
- * which keeps nothing on disk, must not either.
+ * The last part of a task's id holds the task itself: a vendor does not forget its tasks when it restarts, and the
+ * sandbox, which keeps nothing on disk, must not either.
  */
 export function packTask(task: Omit<VideoTask, 'id'>, nonce: string): string {
   const { model, owner, order, createdSeconds, queuedMs, runningMs } = task

@@ -1,4 +1,5 @@
-// The commands by hand of extensions, which stand in the help below the core's own, and the endpoints that `tollgate call` finds.
+// The commands by hand of extensions, which stand in the help below the core's own, and the endpoints that `tollgate
+// call` finds.
 import type { EndpointSpec } from './catalog/endpoint.ts'
 import type { Command } from './cli/command.ts'
 import { SIGN_IN_COMMANDS } from './extensions/agents/cli.ts'

@@ -4,12 +4,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { createAccounts } from './admission/accounts.ts'
-import { createCreditCheck } from './admission/admit.ts'
 import { createApiKeys } from './admission/api-key.ts'
 import { createKeys } from './admission/keys.ts'
 import { createLabelNames } from './admission/labels.ts'
 import { createTeams } from './admission/teams.ts'
-import { createUsualOutput } from './admission/usual-output.ts'
 import { mountAssets } from './api/assets.ts'
 import { listJobs } from './api/jobs.ts'
 import { openApi } from './api/open.ts'
@@ -24,8 +22,7 @@ import type { Config } from './config.ts'
 import { createAudit } from './database/audit.ts'
 import { createBackfills } from './database/backfill.ts'
 import { createChanges } from './database/changes.ts'
-import { type Database, databaseAnswers, openDatabase, statement } from './database/database.ts'
-import { createStoreWatch } from './database/health.ts'
+import { type Database, openDatabase } from './database/database.ts'
 import { checkDurability, migrate } from './database/migrate.ts'
 import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
@@ -55,9 +52,9 @@ import { webhookSecret } from './jobs/webhook.ts'
 import type { Log } from './kernel/log.ts'
 import { createContentSealer, createSecrets, type Secrets } from './kernel/secret.ts'
 import { VERSION } from './kernel/version.ts'
-import { newId, type World } from './kernel/world.ts'
-import { createLedger, type Ledger } from './ledger/ledger.ts'
+import type { World } from './kernel/world.ts'
 import { maintainUsage } from './ledger/retention.ts'
+import { createLoad } from './load.ts'
 import { openOperatorApi } from './operator/operator.ts'
 import type { ArriveDeps } from './pipeline/arrive.ts'
 import type { PathDeps } from './pipeline/call.ts'
@@ -68,28 +65,14 @@ import { startMaintenance } from './process/maintenance.ts'
 import { createSetAside } from './process/set-aside.ts'
 import { boundTokens } from './protocols/data/http-api.ts'
 import { createBilling } from './reports/billing.ts'
-import { createMargins } from './reports/margins.ts'
 import { createStatements } from './reports/statement.ts'
-import { createUnbilled } from './reports/unbilled.ts'
 import { addAccountRules } from './reports/verify/account.ts'
-import { createVerifier } from './reports/verify/runs.ts'
-import { createProber, type Prober } from './routing/probe.ts'
-import { createVendors } from './routing/vendor.ts'
-import { createVendorHours } from './routing/vendor-hours.ts'
 import { testVendor } from './routing/vendor-test.ts'
-import { findIncidents } from './telemetry/incidents.ts'
-import { createMetrics, type Metrics } from './telemetry/metrics.ts'
-import { createMonitor, createStreamWatch, type Monitor } from './telemetry/monitor.ts'
-import { createOverload, type Overload } from './telemetry/overload.ts'
-import { createRefusals } from './telemetry/refusals.ts'
-import { createReports } from './telemetry/reports.ts'
-import { createTracer } from './telemetry/trace.ts'
-import { createByteBudget } from './upstream/budget.ts'
 import type { Upstream } from './upstream/call.ts'
-import { type ByokKeys, openByokKeys } from './upstream/credentials/byok-keys.ts'
+import { openByokKeys } from './upstream/credentials/byok-keys.ts'
 import { openCredentials } from './upstream/credentials/credentials.ts'
 import { createUpstream } from './upstream/exchange.ts'
-import { createOutboundGuard, type GuardedFetch } from './upstream/guard.ts'
+import { createOutboundGuard } from './upstream/guard.ts'
 import { createLogins } from './upstream/login.ts'
 import { createTokenCache, createTokenStore } from './upstream/token-cache.ts'
 
@@ -114,10 +97,10 @@ export interface GatewayOptions {
   readonly waitFactor?: number
 }
 
-/** How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends. */
+/**
+ * How long a leaving process waits for a database that is away; what is not durable by then, the others' sweep ends.
+ */
 const LAST_WORDS_MS = 30_000
-const BODIES_WAITING_MAX = 200
-const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 /** What a gateway can do without. The core knows of them only by their type. */
 export const EXTENSIONS = [
@@ -141,7 +124,7 @@ export const ALL_ENDPOINTS = inReferenceOrder([...ENDPOINTS, ...EXTENSIONS.flatM
 addSections(EXTENSIONS.flatMap(({ catalog }) => catalog ?? []))
 addAccountRules(EXTENSIONS.flatMap(({ verify }) => verify))
 
-type Store = Awaited<ReturnType<typeof openStore>>
+export type Store = Awaited<ReturnType<typeof openStore>>
 type Load = ReturnType<typeof createLoad>
 export type Gateway = Awaited<ReturnType<typeof createGateway>>
 
@@ -152,13 +135,12 @@ export async function readDefaultCatalog(): Promise<unknown> {
 export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const store = await openStore(options)
-  const { database, secrets, changes, audit, catalog, credentials, byokKeys, storeVersion, branding } = store
-  const { guard } = store
+  const { database, secrets, changes, audit, credentials, branding } = store
   const load = createLoad(options, store, {
     queue: () => jobs.facts(),
     contentsDropped: () => extensions.path.contents?.dropped ?? 0,
   })
-  const { vendors, metrics, upstream, logins, monitor, ledger, refusals } = load
+  const { vendors, metrics, upstream, logins, ledger } = load
   const accounts = createAccounts({ database, world, ledger, audit, changes })
   const keys = createKeys({ ...store, world, accounts, ledger, pepper: secrets.key('api-key') })
   // A start does not wait for those who read usage: the next time is soon.
@@ -175,8 +157,14 @@ export async function createGateway(options: GatewayOptions) {
   mountAssets(app, { store: files, signer, world })
   const mailer = openMailer(options, branding)
   const jobs: JobEngine = startJobs({
-    ...{ database, ledger, catalog, upstream, logins, vendors, routes, byokKeys },
-    ...{ guard, secrets, world, log, timing: options.jobs ?? {}, mailer, audit, meter: metrics.delivery },
+    ...store,
+    ...load,
+    routes,
+    world,
+    log,
+    timing: options.jobs ?? {},
+    mailer,
+    meter: metrics.delivery,
     results: createResultStore({ ...assets, world }),
   })
   const mails = mailer && createPersonMails({ deliveries: jobs.deliveries, world })
@@ -185,22 +173,30 @@ export async function createGateway(options: GatewayOptions) {
   const own = {
     ...openIdentity({ ...store, ...options, keys, mails, publicUrl, onLeave, proofs }),
     onLeave,
-    ...{ accounts, keys, routes, config, world, log, publicUrl, mails, work: jobs.work, timing: jobs.timing },
-    ...{ sandboxUrl: options.sandboxUrl, localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }) },
+    accounts,
+    keys,
+    routes,
+    ...options,
+    publicUrl,
+    mails,
+    work: jobs.work,
+    timing: jobs.timing,
+    localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }),
   }
   const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs, files, s3, calls: () => calls })
   const calls = pathOfCalls(options, { store, load, jobs, routes, assets, extensions })
   openCalls(options, { ...served, store, load, jobs, calls, extensions, operator: () => office.routes })
   const office = openOffice(app, options, { store, load, jobs, own, extensions })
   await own.tokens.adopt(options.operatorToken)
-  const work = { files, added: extensions.work }
-  const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, ...work })
+  const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, files, added: extensions.work })
   return {
-    ...{ app, database, ledger, catalog, accounts, keys, byokKeys, jobs, guard, office, monitor, changes, audit },
-    ...{ apiKeys: store.apiKeys, credentials, secrets, people: own.people, asked: own.asked },
+    ...store,
+    ...load,
+    ...own,
+    app,
+    jobs,
+    office,
     opened: extensions.opened,
-    ...{ vendors, refusals, storeVersion, migrations: store.migrations, hourly: load.hourly },
-    prober: load.prober,
     /** Its part of what a group of processes answers at /metrics. */
     figures: () => metrics.registry.getMetricsAsJSON(),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
@@ -237,8 +233,17 @@ function pathOfCalls(options: GatewayOptions, { store, load, jobs, routes, asset
   return {
     read: readerOf(options, { ...store, assets: assets.assets, guardrails }),
     path: {
-      ...{ ...load, database, routes, world, log, jobs, sealer, cache: createResponseCache(world), shadows },
-      ...{ labelNames: createLabelNames(store), ledger: extensions.ledger(load.ledger) },
+      ...load,
+      database,
+      routes,
+      world,
+      log,
+      jobs,
+      sealer,
+      cache: createResponseCache(world),
+      shadows,
+      labelNames: createLabelNames(store),
+      ledger: extensions.ledger(load.ledger),
     },
   }
 }
@@ -251,7 +256,15 @@ function openCalls(
   const { config, world, log } = options
   const bodies = { world, bytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN }
   const api = openApi(app, {
-    ...{ ...store, ...load, ...extensions.path, ...calls, bodies, sockets, engine: jobs, log, world },
+    ...store,
+    ...load,
+    ...extensions.path,
+    ...calls,
+    bodies,
+    sockets,
+    engine: jobs,
+    log,
+    world,
     callers: extensions.callers,
     strictErrors: config.TOLLGATE_STRICT_ERRORS,
   })
@@ -279,25 +292,27 @@ function openOffice(
   { store, load, jobs, own, extensions }: OfficeParts,
 ) {
   const { config, world, log } = options
-  const { database, secrets, changes, audit, catalog, credentials, byokKeys, branding, guard } = store
-  const { vendors, upstream, logins, ledger } = load
+  const { upstream, logins, vendors } = load
   return openOperatorApi(app, {
+    ...store,
+    ...load,
     ...own,
-    ...{ config, database, ledger, changes, catalog, audit, world, credentials, byokKeys },
-    ...{ secrets, branding, log, guard, sandboxUrl: options.sandboxUrl, verifier: load.verifier },
-    ...{ statements: store.statements, contents: extensions.path.contents, traceUrl: config.TOLLGATE_TRACE_URL },
+    config,
+    world,
+    log,
+    sandboxUrl: options.sandboxUrl,
+    contents: extensions.path.contents,
+    traceUrl: config.TOLLGATE_TRACE_URL,
     listJobs: (account, filter) => listJobs(jobs, account, filter),
-    ...{
-      teams: store.teams,
-      personal: extensions.personal,
-      added: extensions.resources,
-      offered: extensions.offered,
-      security: extensions.security,
-    },
-    billing: store.billing,
-    webhookSecret: (account) => webhookSecret(secrets, account),
-    ...{ reports: load.reports, prober: load.prober, vendorHealth: vendors.health, deliveries: jobs.deliveries },
-    ...{ credentialHealth: vendors.credentials.health, openJobs: jobs.jobs.openAt },
+    personal: extensions.personal,
+    added: extensions.resources,
+    offered: extensions.offered,
+    security: extensions.security,
+    webhookSecret: (account) => webhookSecret(store.secrets, account),
+    vendorHealth: vendors.health,
+    deliveries: jobs.deliveries,
+    credentialHealth: vendors.credentials.health,
+    openJobs: jobs.jobs.openAt,
     test: (target, call, isForeign = false) => testVendor(target, call, { upstream, logins, world, isForeign }),
     system: systemOf(options, store, jobs),
   })
@@ -402,7 +417,10 @@ async function openStore(options: GatewayOptions) {
     off: EXTENSIONS.flatMap((one) => (one.catalog && !isOn(config, one) ? [one.catalog.name] : [])),
   })
   const apiKeys = createApiKeys({
-    ...{ database, changes, world, pepper: secrets.key('api-key') },
+    database,
+    changes,
+    world,
+    pepper: secrets.key('api-key'),
     unknownPerMinute: config.TOLLGATE_UNKNOWN_KEYS_PER_MINUTE,
   })
   const credentials = await openCredentials({
@@ -451,75 +469,10 @@ function openLogins(
   const workload = {
     allows: new Set(config.TOLLGATE_WORKLOAD_IDENTITY),
     hosts: new Set(config.TOLLGATE_WORKLOAD_IDENTITY_HOSTS),
-    ...{ environment: config.workload, metadata },
+    environment: config.workload,
+    metadata,
   }
   return { logins: createLogins({ world, upstream, tokens, workload }), metadata }
-}
-
-/** What carries the calls, and what counts and bounds them. */
-function createLoad(
-  { config, world, log, sandboxUrl, waitFactor = 1 }: GatewayOptions,
-  store: Store,
-  /** What is put together later. */
-  late: { readonly queue: JobEngine['facts']; readonly contentsDropped: () => number },
-) {
-  const { database, secrets, changes, audit, credentials, byokKeys, upstream, logins, metadata } = store
-  const vendorHours = createVendorHours(database, world)
-  const vendors = createVendors(world, (attempt) => {
-    vendorHours.count(attempt)
-    metrics.vendorAttempt(attempt)
-  })
-  const [watch, storeWatch] = [createStreamWatch(world), createStoreWatch(database, world)]
-  const metrics: Metrics = createMetrics({
-    genAi: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
-    vendors: () => vendors.health(),
-    probes: () => prober.found(),
-    running: () => monitor.running,
-    ledgerPending: () => ledger.pending,
-    ledgerIsolated: () => ledger.isolated,
-    ...{ databaseWaiting: () => database.waiting(), databaseUp: () => databaseAnswers(database) },
-    get ledger() {
-      return ledger
-    },
-    loopLagMs: () => overload.lagMs,
-    shed: () => overload.shed + budget.refused,
-    refusalsDropped: () => refusals.dropped,
-    ...{ contentsDropped: late.contentsDropped, openStreams: () => watch.open, changeFailures: changes.failures },
-    ...{ queue: late.queue, store: storeWatch },
-    holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
-    verified: () => verifier.state(),
-  })
-  database.measure(metrics.statement)
-  const nightly = { nightlyAt: config.TOLLGATE_VERIFY_AT, usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS }
-  const verifier = createVerifier({ database, audit, world, log, ...nightly, key: secrets.key('ledger') })
-  const refusals = createRefusals({ database, world, log })
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName } = config
-  const tracer = endpoint ? createTracer({ world, upstream, endpoint, serviceName, log }) : undefined
-  const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
-  const processId = newId(world)
-  const [margins, unbilled] = [createMargins(database, world), createUnbilled(database, world)]
-  const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count, aboveHold: monitor.aboveHold }
-  const creditWaitMs = config.TOLLGATE_CREDIT_WAIT_SECONDS * 1_000
-  const ledger: Ledger = createLedger({ database, world, processId, meters, log, waitFactor, creditWaitMs })
-  const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
-  const reports = createReports({ database, changes, world, processId, own })
-  // A key may have other limits now than those under which its credits were leased.
-  changes.watch('keys', () => ledger.recall())
-  const overload: Overload = createOverload({
-    ...{ world, lagMsMax: config.TOLLGATE_OVERLOAD_LAG_MS, running: () => monitor.running },
-    waiting: () => ledger.pending + database.waiting(),
-  })
-  const hourly = [vendorHours, margins, unbilled]
-  const sources = { sandboxUrl, credential: credentials.get }
-  const prober: Prober = createProber({ ...store, world, log, vendors, sources, meter: metrics.probe })
-  const [bytesMax, mayHold] = [config.TOLLGATE_BYTES_IN_FLIGHT_MAX, createCreditCheck(database, byokKeys)]
-  const budget = createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold })
-  return {
-    ...{ vendors, watch, metrics, upstream, logins, metadata, tracer, monitor, ledger, overload, budget, verifier },
-    ...{ refusals, reports, hourly, prober, unbilled, usualOutput: createUsualOutput() },
-    incidents: () => findIncidents({ ledger, changes, store: storeWatch }),
-    leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
-  }
 }
 
 /** What reading a request needs besides its bytes. */
@@ -531,16 +484,15 @@ function readerOf(
     byokKeys,
     secrets,
     guardrails,
-  }: {
-    guard: GuardedFetch
-    assets: AssetHost
-    byokKeys: ByokKeys
-    secrets: Secrets
-    guardrails: PathHooks['guardrails']
+  }: Pick<Store, 'guard' | 'byokKeys' | 'secrets'> & {
+    readonly assets: AssetHost
+    readonly guardrails: PathHooks['guardrails']
   },
 ): ReadDeps {
   return {
-    ...{ world, byokKeys, guardrails },
+    world,
+    byokKeys,
+    guardrails,
     presets: config.TOLLGATE_FILL_DEFAULT_MODEL,
     pictures: (account) => ({
       fetchImage: (url, about) => guard.fetchImage(url, { account, ...about }),

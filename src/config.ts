@@ -11,7 +11,10 @@ const flag = z
   .default('0')
   .transform((value) => value === '1' || value === 'true')
 
-/** What the examples say where a secret belongs, also as the password of an address; test/settings.test.ts compares them. */
+/**
+ * What the examples say where a secret belongs, also as the password of an address; test/settings.test.ts compares
+ * them.
+ */
 const SAMPLE = 'replace-me'
 /** Variables that the guides tell callers to export, and settings of our own tests: known, and not for the gateway. */
 const FOR_OTHERS = /^TOLLGATE_(KEY$|TEST_)/
@@ -39,9 +42,15 @@ const words = z
 const WORKLOADS = ['aws', 'azure', 'google', 'google-metadata']
 /** By these the clouds tell a program who it is. */
 const WORKLOAD_VARIABLES: ReadonlySet<string> = new Set([
-  ...['AWS_ROLE_ARN', 'AWS_WEB_IDENTITY_TOKEN_FILE', 'AWS_ENDPOINT_URL_STS'],
-  ...['AZURE_TENANT_ID', 'AZURE_CLIENT_ID', 'AZURE_FEDERATED_TOKEN_FILE', 'AZURE_AUTHORITY_HOST'],
-  ...['GOOGLE_APPLICATION_CREDENTIALS', 'GCE_METADATA_HOST'],
+  'AWS_ROLE_ARN',
+  'AWS_WEB_IDENTITY_TOKEN_FILE',
+  'AWS_ENDPOINT_URL_STS',
+  'AZURE_TENANT_ID',
+  'AZURE_CLIENT_ID',
+  'AZURE_FEDERATED_TOKEN_FILE',
+  'AZURE_AUTHORITY_HOST',
+  'GOOGLE_APPLICATION_CREDENTIALS',
+  'GCE_METADATA_HOST',
 ])
 
 /** Rules over several settings are checked even if one of them has a problem of its own. */
@@ -377,7 +386,10 @@ export type Config = Readonly<z.output<typeof schema>> & {
   readonly vendorKeys: ReadonlyMap<string, string>
   /** The variables by which clouds tell a program who it is. */
   readonly workload: (name: string) => string | undefined
-  /** Any variable: for the command line, whose user named it. The gateway itself reads only its settings and credentials. */
+  /**
+   * Any variable: for the command line, whose user named it. The gateway itself reads only its settings and
+   * credentials.
+   */
   readonly environment: (name: string) => string | undefined
   /** Where Codex has its configuration, for the command that sets it up. */
   readonly codexHome: string
@@ -433,7 +445,10 @@ export function readConfig(environment: Environment = { ...process.env }): Confi
 const VENDOR_KEY = /(?:^|_)(?:KEY|TOKEN)(?:_|$)/
 const OTHERS = /^(?:TOLLGATE_|PG|POSTGRES|AWS_(?!BEARER_TOKEN)|SSH_)|(?:^|_)(?:SECRET|PASSWORD|PRIVATE)(?:_|$)/
 
-/** What a vendor may be sent of the environment, whatever a catalog or an operator names: nothing that the gateway, its database or the system is set up by. */
+/**
+ * What a vendor may be sent of the environment, whatever a catalog or an operator names: nothing that the gateway, its
+ * database or the system is set up by.
+ */
 function isVendorKey(variable: [string, string | undefined]): variable is [string, string] {
   const [name, value] = variable
   return VENDOR_KEY.test(name) && !OTHERS.test(name) && !(name in schema.shape) && !isSample(value)

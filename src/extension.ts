@@ -1,6 +1,6 @@
-// What a gateway can do without. An extension is a folder in `extensions/` with `extension.ts`, which exports one value of this type.
-// The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves its tables alone, and its
-// addresses answer 404.
+// What a gateway can do without. An extension is a folder in `extensions/` with `extension.ts`, which exports one value
+// of this type. The core knows it only by this type; compose.ts has the list. An extension that is switched off leaves
+// its tables alone, and its addresses answer 404.
 import type { CallerRules } from './api/api.ts'
 import type { EndpointSpec } from './catalog/endpoint.ts'
 import type { CatalogSection } from './catalog/section.ts'

@@ -160,7 +160,8 @@ async function readInput(): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-// Whoever reads us through a pipe may have seen enough, or has closed the terminal; a gateway has work to do all the same.
+// Whoever reads us through a pipe may have seen enough, or has closed the terminal; a gateway has work to do all the
+// same.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
   if (process.argv[2] !== 'serve') process.exit(0)

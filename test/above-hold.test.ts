@@ -1,4 +1,5 @@
-// F79: whichever way a call takes, a charge above its hold is seen by the one assertion of the ledger: logged, counted, alerted, and told on the call's page.
+// F79: whichever way a call takes, a charge above its hold is seen by the one assertion of the ledger: logged, counted,
+// alerted, and told on the call's page.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
@@ -25,7 +26,8 @@ const shop = started(() =>
 
 const log = { ...silentLog, warn: (_: object, message: string) => void warned.push(message) }
 const g = testGateway(() => ({
-  ...{ log, env: { HOUSE_KEY: 'sk-house' } },
+  log,
+  env: { HOUSE_KEY: 'sk-house' },
   catalog(document) {
     vendor.script = { outputTokens: 3_000 }
     document.vendors.any = { baseUrl: vendor.url }
@@ -33,7 +35,10 @@ const g = testGateway(() => ({
     document.vendors.keyed = { baseUrl: vendor.url, credential: 'HOUSE_KEY', byokFee: { call: '0.01' } }
     document.vendors.shop = { baseUrl: shop.url }
     const model = (at: string, more: object = {}) => ({
-      ...{ name: at, type: 'text', family: 'any', clientFormats: ['openai-chat', 'openai-responses'] },
+      name: at,
+      type: 'text',
+      family: 'any',
+      clientFormats: ['openai-chat', 'openai-responses'],
       limits: { contextTokens: 100_000, outputTokensMax: 4_000 },
       pricing: { unit: 'credits', tiers: [{ input: '100', output: '1000' }] },
       routes: [{ vendor: at, protocol: 'openai-chat', model: 'm' }],
@@ -48,7 +53,10 @@ const g = testGateway(() => ({
         title: 'Sold',
         operations: {
           buy: {
-            ...{ title: 'Buy', route: 'GET /buy', vendorPath: 'buy', params: {} },
+            title: 'Buy',
+            route: 'GET /buy',
+            vendorPath: 'buy',
+            params: {},
             counts: { metered: { expression: 'min(answer.cost, 5)' } },
           },
         },

@@ -1,4 +1,5 @@
-// An operator suspends, closes and reopens accounts: what their callers are told, what becomes of running calls and of the money, in two processes.
+// An operator suspends, closes and reopens accounts: what their callers are told, what becomes of running calls and of
+// the money, in two processes.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import OpenAI from 'openai'
@@ -18,7 +19,10 @@ import { above, not, until } from './until.ts'
 const waiting: Array<() => void> = []
 
 const ANSWER = {
-  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'slow' },
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'slow',
   choices: [{ index: 0, message: { role: 'assistant', content: 'Done' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
 }

@@ -1,5 +1,5 @@
-// Requests of coding agents as these sent them (test/long/agents.long.ts records them), through the gateway to a model of every kind:
-// each must be answered, whatever format the vendor speaks, and name tools as the agent does.
+// Requests of coding agents as these sent them (test/long/agents.long.ts records them), through the gateway to a model
+// of every kind: each must be answered, whatever format the vendor speaks, and name tools as the agent does.
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,10 @@ for (const name of readdirSync(FIXTURES))
   })
 
 const CLOSE = {
-  ...{ type: 'function', name: 'close_agent', description: 'Closes an agent.', strict: false },
+  type: 'function',
+  name: 'close_agent',
+  description: 'Closes an agent.',
+  strict: false,
   parameters: { type: 'object', properties: { target: { type: 'string' } }, required: ['target'] },
 }
 const LONG = `a_tool_with_a_name_${'x'.repeat(60)}`
@@ -108,7 +111,8 @@ test('temperature 0, as agents send it, is answered by models of every kind in e
 test('a simulated model calls the tool that a person names, and none that only a reminder mentions', async () => {
   const reminder = '<system-reminder>\nUse Read and TaskCreate to plan your tasks. Skill: loop\n</system-reminder>'
   const tools = ['Read', 'TaskCreate', 'Skill'].map((name) => ({
-    ...{ name, description: 'Plans tasks, reads files and greets people who say hello to you.' },
+    name,
+    description: 'Plans tasks, reads files and greets people who say hello to you.',
     input_schema: { type: 'object', properties: {} },
   }))
   const ask = async (...content: unknown[]) => {

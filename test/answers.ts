@@ -1,5 +1,5 @@
-// In tests every answer of the operator and console API is read by its view: a field that is missing, of another type, or
-// not in the view fails the test that asked for it.
+// In tests every answer of the operator and console API is read by its view: a field that is missing, of another type,
+// or not in the view fails the test that asked for it.
 import assert from 'node:assert/strict'
 import type { WebServer } from '../src/api/server/server.ts'
 import type { Resource } from '../src/operator/resource.ts'

@@ -1,5 +1,5 @@
-// Strings that are as bad as can be for a regular expression, made from the expression itself: what leads up to each of its
-// loops, then what goes round in the loop many times, then something that does not belong there.
+// Strings that are as bad as can be for a regular expression, made from the expression itself: what leads up to each of
+// its loops, then what goes round in the loop many times, then something that does not belong there.
 
 /** One thing that a pattern matches: a character, a class, a group. */
 interface Term {

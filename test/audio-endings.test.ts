@@ -1,4 +1,5 @@
-// Sound: forms that are wrong, callers who leave and vendors that break. Nothing is left held, and nothing is paid that was not had.
+// Sound: forms that are wrong, callers who leave and vendors that break. Nothing is left held, and nothing is paid that
+// was not had.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request } from 'node:http'

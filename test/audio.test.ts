@@ -1,4 +1,5 @@
-// Sound: the official openai package, unchanged; what a recording is held for and costs; and what strangers send as a form.
+// Sound: the official openai package, unchanged; what a recording is held for and costs; and what strangers send as a
+// form.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'

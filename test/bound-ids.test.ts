@@ -1,5 +1,5 @@
-// Ids in requests by which a vendor would look up what it keeps: they are for the account that they were made for, although all
-// accounts share the vendor's credential.
+// Ids in requests by which a vendor would look up what it keeps: they are for the account that they were made for,
+// although all accounts share the vendor's credential.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'

@@ -1,4 +1,5 @@
-// Budgets of members, teams and projects hold for people who call without a key, and nobody with the role member can leave them.
+// Budgets of members, teams and projects hold for people who call without a key, and nobody with the role member can
+// leave them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyView, NewKey, TeamView } from '../src/admission/views.ts'
@@ -120,7 +121,8 @@ test('an access token makes keys as the person who made it; one of nobody makes 
   await join(id, 'owner', 'owner')
   const { ask, userId } = await join(id, 'admin', 'admin')
   const { data: token } = await ask<{ token: string }>('POST', `/accounts/${id}/tokens`, {
-    ...{ name: 't', scopes: ['keys:write'] },
+    name: 't',
+    scopes: ['keys:write'],
   })
   const make = async (bearer: string) => {
     const made = await g.call(`/admin/v1/accounts/${id}/keys`, bearer, { name: 'k' })

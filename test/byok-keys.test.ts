@@ -1,5 +1,5 @@
-// Keys at vendors that accounts bring themselves: used for their own calls only, at a fee in place of the price, and what goes wrong with
-// them is theirs.
+// Keys at vendors that accounts bring themselves: used for their own calls only, at a fee in place of the price, and
+// what goes wrong with them is theirs.
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { parseCredits } from '../src/kernel/credits.ts'

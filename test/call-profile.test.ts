@@ -1,4 +1,5 @@
-// What a gateway has worked out about a key and a model is never older than what the operator has changed: each change is felt by the next call.
+// What a gateway has worked out about a key and a model is never older than what the operator has changed: each change
+// is felt by the next call.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { BY, testGateway, WITH_EXTENSIONS } from './gateway.ts'
@@ -49,7 +50,10 @@ interface Caller {
 
 const ask = (key: string, body: object = {}) =>
   g.call('/v1/chat/completions', key, {
-    ...{ model: MODEL, messages: [{ role: 'user', content: 'May I?' }], max_tokens: 20, temperature: 0 },
+    model: MODEL,
+    messages: [{ role: 'user', content: 'May I?' }],
+    max_tokens: 20,
+    temperature: 0,
     ...body,
   })
 const model = (fields: object) => g.gateway.catalog.change(MODEL, { ...fields }, BY)

@@ -1,4 +1,5 @@
-// Certificates for tests, made on the spot: an authority, and servers that it vouches for, for whichever address and time.
+// Certificates for tests, made on the spot: an authority, and servers that it vouches for, for whichever address and
+// time.
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
 interface Pair {

@@ -1,4 +1,5 @@
-// The clouds' own logins: every way to log in, against token endpoints that check it; tokens shared by processes, renewed ahead of their end.
+// The clouds' own logins: every way to log in, against token endpoints that check it; tokens shared by processes,
+// renewed ahead of their end.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -53,19 +54,26 @@ function openProcess(
   const upstream = createUpstream({ world })
   const metadata = createUpstream({ world, metadata: true })
   const environment: Record<string, string> = {
-    ...{ AWS_ENDPOINT_URL_STS: `${cloud.url}/sts`, AWS_ROLE_ARN: ROLE, AZURE_TENANT_ID: 'tenant-1' },
-    ...{ AWS_WEB_IDENTITY_TOKEN_FILE: fileOf('web-identity'), AZURE_AUTHORITY_HOST: `${cloud.url}/entra/` },
-    ...{ AZURE_CLIENT_ID: CLIENT.id, AZURE_FEDERATED_TOKEN_FILE: fileOf('federated'), GCE_METADATA_HOST: cloud.host },
+    AWS_ENDPOINT_URL_STS: `${cloud.url}/sts`,
+    AWS_ROLE_ARN: ROLE,
+    AZURE_TENANT_ID: 'tenant-1',
+    AWS_WEB_IDENTITY_TOKEN_FILE: fileOf('web-identity'),
+    AZURE_AUTHORITY_HOST: `${cloud.url}/entra/`,
+    AZURE_CLIENT_ID: CLIENT.id,
+    AZURE_FEDERATED_TOKEN_FILE: fileOf('federated'),
+    GCE_METADATA_HOST: cloud.host,
     ...more.environment,
   }
   const workload = {
     allows: new Set(more.allows ?? ['aws', 'azure', 'google', 'google-metadata']),
     hosts: new Set([cloud.host]),
-    ...{ environment: (name: string) => environment[name], metadata },
+    environment: (name: string) => environment[name],
+    metadata,
   }
   const logins = createLogins({ world, upstream, tokens: createTokenCache({ world, store }), workload })
   return {
-    ...{ upstream, logins },
+    upstream,
+    logins,
     open: async (login: Login, secret?: string) => logins.open(login, { secret, baseUrl: cloud.url }),
     close: () => Promise.all([upstream.close(), metadata.close()]),
   }
@@ -100,7 +108,10 @@ const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } }, asyn
 after(() => cloud.close())
 
 const CHAT = {
-  ...{ id: 'c1', object: 'chat.completion', created: 1, model: 'm' },
+  id: 'c1',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
 }
@@ -285,7 +296,8 @@ test('a tool server behind a login is looked at with its token, which is renewed
   const register = (name: string, value: string) =>
     g.operator<{ error: string | null; tools: object[] }>('PUT', `/tool-servers/${name}`, {
       // Of its own, so that no other test has renewed the token a moment ago.
-      ...{ url: server.url, auth: { oauth: { ...OAUTH().oauth, tokenUrl: `${OAUTH().oauth.tokenUrl}?tools` } } },
+      url: server.url,
+      auth: { oauth: { ...OAUTH().oauth, tokenUrl: `${OAUTH().oauth.tokenUrl}?tools` } },
       credential: { value },
     })
   cloud.given.set('entra', 30)
@@ -318,8 +330,12 @@ test('results are stored in S3 with the keys of a role', async () => {
   ] as const) {
     const one = openProcess(undefined, { allows: [...allows] })
     const { files } = await openAssets({
-      ...{ config: readConfig({ ...data, ...env, ...given }), world: realWorld, secrets: createSecrets(SECRET) },
-      ...{ upstream: one.upstream, logins: one.logins, publicUrl: () => 'http://127.0.0.1' },
+      config: readConfig({ ...data, ...env, ...given }),
+      world: realWorld,
+      secrets: createSecrets(SECRET),
+      upstream: one.upstream,
+      logins: one.logins,
+      publicUrl: () => 'http://127.0.0.1',
     })
     cloud.answer = () => [200, '', 'application/xml']
     const writer = await files.create({ extension: 'png', expiresMs: realWorld.nowMs() + 60_000 })
@@ -338,7 +354,12 @@ const STREAM: object[] = [
   {
     type: 'message_start',
     message: {
-      ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', content: [], stop_reason: null },
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'claude',
+      content: [],
+      stop_reason: null,
       usage: { input_tokens: 11, output_tokens: 1 },
     },
   },
@@ -349,7 +370,12 @@ const STREAM: object[] = [
   { type: 'message_stop', 'amazon-bedrock-invocationMetrics': { inputTokenCount: 11, outputTokenCount: 7 } },
 ]
 const MESSAGE = {
-  ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', stop_reason: 'end_turn', stop_sequence: null },
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'claude',
+  stop_reason: 'end_turn',
+  stop_sequence: null,
   content: [{ type: 'text', text: 'Grüße 👋' }],
   usage: { input_tokens: 11, output_tokens: 7 },
 }

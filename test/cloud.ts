@@ -1,5 +1,5 @@
-// The clouds' token endpoints and a vendor behind them, on one port. Each refuses what the real one would: every signature and assertion is checked, AWS
-// signatures by an implementation of their own, from the request as it came.
+// The clouds' token endpoints and a vendor behind them, on one port. Each refuses what the real one would: every
+// signature and assertion is checked, AWS signatures by an implementation of their own, from the request as it came.
 import { createHash, createHmac, generateKeyPairSync, verify } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -43,7 +43,12 @@ export async function startCloud(): Promise<Cloud> {
   const tokens = new Set<string>()
   const sessions = new Map<string, { secret: string; token: string }>([[AWS.id, { secret: AWS.secret, token: '' }]])
   const cloud = {
-    ...{ url: '', host: '', given: new Map<string, number>(), down: false, lifeSeconds: 3600, calls: [] as Asked[] },
+    url: '',
+    host: '',
+    given: new Map<string, number>(),
+    down: false,
+    lifeSeconds: 3600,
+    calls: [] as Asked[],
     answer: (_asked: Asked): Answer => [500, {}],
     serviceAccount: '',
     close: () => void server.close(),

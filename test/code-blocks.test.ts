@@ -32,7 +32,10 @@ const commands = createServer(async (request, response) => {
   const given = new URLSearchParams(await text(request))
   const said = { out: '', err: '' }
   const code = await runCli({
-    ...{ args: given.getAll('word'), world: realWorld, otherVerbs: [], settings },
+    args: given.getAll('word'),
+    world: realWorld,
+    otherVerbs: [],
+    settings,
     terminal: {
       out(line) {
         said.out += line
@@ -48,15 +51,20 @@ const commands = createServer(async (request, response) => {
 })
 
 const settings = (): Settings => ({
-  ...{ url: g.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: key, tokenSource: 'a test' },
-  ...{ dataDirectory: g.config.TOLLGATE_DATA, databaseUrl: undefined, publicUrl: undefined, trustProxy: '' },
-  ...{
-    host: '127.0.0.1',
-    codexHome: join(g.config.TOLLGATE_DATA, 'codex'),
-    server: undefined,
-    version: '0.0.0-test',
-    credential: () => undefined,
-  },
+  url: g.url,
+  urlSource: 'from a test',
+  token: OPERATOR_TOKEN,
+  apiKey: key,
+  tokenSource: 'a test',
+  dataDirectory: g.config.TOLLGATE_DATA,
+  databaseUrl: undefined,
+  publicUrl: undefined,
+  trustProxy: '',
+  host: '127.0.0.1',
+  codexHome: join(g.config.TOLLGATE_DATA, 'codex'),
+  server: undefined,
+  version: '0.0.0-test',
+  credential: () => undefined,
 })
 
 const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } }, async () => {
@@ -111,7 +119,9 @@ for (const page of pages) {
     test(`the shell blocks of ${page} run`, async () => {
       const script = shell.map(({ line, code }) => `echo "@@ ${page}:${line}" >&2\n${filled(code)}`).join('\n')
       const { code, out, err } = await runProgram('bash', ['-euo', 'pipefail', '-c', script], {
-        ...{ cwd: room, env: environment(), timeoutMs: RUN_MS_MAX },
+        cwd: room,
+        env: environment(),
+        timeoutMs: RUN_MS_MAX,
       })
       // Each page finds the catalog as it is shipped.
       await g.gateway.catalog.rollback(1, BY)
@@ -129,7 +139,9 @@ for (const page of pages) {
       const all = programs.map(({ at }, index) => `console.error('@@ ${at}')\nawait import('./block-${index}.mts')`)
       await writeFile(join(room, 'blocks.mts'), all.join('\n'))
       const ran = await runProgram(process.execPath, ['--no-warnings', 'blocks.mts'], {
-        ...{ cwd: room, env: environment(), timeoutMs: RUN_MS_MAX },
+        cwd: room,
+        env: environment(),
+        timeoutMs: RUN_MS_MAX,
       })
       await g.gateway.catalog.rollback(1, BY)
       assert.equal(ran.code, 0, ran.err.slice(ran.err.lastIndexOf('@@')))

@@ -1,4 +1,5 @@
-// The code blocks of README, guides and reference, and what is known of each: its language, and why it is not run where it is not.
+// The code blocks of README, guides and reference, and what is known of each: its language, and why it is not run where
+// it is not.
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
@@ -33,14 +34,20 @@ export function blocksOf(page: string): CodeBlock[] {
     const file = ELSEWHERE[`${page} ${language}`]
     const runs = file && readFileSync(join(ROOT, file), 'utf8').includes(page.split('/').at(-1) ?? '')
     return {
-      ...{ page, language, code, line: text.slice(0, index).split('\n').length },
+      page,
+      language,
+      code,
+      line: text.slice(0, index).split('\n').length,
       notRun: /^not run: (.+)$/.exec(comment)?.[1] ?? (runs ? `it is run by ${file}` : ''),
       answer: /^answer: (\S+)$/.exec(comment)?.[1],
     }
   })
 }
 
-/** Blocks of one language that are run, those together that go on from one another: one that imports nothing has its names from the one before. */
+/**
+ * Blocks of one language that are run, those together that go on from one another: one that imports nothing has its
+ * names from the one before.
+ */
 export function programsOf(page: string, languages: readonly string[], begins: RegExp): { at: string; code: string }[] {
   const programs: { at: string; code: string }[] = []
   for (const { language, code, line, notRun } of blocksOf(page)) {

@@ -11,24 +11,24 @@ export function commandLineOf(
   async function run(args: string[]) {
     const said = { out: '', err: '' }
     const code = await runCli({
-      ...{ args, world: realWorld, otherVerbs: [] },
+      args,
+      world: realWorld,
+      otherVerbs: [],
       settings: () => ({
-        ...{
-          url: server().url,
-          urlSource: 'from a test',
-          token: server().token ?? OPERATOR_TOKEN,
-          tokenSource: 'a test',
-          apiKey: undefined,
-        },
-        ...{
-          dataDirectory: '',
-          databaseUrl: undefined,
-          publicUrl: undefined,
-          trustProxy: '',
-          host: '127.0.0.1',
-          codexHome: '',
-        },
-        ...{ server: undefined, version: '0.0.0-test', credential: (name) => secrets[name] },
+        url: server().url,
+        urlSource: 'from a test',
+        token: server().token ?? OPERATOR_TOKEN,
+        tokenSource: 'a test',
+        apiKey: undefined,
+        dataDirectory: '',
+        databaseUrl: undefined,
+        publicUrl: undefined,
+        trustProxy: '',
+        host: '127.0.0.1',
+        codexHome: '',
+        server: undefined,
+        version: '0.0.0-test',
+        credential: (name) => secrets[name],
         environment: (name) => secrets[name],
       }),
       terminal: {

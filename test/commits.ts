@@ -1,5 +1,6 @@
-// `npm run commits`, a part of `npm run check`: the subject of a commit has at most 72 characters, so that logs and lists show all of it, and says something.
-// Commits from before the rule, and those that a remote already has, cannot change any more and are not looked at.
+// `npm run commits`, a part of `npm run check`: the subject of a commit has at most 72 characters, so that logs and
+// lists show all of it, and says something. Commits from before the rule, and those that a remote already has, cannot
+// change any more and are not looked at.
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 
@@ -26,7 +27,8 @@ export function checkSubjects(directory: string, since: string = RULE_SINCE): Co
   }
   const skip = (skipped: string): CommitCheck => ({ checked: 0, tooLong: [], tooShort: [], skipped })
   if (git('rev-parse', '--verify', 'HEAD') === undefined) return skip('this is not a git checkout with commits')
-  // A shallow clone, or one with another history, does not have the commit. What the remote has is the place to begin then.
+  // A shallow clone, or one with another history, does not have the commit. What the remote has is the place to begin
+  // then.
   const begins = git('merge-base', '--is-ancestor', since, 'HEAD') !== undefined
   if (!begins && !git('for-each-ref', 'refs/remotes'))
     return skip('neither the first checked commit nor a remote is here')

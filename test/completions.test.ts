@@ -27,11 +27,17 @@ for (const model of MODELS)
     assert.equal(choice.finish_reason, 'stop')
     assert.ok(whole.usage && whole.usage.total_tokens === whole.usage.prompt_tokens + whole.usage.completion_tokens)
     const chat = await client().chat.completions.create({
-      ...{ model, max_tokens: 100, messages: [{ role: 'user', content: prompt }] },
+      model,
+      max_tokens: 100,
+      messages: [{ role: 'user', content: prompt }],
     })
     assert.equal(choice.text, chat.choices[0]?.message.content)
     const stream = await client().completions.create({
-      ...{ model, prompt: [prompt], max_tokens: 100, stream: true, stream_options: { include_usage: true } },
+      model,
+      prompt: [prompt],
+      max_tokens: 100,
+      stream: true,
+      stream_options: { include_usage: true },
     })
     let text = ''
     let reason: string | null = null

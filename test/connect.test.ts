@@ -1,5 +1,5 @@
-// A vendor that the gateway has never seen: tested for real, connected by one command, used and charged; and what the test says
-// when something is wrong with it.
+// A vendor that the gateway has never seen: tested for real, connected by one command, used and charged; and what the
+// test says when something is wrong with it.
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
@@ -32,7 +32,9 @@ async function serve(answering: Parameters<typeof listen>[0]): Promise<string> {
 const json = (res: Parameters<RequestListener>[1], status: number, body: unknown) =>
   res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 
-/** A vendor with an address of the usual shape, a key that it checks unless it is asked below /v1/open, and two models. */
+/**
+ * A vendor with an address of the usual shape, a key that it checks unless it is asked below /v1/open, and two models.
+ */
 const strict: RequestListener = (req, res) => {
   const path = req.url ?? ''
   if (!path.startsWith('/v1/')) return json(res, 404, { error: { message: `Unknown path ${path}` } })
@@ -76,22 +78,29 @@ async function tollgate(
 ) {
   let out = ''
   const settings: Settings = {
-    ...{ url: gateway.url, urlSource: 'from a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
-    ...{
-      dataDirectory: '/nowhere',
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '127.0.0.1',
-      codexHome: '',
-    },
-    ...{ server: undefined, version: '0.0.0-test', credential: (name: string) => environment[name] },
+    url: gateway.url,
+    urlSource: 'from a test',
+    token: OPERATOR_TOKEN,
+    apiKey: undefined,
+    tokenSource: 'a test',
+    dataDirectory: '/nowhere',
+    databaseUrl: undefined,
+    publicUrl: undefined,
+    trustProxy: '',
+    host: '127.0.0.1',
+    codexHome: '',
+    server: undefined,
+    version: '0.0.0-test',
+    credential: (name: string) => environment[name],
   }
   const write = (text: string) => {
     out += text
   }
   const code = await runCli({
-    ...{ args, world: realWorld, otherVerbs: [], settings: () => settings },
+    args,
+    world: realWorld,
+    otherVerbs: [],
+    settings: () => settings,
     terminal: { out: write, err: write, input: async () => '', ask },
   })
   return { code, out }
@@ -104,7 +113,14 @@ test('a vendor that works is tested by listing its models and by the smallest re
   assert.deepEqual(test.models, ['plain-1', 'plain-1-mini'])
   assert.deepEqual(
     test.steps.map(({ what, method, address, ok, status, model, inputTokens, outputTokens }) => [
-      ...[what, method, address, ok, status, model, inputTokens, outputTokens],
+      what,
+      method,
+      address,
+      ok,
+      status,
+      model,
+      inputTokens,
+      outputTokens,
     ]),
     [
       ['models', 'GET', `http://${host}/v1/models`, true, 200, null, null, null],
@@ -186,7 +202,8 @@ test('one command connects a vendor never seen, offers its model at cost times m
   // 8 × 120 + 2 × 480, by the million.
   assert.equal(answer.headers.get('x-tollgate-charge'), '0.00192')
 
-  // 8 × 100 + 2 × 400: operators see what the vendor took, at that moment; a dearer cost from now on changes nothing of it.
+  // 8 × 100 + 2 × 400: operators see what the vendor took, at that moment; a dearer cost from now on changes nothing of
+  // it.
   const [route] = offered?.routes ?? []
   assert.ok(offered && route)
   route.cost = { unit: 'credits', tiers: [{ input: '999', output: '999' }] }
@@ -255,7 +272,10 @@ test('nothing is applied when the test fails, when a price is missing, or when c
     method: 'POST',
     headers: { authorization: `Bearer ${OPERATOR_TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify({
-      ...{ vendor: 'second', baseUrl: url, formats: ['openai-chat'], credential: { name: 'SECOND_KEY', value: KEY } },
+      vendor: 'second',
+      baseUrl: url,
+      formats: ['openai-chat'],
+      credential: { name: 'SECOND_KEY', value: KEY },
       models: [{ model: 'plain-1', pricing: { unit: 'credits', tiers: [{ input: '1' }] } }],
     }),
   })

@@ -1,5 +1,5 @@
-// The OpenAPI document against the gateway that serves it: its examples are answered, its schemas fit what comes back, and
-// whatever it forbids is refused.
+// The OpenAPI document against the gateway that serves it: its examples are answered, its schemas fit what comes back,
+// and whatever it forbids is refused.
 import assert from 'node:assert/strict'
 import { METHODS, request as send } from 'node:http'
 import { test } from 'node:test'

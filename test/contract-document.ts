@@ -40,12 +40,10 @@ export interface Operation extends Described {
 }
 
 export const document = openapiDocument({
-  ...{
-    version: '0',
-    serverUrl: 'http://127.0.0.1',
-    endpoints: ALL_ENDPOINTS,
-    sockets: EXTENSIONS.flatMap((one) => one.sockets),
-  },
+  version: '0',
+  serverUrl: 'http://127.0.0.1',
+  endpoints: ALL_ENDPOINTS,
+  sockets: EXTENSIONS.flatMap((one) => one.sockets),
 }) as JsonSchema & {
   paths: Record<string, Record<string, Described>>
   components: { schemas: Record<string, JsonSchema> }

@@ -23,7 +23,9 @@ import { atLeast, until } from './until.ts'
 /** 5 s on a machine of its own. */
 const RESTART_MS_MAX = runs(180_000, 5_000)
 
-/** Of those that ask the same, one has its answer from a vendor, and others wait for it or have it from what was kept. */
+/**
+ * Of those that ask the same, one has its answer from a vendor, and others wait for it or have it from what was kept.
+ */
 const TEXTS: readonly Kind[] = ['chat', 'stream', 'leave', 'kept', 'kept', 'kept']
 
 let data: { path: string; remove(): Promise<void> }

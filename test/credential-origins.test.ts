@@ -1,4 +1,5 @@
-// Credentials and variables of the environment go to no address that somebody typed: not in a test, not by a connection, not after a vendor moved.
+// Credentials and variables of the environment go to no address that somebody typed: not in a test, not by a
+// connection, not after a vendor moved.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readPresets } from '../src/catalog/preset.ts'
@@ -91,7 +92,10 @@ test('what is laid over a vendor that is there takes none of its credentials els
   const find = { title: 'Find', route: 'GET /find', vendorPath: 'find', params: {} }
   const product = (id: string, vendor: object, query = '') =>
     g.operator<{ message?: string }>('POST', `/products${query}`, {
-      ...{ id, entries: { find }, vendor, price: { rates: { call: '1' } } },
+      id,
+      entries: { find },
+      vendor,
+      price: { rates: { call: '1' } },
     })
   assert.equal((await product('mine', { baseUrl: foreign.url })).status, 409, 'it has the name by chance')
   const refused: [string, Promise<{ status: number }>][] = [
@@ -115,7 +119,8 @@ test('what is laid over a vendor that is there takes none of its credentials els
 
 test('a whole catalog, new or old, moves a credential only with its value, and only for whoever manages credentials', async () => {
   const { data } = await g.operator<{ token: string }>('POST', '/tokens', {
-    ...{ name: 'editor', scopes: ['catalog:write', 'vendors:write'] },
+    name: 'editor',
+    scopes: ['catalog:write', 'vendors:write'],
   })
   const asEditor = async (method: string, path: string, body: object) => {
     const answer = await g.call(`/admin/v1${path}`, data.token, body, { method })
@@ -224,7 +229,9 @@ test('a credential is named at another vendor only with its value, and a variabl
 test('no address at which clouds tell a machine its credentials is asked, however it is spelt', async () => {
   for (const host of METADATA_HOSTS) {
     const body = {
-      ...{ vendor: 'x', formats: ['openai-chat'], baseUrl: `http://${host}/latest` },
+      vendor: 'x',
+      formats: ['openai-chat'],
+      baseUrl: `http://${host}/latest`,
       model: 'm',
       credential: { name: 'NEW_KEY', value: 'v' },
     }

@@ -1,4 +1,5 @@
-// F78: many parallel calls on a small balance. They wait for credits that running calls hold, and a call without an output limit holds about as much as calls of its key write.
+// F78: many parallel calls on a small balance. They wait for credits that running calls hold, and a call without an
+// output limit holds about as much as calls of its key write.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { setTimeout as later } from 'node:timers/promises'
@@ -45,7 +46,10 @@ const processes = [g, started(() => startGateway({ database, env }))]
 function withModel(document: any): void {
   document.vendors.mock = { baseUrl: vendor.url }
   document.models[MODEL] = {
-    ...{ name: 'Writer', type: 'text', family: 'fault', clientFormats: ['openai-chat'] },
+    name: 'Writer',
+    type: 'text',
+    family: 'fault',
+    clientFormats: ['openai-chat'],
     limits: { contextTokens: 1_050_000, outputTokensMax: 128_000 },
     pricing: { unit: 'credits', tiers: [{ input: '250', output: '1500' }] },
     routes: [{ vendor: 'mock', protocol: 'openai-chat', model: 'writer' }],
@@ -178,7 +182,9 @@ test('a caller who leaves the line holds nothing, and its vendor is never called
   await until(() => vendor.calls.length > before)
   const leaving = new AbortController()
   const waiting = fetch(`${g.url}/v1/chat-completions`, {
-    ...{ method: 'POST', signal: leaving.signal, body: JSON.stringify({ ...BODY, max_tokens: 1_000 }) },
+    method: 'POST',
+    signal: leaving.signal,
+    body: JSON.stringify({ ...BODY, max_tokens: 1_000 }),
     headers: { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' },
   })
   await until(() => g.gateway.monitor.running === 2)

@@ -1,5 +1,5 @@
-// A database of its own for each test file, on the server that test/run.ts started: a copy of one that has been migrated
-// once, since copying takes a tenth of the time.
+// A database of its own for each test file, on the server that test/run.ts started: a copy of one that has been
+// migrated once, since copying takes a tenth of the time.
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'

@@ -1,4 +1,5 @@
-// Deliveries: what is sent to receivers outside is seen, tried again, given up and repeated, and a process that is killed loses none.
+// Deliveries: what is sent to receivers outside is seen, tried again, given up and repeated, and a process that is
+// killed loses none.
 
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
@@ -107,7 +108,13 @@ async function ended(id: string, status: DeliveryView['status']): Promise<Delive
 async function send(...receivers: readonly Receiver[]): Promise<{ account: string; deliveries: DeliveryView[] }> {
   const { id: account } = await g.account()
   const messages = receivers.map(({ kind, to }, place) => ({
-    ...{ id: `msg_${account}_${place}`, account, kind, event: 'test', subject: 'x', to, body: '{}' },
+    id: `msg_${account}_${place}`,
+    account,
+    kind,
+    event: 'test',
+    subject: 'x',
+    to,
+    body: '{}',
   }))
   const { database, jobs } = g.gateway
   await jobs.deliveries.add(database, messages)
@@ -352,7 +359,8 @@ test(
     const { id } = deliveries[0]!
     const isDelivered = ({ status }: DeliveryDetail) => status === 'delivered'
     const { history } = await until(() => second.ask<DeliveryDetail>('GET', `/deliveries/${id}`), isDelivered)
-    // On a busy machine an attempt may need more than the six seconds that the lease of the tests leaves it; it is made again.
+    // On a busy machine an attempt may need more than the six seconds that the lease of the tests leaves it; it is made
+    // again.
     const inTime = history.filter(({ error }) => error !== 'The receiver did not answer in time.')
     assert.deepEqual(pluck(inTime, 'statusCode', 'error'), [
       [null, 'The process that sent it ended before it knew the answer.'],

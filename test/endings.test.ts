@@ -1,5 +1,5 @@
-// The table of endings, for every paid call that a vendor answers at once: however it ends, what it costs, what its row says, and that
-// nothing stays held. Recordings have theirs in audio-endings.test.ts, jobs in src/jobs/engine.test.ts.
+// The table of endings, for every paid call that a vendor answers at once: however it ends, what it costs, what its row
+// says, and that nothing stays held. Recordings have theirs in audio-endings.test.ts, jobs in src/jobs/engine.test.ts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
@@ -66,20 +66,38 @@ const KINDS: Record<string, Kind> = {
     streams: true,
   },
   embedding: media({
-    ...{ type: 'embedding', format: 'openai-embeddings', text: 'Hello there' },
-    ...{ used: { prompt_tokens: 10, total_tokens: 10 }, price: 10n, begun: 3n },
+    type: 'embedding',
+    format: 'openai-embeddings',
+    text: 'Hello there',
+    used: { prompt_tokens: 10, total_tokens: 10 },
+    price: 10n,
+    begun: 3n,
   }),
   rerank: media({
-    ...{ type: 'rerank', format: 'rerank', text: 'Hello' },
-    ...{ used: { usage: { total_tokens: 12 } }, price: 12n, begun: 10n },
+    type: 'rerank',
+    format: 'rerank',
+    text: 'Hello',
+    used: { usage: { total_tokens: 12 } },
+    price: 12n,
+    begun: 10n,
   }),
   moderation: media({
-    ...{ type: 'moderation', format: 'openai-moderations', text: 'Hello', tier: { call: '0.0001' } },
-    ...{ price: 100n, begun: 100n },
+    type: 'moderation',
+    format: 'openai-moderations',
+    text: 'Hello',
+    tier: { call: '0.0001' },
+    price: 100n,
+    begun: 100n,
   }),
   speech: media({
-    ...{ type: 'speech', format: 'openai-speech', text: 'Hello', tier: { character: '1500' } },
-    ...{ answer: ['audio/mpeg', Buffer.alloc(4_000, 7)], price: 7_500n, begun: 7_500n, streams: true },
+    type: 'speech',
+    format: 'openai-speech',
+    text: 'Hello',
+    tier: { character: '1500' },
+    answer: ['audio/mpeg', Buffer.alloc(4_000, 7)],
+    price: 7_500n,
+    begun: 7_500n,
+    streams: true,
   }),
 }
 

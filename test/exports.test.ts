@@ -133,7 +133,8 @@ test('every call arrives with the same content, whatever fails, repeats or dies'
     await client.connect()
     return client
   })
-  // This one wrote first and is committed last: its rows have the smallest numbers, and others have been sent long before.
+  // This one wrote first and is committed last: its rows have the smallest numbers, and others have been sent long
+  // before.
   const late = writers[0]!
   await late.query('begin')
   await late.query(rowsOf(account, 0, 50))
@@ -465,7 +466,8 @@ test('files: Parquet by the hour and FOCUS by the day in a bucket, and FOCUS as 
     `update usage set lines = '[["call", 1, "75000000"]]', cost_basis = '{"units": {"input": 10, "output": 5}}' where account_id = $1 and charged = 1001`,
     [account],
   )
-  // A transaction elsewhere in the same server may hide the rows from the first look, and the next one is an hour later.
+  // A transaction elsewhere in the same server may hide the rows from the first look, and the next one is an hour
+  // later.
   await until(async () => {
     for (const { id } of [parquet, focus]) await ask('POST', `/exports/${id}/resume`)
     return files.size >= 2

@@ -1,4 +1,5 @@
-// What a gateway can do without: with every extension switched off it starts, sells a call, and answers 404 where they were.
+// What a gateway can do without: with every extension switched off it starts, sells a call, and answers 404 where they
+// were.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { EXTENSIONS } from '../src/compose.ts'

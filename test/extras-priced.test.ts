@@ -1,5 +1,5 @@
-// Extras that have a price: tools at the vendor by the use, tiers by a multiplier, caches for an hour. Held for at their worst, a
-// line of arithmetic each, and verified.
+// Extras that have a price: tools at the vendor by the use, tiers by a multiplier, caches for an hour. Held for at
+// their worst, a line of arithmetic each, and verified.
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterEach, test } from 'node:test'

@@ -35,7 +35,11 @@ function byKind(field: Field): FieldCases {
         bad: [
           ...words('a.com,b.com https://example.com example.com/path example.com:443 user:pass@example.com'),
           ...words('93.184.216.34 [::1] ::1 2130706433 0x7f.1 localhost example.com. .example.com exa..mple.com'),
-          ...[' example.com', 'example.com ', 'exa mple.com', `${'a'.repeat(64)}.com`, `b${DOMAIN_253}`],
+          ' example.com',
+          'example.com ',
+          'exa mple.com',
+          `${'a'.repeat(64)}.com`,
+          `b${DOMAIN_253}`,
           ...words('bücher.example under_score.example -a.example a-.example *'),
         ],
       }
@@ -83,7 +87,8 @@ function byKind(field: Field): FieldCases {
         good: same([...days, ...months]),
         bad: [
           ...words('0d 367d 0m 28D 1M 1w 1y 28 d 028d -1d 1.5d 1d,2d 9999999d'),
-          ...[' 28d', ...missing(words('1d 28d 1m 2m 3m 4m 5m 6m 7m 12m'), [...days, ...months])],
+          ' 28d',
+          ...missing(words('1d 28d 1m 2m 3m 4m 5m 6m 7m 12m'), [...days, ...months]),
         ],
       }
     }

@@ -1,4 +1,5 @@
-// What the tests know of each format, in one place: where its callers ask, what they send at least, and what its vendors answer.
+// What the tests know of each format, in one place: where its callers ask, what they send at least, and what its
+// vendors answer.
 import type { CatalogInput } from '../src/catalog/document.ts'
 import { CLIENT_FORMATS, type ClientFormatName } from '../src/meter/kind.ts'
 import { PICTURE } from './picture.ts'
@@ -21,7 +22,9 @@ interface Format {
   readonly answer: (usage: unknown, text?: string, before?: readonly object[]) => Json
   /** The text of a whole answer. */
   readonly textOf: (answer: Json) => string
-  /** What a vendor streams: each of the texts an event, of what is written or of a tool's arguments; and what it counts. */
+  /**
+   * What a vendor streams: each of the texts an event, of what is written or of a tool's arguments; and what it counts.
+   */
   readonly stream: (texts: readonly string[], tool?: boolean, counts?: Counts) => string[]
   /** Such an event. */
   readonly delta: (text: string, tool?: boolean) => string
@@ -57,11 +60,12 @@ export const FORMATS: Record<ClientFormatName, Format> = {
     oldPath: () => '/v1/chat-completions',
     body: (prompt, tokens) => ({ messages: said(prompt), ...most('max_tokens', tokens) }),
     tools: [{ type: 'function', function: { name: 'f', parameters: schema } }],
-    usage: (input, output) => ({
-      ...{ prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
-    }),
+    usage: (input, output) => ({ prompt_tokens: input, completion_tokens: output, total_tokens: input + output }),
     answer: (usage, content = 'Yes.') => ({
-      ...{ id: 'c1', object: 'chat.completion', created: 1, model: 'm' },
+      id: 'c1',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
       choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
       usage,
     }),
@@ -92,11 +96,18 @@ export const FORMATS: Record<ClientFormatName, Format> = {
     tools: [{ type: 'function', name: 'f', parameters: schema }],
     usage: (input, output) => ({ input_tokens: input, output_tokens: output, total_tokens: input + output }),
     answer: (usage, text = 'Yes.', before = []) => ({
-      ...{ id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'completed' },
+      id: 'resp_1',
+      object: 'response',
+      created_at: 1,
+      model: 'm',
+      status: 'completed',
       output: [
         ...before,
         {
-          ...{ type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' },
+          type: 'message',
+          id: 'msg_1',
+          role: 'assistant',
+          status: 'completed',
           content: [{ type: 'output_text', text, annotations: [] }],
         },
       ],
@@ -142,8 +153,14 @@ export const FORMATS: Record<ClientFormatName, Format> = {
     tools: [{ name: 'f', input_schema: schema }],
     usage: (input, output) => ({ input_tokens: input, output_tokens: output }),
     answer: (usage, text = 'Yes.') => ({
-      ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [{ type: 'text', text }] },
-      ...{ stop_reason: 'end_turn', stop_sequence: null, usage },
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content: [{ type: 'text', text }],
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      usage,
     }),
     textOf: ({ content }) => content.find(({ type }: Json) => type === 'text').text,
     stream(texts, tool, [input, output] = FIVE) {
@@ -179,17 +196,21 @@ export const FORMATS: Record<ClientFormatName, Format> = {
     answer: (usage, text = 'Yes.', [found] = []) => ({
       candidates: [
         {
-          ...{ content: { role: 'model', parts: [{ text }] }, finishReason: 'STOP', index: 0 },
+          content: { role: 'model', parts: [{ text }] },
+          finishReason: 'STOP',
+          index: 0,
           ...(found ? { groundingMetadata: found } : {}),
         },
       ],
-      ...{ modelVersion: 'm', usageMetadata: usage },
+      modelVersion: 'm',
+      usageMetadata: usage,
     }),
     textOf: ({ candidates }) => candidates[0].content.parts.find((part: Json) => part.text && !part.thought).text,
     stream: (texts, tool = false, [input, output] = FIVE) => [
       ...(tool ? [texts.join('')] : texts).map((text) => event(geminiDelta(text, tool))),
       event({
-        ...{ ...geminiDelta('', false, { finishReason: 'STOP' }), responseId: 'r1' },
+        ...geminiDelta('', false, { finishReason: 'STOP' }),
+        responseId: 'r1',
         usageMetadata: { ...FORMATS.gemini.usage(input, output), totalTokenCount: input + output },
       }),
     ],
@@ -215,7 +236,9 @@ export function addScripted({ vendors, models }: CatalogInput, baseUrl: string):
   for (const protocol of CLIENT_FORMATS)
     models[`from-${protocol}`] = {
       ...models['epsilon-k3']!, // Of the shipped catalog.
-      ...{ family: 'scripted', clientFormats: [...CLIENT_FORMATS], routes: [{ vendor: 'scripted', protocol }] },
+      family: 'scripted',
+      clientFormats: [...CLIENT_FORMATS],
+      routes: [{ vendor: 'scripted', protocol }],
     }
 }
 
@@ -250,56 +273,65 @@ export interface MediaFormat {
 /** Of the formats that are no text. */
 export const MEDIA = {
   'openai-embeddings': {
-    ...{ endpoint: 'embeddings', path: '/v1/embeddings', model: 'alpha-embed-3-small', body: (input) => ({ input }) },
+    endpoint: 'embeddings',
+    path: '/v1/embeddings',
+    model: 'alpha-embed-3-small',
+    body: (input) => ({ input }),
     answer: (usage) => ({
-      ...{ object: 'list', data: [{ object: 'embedding', index: 0, embedding: [0.6, 0.8] }], model: 'm', usage },
+      object: 'list',
+      data: [{ object: 'embedding', index: 0, embedding: [0.6, 0.8] }],
+      model: 'm',
+      usage,
     }),
   },
   'openai-images': {
-    ...{
-      endpoint: 'images',
-      path: '/v1/images/generations',
-      model: 'alpha-image-2',
-      body: (prompt) => ({ prompt, quality: 'low' }),
-    },
+    endpoint: 'images',
+    path: '/v1/images/generations',
+    model: 'alpha-image-2',
+    body: (prompt) => ({ prompt, quality: 'low' }),
     answer: (usage) => ({ created: 1, data: [{ b64_json: PICTURE.toString('base64') }], usage }),
   },
   'openai-audio': {
-    ...{
-      endpoint: 'transcriptions',
-      path: '/v1/audio/transcriptions',
-      model: 'alpha-transcribe-1',
-      body: (prompt) => ({ prompt }),
-    },
+    endpoint: 'transcriptions',
+    path: '/v1/audio/transcriptions',
+    model: 'alpha-transcribe-1',
+    body: (prompt) => ({ prompt }),
     answer: (usage) => ({ text: 'Yes.', usage }),
   },
   'openai-speech': {
-    ...{
-      endpoint: 'speech',
-      path: '/v1/audio/speech',
-      model: 'alpha-speech-1',
-      body: (input) => ({ input, voice: 'alloy' }),
-    },
+    endpoint: 'speech',
+    path: '/v1/audio/speech',
+    model: 'alpha-speech-1',
+    body: (input) => ({ input, voice: 'alloy' }),
   },
   rerank: {
-    ...{ endpoint: 'rerank', path: '/v1/rerank', model: 'alpha-rerank-1' },
+    endpoint: 'rerank',
+    path: '/v1/rerank',
+    model: 'alpha-rerank-1',
     body: (query) => ({ query, documents: ['a gate', 'a toll'] }),
     answer: (usage) => ({ results: [1, 0].map((index) => ({ index, relevance_score: index })), ...usage }),
   },
   'openai-moderations': {
-    ...{ endpoint: 'moderations', path: '/v1/moderations', model: 'alpha-moderation-1', body: (input) => ({ input }) },
+    endpoint: 'moderations',
+    path: '/v1/moderations',
+    model: 'alpha-moderation-1',
+    body: (input) => ({ input }),
     answer: () => ({ id: 'modr_1', model: 'm', results: [{ flagged: false, categories: {} }] }),
   },
   'mistral-ocr': {
-    ...{ endpoint: 'ocr', path: '/v1/ocr', model: 'alpha-ocr-1' },
+    endpoint: 'ocr',
+    path: '/v1/ocr',
+    model: 'alpha-ocr-1',
     body: (name) => ({
-      ...{ document: { type: 'document_url', document_url: `https://a.example/${name.replaceAll(' ', '')}` } },
+      document: { type: 'document_url', document_url: `https://a.example/${name.replaceAll(' ', '')}` },
       pages: '0-4',
     }),
     answer: (usage) => ({ pages: ['a', 'b'].map((markdown, index) => ({ index, markdown })), model: 'm', ...usage }),
   },
   'video-task': {
-    ...{ endpoint: 'video', path: '/v1/video/seedance', model: 'videogen-2.0' },
+    endpoint: 'video',
+    path: '/v1/video/seedance',
+    model: 'videogen-2.0',
     body: (prompt) => ({ prompt, duration: 5, resolution: '720p' }),
   },
 } satisfies Record<string, MediaFormat>

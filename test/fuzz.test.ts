@@ -20,8 +20,9 @@ test('thousands of requests from the contract’s grammar, right, wrong, cut and
   )
   assert.deepEqual(findings, [])
   assert.equal(sent, REQUESTS)
-  // Ids of a vendor's users, of files, batches and videos are known to nobody who was not told them, events are waited for, and most jobs have begun before they
-  // could be cancelled, as responses have ended. Where the model stands in the address, what is right is sent by scripts.
+  // Ids of a vendor's users, of files, batches and videos are known to nobody who was not told them, events are waited
+  // for, and most jobs have begun before they could be cancelled, as responses have ended. Where the model stands in
+  // the address, what is right is sent by scripts.
   const rarely =
     /^(jobs\/\{id\}\/(events|cancel)|social\/users\/\{id\}|(?:messages\/)?batches\/\{id\}|videos\/\{id\}|responses\/\{id\}\/cancel|gemini)/
   const missed = ALL_ENDPOINTS.map(({ id }) => id).filter((id) => !taken[id] && !rarely.test(id))

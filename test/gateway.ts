@@ -55,7 +55,10 @@ export interface TestGateway extends AsyncDisposable {
   key(account: string, options?: { models?: string[] | null }): Promise<{ key: string; keyId: string }>
   /** Posted and held, in micro-credits. */
   balance(account: string): Promise<{ posted: bigint; held: bigint }>
-  /** The calls of this account may cost more than was held, because the test is about that. Any other such call fails the tests. */
+  /**
+   * The calls of this account may cost more than was held, because the test is about that. Any other such call fails
+   * the tests.
+   */
   mayExceedHold(account: string): void
   /** Waits until no hold is left, and checks the ledger's sums. */
   settled(): Promise<void>
@@ -119,7 +122,10 @@ interface TestGatewayOptions {
   hook?: (app: Gateway['app']) => void
   /** Shared with another gateway; one of its own by default. */
   database?: Pick<FreshDatabase, 'connection'>
-  /** One gateway for all files of a process that ask for it with the same catalog: they may change nothing that others see. */
+  /**
+   * One gateway for all files of a process that ask for it with the same catalog: they may change nothing that others
+   * see.
+   */
   isShared?: boolean
   /** Puts something between the gateway and its database. */
   through?: (connection: EmbeddedConnection) => EmbeddedConnection
@@ -128,8 +134,8 @@ interface TestGatewayOptions {
 }
 
 /**
- * The gateway of a test file: started before its tests; after them nothing may be left held. Options that need what is started before it are a
- * function. `then` is what else has to be there.
+ * The gateway of a test file: started before its tests; after them nothing may be left held. Options that need what is
+ * started before it are a function. `then` is what else has to be there.
  */
 export function testGateway(
   options: TestGatewayOptions | (() => TestGatewayOptions) = {},
@@ -155,7 +161,10 @@ export function testGateway(
   return new Proxy({} as TestGateway, { get: (_, name) => Reflect.get(started!, name) })
 }
 
-/** Files that share a gateway, by its catalog: all of a process are loaded before the first runs, and they run one after the other. */
+/**
+ * Files that share a gateway, by its catalog: all of a process are loaded before the first runs, and they run one after
+ * the other.
+ */
 interface Users {
   left: number
   gateway: Promise<TestGateway> | undefined
@@ -173,7 +182,8 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   const fresh = options.database ? { ...options.database, drop: async () => {} } : await freshDatabase()
   const world = options.world ?? realWorld
   const sandbox = await startSandbox({
-    ...{ world: options.vendorWorld ?? realWorld, speed: 1000 },
+    world: options.vendorWorld ?? realWorld,
+    speed: 1000,
     variation: options.plain ? undefined : VARIATION,
   })
   const data = await mkdtemp(join(tmpdir(), 'tollgate-'))

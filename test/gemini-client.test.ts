@@ -1,4 +1,5 @@
-// Google's format as its clients have it: streams that Google's own SDKs can read, addresses and spellings that they use.
+// Google's format as its clients have it: streams that Google's own SDKs can read, addresses and spellings that they
+// use.
 
 import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'

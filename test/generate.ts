@@ -1,5 +1,5 @@
-// Writes everything in the repository that is made from something else. `npm run generate` runs it; test/generated.test.ts
-// fails when a file is not what this would write.
+// Writes everything in the repository that is made from something else. `npm run generate` runs it;
+// test/generated.test.ts fails when a file is not what this would write.
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'

@@ -1,4 +1,5 @@
-// A model that its vendor no longer has: the next route answers, and without one the caller hears nothing of the vendor's.
+// A model that its vendor no longer has: the next route answers, and without one the caller hears nothing of the
+// vendor's.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'

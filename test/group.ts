@@ -1,6 +1,6 @@
-// Several test files in one process, which loads the gateway once. Each is a suite with its own hooks, and they run one after the other.
-// Files and what they import get `node:test` from here: which suite something belongs to cannot be left to the runner, since it knows no file
-// whose modules wait for each other.
+// Several test files in one process, which loads the gateway once. Each is a suite with its own hooks, and they run one
+// after the other. Files and what they import get `node:test` from here: which suite something belongs to cannot be
+// left to the runner, since it knows no file whose modules wait for each other.
 import { ChildProcess } from 'node:child_process'
 import { appendFileSync, readFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
@@ -40,14 +40,17 @@ export const beforeEach = limitedHook(nodeTest.beforeEach)
 export const describe = noting(nodeTest.describe)
 export const test = noting(limitedTest)
 
-/** How long what a test has left open may hold up the run. By then the runner has read everything that the tests reported. */
+/**
+ * How long what a test has left open may hold up the run. By then the runner has read everything that the tests
+ * reported.
+ */
 const LEFT_OPEN_MS = 1000
 /** Of Linux, on every kind of processor that Node runs on. */
 const TICKS_PER_SECOND = 100
 
 /**
- * What a test has started and left ends with its process: it would hold open the outputs that it shares with it, and the run would wait for them.
- * The programs of tests are told so by nobody else.
+ * What a test has started and left ends with its process: it would hold open the outputs that it shares with it, and
+ * the run would wait for them. The programs of tests are told so by nobody else.
  */
 function endChildren(): void {
   const running = new Set<ChildProcess>()

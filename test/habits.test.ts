@@ -1,4 +1,5 @@
-// What clients send by habit: a temperature in every request, a tool by its name, and the body of any call to be quoted.
+// What clients send by habit: a temperature in every request, a tool by its name, and the body of any call to be
+// quoted.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from './gateway.ts'

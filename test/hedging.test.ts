@@ -1,4 +1,5 @@
-// The first token: a vendor that gives none in time is left for the next, or a second one is called too, once. The caller pays for one answer.
+// The first token: a vendor that gives none in time is left for the next, or a second one is called too, once. The
+// caller pays for one answer.
 import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
 import { after, beforeEach, test } from 'node:test'
@@ -48,7 +49,11 @@ const g = testGateway({
       document.vendors[`${name}-drained`] = { baseUrl: url, onAbort: 'drain' }
     }
     const routes = Object.keys(both).map((vendor, order) => ({
-      ...{ vendor, protocol: 'openai-chat', model: 'm', order, cost: price('1000', '1000') },
+      vendor,
+      protocol: 'openai-chat',
+      model: 'm',
+      order,
+      cost: price('1000', '1000'),
     }))
     const base = {
       ...document.models['alpha-5.4'],

@@ -31,7 +31,9 @@ let told: Body = {}
 
 const searchesOf = ({ searches = 0 }: Report) =>
   Array.from({ length: searches }, (_, i) => ({
-    ...{ type: 'web_search_call', id: `ws_${i}`, status: 'completed' },
+    type: 'web_search_call',
+    id: `ws_${i}`,
+    status: 'completed',
     action: { type: 'search', query: 'gate' },
   }))
 const WRITERS: Record<ClientFormatName, (report: Report, usage: Body) => Body> = {
@@ -82,7 +84,11 @@ const g = started(() =>
       document.vendors.any = { baseUrl: vendor.url }
       for (const protocol of CLIENT_FORMATS) {
         const model = (more: object) => ({
-          ...{ name: 'Any', type: 'text' as const, family: 'any', clientFormats: [...CLIENT_FORMATS], limits: LIMITS },
+          name: 'Any',
+          type: 'text' as const,
+          family: 'any',
+          clientFormats: [...CLIENT_FORMATS],
+          limits: LIMITS,
           routes: [{ vendor: 'any', protocol, model: 'm' }],
           pricing: { unit: 'credits' as const, tiers: [PRICE] },
           ...more,
@@ -425,7 +431,10 @@ function randomOf(seed: number): () => number {
   }
 }
 
-/** What a call may have besides its text: how it is written in each format, and how many tokens a vendor may read of it at most. */
+/**
+ * What a call may have besides its text: how it is written in each format, and how many tokens a vendor may read of it
+ * at most.
+ */
 const TOOLS_TOKENS = 1_024
 const PICTURE_TOKENS = 5_000
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
@@ -508,7 +517,9 @@ test('of random calls, none costs more than was held for it, and nothing is lost
       count('searches', searches)
       const input = 1 + below(reads + searches * LIMITS.contextTokens)
       return {
-        ...{ input, output: Math.floor((wrote * (capOf(told) ?? 0) + predicted) * choices), searches },
+        input,
+        output: Math.floor((wrote * (capOf(told) ?? 0) + predicted) * choices),
+        searches,
         ...(ttl ? { [ttl === '1h' ? 'write1h' : 'write5m']: below(input) } : {}),
         ...(random() < 0.5 ? { tier: pick(answered) } : {}),
       }

@@ -85,7 +85,8 @@ test('no id that could be read as a path reaches a vendor, at any address that t
         const before = g.sandbox.seen.requests
         const status = await ask(spec.method, address, key, spec.method === 'POST' ? BODY : undefined)
         const asked = g.sandbox.seen.calls.slice(before).map(({ url }) => url)
-        // What a climbing part leaves may be another address that is there, of this very caller; of it nothing is chosen.
+        // What a climbing part leaves may be another address that is there, of this very caller; of it nothing is
+        // chosen.
         const foreign = asked.filter((url) => /%|\.\.|victim/.test(url) || !url.includes(own))
         if (status >= 500 || foreign.length > 0) wrong.push(`${spec.method} ${address}: ${status} ${foreign}`)
       }

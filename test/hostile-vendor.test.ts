@@ -1,4 +1,5 @@
-// A vendor that an account calls by its own key, and that turns on the gateway: redirects inside, endless and compressed bytes, a trickle.
+// A vendor that an account calls by its own key, and that turns on the gateway: redirects inside, endless and
+// compressed bytes, a trickle.
 import assert from 'node:assert/strict'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'

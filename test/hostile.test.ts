@@ -1,4 +1,5 @@
-// Requests that mean harm: right status and code, never a 500, never a hold, and no secret in an answer, a log line or a row.
+// Requests that mean harm: right status and code, never a 500, never a hold, and no secret in an answer, a log line or
+// a row.
 import assert from 'node:assert/strict'
 import { afterEach, before, test } from 'node:test'
 import fc from 'fast-check'

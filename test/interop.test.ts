@@ -1,5 +1,6 @@
-// A server that we did not write behind each text format that it speaks: llama.cpp's, with a tiny random model. What it answered is
-// recorded in fixtures/llama.cpp, byte for byte, and answered again here by a socket; the gateway does not know the difference.
+// A server that we did not write behind each text format that it speaks: llama.cpp's, with a tiny random model. What it
+// answered is recorded in fixtures/llama.cpp, byte for byte, and answered again here by a socket; the gateway does not
+// know the difference.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,12 +23,10 @@ const recorded = async (name: string) => JSON.parse(await readFile(join(FOLDER, 
 
 /** Which recording answers a request. */
 const NAMES: Readonly<Record<string, string>> = {
-  ...{
-    '/v1/models': 'models',
-    '/v1/chat/completions': 'chat',
-    '/v1/responses': 'responses',
-    '/v1/messages': 'messages',
-  },
+  '/v1/models': 'models',
+  '/v1/chat/completions': 'chat',
+  '/v1/responses': 'responses',
+  '/v1/messages': 'messages',
 }
 
 const server = started(() =>

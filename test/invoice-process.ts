@@ -1,4 +1,5 @@
-// One of several processes that record payments at once: started by the test of the numbers of invoices, and killed by it. It says of each payment when it is durable.
+// One of several processes that record payments at once: started by the test of the numbers of invoices, and killed by
+// it. It says of each payment when it is durable.
 import { createAudit } from '../src/database/audit.ts'
 import { openDatabase } from '../src/database/database.ts'
 import { createInvoices } from '../src/extensions/sales/invoices/invoices.ts'

@@ -1,4 +1,5 @@
-// Invoices of many shapes, for the tests that judge what they look like: issuers, customers, rates, currencies, names, refunds and months.
+// Invoices of many shapes, for the tests that judge what they look like: issuers, customers, rates, currencies, names,
+// refunds and months.
 import { crc32, deflateSync } from 'node:zlib'
 import type { Database } from '../src/database/database.ts'
 import type { Invoices } from '../src/extensions/sales/invoices/invoices.ts'
@@ -8,10 +9,23 @@ import type { BillingDetails, Issuer } from '../src/operator/invoices/views.ts'
 const BY = { actor: 'test', ip: null, requestId: null }
 
 export const ISSUER: Issuer = {
-  ...{ name: 'Gateway GmbH', street: 'Hauptstraße 1', postcode: '10115', city: 'Berlin', country: 'DE' },
-  ...{ vatId: 'DE123456789', taxNumber: null, registration: 'HRB 1', email: 'billing@gateway.example' },
-  ...{ series: 'INV', taxRate: '19', ratesAbroad: { AT: '20' }, exemption: null },
-  ...{ iban: null, bic: null, paymentDays: 14, footer: null },
+  name: 'Gateway GmbH',
+  street: 'Hauptstraße 1',
+  postcode: '10115',
+  city: 'Berlin',
+  country: 'DE',
+  vatId: 'DE123456789',
+  taxNumber: null,
+  registration: 'HRB 1',
+  email: 'billing@gateway.example',
+  series: 'INV',
+  taxRate: '19',
+  ratesAbroad: { AT: '20' },
+  exemption: null,
+  iban: null,
+  bic: null,
+  paymentDays: 14,
+  footer: null,
 }
 
 const ISSUERS: readonly Issuer[] = [
@@ -38,16 +52,14 @@ const ISSUERS: readonly Issuer[] = [
 ]
 
 const NOBODY: BillingDetails = {
-  ...{
-    company: null,
-    name: null,
-    street: 'Road 1',
-    postcode: '12345',
-    city: 'City',
-    country: 'DE',
-    vatId: null,
-    email: null,
-  },
+  company: null,
+  name: null,
+  street: 'Road 1',
+  postcode: '12345',
+  city: 'City',
+  country: 'DE',
+  vatId: null,
+  email: null,
 }
 const CUSTOMERS: readonly BillingDetails[] = [
   { ...NOBODY, company: 'Kunde AG' },
@@ -99,7 +111,12 @@ export async function issueMany(database: Database, invoices: Invoices, count: n
       ...(at % 5 === 0
         ? [
             await invoices.issueMonth(tx, {
-              ...{ account, firstDay: 20_000, lastDay: 20_029, credits: 5n, currency, netMinor: amountMinor },
+              account,
+              firstDay: 20_000,
+              lastDay: 20_029,
+              credits: 5n,
+              currency,
+              netMinor: amountMinor,
               description: 'Usage in 2024-10: 1234.5 credits',
             }),
           ]
@@ -110,7 +127,10 @@ export async function issueMany(database: Database, invoices: Invoices, count: n
   return issued.slice(0, count)
 }
 
-/** A picture of 60 by 20 pixels with a transparent background, as logos are. Its lines are packed in one of the ways 0 to 4. */
+/**
+ * A picture of 60 by 20 pixels with a transparent background, as logos are. Its lines are packed in one of the ways 0
+ * to 4.
+ */
 export function logoPng(filter = 0): Buffer {
   const rows = Array.from({ length: 20 }, (_, y) =>
     Buffer.from([filter, ...Array.from({ length: 60 }, (_, x) => [200, 30, 90, (x + y) % 7 === 0 ? 0 : 255]).flat()]),
@@ -125,6 +145,9 @@ export function logoPng(filter = 0): Buffer {
   const size = Buffer.from([0, 0, 0, 60, 0, 0, 0, 20, 8, 6, 0, 0, 0])
   const head = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
   return Buffer.concat([
-    ...[head, chunk('IHDR', size), chunk('IDAT', deflateSync(Buffer.concat(rows))), chunk('IEND', Buffer.alloc(0))],
+    head,
+    chunk('IHDR', size),
+    chunk('IDAT', deflateSync(Buffer.concat(rows))),
+    chunk('IEND', Buffer.alloc(0)),
   ])
 }

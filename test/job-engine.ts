@@ -228,7 +228,10 @@ export async function startReceiver(answer: (count: number) => number = () => 20
     response.writeHead(answer(got.length)).end()
   })
   return {
-    ...{ url: `${url}/hook`, host, got, close },
+    url: `${url}/hook`,
+    host,
+    got,
+    close,
     /** The first message about a job, when it comes. */
     about: (jobId: string) => until(() => got.find(({ headers }) => headers['webhook-id'] === `msg_${jobId}`)),
   }

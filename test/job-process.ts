@@ -18,7 +18,9 @@ const options = JSON.parse(process.argv[2]!) as JobProcessOptions
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const gateway = await createGateway({
   config: readConfig({
-    ...{ TOLLGATE_DATA: options.data, TOLLGATE_SECRET: SECRET, TOLLGATE_OVERLOAD_LAG_MS: '60000' },
+    TOLLGATE_DATA: options.data,
+    TOLLGATE_SECRET: SECRET,
+    TOLLGATE_OVERLOAD_LAG_MS: '60000',
     TOLLGATE_OUTBOUND_ALLOW: options.outboundAllow ?? '',
   }),
   world: realWorld,

@@ -1,4 +1,5 @@
-// `x-tollgate-json`: answers that are repaired, and answers that are checked, in the four formats; charged as the vendor billed them.
+// `x-tollgate-json`: answers that are repaired, and answers that are checked, in the four formats; charged as the
+// vendor billed them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CatalogInput } from '../src/catalog/document.ts'
@@ -19,7 +20,10 @@ const g = started(() =>
     catalog(document: CatalogInput) {
       document.vendors.mock = { baseUrl: vendor.url }
       document.models[MODEL] = {
-        ...{ name: 'Writer', type: 'text', family: 'fault', clientFormats: [...CLIENT_FORMATS] },
+        name: 'Writer',
+        type: 'text',
+        family: 'fault',
+        clientFormats: [...CLIENT_FORMATS],
         pricing: { unit: 'credits', tiers: [{ input: '100000', output: '100000' }] },
         routes: [{ vendor: 'mock', protocol: 'openai-chat', model: 'writer' }],
         cache: { ttlSeconds: 60 },

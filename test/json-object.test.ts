@@ -26,7 +26,8 @@ test('json_object reaches a Messages vendor as an instruction, beside those of t
   assert.match(system(), /Be brief\..*one JSON object and nothing else/)
   assert.equal(typeof JSON.parse(chat.choices[0]?.message.content ?? ''), 'object')
   const response = await client.responses.create({
-    ...{ model: MODEL, input: PROMPT },
+    model: MODEL,
+    input: PROMPT,
     text: { format: { type: 'json_object' } },
   })
   assert.match(system(), /one JSON object and nothing else/)

@@ -1,4 +1,5 @@
-// Gateways in processes of their own (job-process.ts), to be killed. Those that a test file leaves alive are killed after it.
+// Gateways in processes of their own (job-process.ts), to be killed. Those that a test file leaves alive are killed
+// after it.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

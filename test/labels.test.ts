@@ -1,4 +1,5 @@
-// Labels of calls: where they come from, what is refused, what a key requires, and what reports make of them. The official SDKs send them unchanged.
+// Labels of calls: where they come from, what is refused, what a key requires, and what reports make of them. The
+// official SDKs send them unchanged.
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { test } from 'node:test'
@@ -201,7 +202,8 @@ test('the official SDKs and the headers of agents become labels', async () => {
   const model = 'alpha-5.5'
   await openai.responses.create({ model, input: 'Hello', metadata: { ticket: '17' }, safety_identifier: 'u1' })
   const anthropic = new Anthropic({
-    ...{ apiKey: key, baseURL: g.url },
+    apiKey: key,
+    baseURL: g.url,
     defaultHeaders: { 'x-claude-code-session-id': 'c-1', 'user-agent': 'claude-cli/2.1.92 (external, cli)' },
   })
   const user = JSON.stringify({ device_id: 'd'.repeat(64), account_uuid: '', session_id: 'inner' })
@@ -253,7 +255,11 @@ test('end users, sessions, statements, margins and alerts are of a label, and ad
   const users = await values('label=user')
   assert.deepEqual(
     users.items.map(({ value, calls: count, inputTokens, outputTokens, products }) => [
-      ...[value, count, inputTokens, outputTokens, products.join()],
+      value,
+      count,
+      inputTokens,
+      outputTokens,
+      products.join(),
     ]),
     [
       ['alice', 3, 30, 60, 'mock'],

@@ -98,7 +98,11 @@ async function connect(id: string, person: Browser): Promise<{ bearer: string; r
   const { client_id = '' } = await post('/oauth/register', JSON.stringify(about), 'application/json')
   const verifier = randomBytes(32).toString('base64url')
   const asked = new URLSearchParams({
-    ...{ client_id, response_type: 'code', redirect_uri: callback, scope: 'mcp offline_access', prompt: 'consent' },
+    client_id,
+    response_type: 'code',
+    redirect_uri: callback,
+    scope: 'mcp offline_access',
+    prompt: 'consent',
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   })

@@ -1,5 +1,5 @@
-// The database's clock is what silence and budgets are measured by, and somebody may set it. `now()` and `clock_timestamp()` are
-// found in `public` before Postgres's own, as much ahead as the test says, or standing still.
+// The database's clock is what silence and budgets are measured by, and somebody may set it. `now()` and
+// `clock_timestamp()` are found in `public` before Postgres's own, as much ahead as the test says, or standing still.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
@@ -46,7 +46,14 @@ async function account(credits: bigint): Promise<string> {
 }
 
 const reservation = (of: string, want: bigint): Reservation => ({
-  ...{ id: newId(realWorld), account: of, key: 'k', product: 'p', catalogVersion: 1, want, floor: want, tokens: 1 },
+  id: newId(realWorld),
+  account: of,
+  key: 'k',
+  product: 'p',
+  catalogVersion: 1,
+  want,
+  floor: want,
+  tokens: 1,
   // A hold of its own, whatever the process has in advance.
   idempotency: { key: newId(realWorld), requestHash: 'x' },
 })
@@ -105,19 +112,24 @@ test('a clock that steps back over midnight gives no second budget for the day, 
     if (outcome !== 'held') return outcome
     const { id, account: of, key, product, catalogVersion } = wanted
     await ledger.resolve({
-      ...{
-        id,
-        account: of,
-        key,
-        product,
-        catalogVersion,
-        kind: 'settled',
-        charge: amount,
-        lines: [],
-        endpoint: 'chat',
-      },
-      ...{ status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
-      ...{ inputTokens: 1, outputTokens: 1, idempotent: true },
+      id,
+      account: of,
+      key,
+      product,
+      catalogVersion,
+      kind: 'settled',
+      charge: amount,
+      lines: [],
+      endpoint: 'chat',
+      status: 200,
+      estimated: false,
+      stream: false,
+      route: 1,
+      durationMs: 1,
+      firstByteMs: 1,
+      inputTokens: 1,
+      outputTokens: 1,
+      idempotent: true,
     })
     return 'spent'
   }
@@ -173,19 +185,24 @@ for (const max of [1_000_000, 400])
       for (const id of calls) {
         const { key, product, catalogVersion } = leasing()
         await ledger.resolve({
-          ...{
-            id,
-            account: acc,
-            key,
-            product,
-            catalogVersion,
-            kind: 'settled',
-            charge: 1n,
-            lines: [],
-            endpoint: 'chat',
-          },
-          ...{ status: 200, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1 },
-          ...{ inputTokens: 1, outputTokens: 1, idempotent: false },
+          id,
+          account: acc,
+          key,
+          product,
+          catalogVersion,
+          kind: 'settled',
+          charge: 1n,
+          lines: [],
+          endpoint: 'chat',
+          status: 200,
+          estimated: false,
+          stream: false,
+          route: 1,
+          durationMs: 1,
+          firstByteMs: 1,
+          inputTokens: 1,
+          outputTokens: 1,
+          idempotent: false,
         })
       }
       await ledger.posted(acc)

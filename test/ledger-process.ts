@@ -1,4 +1,5 @@
-// One of several processes that call at once: started by the tests of the ledger. Told `go`, it makes its calls and says what became of them.
+// One of several processes that call at once: started by the tests of the ledger. Told `go`, it makes its calls and
+// says what became of them.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../src/database/database.ts'
 import { Fault } from '../src/kernel/fault.ts'
@@ -21,7 +22,8 @@ const charge = BigInt(orders.charge ?? orders.want)
 const labelled = orders.labels ? { labels: orders.labels, inputTokens: 3 } : {}
 // The wait is the point here: nobody is refused for being slow.
 const PATIENT = { reserveForMs: 300_000, reserveWaitMs: 300_000 }
-// Where nobody dies, nobody is given up: a busy machine may keep a process from saying that it lives, and others would get what it holds.
+// Where nobody dies, nobody is given up: a busy machine may keep a process from saying that it lives, and others would
+// get what it holds.
 const HEARD = orders.calls ? { graceMs: 600_000 } : {}
 
 let isEnough = false

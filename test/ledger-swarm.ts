@@ -26,10 +26,23 @@ export interface Counts {
 
 export function settlement(account: string, id: string, charge: bigint): Resolution {
   return {
-    ...{ id, account, key: 'k1', product: 'alpha-5.4', catalogVersion: 1 },
-    ...{ kind: 'settled', charge, endpoint: 'chat', status: 200 },
+    id,
+    account,
+    key: 'k1',
+    product: 'alpha-5.4',
+    catalogVersion: 1,
+    kind: 'settled',
+    charge,
+    endpoint: 'chat',
+    status: 200,
     lines: charge > 0n ? [['output', Number(charge), '1000000']] : [],
-    ...{ estimated: false, stream: false, route: 1, durationMs: 5, firstByteMs: 2, inputTokens: 4, outputTokens: 6 },
+    estimated: false,
+    stream: false,
+    route: 1,
+    durationMs: 5,
+    firstByteMs: 2,
+    inputTokens: 4,
+    outputTokens: 6,
   }
 }
 

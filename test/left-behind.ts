@@ -1,5 +1,6 @@
-// What calls leave in memory when they are over and nobody holds them: bytes that young collections carried into the old generation, where only a full one
-// finds them. A program of its own, because the test runner follows every promise and keeps some.
+// What calls leave in memory when they are over and nobody holds them: bytes that young collections carried into the
+// old generation, where only a full one finds them. A program of its own, because the test runner follows every promise
+// and keeps some.
 
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,4 +1,5 @@
-// Login providers for tests, on real sockets: `oidc-provider`, a certified implementation, and one that follows a script and does wrong things.
+// Login providers for tests, on real sockets: `oidc-provider`, a certified implementation, and one that follows a
+// script and does wrong things.
 import { createSign, generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -37,7 +38,10 @@ export async function startProvider(): Promise<TestProvider> {
   const people = new Map<string, Account>()
 
   const made: TestProvider = {
-    ...{ issuer, hostAndPort, people, visitor: undefined },
+    issuer,
+    hostAndPort,
+    people,
+    visitor: undefined,
     open(gateway, id) {
       const opened = new Provider(issuer, configuration(gateway, id, people))
       provider = opened
@@ -125,7 +129,12 @@ export async function startScriptedProvider(): Promise<ScriptedProvider> {
   const others = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const { url: issuer, host: hostAndPort, close } = await listen((request, response) => void answer(request, response))
   const made: ScriptedProvider = {
-    ...{ issuer, hostAndPort, claims: {}, metadata: {}, forged: false, exchanged: [] },
+    issuer,
+    hostAndPort,
+    claims: {},
+    metadata: {},
+    forged: false,
+    exchanged: [],
     sign: (claims, header = {}) =>
       jwt(made.forged ? others.privateKey : keys.privateKey, { alg: 'RS256', kid: 'one', ...header }, claims),
     close,

@@ -1,4 +1,5 @@
-// Lots against a plain reference, over random histories on a real Postgres: every credit of the reference is a thing by itself, which is free, held by a call, or gone.
+// Lots against a plain reference, over random histories on a real Postgres: every credit of the reference is a thing by
+// itself, which is free, held by a call, or gone.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -69,8 +70,10 @@ const history = fc.array(
     {
       weight: 2,
       arbitrary: fc.record({
-        ...{ do: fc.constant('refund' as const), amount: fc.nat({ max: 60 }) },
-        ...{ lot: fc.nat({ max: 3 }), only: fc.boolean() },
+        do: fc.constant('refund' as const),
+        amount: fc.nat({ max: 60 }),
+        lot: fc.nat({ max: 3 }),
+        only: fc.boolean(),
       }),
     },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), days: fc.integer({ min: 1, max: 3 }) }) },

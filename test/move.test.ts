@@ -1,4 +1,5 @@
-// An account that moves from one database to another: two real databases, a gateway on each, and a mover that dies at every step.
+// An account that moves from one database to another: two real databases, a gateway on each, and a mover that dies at
+// every step.
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
@@ -46,7 +47,14 @@ after(async () => {
 })
 
 const options = (account: string, more: Partial<MoveOptions> = {}): MoveOptions => ({
-  ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 120_000, say: () => undefined },
+  account,
+  source,
+  target,
+  from: 'here',
+  to: 'there',
+  world: realWorld,
+  waitMs: 120_000,
+  say: () => undefined,
   ...more,
 })
 
@@ -264,7 +272,8 @@ test('a mover that dies at any step leaves the account open at one end at most, 
   const account = await lived()
   const { posted } = await here.balance(account.id)
   let steps = 0
-  // Each try begins anew, and there are some two hundred steps: some of them, others in every run. TOLLGATE_TEST_FULL=1 takes all.
+  // Each try begins anew, and there are some two hundred steps: some of them, others in every run. TOLLGATE_TEST_FULL=1
+  // takes all.
   const stride = runs(9, 1)
   for (let at = randomInt(stride) + 1, done = false; !done; at += stride) {
     const dying = dieAt(at, [source, target])
@@ -322,8 +331,13 @@ test('a command that is killed while a call runs closes the account for a minute
     firstByteMs: 1,
   }
   await here.gateway.ledger.resolve({
-    ...{ ...hold, ...facts, inputTokens: 1, outputTokens: 1 },
-    ...{ kind: 'settled', charge: 0n, lines: [] },
+    ...hold,
+    ...facts,
+    inputTokens: 1,
+    outputTokens: 1,
+    kind: 'settled',
+    charge: 0n,
+    lines: [],
   })
   const { code, out, err } = await repeated
   assert.equal(code, 0, err)
@@ -370,15 +384,22 @@ test('what cannot be moved is refused in a sentence, and stays open', async () =
   await refusal(cancelMove(options(account.id)), /is not being moved/)
   const none = { endpoint: '', status: 503, estimated: false, stream: false, route: 0, durationMs: 0, firstByteMs: 0 }
   await here.gateway.ledger.resolve({
-    ...{ ...hold, ...none, inputTokens: 0, outputTokens: 0 },
-    ...{ kind: 'released', charge: 0n, lines: [] },
+    ...hold,
+    ...none,
+    inputTokens: 0,
+    outputTokens: 0,
+    kind: 'released',
+    charge: 0n,
+    lines: [],
   })
   await booksAddUp()
 })
 
 class Died extends Error {}
 
-/** Two databases as a process sees them that dies at its n-th word to either, just before or just after it was heard. */
+/**
+ * Two databases as a process sees them that dies at its n-th word to either, just before or just after it was heard.
+ */
 function dieAt(step: number, databases: readonly Database[]): Database[] {
   const left = { words: Math.ceil(step / 2) }
   const isAfter = step % 2 === 0

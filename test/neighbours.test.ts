@@ -266,8 +266,12 @@ test('one address uses up neither the registrations nor the client documents of 
   const register = (address: string) => home.call('/oauth/register', undefined, about, { headers: from(address) })
   const authorize = (address: string, client: string) => {
     const query = new URLSearchParams({
-      ...{ client_id: client, redirect_uri: 'http://127.0.0.1:1/callback', response_type: 'code', state: 'x' },
-      ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
+      client_id: client,
+      redirect_uri: 'http://127.0.0.1:1/callback',
+      response_type: 'code',
+      state: 'x',
+      code_challenge: 'x'.repeat(43),
+      code_challenge_method: 'S256',
     })
     return home.call(`/oauth/authorize?${query}`, undefined, undefined, { headers: from(address), redirect: 'manual' })
   }

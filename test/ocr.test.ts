@@ -11,7 +11,10 @@ import { connect } from './mcp/client.ts'
 import { listen, started } from './started.ts'
 import { until } from './until.ts'
 
-/** A vendor that reads what it is told to (else its three pages), or says what a test wants; with `pagesEnd`, no page beyond it may be named. */
+/**
+ * A vendor that reads what it is told to (else its three pages), or says what a test wants; with `pagesEnd`, no page
+ * beyond it may be named.
+ */
 let pagesEnd = Number.POSITIVE_INFINITY
 let answer: object | undefined
 let gate = Promise.resolve()

@@ -107,7 +107,9 @@ test('the span of a call has the names of the conventions for generative AI, and
     fetch(`${g.url}/v1/chat/completions`, {
       method: 'POST',
       headers: {
-        ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json', 'x-tollgate-session': 'session-1' },
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'x-tollgate-session': 'session-1',
         traceparent: `00-${trace}-b7ad6b7169203331-01`,
       },
       body: JSON.stringify({ model: 'alpha-5.4', messages: [{ role: 'user', content: 'a secret boat' }] }),

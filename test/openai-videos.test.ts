@@ -18,7 +18,10 @@ const client = (apiKey = key) => new OpenAI({ apiKey, baseURL: `${g.url}/v1`, ma
 test('the openai SDK orders a video with a first frame, waits for it and downloads it; it is one job, paid once', async () => {
   const { videos } = client()
   const made = await videos.create({
-    ...{ model: MODEL, prompt: 'A paper boat', seconds: '4', size: '1280x720' },
+    model: MODEL,
+    prompt: 'A paper boat',
+    seconds: '4',
+    size: '1280x720',
     input_reference: await toFile(PICTURE, 'first.png', { type: 'image/png' }),
   })
   assert.deepEqual([made.object, made.status, made.seconds, made.size], ['video', 'queued', '4', '1280x720'])

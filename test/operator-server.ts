@@ -1,4 +1,5 @@
-// A gateway for tests of the operator API and the console API: a small catalog, everything that it logs, and what it serves, by who may ask.
+// A gateway for tests of the operator API and the console API: a small catalog, everything that it logs, and what it
+// serves, by who may ask.
 import assert from 'node:assert/strict'
 import type { WebServer } from '../src/api/server/server.ts'
 import type { Database } from '../src/database/database.ts'
@@ -58,7 +59,11 @@ export async function startOperatorServer(options: OperatorServerOptions = {}): 
   const fresh = await freshDatabase()
   const { log, logged } = memoryLog()
   const started = await startGateway({
-    ...{ database: fresh, log, jobs: {}, initialCatalog: SMALL_CATALOG, ...(cost ? { passwordCost: cost } : {}) },
+    database: fresh,
+    log,
+    jobs: {},
+    initialCatalog: SMALL_CATALOG,
+    ...(cost ? { passwordCost: cost } : {}),
     env: {
       TOLLGATE_UNKNOWN_KEYS_PER_MINUTE: '60',
       TOLLGATE_TRACE_URL: 'https://traces.example/search?id={request_id}',
@@ -79,7 +84,12 @@ export async function startOperatorServer(options: OperatorServerOptions = {}): 
     )
   return closing({
     ...gateway,
-    ...{ url, app, database, databaseUrl: fresh.url, logged, sql: started.sql },
+    url,
+    app,
+    database,
+    databaseUrl: fresh.url,
+    logged,
+    sql: started.sql,
     forgetTries: () => started.sql('delete from login_attempt'),
     environment: config.vendorKeys as Map<string, string>, // It is made by readConfig.
     resources: {
@@ -180,8 +190,12 @@ export async function verified(server: Pick<OperatorServer, 'url'>, body = { ful
 /** Calls that no vendor answers: a hold, or a call from its hold to its settlement. */
 export function callsOn(server: OperatorServer) {
   const of = (account: string) => ({
-    ...{ id: newId(realWorld), account, key: 'key_x', tokens: 5 },
-    ...{ product: 'alpha-5.4', catalogVersion: server.catalog.current.version },
+    id: newId(realWorld),
+    account,
+    key: 'key_x',
+    tokens: 5,
+    product: 'alpha-5.4',
+    catalogVersion: server.catalog.current.version,
   })
   async function reserve(account: string, want: bigint, key = 'key_x') {
     const call = { ...of(account), key }
@@ -192,9 +206,20 @@ export function callsOn(server: OperatorServer) {
     await server.ledger.reserve({ ...common, ...more, want: 1_000_000n, floor: 1n, tokens })
     const { amount, lines } = chargeOf(server.catalog.current.document.models['alpha-5.4']!.pricing, usage)
     await server.ledger.resolve({
-      ...{ ...common, kind: 'settled', charge: amount, lines, endpoint: 'chat', status: 200, estimated: false },
-      ...{ stream: true, route: 1, durationMs: 40, firstByteMs: 9 },
-      ...{ inputTokens: usage.input ?? 0, outputTokens: usage.output ?? 0, ...more },
+      ...common,
+      kind: 'settled',
+      charge: amount,
+      lines,
+      endpoint: 'chat',
+      status: 200,
+      estimated: false,
+      stream: true,
+      route: 1,
+      durationMs: 40,
+      firstByteMs: 9,
+      inputTokens: usage.input ?? 0,
+      outputTokens: usage.output ?? 0,
+      ...more,
     })
     return `req_${common.id}`
   }

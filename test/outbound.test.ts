@@ -60,7 +60,10 @@ interface Refusal {
 
 async function edit(key: string, image_urls: string[]) {
   const answer = await on.call('/alpha/v1/images/generations', key, {
-    ...{ model: 'alpha-image-2', prompt: 'x', quality: 'low', image_urls },
+    model: 'alpha-image-2',
+    prompt: 'x',
+    quality: 'low',
+    image_urls,
   })
   return { answer, body: (await answer.json()) as Refusal }
 }

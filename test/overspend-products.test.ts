@@ -1,4 +1,5 @@
-// Nothing is spent that nobody has, for products too: whatever a vendor counts, or does not, a call is charged at most what was held for it, over all processes.
+// Nothing is spent that nobody has, for products too: whatever a vendor counts, or does not, a call is charged at most
+// what was held for it, over all processes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from './database.ts'

@@ -1,5 +1,5 @@
-// F70: nothing is spent that nobody has. Without an output limit of the caller's, the vendor is told a cap that the hold covers:
-// a share of what the account and its limits leave.
+// F70: nothing is spent that nobody has. Without an output limit of the caller's, the vendor is told a cap that the
+// hold covers: a share of what the account and its limits leave.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -66,7 +66,10 @@ const g = processes[0]!
 function withModel(document: any): void {
   document.vendors.mock = { baseUrl: vendor.url }
   document.models[MODEL] = {
-    ...{ name: 'Writer', type: 'text', family: 'fault', clientFormats: [...CLIENT_FORMATS] },
+    name: 'Writer',
+    type: 'text',
+    family: 'fault',
+    clientFormats: [...CLIENT_FORMATS],
     limits: { contextTokens: 200_000, outputTokensMax: OUTPUT_TOKENS_MAX },
     pricing: { unit: 'credits', tiers: [{ input: '100', output: '1000' }] },
     routes: [{ vendor: 'mock', protocol: 'openai-chat', model: 'writer' }],

@@ -58,8 +58,12 @@ test('the packed package runs by npx in an empty folder, and serves the API, the
     // A group of its own, to be ended with all that npx has started.
     detached: true,
     env: {
-      ...{ PATH: process.env.PATH, HOME: folder, PORT: '0', TOLLGATE_DATA: join(folder, 'data') },
-      ...{ TOLLGATE_SECRET: SECRET, DATABASE_URL: fresh.url },
+      PATH: process.env.PATH,
+      HOME: folder,
+      PORT: '0',
+      TOLLGATE_DATA: join(folder, 'data'),
+      TOLLGATE_SECRET: SECRET,
+      DATABASE_URL: fresh.url,
     },
   })
   let said = ''

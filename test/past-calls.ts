@@ -14,8 +14,19 @@ export async function callOnce(
   await ledger.reserve({ ...common, want: 10_000n, floor: 10_000n, tokens: 1 })
   const charge = chargeOf(catalog.current.document.models['alpha-5.4']!.pricing, { input: 100, output: 50 })
   await ledger.resolve({
-    ...{ ...common, kind: 'settled', charge: charge.amount, lines: charge.lines, status: 200, endpoint: 'chat' },
-    ...{ estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 100, outputTokens: 50 },
+    ...common,
+    kind: 'settled',
+    charge: charge.amount,
+    lines: charge.lines,
+    status: 200,
+    endpoint: 'chat',
+    estimated: false,
+    stream: false,
+    route: 1,
+    durationMs: 1,
+    firstByteMs: 1,
+    inputTokens: 100,
+    outputTokens: 50,
   })
 }
 

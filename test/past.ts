@@ -1,4 +1,5 @@
-// Credits that moved in months gone by: posted by the ledger as always, and then dated back, in the order in which they are given.
+// Credits that moved in months gone by: posted by the ledger as always, and then dated back, in the order in which they
+// are given.
 import type { Database } from '../src/database/database.ts'
 import { idAtTime, newId, realWorld, type World } from '../src/kernel/world.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
@@ -50,17 +51,15 @@ export function past(database: Database, ledger: Ledger, account: string): Past 
       if (call.id < idAtTime(0)) throw new Error('An id of before all time.')
       await ledger.reserve(call)
       await ledger.resolve({
-        ...{
-          ...releaseOf(call),
-          ...FACTS,
-          kind: 'settled',
-          charge,
-          route: 1,
-          vendor,
-          status: 200,
-          endpoint: 'chat',
-          cost,
-        },
+        ...releaseOf(call),
+        ...FACTS,
+        kind: 'settled',
+        charge,
+        route: 1,
+        vendor,
+        status: 200,
+        endpoint: 'chat',
+        cost,
         lines: [['call', 1, String(charge * 1_000_000n)]] as never,
       })
       await ledger.posted(account)

@@ -12,7 +12,10 @@ import { runs } from './runs.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
 const CHARS = 100_000
-/** Below this nothing is told: a pattern that is bounded, but by hundreds of steps, and the first run of any. A quadratic one takes seconds. */
+/**
+ * Below this nothing is told: a pattern that is bounded, but by hundreds of steps, and the first run of any. A
+ * quadratic one takes seconds.
+ */
 const MS_MAX = 30
 /** Four times as much text takes a linear pattern four times as long; twice that is for a busy machine. */
 const GROWTH_MAX = 8
@@ -23,12 +26,15 @@ const SHORT_MS_MAX = 25
 const HARMLESS_MS = 0.1
 const RUNS = 3
 
-/** Patterns that are put together at run time, by the file that does so; whoever adds one says here what it can become. */
+/**
+ * Patterns that are put together at run time, by the file that does so; whoever adds one says here what it can become.
+ */
 const COMPOSED: Record<string, readonly RegExp[]> = {
   'src/catalog/value.ts': ENDPOINTS.filter(isDataEndpoint)
     .flatMap(({ params }) => Object.values(params))
     .flatMap((field) => ('pattern' in field && typeof field.pattern === 'string' ? [new RegExp(field.pattern)] : [])),
-  // What a document brings, and what the catalog says, is used only where few ways lead through it: see product-import.test.ts.
+  // What a document brings, and what the catalog says, is used only where few ways lead through it: see
+  // product-import.test.ts.
   'src/catalog/json-schema.ts': [/^[a-z]{2}-\d+$/u],
   'src/catalog/pattern.ts': [],
   'src/kernel/redact.ts': [patternOf('sk-"aaaa\\\\/é+12'), patternOf('aaaaaaaa')],
@@ -80,8 +86,9 @@ const FILES = ['src', 'sandbox', 'console/src'].flatMap((folder) =>
 const UNINTERRUPTED_MS = 20
 
 /**
- * The quickest of a few runs, as it is used: once, or for all that it finds; one that is quick enough is the last, and so is one that takes `hopelessMs`. Short runs by
- * the clock, because processor time is counted in steps of several milliseconds on some machines; long ones in processor time.
+ * The quickest of a few runs, as it is used: once, or for all that it finds; one that is quick enough is the last, and
+ * so is one that takes `hopelessMs`. Short runs by the clock, because processor time is counted in steps of several
+ * milliseconds on some machines; long ones in processor time.
  */
 function msOf(pattern: RegExp, text: string, enoughMs = HARMLESS_MS, hopelessMs = MS_EVER): number {
   let ms = Number.POSITIVE_INFINITY
@@ -95,7 +102,10 @@ function msOf(pattern: RegExp, text: string, enoughMs = HARMLESS_MS, hopelessMs 
   return ms
 }
 
-/** Of the attacks on a pattern, those that take the longest in a short text are tried with a long one: many have hundreds that are alike. */
+/**
+ * Of the attacks on a pattern, those that take the longest in a short text are tried with a long one: many have
+ * hundreds that are alike.
+ */
 const LONG_TRIES = runs(1, Number.POSITIVE_INFINITY)
 
 /** Found twice: a machine that is busy for a moment is no problem of the pattern. */

@@ -1,4 +1,5 @@
-// A gateway in a process of its own that takes payment events and, once in a while, is killed after the credits were granted and before it has answered.
+// A gateway in a process of its own that takes payment events and, once in a while, is killed after the credits were
+// granted and before it has answered.
 
 import { sales } from '../src/extensions/sales/extension.ts'
 import { startGateway } from './gateway.ts'

@@ -1,4 +1,5 @@
-// Pictures are priced by what was drawn and paid whole by whoever leaves; sound in chat has rates of its own, or is refused by its name.
+// Pictures are priced by what was drawn and paid whole by whoever leaves; sound in chat has rates of its own, or is
+// refused by its name.
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'

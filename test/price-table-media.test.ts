@@ -1,5 +1,5 @@
-// The table of price-table.test.ts for everything that is no text: each report that a vendor of such a format can give, by every way that the format
-// has, costs price times quantity. Where a format has no such way, its reason stands here.
+// The table of price-table.test.ts for everything that is no text: each report that a vendor of such a format can give,
+// by every way that the format has, costs price times quantity. Where a format has no such way, its reason stands here.
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
@@ -143,7 +143,11 @@ const g = testGateway(() => ({
       else if (type === 'data' && due.row) document.endpoints[SITE] = { routes, pricing, cache }
       else if (type !== 'data')
         document.models[modelOf(index)] = {
-          ...{ name: modelOf(index), type, family: 'table', routes, pricing },
+          name: modelOf(index),
+          type,
+          family: 'table',
+          routes,
+          pricing,
           ...(KINDS_BATCHED.includes(type) ? { batchFactor: '0.5' } : {}),
           ...(type === 'video' ? { traits: document.models['videogen-2.0']!.traits } : {}),
         }

@@ -1,5 +1,5 @@
-// Every member of the usage objects that vendors publish, held against the charge: a scripted vendor reports it, and what is charged is price times
-// quantity, whichever way the call took.
+// Every member of the usage objects that vendors publish, held against the charge: a scripted vendor reports it, and
+// what is charged is price times quantity, whichever way the call took.
 
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
@@ -251,7 +251,8 @@ test('so do the lines of a batch, at the price of batches', () =>
     carried,
     async ({ key }) => {
       const bodies = carried.map((index) => ({
-        ...{ model: nameOf(CELLS[index]!.format), ...bodyOf('openai-chat', `cell ${index}`) },
+        model: nameOf(CELLS[index]!.format),
+        ...bodyOf('openai-chat', `cell ${index}`),
       }))
       return answered(g, key, await sendBatch(g, key, bodies))
     },
@@ -316,7 +317,9 @@ test('a call by an own key costs its share of exactly that', () =>
     0.5,
   ))
 
-/** Calls every cell, leaves when so much has come, and lets the vendor say the rest, or break off. What each call cost. */
+/**
+ * Calls every cell, leaves when so much has come, and lets the vendor say the rest, or break off. What each call cost.
+ */
 async function leaving(cells: readonly number[], cut: number, ends: boolean): Promise<Call[]> {
   const left = Promise.withResolvers<void>()
   callersLeft = left.promise

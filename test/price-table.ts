@@ -1,5 +1,6 @@
-// Makes the table of list prices from the presets and signs it with a key that is kept elsewhere: npm run price-table -- --key <file>. The list prices
-// of the table before stay in it, so that a cost that follows the list can be told from one that was set by hand.
+// Makes the table of list prices from the presets and signs it with a key that is kept elsewhere: npm run price-table
+// -- --key <file>. The list prices of the table before stay in it, so that a cost that follows the list can be told
+// from one that was set by hand.
 import { createPrivateKey, sign } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// What the product of one document has in common with the endpoints that it was made of, beside what the contract tests try on both.
+// What the product of one document has in common with the endpoints that it was made of, beside what the contract tests
+// try on both.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DataEndpointSpec } from '../src/catalog/endpoint.ts'

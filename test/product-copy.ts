@@ -1,4 +1,5 @@
-// The gateway's own data endpoints, written into one OpenAPI document and sold again as a product: the contract tests run against both.
+// The gateway's own data endpoints, written into one OpenAPI document and sold again as a product: the contract tests
+// run against both.
 import assert from 'node:assert/strict'
 import { ANALYTICS } from '../src/catalog/analytics.ts'
 import { type CatalogInput, checkDocument } from '../src/catalog/document.ts'
@@ -32,12 +33,22 @@ function documentOf(specs: readonly DataEndpointSpec[]): string {
         summary: title,
         description,
         parameters: Object.entries(params).map(([name, field]) => ({
-          ...{ name, in: field.in ?? 'query', required: field.required ?? false, description: field.description },
-          ...{ schema: { type: 'string' }, 'x-tollgate': field },
+          name,
+          in: field.in ?? 'query',
+          required: field.required ?? false,
+          description: field.description,
+          schema: { type: 'string' },
+          'x-tollgate': field,
         })),
         responses: { 200: { description: returns, content: { 'application/json': {} } } },
         'x-tollgate': {
-          ...{ protocol, pairs, modes, rowsMax, tool, description, returns },
+          protocol,
+          pairs,
+          modes,
+          rowsMax,
+          tool,
+          description,
+          returns,
           ...(answer && !JSON.stringify(answer).includes('#/components') ? { answer } : {}),
           ...(window ? { window } : {}),
         },

@@ -294,7 +294,8 @@ test('a credential in the address is in no answer, whatever the type of the answ
 test('no number of calls at once spends more than there is, by the row or by an expression', async () => {
   answers.set('/api/v2/search', json({ results: Array.from({ length: 90 }, () => ({ name: 'a' })) }))
   answers.set('/api/v2/routes', json({ cost: 1e6 }))
-  // For two searches of at most 0.6 credits and one route of at most 35; a vendor that counts more than it may gets nobody to pay for it.
+  // For two searches of at most 0.6 credits and one route of at most 35; a vendor that counts more than it may gets
+  // nobody to pay for it.
   for (const [credits, most, ask] of [
     [1_300_000n, 600_000n, (key: string) => g.call('/v1/maps/search?q=a&limit=50', key)],
     [36_000_000n, 35_000_000n, (key: string) => g.call('/v1/maps/routes', key, { from: 'a', to: 'b' })],

@@ -1,4 +1,5 @@
-// Names that every object of the language inherits, where a stranger gives a name: they are names like others, and no fault of ours.
+// Names that every object of the language inherits, where a stranger gives a name: they are names like others, and no
+// fault of ours.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readPresets } from '../src/catalog/preset.ts'

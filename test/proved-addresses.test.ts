@@ -1,4 +1,5 @@
-// An address is a fact only after its mailbox proved it: somebody prepares a login for a foreign address, and keeps nothing of it.
+// An address is a fact only after its mailbox proved it: somebody prepares a login for a foreign address, and keeps
+// nothing of it.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import type { NewKey } from '../src/admission/views.ts'
@@ -164,7 +165,10 @@ for (const [proof, prove] of Object.entries(PROOFS))
     },
   )
 
-/** Somebody whose mailbox is proved and who has no role, and a token that may make links for them: one was opened, by which a second factor was added, and one is kept. */
+/**
+ * Somebody whose mailbox is proved and who has no role, and a token that may make links for them: one was opened, by
+ * which a second factor was added, and one is kept.
+ */
 async function lent(way: 'login-links' | 'password-links', email: string, more: readonly string[] = []) {
   const { data: small } = await g.operator<NewToken>('POST', '/tokens', { name: way, scopes: [way, ...more] })
   const follow = async (link: string) => {

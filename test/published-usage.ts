@@ -1,4 +1,5 @@
-// The usage objects that vendors publish, read from the types of their SDKs, and what each of their members means: a report that has it, and what is due for that.
+// The usage objects that vendors publish, read from the types of their SDKs, and what each of their members means: a
+// report that has it, and what is due for that.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { CLIENT_FORMATS, type ClientFormatName, type ProtocolName, UNITS, type Unit } from '../src/meter/kind.ts'
@@ -80,7 +81,10 @@ export function publishedModalities(): string[] {
   return [...body.matchAll(/^\s+(\w+) = /gm)].map(([, name = '']) => name)
 }
 
-/** What Google takes for each: pictures have a unit of their own, and the price of text where a model's price does not name it. */
+/**
+ * What Google takes for each: pictures have a unit of their own, and the price of text where a model's price does not
+ * name it.
+ */
 export const MODALITIES: Readonly<Record<string, Unit | 'billed by the vendor at the rate of text'>> = {
   TEXT: 'input',
   MODALITY_UNSPECIFIED: 'input',
@@ -408,7 +412,10 @@ export const MEANINGS: Record<ProtocolName, Readonly<Record<string, Meaning>>> =
   mcp: {},
 }
 
-/** No vendor publishes what these report: the catalog says what is counted. Their own tests are those of products and of tools of other servers. */
+/**
+ * No vendor publishes what these report: the catalog says what is counted. Their own tests are those of products and of
+ * tools of other servers.
+ */
 export const isByCatalog = (name: string) => ['http-api', 'mcp', 'openai-realtime', 'byte', 'metered'].includes(name)
 
 export interface FormatCell extends Cell {
@@ -427,7 +434,10 @@ export function cellsOf(formats: readonly ProtocolName[]): FormatCell[] {
 }
 
 const ORDINARY: Partial<Record<ProtocolName, (more: object) => object>> = {
-  ...{ 'openai-chat': chat, 'openai-responses': responses, 'anthropic-messages': messages, gemini: google },
+  'openai-chat': chat,
+  'openai-responses': responses,
+  'anthropic-messages': messages,
+  gemini: google,
   'openai-images': image,
 }
 function alone(format: ProtocolName, member: string, value: Alone): object {

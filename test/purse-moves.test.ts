@@ -1,4 +1,5 @@
-// Purses where their account goes to another database, and where a database is restored: every movement and its hash comes along, and calls go on there.
+// Purses where their account goes to another database, and where a database is restored: every movement and its hash
+// comes along, and calls go on there.
 import assert from 'node:assert/strict'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
@@ -65,7 +66,14 @@ test('the purses of an account that moves go with it, and are charged at the tar
   const said: string[] = []
   const say = (line: string) => void said.push(line)
   const moved = await moveAccount({
-    ...{ account, source, target, from: 'here', to: 'there', world: realWorld, waitMs: 120_000, say },
+    account,
+    source,
+    target,
+    from: 'here',
+    to: 'there',
+    world: realWorld,
+    waitMs: 120_000,
+    say,
   })
   assert.deepEqual([moved.rows.purse, moved.rows.purse_movement, moved.rows.purse_session], [2, MANY + 6, 1])
   assert.deepEqual(await rowsOf(target, account), before)

@@ -1,5 +1,6 @@
-// Calls of purses on every path but the usual one: jobs, batches, responses in the background and calls by a key of the account's own. What is killed in
-// the middle is paid for once, by the purse and by its account, and the purse's statement, its movements and the ledger say the same.
+// Calls of purses on every path but the usual one: jobs, batches, responses in the background and calls by a key of the
+// account's own. What is killed in the middle is paid for once, by the purse and by its account, and the purse's
+// statement, its movements and the ledger say the same.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { verifyPurses } from '../src/extensions/purses/verify.ts'
@@ -34,7 +35,10 @@ interface Sums {
   readonly paid: bigint
 }
 
-/** What a purse and its account paid by the movements; that both agree with the ledger, with each other and with the statement. */
+/**
+ * What a purse and its account paid by the movements; that both agree with the ledger, with each other and with the
+ * statement.
+ */
 async function sumsOf(g: TestGateway, account: string, key: string, id: string): Promise<Sums> {
   const [sums] = await g.sql<Sums & { due: bigint; used: bigint }>(
     `select count(*)::int as calls, sum(m.amount)::bigint as sold, sum(m.charged)::bigint as paid,

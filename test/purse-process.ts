@@ -1,4 +1,5 @@
-// One of several processes that call for many purses of one account until it is killed or told to stop: started by the tests of purses.
+// One of several processes that call for many purses of one account until it is killed or told to stop: started by the
+// tests of purses.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'

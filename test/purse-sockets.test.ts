@@ -1,4 +1,5 @@
-// Calls of purses over sockets and by tools of agents: each names its purse as an HTTP call does, by the header of the handshake or by a session token.
+// Calls of purses over sockets and by tools of agents: each names its purse as an HTTP call does, by the header of the
+// handshake or by a session token.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import type { NewSessionView, PurseMovement } from '../src/extensions/purses/views.ts'

@@ -69,7 +69,13 @@ test('a refused call is in the usage of its account with code, message, key and 
   const { id, keys, answers } = await reject(REJECTED)
   const rows = await refusals(id, REJECTED.length)
   const told = rows.map(({ keyId, status, fault, product, endpoint, charged, calls }) => [
-    ...[keyId, status, fault, product, endpoint, charged, calls],
+    keyId,
+    status,
+    fault,
+    product,
+    endpoint,
+    charged,
+    calls,
   ])
   assert.deepEqual(
     told.reverse(),
@@ -231,13 +237,11 @@ test('ten seconds of 5,000 refusals a second from one key are some hundred rows,
   const SENT = 50_000
   for (let i = 0; i < SENT; i++)
     recorder.note(new Fault(i % 2 ? 'request_invalid' : 'rate_limited'), {
-      ...{
-        requestId: `req_${newId(realWorld)}`,
-        account: id,
-        key: keyId,
-        product: `model-${i % 50}`,
-        endpoint: 'chat',
-      },
+      requestId: `req_${newId(realWorld)}`,
+      account: id,
+      key: keyId,
+      product: `model-${i % 50}`,
+      endpoint: 'chat',
     })
   await recorder.flush()
   const rows = await refusals(id, SENT)

@@ -1,4 +1,5 @@
-// Answers of text models that are kept where the catalog says so: whose they are, what they cost, and when there is none.
+// Answers of text models that are kept where the catalog says so: whose they are, what they cost, and when there is
+// none.
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
 import type { KeyView, NewKey } from '../src/admission/views.ts'

@@ -1,4 +1,5 @@
-// Applications that share an account by restricted keys: none sees or touches what another one made with what it may not use.
+// Applications that share an account by restricted keys: none sees or touches what another one made with what it may
+// not use.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI, { toFile } from 'openai'
@@ -59,7 +60,9 @@ async function makeInBackground(key: string): Promise<Record<string, string[]>> 
   }
 }
 
-/** Endpoints of what is kept for a caller: whatever has an id in its address that is no model's and no vendor's data. */
+/**
+ * Endpoints of what is kept for a caller: whatever has an id in its address that is no model's and no vendor's data.
+ */
 const kept = OFFERED.filter(
   (spec) => spec.path.includes('{id}') && !isDataEndpoint(spec) && !spec.id.startsWith('models'),
 )
@@ -272,7 +275,8 @@ test('work that waits is done only while its key may use the endpoint', WITH_EXT
       await tx.query({ text: `update api_key set endpoints = '{chat}' where id = $1` }, [id])
       return accepted
     })
-  // The process may have to look the key up again just then, for which it waits in vain: that is a 503, and nothing was ordered.
+  // The process may have to look the key up again just then, for which it waits in vain: that is a 503, and nothing was
+  // ordered.
   const later = await until(() =>
     order().catch((error: { status?: number }) => {
       if (error.status !== 503) throw error

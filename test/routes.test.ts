@@ -1,5 +1,5 @@
-// Every route, and what it takes to be let in, found out by knocking. A route that is not in the list fails this test until
-// somebody has looked at it: `TOLLGATE_TEST_UPDATE=1 npm test -- test/routes` writes the list anew.
+// Every route, and what it takes to be let in, found out by knocking. A route that is not in the list fails this test
+// until somebody has looked at it: `TOLLGATE_TEST_UPDATE=1 npm test -- test/routes` writes the list anew.
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

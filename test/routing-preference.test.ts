@@ -1,4 +1,5 @@
-// Where a call may go, as its body, its headers and its key say: which vendor is chosen, what is rejected, and that no vendor is told.
+// Where a call may go, as its body, its headers and its key say: which vendor is chosen, what is rejected, and that no
+// vendor is told.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import OpenAI from 'openai'
@@ -240,7 +241,8 @@ const lastDecided = async (): Promise<string[]> => (await g.lastCall(account)).l
 
 test('callers choose neither vendors nor models where the catalog or their key says so, and are told which', async () => {
   const fixed = await g.operator<{ key: string }>('POST', `/accounts/${account}/keys`, {
-    ...{ name: 'fixed', routing: { callerChoice: false } },
+    name: 'fixed',
+    routing: { callerChoice: false },
   })
   const asked = async (body: object, headers: Record<string, string>, with_: string) => {
     const path = '/v1/chat/completions'

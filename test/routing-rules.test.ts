@@ -1,4 +1,5 @@
-// Rules of the catalog: by key, label, header or model a call goes to certain vendors or another model, and what is too long goes to a model that reads more.
+// Rules of the catalog: by key, label, header or model a call goes to certain vendors or another model, and what is too
+// long goes to a model that reads more.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { checkDocument } from '../src/catalog/document.ts'
@@ -89,7 +90,8 @@ test('what is too long for a model goes to the one that reads more, before a ven
   assert.equal(await ask({ model: 'small', messages: long }), 'plain from north')
   assert.equal(north.sent.length, before + 1)
   assert.deepEqual(await last(), {
-    ...{ product: 'plain', charged: 15_000_000n },
+    product: 'plain',
+    charged: 15_000_000n,
     decided: ['The request is too long for "small", which leads to "plain".'],
   })
 })

@@ -1,8 +1,9 @@
-// What `npm test` runs: one real Postgres for the whole run, then node's test runner over the quick tier, or over those files of any tier whose
-// path contains one of the arguments (or matches it as a glob). With --full, what `npm run test:full` runs: the other files. With --long, what
-// `npm run test:long` runs: the files called *.long.ts, one at a time. They install foreign programs, break machines or put minutes of load on this one. With
-// --no-extensions: the tests of the core, or those of the files that are named, by gateways with no extension; --full does that at its end, too.
-// With --failed: the files that failed in the last run, each in the way in which it failed.
+// What `npm test` runs: one real Postgres for the whole run, then node's test runner over the quick tier, or over those
+// files of any tier whose path contains one of the arguments (or matches it as a glob). With --full, what `npm run
+// test:full` runs: the other files. With --long, what `npm run test:long` runs: the files called *.long.ts, one at a
+// time. They install foreign programs, break machines or put minutes of load on this one. With --no-extensions: the
+// tests of the core, or those of the files that are named, by gateways with no extension; --full does that at its end,
+// too. With --failed: the files that failed in the last run, each in the way in which it failed.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import {
@@ -50,54 +51,62 @@ const PROGRESS_EVERY_MS = 10_000
 const LOAD_PER_PROCESSOR = 2
 
 /**
- * A test that imports one of these, even through another file in test/, starts a gateway, a database, a browser or processes of its own: it is in
- * the full tier. So are these themselves.
+ * A test that imports one of these, even through another file in test/, starts a gateway, a database, a browser or
+ * processes of its own: it is in the full tier. So are these themselves.
  */
 const STARTERS = [
-  ...['test/gateway.ts', 'test/database.ts', 'test/chaos/gateway-process.ts', 'test/browser/chromium.ts'],
-  ...[
-    'src/database/server/embedded.ts',
-    'test/left-behind.test.ts',
-    'src/protocols/media/openai-images/memory.test.ts',
-  ],
+  'test/gateway.ts',
+  'test/database.ts',
+  'test/chaos/gateway-process.ts',
+  'test/browser/chromium.ts',
+  'src/database/server/embedded.ts',
+  'test/left-behind.test.ts',
+  'src/protocols/media/openai-images/memory.test.ts',
 ]
 /** Those that are in the quick tier all the same. */
 const QUICK = [
   // The contract of both documents.
-  ...['test/contract*.test.ts', 'test/{api-paths,data,images,video,unknown-model}.test.ts'],
+  'test/contract*.test.ts',
+  'test/{api-paths,data,images,video,unknown-model}.test.ts',
   // Money: the models, the engine, how calls end.
-  ...[
-    'test/*-model.test.ts',
-    'src/ledger/*.test.ts',
-    'src/extensions/sales/payments.test.ts',
-    'test/{endings,one-path,extras-priced,price-media}.test.ts',
-  ],
+  'test/*-model.test.ts',
+  'src/ledger/*.test.ts',
+  'src/extensions/sales/payments.test.ts',
+  'test/{endings,one-path,extras-priced,price-media}.test.ts',
   // Access: roles, keys, limits.
-  ...['src/operator/{roles,audit}.test.ts', 'test/{restricted-keys,test-keys,account-status}.test.ts'],
-  ...['src/admission/*.test.ts', 'test/{budgets,outbound}.test.ts', 'src/cli/{call,login}.test.ts'],
+  'src/operator/{roles,audit}.test.ts',
+  'test/{restricted-keys,test-keys,account-status}.test.ts',
+  'src/admission/*.test.ts',
+  'test/{budgets,outbound}.test.ts',
+  'src/cli/{call,login}.test.ts',
   // Streams, and what goes wrong with vendors and callers.
-  ...[
-    'test/stream-order.test.ts',
-    'test/sdk/{openai,anthropic}.test.ts',
-    'test/faults/{broken,carry,leaving,silence,usage,why}.test.ts',
-  ],
-  ...['src/database/*.test.ts', 'src/catalog/store.test.ts', 'src/jobs/job-table.test.ts', 'src/reports/*.test.ts'],
+  'test/stream-order.test.ts',
+  'test/sdk/{openai,anthropic}.test.ts',
+  'test/faults/{broken,carry,leaving,silence,usage,why}.test.ts',
+  'src/database/*.test.ts',
+  'src/catalog/store.test.ts',
+  'src/jobs/job-table.test.ts',
+  'src/reports/*.test.ts',
   // In a browser: a newcomer's first call, a customer's purchase, an operator who finds why a call failed.
   'test/browser/{first-day,nothing-to-paid,why}.test.ts',
 ]
 
-/** With --no-extensions: what starts gateways and has to pass with every extension switched off. `npm run test:full` runs these so, too. */
+/**
+ * With --no-extensions: what starts gateways and has to pass with every extension switched off. `npm run test:full`
+ * runs these so, too.
+ */
 const CORE = [
   // The contract, and streams.
-  ...['test/{contract,analytics-contract,api-paths,data,images,completions,embeddings}.test.ts'],
-  ...['test/{text-streams,text-whole}.test.ts'],
+  'test/{contract,analytics-contract,api-paths,data,images,completions,embeddings}.test.ts',
+  'test/{text-streams,text-whole}.test.ts',
   // Money, limits, keys.
-  ...['test/{endings,one-path,extras-priced,price-media,hold-bound,credit-line}.test.ts'],
-  ...['test/{budgets,restricted-keys,account-status,refusals,unknown-model}.test.ts'],
+  'test/{endings,one-path,extras-priced,price-media,hold-bound,credit-line}.test.ts',
+  'test/{budgets,restricted-keys,account-status,refusals,unknown-model}.test.ts',
   // People: passwords, second factors, proved addresses.
-  ...['src/operator/{login,second-factors}.test.ts', 'test/proved-addresses.test.ts'],
+  'src/operator/{login,second-factors}.test.ts',
+  'test/proved-addresses.test.ts',
   // Jobs.
-  ...['test/{video,openai-videos,work,deliveries}.test.ts'],
+  'test/{video,openai-videos,work,deliveries}.test.ts',
 ]
 
 interface Suite {
@@ -107,7 +116,10 @@ interface Suite {
   readonly filesPerProcess: number
   /** A guard against tests that hang; none comes near it. */
   readonly testMsMax: number
-  /** When no file ends for so long, something hangs: what a test started may keep its process open after the test has failed. */
+  /**
+   * When no file ends for so long, something hangs: what a test started may keep its process open after the test has
+   * failed.
+   */
   readonly stallMsMax: number
   /** Its gateways have no extension. */
   readonly isBare: boolean
@@ -117,11 +129,17 @@ const ORDINARY: Suite = {
   // More than there are processors: a file often waits, for its database or for a vendor that is slow on purpose.
   processesAtOnce: 3 * availableParallelism(),
   filesPerProcess: 8,
-  ...{ testMsMax: 600_000, stallMsMax: 900_000, isBare: false },
+  testMsMax: 600_000,
+  stallMsMax: 900_000,
+  isBare: false,
 }
 const LONG: Suite = {
-  ...{ globs: ['test/**/*.long.ts'], processesAtOnce: 1, filesPerProcess: 1, isBare: false },
-  ...{ testMsMax: 3_600_000, stallMsMax: 7_200_000 },
+  globs: ['test/**/*.long.ts'],
+  processesAtOnce: 1,
+  filesPerProcess: 1,
+  isBare: false,
+  testMsMax: 3_600_000,
+  stallMsMax: 7_200_000,
 }
 /** What a test says that looks at its process or changes it: it is alone in its process. */
 const ALONE =
@@ -163,8 +181,8 @@ async function mounts(): Promise<{ path: string; options: string[] }[]> {
 }
 
 /**
- * Removes a run's directory. A server that was left to itself may still be writing into it, and a test that was killed may
- * have left a file system mounted there. What cannot be removed is named and left: it must not hold up this run.
+ * Removes a run's directory. A server that was left to itself may still be writing into it, and a test that was killed
+ * may have left a file system mounted there. What cannot be removed is named and left: it must not hold up this run.
  */
 async function remove(directory: string): Promise<void> {
   for (const { path } of (await mounts()).reverse()) {
@@ -214,7 +232,10 @@ async function choosePlace(): Promise<string> {
   }
 }
 
-/** The runner reports a file only after all that were started before it, which may take minutes; so this says how far the run is. */
+/**
+ * The runner reports a file only after all that were started before it, which may take minutes; so this says how far
+ * the run is.
+ */
 class Progress {
   readonly #files: readonly string[]
   readonly #ended: string
@@ -278,9 +299,9 @@ function kill({ pid }: ChildProcess): void {
 }
 
 /**
- * The modules that processes run. Each loads the gateway once and has it compiled for all of its files; each file is a suite of its own, with its own
- * hooks. Neighbours come into different processes, since they take about as long. Files with a browser or with processes that end take the longest, so
- * they start first.
+ * The modules that processes run. Each loads the gateway once and has it compiled for all of its files; each file is a
+ * suite of its own, with its own hooks. Neighbours come into different processes, since they take about as long. Files
+ * with a browser or with processes that end take the longest, so they start first.
  */
 async function groupFiles(files: readonly string[], suite: Suite, directory: string): Promise<string[]> {
   const texts = await Promise.all(files.map((file) => readFile(join(ROOT, file), 'utf8')))
@@ -317,17 +338,20 @@ function groupOf(files: readonly string[], { testMsMax }: Suite): string {
 async function runTests(files: readonly string[], suite: Suite, { env, signal }: Running): Promise<Counted> {
   const counts = join(env.TMPDIR ?? '', 'counts.json')
   const settings = [
-    ...[
-      '--test',
-      `--test-concurrency=${suite.processesAtOnce}`,
-      `--test-timeout=${suite.testMsMax * suite.filesPerProcess}`,
-    ],
-    ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-    ...[`--test-reporter=${join(ROOT, 'test', 'counts.ts')}`, `--test-reporter-destination=${counts}`],
+    '--test',
+    `--test-concurrency=${suite.processesAtOnce}`,
+    `--test-timeout=${suite.testMsMax * suite.filesPerProcess}`,
+    '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    `--test-reporter=${join(ROOT, 'test', 'counts.ts')}`,
+    `--test-reporter-destination=${counts}`,
   ]
   // Detached, it has a group of its own.
   const tests = spawn(process.execPath, [...settings, ...files], {
-    ...{ cwd: ROOT, env, detached: true, stdio: ['ignore', 'inherit', 'inherit'] },
+    cwd: ROOT,
+    env,
+    detached: true,
+    stdio: ['ignore', 'inherit', 'inherit'],
   })
   const load = Array.from({ length: values['beside-load'] ? LOAD_PER_PROCESSOR * availableParallelism() : 0 }, () =>
     spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
@@ -355,8 +379,8 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, ()
 async function run(files: readonly string[], suite: Suite): Promise<string[]> {
   await removeAbandoned()
   const directory = await mkdtemp(join(await choosePlace(), PREFIX))
-  // Whatever the tests leave behind, most of all when they are interrupted, goes with this directory. It can be entered,
-  // but not listed, by the user who runs Postgres for root.
+  // Whatever the tests leave behind, most of all when they are interrupted, goes with this directory. It can be
+  // entered, but not listed, by the user who runs Postgres for root.
   const temporary = join(directory, 'tmp')
   const ended = join(temporary, 'ended')
   await chmod(directory, 0o711)
@@ -372,7 +396,9 @@ async function run(files: readonly string[], suite: Suite): Promise<string[]> {
       if (interrupted.signal.aborted) return [...files]
       const env = {
         ...process.env,
-        ...{ TMPDIR: temporary, [SERVER_VARIABLE]: JSON.stringify(server.connection), TOLLGATE_TEST_ENDED: ended },
+        TMPDIR: temporary,
+        [SERVER_VARIABLE]: JSON.stringify(server.connection),
+        TOLLGATE_TEST_ENDED: ended,
         // Hundreds of processes load the same modules: each is compiled once.
         NODE_COMPILE_CACHE: join(directory, 'compiled'),
         ...(suite.isBare ? { [EXTENSIONS_OFF_VARIABLE]: 'all' } : {}),
@@ -434,8 +460,11 @@ function failedRuns(): Chosen[] {
 
 const { values, positionals } = parseArgs({
   options: {
-    ...{ full: { type: 'boolean', default: false }, long: { type: 'boolean' }, failed: { type: 'boolean' } },
-    ...{ times: { type: 'boolean' }, 'beside-load': { type: 'boolean' } },
+    full: { type: 'boolean', default: false },
+    long: { type: 'boolean' },
+    failed: { type: 'boolean' },
+    times: { type: 'boolean' },
+    'beside-load': { type: 'boolean' },
     'no-extensions': { type: 'boolean', default: false },
   },
   allowPositionals: true,

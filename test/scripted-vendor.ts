@@ -1,4 +1,5 @@
-// A vendor of the chat format that does what a test says: it answers, fails, or waits before its headers or its first token.
+// A vendor of the chat format that does what a test says: it answers, fails, or waits before its headers or its first
+// token.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
@@ -39,7 +40,11 @@ export async function scriptedVendor(name: string): Promise<ScriptedVendor> {
     void answer(request, response).catch(() => response.destroy())
   })
   const vendor: ScriptedVendor = {
-    ...{ url: server.url, sent: [], aborted: 0, listed: 0, script: {} },
+    url: server.url,
+    sent: [],
+    aborted: 0,
+    listed: 0,
+    script: {},
     close: () => void server.close(),
   }
 

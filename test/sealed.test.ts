@@ -1,4 +1,5 @@
-// What callers send and get where nobody waits for it, or where it may be asked for again, is not readable in the database, and goes with the response.
+// What callers send and get where nobody waits for it, or where it may be asked for again, is not readable in the
+// database, and goes with the response.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { pruneBackground } from '../src/extensions/background/responses.ts'
@@ -186,10 +187,7 @@ test('what was encrypted under another secret is said to be unreadable, is not b
     {
       text: `insert into background (account_id, id, key_id, product, sealed_request, step_at) values ($1, $2, $3, $4, $5, '-infinity')`,
     },
-    [
-      ...[account, asked, keyId, MODEL],
-      other.seal(place(asked, 'request'), JSON.stringify({ model: MODEL, input: ASKED })),
-    ],
+    [account, asked, keyId, MODEL, other.seal(place(asked, 'request'), JSON.stringify({ model: MODEL, input: ASKED }))],
   )
   await until(async () => (await rowOf(asked)).status, 'failed')
   for (const id of [answered, asked]) {

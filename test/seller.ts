@@ -1,4 +1,5 @@
-// A gateway that sells, by a scripted Stripe and by a provider that only sends signed webhooks; and processes of it that take its payments, to be killed.
+// A gateway that sells, by a scripted Stripe and by a provider that only sends signed webhooks; and processes of it
+// that take its payments, to be killed.
 import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
@@ -14,7 +15,9 @@ import { STRIPE_KEY, STRIPE_SECRET, startStripe } from './stripe-server.ts'
 const WEBHOOK_KEY = Buffer.alloc(32, 7)
 export const WEBHOOK_SECRET = `whsec_${WEBHOOK_KEY.toString('base64')}`
 export const PAYMENT_SECRETS = {
-  ...{ stripe: STRIPE_KEY, 'stripe-webhook': STRIPE_SECRET, 'payment-webhook': WEBHOOK_SECRET },
+  stripe: STRIPE_KEY,
+  'stripe-webhook': STRIPE_SECRET,
+  'payment-webhook': WEBHOOK_SECRET,
 }
 
 interface Selling {
@@ -29,7 +32,9 @@ export function seller(sales: object, { env = () => ({}), world, expected = /^$/
   const fresh = started(freshDatabase)
   const start = (more: Parameters<typeof startGateway>[0] = {}) =>
     startGateway({
-      ...{ env: { TOLLGATE_STRIPE_URL: stripe.url, ...env() }, database: fresh, ...(world ? { world } : {}) },
+      env: { TOLLGATE_STRIPE_URL: stripe.url, ...env() },
+      database: fresh,
+      ...(world ? { world } : {}),
       ...more,
     })
   const gateway = started(
@@ -70,7 +75,9 @@ export interface Signing {
 export async function tell({ url }: Pick<TestGateway, 'url'>, data: object, signing: Signing = {}) {
   const { id = `evt_${randomUUID()}`, atMs = Date.now(), key = WEBHOOK_KEY } = signing
   const body = JSON.stringify({
-    ...{ type: 'payment.updated', timestamp: signing.timestamp ?? new Date().toISOString(), data },
+    type: 'payment.updated',
+    timestamp: signing.timestamp ?? new Date().toISOString(),
+    data,
   })
   const seconds = String(Math.floor(atMs / 1000))
   const signature = createHmac('sha256', key).update(`${id}.${seconds}.${body}`).digest('base64')

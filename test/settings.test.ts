@@ -63,8 +63,12 @@ test('the sample values of secret.example.yaml are refused by name, and a sample
     ),
   )
   assert.deepEqual(Object.keys(samples).sort(), [
-    ...['DATABASE_URL', 'OPENAI_API_KEY', 'TOLLGATE_OPERATOR_TOKEN'],
-    ...['TOLLGATE_S3_ACCESS_KEY_ID', 'TOLLGATE_S3_SECRET_ACCESS_KEY', 'TOLLGATE_SECRET'],
+    'DATABASE_URL',
+    'OPENAI_API_KEY',
+    'TOLLGATE_OPERATOR_TOKEN',
+    'TOLLGATE_S3_ACCESS_KEY_ID',
+    'TOLLGATE_S3_SECRET_ACCESS_KEY',
+    'TOLLGATE_SECRET',
   ])
   const { OPENAI_API_KEY: credential, ...settings } = samples
   for (const [name, value] of Object.entries(settings))
@@ -80,21 +84,17 @@ test('the sample values of secret.example.yaml are refused by name, and a sample
 
 test('what the gateway itself is set up by is no credential that a vendor could be sent', () => {
   const own = {
-    ...{
-      TOLLGATE_SECRET: 'x'.repeat(40),
-      TOLLGATE_OPERATOR_TOKEN: 'y'.repeat(40),
-      TOLLGATE_LATER: 'z',
-      PGPASSWORD: 'p',
-    },
+    TOLLGATE_SECRET: 'x'.repeat(40),
+    TOLLGATE_OPERATOR_TOKEN: 'y'.repeat(40),
+    TOLLGATE_LATER: 'z',
+    PGPASSWORD: 'p',
     DATABASE_URL: 'postgres://tollgate:secret@127.0.0.1:5432/tollgate',
-    ...{
-      HOME: '/root',
-      PATH: '/bin',
-      POSTGRES_PASSWORD: 'p',
-      SSH_AUTH_SOCK: 's',
-      AWS_SECRET_ACCESS_KEY: 'a',
-      MY_PRIVATE_KEY: 'k',
-    },
+    HOME: '/root',
+    PATH: '/bin',
+    POSTGRES_PASSWORD: 'p',
+    SSH_AUTH_SOCK: 's',
+    AWS_SECRET_ACCESS_KEY: 'a',
+    MY_PRIVATE_KEY: 'k',
   }
   const theirs = { OPENAI_API_KEY: 'sk-1', MY_VENDOR_KEY_2: 'sk-2', AWS_BEARER_TOKEN_BEDROCK: 'sk-3', HF_TOKEN: 'sk-4' }
   const { vendorKeys } = readConfig({ ...own, ...theirs })

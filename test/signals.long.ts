@@ -1,4 +1,5 @@
-// F57: whoever starts a gateway can stop it: with each signal, to one process or to the group, once or twice, at any moment.
+// F57: whoever starts a gateway can stop it: with each signal, to one process or to the group, once or twice, at any
+// moment.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'

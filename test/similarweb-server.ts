@@ -1,5 +1,6 @@
-// A scripted Similarweb: it answers in the shapes of its public documentation, checks what it is asked as strictly, and counts the data credits that it
-// bills. Domains that begin with `nodata.`, `busy.`, `partial.` or `empty.` get what their name says.
+// A scripted Similarweb: it answers in the shapes of its public documentation, checks what it is asked as strictly, and
+// counts the data credits that it bills. Domains that begin with `nodata.`, `busy.`, `partial.` or `empty.` get what
+// their name says.
 import type { ServerResponse } from 'node:http'
 import { listen } from './started.ts'
 
@@ -42,8 +43,10 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   },
   [`${W5}/website-rank`]: (query, dates) => ({
     rows: dates.map((date, at) => ({
-      ...{ date, country_rank: (query.country === 'ww' ? 100 : 10) + at },
-      ...{ category: 'Computers/Programming', category_rank: 5 },
+      date,
+      country_rank: (query.country === 'ww' ? 100 : 10) + at,
+      category: 'Computers/Programming',
+      category_rank: 5,
     })),
     creditsEach: 2,
   }),
@@ -57,8 +60,14 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     rows: [840, 'DE', 392, 'fr', 'XX', 826]
       .slice(0, Number(query.limit ?? 10))
       .map((country, at) => ({
-        ...{ country, country_name: `Country ${at}`, share: 0.3 / (at + 1), visits: 900, rank: at + 1 },
-        ...{ average_time: 61.5, pages_per_visit: 2.5, bounce_rate: 0.5 },
+        country,
+        country_name: `Country ${at}`,
+        share: 0.3 / (at + 1),
+        visits: 900,
+        rank: at + 1,
+        average_time: 61.5,
+        pages_per_visit: 2.5,
+        bounce_rate: 0.5,
       })),
     creditsEach: 3,
     meta: { total_count: 6 },
@@ -75,8 +84,15 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   }),
   '/v4/website-analysis/keywords': (query) => ({
     rows: Array.from({ length: Math.min(9, Number(query.limit)) }, (_, at) => ({
-      ...{ keyword: `keyword ${at + 1}`, clicks: 90 - at, traffic_share: 0.09, difficulty: 30, volume: 1000 },
-      ...{ cpc: 1.25, primary_intent: 'informational', top_url: 'https://example.com/', position: null },
+      keyword: `keyword ${at + 1}`,
+      clicks: 90 - at,
+      traffic_share: 0.09,
+      difficulty: 30,
+      volume: 1000,
+      cpc: 1.25,
+      primary_intent: 'informational',
+      top_url: 'https://example.com/',
+      position: null,
     })),
     creditsEach: 1 / 4,
   }),

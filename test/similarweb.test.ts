@@ -1,4 +1,5 @@
-// Site analytics from Similarweb's official API: one credential connects it, a bridge in the catalog maps it, and callers see the contract.
+// Site analytics from Similarweb's official API: one credential connects it, a bridge in the catalog maps it, and
+// callers see the contract.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
@@ -109,7 +110,9 @@ test('the figures are the vendor’s, in the members that the contract names', a
   assert.deepEqual(await ask('visits', months), {
     Data: {
       'Shop.Example': {
-        ...{ TotalVisits: 2001, Change: null, ShareOfVisits: null },
+        TotalVisits: 2001,
+        Change: null,
+        ShareOfVisits: null,
         Trend: [
           { Key: '2026-09-01', Value: 1000 },
           { Key: '2026-10-01', Value: 1001 },
@@ -119,15 +122,26 @@ test('the figures are the vendor’s, in the members that the contract names', a
   })
   const { query } = vendor.asked.at(-1) ?? {}
   assert.deepEqual(query, {
-    ...{ domain: 'shop.example', country: 'ww', granularity: 'monthly', start_date: '2026-09', end_date: '2026-10' },
-    ...{ web_source: 'total', format: 'json', metrics: 'visits' },
+    domain: 'shop.example',
+    country: 'ww',
+    granularity: 'monthly',
+    start_date: '2026-09',
+    end_date: '2026-10',
+    web_source: 'total',
+    format: 'json',
+    metrics: 'visits',
   })
   assert.deepEqual(await ask('engagement', `${months}&country=276&webSource=MobileWeb&includeSubDomains=false`), {
     Data: [
       {
-        ...{ Domain: 'Shop.Example', AvgMonthVisits: 1000.5, UniqueUsers: 600.5, VisitsPerUser: null },
-        ...{ BounceRate: (0.4 * 1000 + 1.4 * 1001) / 2001, PagesPerVisit: (3 * 1000 + 4 * 1001) / 2001 },
-        ...{ AvgVisitDuration: (120.5 * 1000 + 121.5 * 1001) / 2001, TotalPagesViews: 6001 },
+        Domain: 'Shop.Example',
+        AvgMonthVisits: 1000.5,
+        UniqueUsers: 600.5,
+        VisitsPerUser: null,
+        BounceRate: (0.4 * 1000 + 1.4 * 1001) / 2001,
+        PagesPerVisit: (3 * 1000 + 4 * 1001) / 2001,
+        AvgVisitDuration: (120.5 * 1000 + 121.5 * 1001) / 2001,
+        TotalPagesViews: 6001,
       },
     ],
   })
@@ -145,7 +159,8 @@ test('the figures are the vendor’s, in the members that the contract names', a
           ],
         },
         CategoryRank: {
-          ...{ Value: 5, Category: 'Computers/Programming' },
+          Value: 5,
+          Category: 'Computers/Programming',
           Trend: [
             { Key: '2026-09-01', Value: 5 },
             { Key: '2026-10-01', Value: 5 },
@@ -160,9 +175,12 @@ test('the figures are the vendor’s, in the members that the contract names', a
   const { Data: places } = (await ask('geography', `${months}&pageSize=6`)) as { Data: { Country: number | null }[] }
   assert.deepEqual(pluck(places, 'Country'), [840, 276, 392, 250, null, 826])
   assert.deepEqual(await ask('incoming-referrals', 'key=shop.example&from=2026-09-05&to=2026-10-20&page=2'), {
-    ...{ TotalCount: 7, TotalVisits: 5000 },
+    TotalCount: 7,
+    TotalVisits: 5000,
     Records: Array.from({ length: 7 }, (_, at) => ({
-      ...{ Domain: `site-${at + 1}.example`, Share: 0.1 / (at + 1), TotalShare: 0.1 / (at + 1) },
+      Domain: `site-${at + 1}.example`,
+      Share: 0.1 / (at + 1),
+      TotalShare: 0.1 / (at + 1),
       Change: at === 0 ? null : 0.02,
     })),
   })

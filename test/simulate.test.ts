@@ -1,5 +1,6 @@
-// The short form of `npm run simulate`: some stories of crashes, lost answers and bad vendors. And whether the simulator
-// would notice: each way to break the gateway makes some story fail, and each story is the same when it is told again.
+// The short form of `npm run simulate`: some stories of crashes, lost answers and bad vendors. And whether the
+// simulator would notice: each way to break the gateway makes some story fail, and each story is the same when it is
+// told again.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { testServer } from './database.ts'

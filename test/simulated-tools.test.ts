@@ -1,5 +1,5 @@
-// Towards agents, in every text format: a simulated model calls a tool when it is asked to, once in a conversation unless asked otherwise, and never
-// unasked.
+// Towards agents, in every text format: a simulated model calls a tool when it is asked to, once in a conversation
+// unless asked otherwise, and never unasked.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -29,7 +29,8 @@ const FORMATS: Record<string, Format> = {
   'openai-chat': {
     path: '/openai/chat/completions',
     body: (messages) => ({
-      ...{ model: 'alpha-5.4', messages },
+      model: 'alpha-5.4',
+      messages,
       tools: [{ type: 'function', function: { name: NAME, description: ABOUT, parameters: SCHEMA } }],
     }),
     user: (content) => ({ role: 'user', content }),
@@ -43,7 +44,8 @@ const FORMATS: Record<string, Format> = {
   'openai-responses': {
     path: '/openai/responses',
     body: (input) => ({
-      ...{ model: 'alpha-5.4', input },
+      model: 'alpha-5.4',
+      input,
       tools: [{ type: 'function', name: NAME, description: ABOUT, parameters: SCHEMA, strict: false }],
     }),
     user: (content) => ({ role: 'user', content }),
@@ -57,7 +59,9 @@ const FORMATS: Record<string, Format> = {
   'anthropic-messages': {
     path: '/anthropic/v1/messages',
     body: (messages) => ({
-      ...{ model: 'beta-sonnet-5', max_tokens: 200, messages },
+      model: 'beta-sonnet-5',
+      max_tokens: 200,
+      messages,
       tools: [{ name: NAME, description: ABOUT, input_schema: SCHEMA }],
     }),
     user: (content) => ({ role: 'user', content }),

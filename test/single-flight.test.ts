@@ -1,4 +1,5 @@
-// Kept answers under way: many who ask the same at once, leaders who fail or leave, streams in every format, and what each pays.
+// Kept answers under way: many who ask the same at once, leaders who fail or leave, streams in every format, and what
+// each pays.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'

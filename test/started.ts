@@ -1,4 +1,5 @@
-// What the tests of a file need: started before them, in the order in which the file names it, and closed after them, the last first.
+// What the tests of a file need: started before them, in the order in which the file names it, and closed after them,
+// the last first.
 import { mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
@@ -70,7 +71,9 @@ export async function listen(answering: RequestListener | Server, at = 0, name =
   const { port } = server.address() as AddressInfo // It listens on a port.
   const host = `${name}:${port}`
   return closing({
-    ...{ url: `http://${host}`, host, port },
+    url: `http://${host}`,
+    host,
+    port,
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       if ('closeAllConnections' in server) (server as ReturnType<typeof createServer>).closeAllConnections()

@@ -1,5 +1,5 @@
-// Data of a newer version: names that this one does not know, in every column and document that holds names. The gateway starts, says what it sets aside, and
-// calls go on.
+// Data of a newer version: names that this one does not know, in every column and document that holds names. The
+// gateway starts, says what it sets aside, and calls go on.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readDocument } from '../src/catalog/document.ts'
@@ -74,8 +74,13 @@ const NAMED = `select table_name as table, column_name as column from informatio
 const COLUMNS = `select column_name as name, data_type as type from information_schema.columns where table_schema = current_schema() and table_name = $1
   and is_nullable = 'NO' and column_default is null and is_generated = 'NEVER'`
 const VALUES: Record<string, string> = {
-  ...{ text: 'x', bytea: '\\x00', jsonb: '{}', ARRAY: '{}', boolean: 'false', date: '2026-01-01' },
-  ...{ 'timestamp with time zone': '2026-01-01' },
+  text: 'x',
+  bytea: '\\x00',
+  jsonb: '{}',
+  ARRAY: '{}',
+  boolean: 'false',
+  date: '2026-01-01',
+  'timestamp with time zone': '2026-01-01',
 }
 
 test('names of a newer version in every column start and serve, are named, and a limit of theirs holds', async () => {

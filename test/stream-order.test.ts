@@ -1,5 +1,5 @@
-// What a vendor streams arrives as it was sent: in order, whole, once. For every pair of formats, whatever the sizes of the events, the cuts
-// of the network, the bursts and pauses of the vendor and the pace of the reader. F66.
+// What a vendor streams arrives as it was sent: in order, whole, once. For every pair of formats, whatever the sizes of
+// the events, the cuts of the network, the bursts and pauses of the vendor and the pace of the reader. F66.
 
 import assert from 'node:assert/strict'
 import { createHash, randomInt } from 'node:crypto'
@@ -37,8 +37,8 @@ const FROM = Number(process.env.TOLLGATE_TEST_SEED ?? randomInt(2 ** 31))
 const scripts = new Map<number, Script>()
 
 /**
- * Answers as its script says, each piece as a chunk of its own and many of them in one write: so they come from a vendor that wrote
- * them one by one while the network was busy. It waits for its reader as a careful server does.
+ * Answers as its script says, each piece as a chunk of its own and many of them in one write: so they come from a
+ * vendor that wrote them one by one while the network was busy. It waits for its reader as a careful server does.
  */
 async function play(
   { socket }: IncomingMessage,

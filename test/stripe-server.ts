@@ -1,5 +1,5 @@
-// A scripted Stripe: an HTTP server with the shapes of the real API, for as much of it as the gateway uses, and a hosted checkout page that a browser can click. Events are signed by the
-// official library.
+// A scripted Stripe: an HTTP server with the shapes of the real API, for as much of it as the gateway uses, and a
+// hosted checkout page that a browser can click. Events are signed by the official library.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
@@ -57,20 +57,27 @@ export async function startStripe(): Promise<StripeServer> {
   function intentOf(about: Obj): Obj {
     const id = newId('pi')
     const charge: Obj = {
-      ...{
-        object: 'charge',
-        id: newId('ch'),
-        amount: about.amount,
-        amount_refunded: 0,
-        disputed: false,
-        payment_intent: id,
-      },
+      object: 'charge',
+      id: newId('ch'),
+      amount: about.amount,
+      amount_refunded: 0,
+      disputed: false,
+      payment_intent: id,
       receipt_url: `https://pay.stripe.com/receipts/${id}`,
     }
     const intent = {
-      ...{ object: 'payment_intent', id, created: now(), currency: 'eur', status: 'succeeded', metadata: {} },
-      ...{ last_payment_error: null, payment_method: null, setup_future_usage: null, latest_charge: charge },
-      ...{ amount_received: about.amount, ...about },
+      object: 'payment_intent',
+      id,
+      created: now(),
+      currency: 'eur',
+      status: 'succeeded',
+      metadata: {},
+      last_payment_error: null,
+      payment_method: null,
+      setup_future_usage: null,
+      latest_charge: charge,
+      amount_received: about.amount,
+      ...about,
     }
     intents.set(id, intent)
     return intent
@@ -88,15 +95,27 @@ export async function startStripe(): Promise<StripeServer> {
     serve(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)))
   })
   const server: StripeServer = {
-    ...{ url, close },
-    ...{ intents, sessions, asked: [], webhook: undefined, taxPercent: 19, declines: undefined, before: undefined },
+    url,
+    close,
+    intents,
+    sessions,
+    asked: [],
+    webhook: undefined,
+    taxPercent: 19,
+    declines: undefined,
+    before: undefined,
     pay(id, change = {}) {
       const session = sessions.get(id)!
       if (session.payment_intent) return intents.get(session.payment_intent)!
       const { metadata, setup_future_usage = null } = session.asked.payment_intent_data ?? {}
       const intent = intentOf({
-        ...{ amount: session.amount_total, currency: session.currency, metadata: metadata ?? {}, setup_future_usage },
-        ...{ payment_method: cardOf(session.customer), customer: session.customer, ...change },
+        amount: session.amount_total,
+        currency: session.currency,
+        metadata: metadata ?? {},
+        setup_future_usage,
+        payment_method: cardOf(session.customer),
+        customer: session.customer,
+        ...change,
       })
       Object.assign(session, { payment_intent: intent.id, status: 'complete', payment_status: 'paid' })
       return intent
@@ -169,13 +188,19 @@ export async function startStripe(): Promise<StripeServer> {
       const isTaxed = given.automatic_tax?.enabled === 'true'
       const { amount, tax } = isTaxed ? taxOn(price, line?.price_data?.tax_behavior) : { amount: price, tax: 0 }
       const session = {
-        ...{ object: 'checkout.session', id, created: now(), asked: given, mode: given.mode, status: 'open' },
-        ...{ amount_total: amount, amount_subtotal: price, total_details: { amount_tax: tax }, payment_intent: null },
-        ...{
-          currency: line?.price_data?.currency ?? 'eur',
-          customer: given.customer ?? null,
-          metadata: given.metadata ?? {},
-        },
+        object: 'checkout.session',
+        id,
+        created: now(),
+        asked: given,
+        mode: given.mode,
+        status: 'open',
+        amount_total: amount,
+        amount_subtotal: price,
+        total_details: { amount_tax: tax },
+        payment_intent: null,
+        currency: line?.price_data?.currency ?? 'eur',
+        customer: given.customer ?? null,
+        metadata: given.metadata ?? {},
         url: `${server.url}/pay/${id}`,
       }
       sessions.set(id, session)
@@ -230,15 +255,20 @@ export async function startStripe(): Promise<StripeServer> {
         given,
       ),
     'POST /v1/billing_portal/sessions': (given) => ({
-      ...{ object: 'billing_portal.session', id: newId('bps'), url: `${server.url}/portal?customer=${given.customer}` },
+      object: 'billing_portal.session',
+      id: newId('bps'),
+      url: `${server.url}/portal?customer=${given.customer}`,
     }),
     'POST /v1/tax/calculations'(given) {
       const [line] = Object.values<Obj>(given.line_items ?? {})
       const { amount, tax } = taxOn(Number(line?.amount), line?.tax_behavior)
       const isAdded = line?.tax_behavior === 'exclusive'
       return {
-        ...{ object: 'tax.calculation', id: newId('taxcalc'), amount_total: amount },
-        ...{ tax_amount_exclusive: isAdded ? tax : 0, tax_amount_inclusive: isAdded ? 0 : tax },
+        object: 'tax.calculation',
+        id: newId('taxcalc'),
+        amount_total: amount,
+        tax_amount_exclusive: isAdded ? tax : 0,
+        tax_amount_inclusive: isAdded ? 0 : tax,
       }
     },
   }
@@ -262,10 +292,8 @@ export async function startStripe(): Promise<StripeServer> {
     // As the real one: a key stands for one request.
     if (known && known.asked !== sent)
       answer = refusal(400, {
-        ...{
-          type: 'idempotency_error',
-          message: 'Keys for idempotent requests can only be used with the same parameters',
-        },
+        type: 'idempotency_error',
+        message: 'Keys for idempotent requests can only be used with the same parameters',
       })
     if (!answer) {
       try {

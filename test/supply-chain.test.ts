@@ -1,4 +1,5 @@
-// What is installed is what was reviewed: exact versions, hashes for all, no scripts, licences that somebody has looked at.
+// What is installed is what was reviewed: exact versions, hashes for all, no scripts, licences that somebody has looked
+// at.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -43,19 +44,37 @@ test('every dependency has one exact version', async () => {
 })
 
 /**
- * Locked without a hash: tools for development on other platforms, which the registry with which the lock file was made did not
- * have. They are listed all the same, because `npm ci` refuses a lock file without them, and are never part of what runs. Whoever
- * makes the lock file anew where they are to be had gets their hashes, and empties this list.
+ * Locked without a hash: tools for development on other platforms, which the registry with which the lock file was made
+ * did not have. They are listed all the same, because `npm ci` refuses a lock file without them, and are never part of
+ * what runs. Whoever makes the lock file anew where they are to be had gets their hashes, and empties this list.
  */
 const WITHOUT_HASH: Record<string, readonly string[]> = {
   '@biomejs/cli-': [
-    ...['android-arm64', 'android-x64', 'darwin-arm64', 'darwin-x64', 'linux-arm64-musl', 'linux-x64-musl'],
-    ...['win32-arm64', 'win32-x64'],
+    'android-arm64',
+    'android-x64',
+    'darwin-arm64',
+    'darwin-x64',
+    'linux-arm64-musl',
+    'linux-x64-musl',
+    'win32-arm64',
+    'win32-x64',
   ],
   '@rolldown/binding-': [
-    ...['android-arm-eabi', 'android-arm64', 'darwin-arm64', 'darwin-x64', 'freebsd-x64', 'linux-arm-gnueabihf'],
-    ...['linux-arm64-gnu', 'linux-arm64-musl', 'linux-ppc64-gnu', 'linux-s390x-gnu', 'linux-x64-musl'],
-    ...['openharmony-arm64', 'wasm32-wasi', 'win32-arm64-msvc', 'win32-x64-msvc'],
+    'android-arm-eabi',
+    'android-arm64',
+    'darwin-arm64',
+    'darwin-x64',
+    'freebsd-x64',
+    'linux-arm-gnueabihf',
+    'linux-arm64-gnu',
+    'linux-arm64-musl',
+    'linux-ppc64-gnu',
+    'linux-s390x-gnu',
+    'linux-x64-musl',
+    'openharmony-arm64',
+    'wasm32-wasi',
+    'win32-arm64-msvc',
+    'win32-x64-msvc',
   ],
 }
 

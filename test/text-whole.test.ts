@@ -1,5 +1,5 @@
-// Vendors that answer otherwise than they were asked: JSON to a request for a stream, a stream to a request for JSON. For
-// every pair of doors and every recording.
+// Vendors that answer otherwise than they were asked: JSON to a request for a stream, a stream to a request for JSON.
+// For every pair of doors and every recording.
 import assert from 'node:assert/strict'
 import { basename } from 'node:path'
 import { test } from 'node:test'
@@ -22,12 +22,18 @@ async function answered(exchange: Exchange, bytes: Buffer, contentType: string) 
   return { body: JSON.parse(Buffer.from(body).toString('utf8')) as Json, usage }
 }
 
-/** A stream of messages keeps a place before its text for a proof that a vendor of another format may send at its end; here none came. */
+/**
+ * A stream of messages keeps a place before its text for a proof that a vendor of another format may send at its end;
+ * here none came.
+ */
 function isPlaceOfProof(block: unknown): boolean {
   return (block as { signature?: unknown } | undefined)?.signature === 'tollgate.plain:'
 }
 
-/** What recordings of the two kinds may differ in: they were made at different moments, and only one of them is told what is not there. */
+/**
+ * What recordings of the two kinds may differ in: they were made at different moments, and only one of them is told
+ * what is not there.
+ */
 function comparable(body: Json, name: string): unknown {
   const moment = ['id', 'created', 'created_at', 'completed_at', 'system_fingerprint', 'service_tier', 'object']
   const kept = Object.fromEntries(Object.entries(body).filter(([name]) => !moment.includes(name)))

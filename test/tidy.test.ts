@@ -9,10 +9,30 @@ import { none, pluck } from './lists.ts'
 const ROOT = resolve(import.meta.dirname, '..')
 const SOURCE = join(ROOT, 'src')
 
-/** A room of the core may import only from those before it, and no extension. An extension may import the core, and no other extension. */
+/**
+ * A room of the core may import only from those before it, and no extension. An extension may import the core, and no
+ * other extension.
+ */
 const ROOMS = [
-  ...['kernel', 'database', 'meter', 'catalog', 'ledger', 'reports', 'upstream', 'protocols', 'assets', 'admission'],
-  ...['identity', 'routing', 'telemetry', 'jobs', 'pipeline', 'api', 'operator', 'process', 'cli'],
+  'kernel',
+  'database',
+  'meter',
+  'catalog',
+  'ledger',
+  'reports',
+  'upstream',
+  'protocols',
+  'assets',
+  'admission',
+  'identity',
+  'routing',
+  'telemetry',
+  'jobs',
+  'pipeline',
+  'api',
+  'operator',
+  'process',
+  'cli',
 ]
 const EXTENSIONS = 'extensions'
 /** What stands beside the folders is put together from all of them; only what starts the program may ask for it. */
@@ -146,7 +166,8 @@ test('HTTP clients live in upstream/ only', () => {
 })
 
 test('a caller is written to in one way: by api/server/caller.ts, through the response', () => {
-  // Node's response holds back what it is given until the end of the turn. What is written to its socket meanwhile overtakes that.
+  // Node's response holds back what it is given until the end of the turn. What is written to its socket meanwhile
+  // overtakes that.
   const past = /\bsocket\b\S*\.(?:write|cork|uncork)\(|\b_(?:send|writeRaw)\(/
   assert.deepEqual(
     offenders(past, (path) => path.startsWith('upstream/')),
@@ -167,7 +188,8 @@ test('clocks and randomness come from kernel/world.ts only', () => {
 })
 
 test('SQL is never built from input', () => {
-  // Constants may be put together. Only these make statements from names: of months, of our tables, and of what migrations say.
+  // Constants may be put together. Only these make statements from names: of months, of our tables, and of what
+  // migrations say.
   const named = [
     'ledger/retention.ts',
     'extensions/archive/archive.ts',
@@ -185,6 +207,18 @@ test('SQL is never built from input', () => {
 test('paths name things', () => {
   const empty = /(^|[/.-])(utils?|helpers?|services?|managers?|common|misc|lib|handlers?)([/.-]|$)/
   none(sources, (path) => empty.test(path))
+})
+
+test('a comment has at most 120 characters in a line, and no literal is spread to save some', () => {
+  const [isComment, isSpread] = [/^\s*(?:\/\/|\/?\*)/, /\.\.\.\{|^\s*\.\.\.\[.*\],?$/]
+  const bad = house.flatMap(({ path }) =>
+    readFileSync(join(ROOT, path), 'utf8')
+      .split('\n')
+      .flatMap((line, at) =>
+        (isComment.test(line) && line.length > 120) || isSpread.test(line) ? [`${path}:${at + 1}`] : [],
+      ),
+  )
+  assert.deepEqual(bad, [])
 })
 
 test('a file has at most 600 lines', () => {

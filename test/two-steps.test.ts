@@ -1,6 +1,7 @@
-// F84: an attacker with one scope, or one role, tries all routes that let it in, twice: the second time with whatever the first time gave (tokens, links, codes,
-// a login provider, a secret that signs webhooks). Afterwards nothing may have moved that its rights do not cover. That routes let in exactly
-// the scopes and roles of the table is tested in src/operator/roles.test.ts and tokens.test.ts.
+// F84: an attacker with one scope, or one role, tries all routes that let it in, twice: the second time with whatever
+// the first time gave (tokens, links, codes, a login provider, a secret that signs webhooks). Afterwards nothing may
+// have moved that its rights do not cover. That routes let in exactly the scopes and roles of the table is tested in
+// src/operator/roles.test.ts and tokens.test.ts.
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
 import { before, test } from 'node:test'
@@ -75,13 +76,17 @@ const SCOPES = [...new Set(RIGHTS.map(({ permission }) => permission.split(':')[
 const ATTACKERS: readonly Attacker[] = [
   ...SCOPES.map((scope) => ({ name: `scope ${scope}`, has: { scope, inAccount: false } })),
   ...SCOPES.filter((scope) => rightsIn([scope], 'owner').length > 0).map((scope) => ({
-    ...{ name: `scope ${scope} in an account`, has: { scope, inAccount: true } },
+    name: `scope ${scope} in an account`,
+    has: { scope, inAccount: true },
   })),
   ...OPERATOR_ROLES.filter((role) => role !== 'operator').map((role) => ({ name: role, has: { role } })),
   ...ACCOUNT_ROLES.map((role) => ({ name: role, has: { accountRole: role } })),
 ]
 
-/** Whom and what the attacker meets: an account with an owner, tokens, a key, people of the gateway, a directory's people without a login. */
+/**
+ * Whom and what the attacker meets: an account with an owner, tokens, a key, people of the gateway, a directory's
+ * people without a login.
+ */
 interface Stage {
   readonly account: string
   /** An account of the attacker's own, as anybody may have one. */
@@ -142,43 +147,46 @@ async function stageOf(at: number): Promise<Stage> {
   const [first] = await rows<{ id: string }>('select id from access_token where is_first')
   const plan = { id: 'gift', name: 'Gift', price: '0', credits: MANY }
   return {
-    ...{ account, own, people, domain, emails },
+    account,
+    own,
+    people,
+    domain,
+    emails,
     hostile: {
-      ...{ 'accounts.id': [account, own], 'keys.id': [key.id], 'login-providers.id': [`evil-${at}`, `corp-${at}`] },
-      ...{ userId: [people.viewer, people.owner, people.operator, people.directory], token: [] },
-      ...{ tokenId: [token.id, accountToken.id, first!.id], inviteId: invites.map(({ id }) => id) },
-      ...{
-        email: [
-          `me@evil-${at}.example`,
-          `new@evil-${at}.example`,
-          emails.operator,
-          emails.directory,
-          `owner@${domain}`,
-        ],
-      },
-      ...{
-        role: ['owner', 'operator', 'viewer', 'admin', 'finance'],
-        scopes: [['openid', 'email'], ['*']],
-        password: [PASSWORD],
-      },
-      ...{
-        credits: [MANY],
-        amount: [MANY, '100.00'],
-        account: [own],
-        name: [`x-${at}`],
-        note: ['x'],
-        mode: ['invitation', 'open'],
-      },
-      ...{ issuer: [evil.issuer], clientId: [CLIENT_ID], secret: [CLIENT_SECRET], provesSecondFactor: [true, false] },
-      ...{ domains: [[{ domain }], [{ domain, ssoOnly: true }], [{ domain: corp }]], enabled: [true, false] },
-      ...{
-        secondFactorRoles: [['operator'], []],
-        provider: ['webhook', `evil-${at}`],
-        checkoutUrl: ['https://pay.example'],
-      },
-      ...{ secrets: [{ 'payment-webhook': `whsec_${WEBHOOK_KEY.toString('base64')}` }], plan: ['gift'], codes: [1] },
+      'accounts.id': [account, own],
+      'keys.id': [key.id],
+      'login-providers.id': [`evil-${at}`, `corp-${at}`],
+      userId: [people.viewer, people.owner, people.operator, people.directory],
+      token: [],
+      tokenId: [token.id, accountToken.id, first!.id],
+      inviteId: invites.map(({ id }) => id),
+      email: [`me@evil-${at}.example`, `new@evil-${at}.example`, emails.operator, emails.directory, `owner@${domain}`],
+      role: ['owner', 'operator', 'viewer', 'admin', 'finance'],
+      scopes: [['openid', 'email'], ['*']],
+      password: [PASSWORD],
+      credits: [MANY],
+      amount: [MANY, '100.00'],
+      account: [own],
+      name: [`x-${at}`],
+      note: ['x'],
+      mode: ['invitation', 'open'],
+      issuer: [evil.issuer],
+      clientId: [CLIENT_ID],
+      secret: [CLIENT_SECRET],
+      provesSecondFactor: [true, false],
+      domains: [[{ domain }], [{ domain, ssoOnly: true }], [{ domain: corp }]],
+      enabled: [true, false],
+      secondFactorRoles: [['operator'], []],
+      provider: ['webhook', `evil-${at}`],
+      checkoutUrl: ['https://pay.example'],
+      secrets: [{ 'payment-webhook': `whsec_${WEBHOOK_KEY.toString('base64')}` }],
+      plan: ['gift'],
+      codes: [1],
       document: [{ ...document, sales: { ...SALES, plans: [plan], packs: [{ ...plan, id: 'pack', price: '0.01' }] } }],
-      ...{ memberId: [people.me, people.owner], version: [9_999_999], models: [null], test: [false] },
+      memberId: [people.me, people.owner],
+      version: [9_999_999],
+      models: [null],
+      test: [false],
     },
   }
 }

@@ -1,4 +1,5 @@
-// What an attacker sends: for each route every body that its schema takes and that might gain something, made from hostile values by the name of the field.
+// What an attacker sends: for each route every body that its schema takes and that might gain something, made from
+// hostile values by the name of the field.
 import * as z from 'zod'
 import type { Resource } from '../src/operator/resource.ts'
 
@@ -25,7 +26,10 @@ function valuesOf(name: string, schema: z.ZodType, hostile: Hostile): unknown[] 
   return [...(listed.enum ?? []), ...ANYTHING].filter(takes).slice(0, listed.enum?.length ?? 1)
 }
 
-/** One body with the required fields only, one for each further value of a field, and last, because it stays, one with the first value of each. */
+/**
+ * One body with the required fields only, one for each further value of a field, and last, because it stays, one with
+ * the first value of each.
+ */
 export function bodiesOf({ body }: Pick<Resource, 'body'>, hostile: Hostile): unknown[] {
   if (!body) return [undefined]
   const fields = Object.entries(shapeOf(body)).map(

@@ -1,7 +1,10 @@
 // Waiting for an event, as every test does that waits: a machine of any speed passes.
 import { inspect, isDeepStrictEqual } from 'node:util'
 
-/** For what cannot be waited for: that nothing happens, or that somebody is slow. `why` says which; everything else is waited for by `until`. */
+/**
+ * For what cannot be waited for: that nothing happens, or that somebody is slow. `why` says which; everything else is
+ * waited for by `until`.
+ */
 export function pause(ms: number, _why: string): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
@@ -16,8 +19,9 @@ export const atLeast = (limit: number) => (seen: number) => seen >= limit
 export const not = (before: unknown) => (seen: unknown) => seen !== before
 
 /**
- * Looks again and again, more and more rarely, and gives what it found: something (neither false nor undefined), or what is `wanted`: a value, or
- * whatever the function accepts or the expression matches. What has not come after so long will not: the test fails and says what was there instead.
+ * Looks again and again, more and more rarely, and gives what it found: something (neither false nor undefined), or
+ * what is `wanted`: a value, or whatever the function accepts or the expression matches. What has not come after so
+ * long will not: the test fails and says what was there instead.
  */
 export async function until<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T>
 export async function until<T>(look: () => T | Promise<T>, wanted: Wanted<NoInfer<T>>, withinMs?: number): Promise<T>

@@ -1,5 +1,5 @@
-// Two processes of this version serve while two of the next one start beside them and take over, on many calls that are stored: with a column, an index and a
-// backfill of the largest table.
+// Two processes of this version serve while two of the next one start beside them and take over, on many calls that are
+// stored: with a column, an index and a backfill of the largest table.
 import assert from 'node:assert/strict'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -60,7 +60,8 @@ async function upgrade(rows: number, opened: AsyncDisposableStack): Promise<Upgr
     const env = { TOLLGATE_DATA: data.path, DATABASE_URL: fresh.url, TOLLGATE_SECRET: SECRET }
     return opened.adopt(await startProcess({ env, ...(main ? { main } : {}) }), async (it) => void (await it.stop()))
   }
-  // The first call of a process loads what serves it, with or without an upgrade: a balancer sends calls to one that has answered.
+  // The first call of a process loads what serves it, with or without an upgrade: a balancer sends calls to one that
+  // has answered.
   const warm = async (one: GatewayProcess, key: string) => {
     const { fault } = await callOnce(one.url, key)
     assert.equal(fault, undefined)

@@ -1,5 +1,5 @@
-// Several credentials of one vendor: calls are shared by weight, what befalls one is nothing to the others, and what one made is
-// read by that one.
+// Several credentials of one vendor: calls are shared by weight, what befalls one is nothing to the others, and what
+// one made is read by that one.
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import type { Settings } from '../src/cli/command.ts'
@@ -185,22 +185,29 @@ test('the command line lists, adds and removes them; the last one stays', async 
   const tollgate = async (args: string[], input = '') => {
     let out = ''
     const settings: Settings = {
-      ...{ url: g.url, urlSource: 'a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
-      ...{
-        dataDirectory: '/nowhere',
-        databaseUrl: undefined,
-        publicUrl: undefined,
-        trustProxy: '',
-        host: '127.0.0.1',
-        codexHome: '',
-      },
-      ...{ server: undefined, version: '0.0.0-test', credential: () => undefined },
+      url: g.url,
+      urlSource: 'a test',
+      token: OPERATOR_TOKEN,
+      apiKey: undefined,
+      tokenSource: 'a test',
+      dataDirectory: '/nowhere',
+      databaseUrl: undefined,
+      publicUrl: undefined,
+      trustProxy: '',
+      host: '127.0.0.1',
+      codexHome: '',
+      server: undefined,
+      version: '0.0.0-test',
+      credential: () => undefined,
     }
     const write = (said: string) => {
       out += said
     }
     const code = await runCli({
-      ...{ args, world: realWorld, otherVerbs: [], settings: () => settings },
+      args,
+      world: realWorld,
+      otherVerbs: [],
+      settings: () => settings,
       terminal: { out: write, err: write, input: async () => input },
     })
     return { code, out }

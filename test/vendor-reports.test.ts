@@ -1,4 +1,5 @@
-// Vendors' reports against what was recorded: every planted discrepancy is found, by day, model and credential, with the calls behind it.
+// Vendors' reports against what was recorded: every planted discrepancy is found, by day, model and credential, with
+// the calls behind it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { ComparedCall, ComparedLine, ReportView } from '../src/extensions/finance/views.ts'
@@ -84,8 +85,13 @@ test('OpenAI: tokens by credential and costs by model, page by page; all planted
   await record(account, NEXT, 'acme-small', 'ACME_A', 3)
   await record(account, NEXT, 'acme-large', 'own', 7)
   const result = (model: string, key: string, calls: number, more = 0) => ({
-    ...{ object: 'organization.usage.completions.result', model, api_key_id: key, num_model_requests: calls },
-    ...{ input_tokens: calls * 1_000 + more, output_tokens: calls * 100, input_cached_tokens: 0 },
+    object: 'organization.usage.completions.result',
+    model,
+    api_key_id: key,
+    num_model_requests: calls,
+    input_tokens: calls * 1_000 + more,
+    output_tokens: calls * 100,
+    input_cached_tokens: 0,
   })
   const cost = (line_item: string, value: number) => ({
     object: 'organization.costs.result',
@@ -102,7 +108,9 @@ test('OpenAI: tokens by credential and costs by model, page by page; all planted
       return pageTwo
         ? { object: 'page', has_more: false, next_page: null, data: [{ start_time: at(NEXT), results: [] }] }
         : {
-            ...{ object: 'page', has_more: true, next_page: 'two' },
+            object: 'page',
+            has_more: true,
+            next_page: 'two',
             data: [
               {
                 start_time: at(DAY),
@@ -119,7 +127,9 @@ test('OpenAI: tokens by credential and costs by model, page by page; all planted
           }
     if (pathname === '/v1/organization/costs')
       return {
-        ...{ object: 'page', has_more: false, next_page: null },
+        object: 'page',
+        has_more: false,
+        next_page: null,
         data: [
           {
             start_time: at(DAY),
@@ -202,13 +212,11 @@ test('Anthropic: usage with caches, costs in cents', async () => {
     if (pathname === '/v1/organizations/usage_report/messages')
       return page([
         {
-          ...{
-            model: 'large-2-20251101',
-            api_key_id: 'apikey_1',
-            uncached_input_tokens: 9_000,
-            cache_read_input_tokens: 500,
-            output_tokens: 1_000,
-          },
+          model: 'large-2-20251101',
+          api_key_id: 'apikey_1',
+          uncached_input_tokens: 9_000,
+          cache_read_input_tokens: 500,
+          output_tokens: 1_000,
           cache_creation: { ephemeral_1h_input_tokens: 200, ephemeral_5m_input_tokens: 300 },
         },
       ])
@@ -220,15 +228,13 @@ test('Anthropic: usage with caches, costs in cents', async () => {
   })
   await ask('PUT', '/vendor-reports/credential', { source: 'anthropic', url, value: 'sk-ant-admin' })
   const report = await ask<ReportView>('POST', '/vendor-reports', {
-    ...{
-      vendor: 'acme',
-      source: 'anthropic',
-      from: DAY,
-      to: DAY,
-      url,
-      creditsPerUnit: '100',
-      keys: { apikey_1: 'ACME_A' },
-    },
+    vendor: 'acme',
+    source: 'anthropic',
+    from: DAY,
+    to: DAY,
+    url,
+    creditsPerUnit: '100',
+    keys: { apikey_1: 'ACME_A' },
   })
   assert.deepEqual(inShort(await linesOf(report.id)), {
     '03 large-2-20251101 ACME_A': 'matched',
@@ -259,15 +265,13 @@ test('OpenRouter: activity by the hash of a key', async () => {
   const place = `${url}/api/v1`
   await ask('PUT', '/vendor-reports/credential', { source: 'openrouter', url: place, value: 'sk-or-mgmt' })
   const report = await ask<ReportView>('POST', '/vendor-reports', {
-    ...{
-      vendor: 'acme',
-      source: 'openrouter',
-      from: DAY,
-      to: DAY,
-      url: place,
-      creditsPerUnit: '100',
-      keys: { 'hash-a': 'ACME_A' },
-    },
+    vendor: 'acme',
+    source: 'openrouter',
+    from: DAY,
+    to: DAY,
+    url: place,
+    creditsPerUnit: '100',
+    keys: { 'hash-a': 'ACME_A' },
   })
   assert.equal(inShort(await linesOf(report.id))['03 large-2 ACME_A'], 'matched')
 })

@@ -49,7 +49,12 @@ test('a tool call that the token limit cut says so in every format', async () =>
     status: 'incomplete',
   }
   const response = {
-    ...{ id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'incomplete', output: [call] },
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    model: 'm',
+    status: 'incomplete',
+    output: [call],
     incomplete_details: { reason: 'max_output_tokens' },
     usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
   }
@@ -72,7 +77,11 @@ test('content that comes as parts keeps its text and its thoughts, whole and str
   const thinking = [{ type: 'thinking', thinking: [{ type: 'text', text: '12 times 12' }] }]
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
   const whole = {
-    ...{ id: 'c1', object: 'chat.completion', created: 1, model: 'm', usage },
+    id: 'c1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    usage,
     choices: [
       {
         index: 0,
@@ -82,7 +91,10 @@ test('content that comes as parts keeps its text and its thoughts, whole and str
     ],
   }
   const chunk = (content: unknown, finish: string | null = null) => ({
-    ...{ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm' },
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
     choices: [{ index: 0, delta: { role: 'assistant', content }, finish_reason: finish }],
   })
   const stream = sse(
@@ -99,7 +111,10 @@ test('content that comes as parts keeps its text and its thoughts, whole and str
 
 test('a filtered choice without a message is an answer with a filter finish, in every format', async () => {
   const filtered = {
-    ...{ id: 'c1', object: 'chat.completion', created: 1, model: 'm' },
+    id: 'c1',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
     choices: [{ index: 0, finish_reason: 'content_filter', content_filter_results: { hate: { filtered: true } } }],
     usage: { prompt_tokens: 3, completion_tokens: 0, total_tokens: 3 },
   }
@@ -120,7 +135,11 @@ test('a call without a name, which a vendor writes for none, is no call', async 
 
 test('an empty finish reason in every chunk is no finish, nor is one in a member of the vendor’s own', async () => {
   const chunk = (content: string) => ({
-    ...{ id: 'c1', object: 'chat.completion.chunk', created: 1, model: UID, x_own: { finish_reason: 'stop' } },
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: UID,
+    x_own: { finish_reason: 'stop' },
     choices: [{ index: 0, delta: { content }, finish_reason: '' }],
   })
   const cut = Buffer.from(sse(chunk('a'), chunk('b')).toString('utf8').replace('data: [DONE]\n\n', ''))

@@ -1,5 +1,5 @@
-// The test of a vendor, without a gateway around it: faults of certificates by a real TLS server, and what is asked of vendors whose
-// least call is not small.
+// The test of a vendor, without a gateway around it: faults of certificates by a real TLS server, and what is asked of
+// vendors whose least call is not small.
 import assert from 'node:assert/strict'
 import type { RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -32,7 +32,8 @@ const answering =
 
 const tryOut = (protocol: ProtocolName, baseUrl: string, model = 'm') =>
   testVendor({ protocol, baseUrl, secret: 'sk-0123456789abcdef', headers: {}, model }, undefined, {
-    ...{ upstream, world },
+    upstream,
+    world,
     logins: { open: () => assert.fail('no vendor here has a login') },
     isForeign: false,
   })
@@ -101,7 +102,9 @@ test('the login of an account’s own key is opened as a stranger’s, so that n
     model: 'm',
   } as const
   await testVendor({ ...target, auth: { google: {} } }, undefined, {
-    ...{ upstream, world, isForeign: true },
+    upstream,
+    world,
+    isForeign: true,
     logins: {
       open(_login, { isForeign }) {
         asked.push(isForeign)
@@ -126,7 +129,9 @@ test('a token of a login that ended early is replaced once, and the test goes on
     model: 'm',
   } as const
   const { ok, message } = await testVendor({ ...target, auth: { google: {} } }, undefined, {
-    ...{ upstream, world, isForeign: false },
+    upstream,
+    world,
+    isForeign: false,
     logins: { open: () => ({ token: tokens[0] ?? '', drop: () => tokens.length > 1 && tokens.shift() !== undefined }) },
   })
   assert.deepEqual([ok, message], [true, 'It lists 1 models.'])

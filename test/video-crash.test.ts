@@ -1,4 +1,5 @@
-// Real gateway processes, killed in the middle of everything: no job is lost, none is made twice, every credit is accounted.
+// Real gateway processes, killed in the middle of everything: no job is lost, none is made twice, every credit is
+// accounted.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'

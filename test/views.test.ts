@@ -39,9 +39,12 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   const deliveries = () => home.sql<{ id: string }>('select id from delivery')
   const delivery = await until(async () => (await deliveries())[0])
   const values: Record<string, string> = {
-    ...{ delivery: delivery.id, version: '1' },
+    delivery: delivery.id,
+    version: '1',
     month: new Date().toISOString().slice(0, 7),
-    ...{ id, requestId: calls[0]!.headers.get('x-request-id')!, name: 'videogen' },
+    id,
+    requestId: calls[0]!.headers.get('x-request-id')!,
+    name: 'videogen',
     ...(await oneBatch(key, ask)),
     ...(await onePayment(id)),
     budgetId: await madeBy(`/accounts/${id}/budgets`, { name: 'a', scope: 'key', span: 'day', max: '1' }),
@@ -68,7 +71,11 @@ test('everything that an operator can read is what OpenAPI and the types say, on
   const others: Record<string, string> = {
     '/exports': await madeBy('/exports', { name: 'a', kind: 'webhook', settings: { url: 'https://127.0.0.1:1/' } }),
     '/vendor-reports': await madeBy('/vendor-reports', {
-      ...{ vendor: 'acme', source: 'csv', from: days, to: days, creditsPerUnit: '100' },
+      vendor: 'acme',
+      source: 'csv',
+      from: days,
+      to: days,
+      creditsPerUnit: '100',
       csv: `day,model,requests\n${days},m,1\n`,
     }),
   }
@@ -114,8 +121,19 @@ async function onePayment(account: string): Promise<{ payment: string; invoice: 
   const invoices = createInvoices({ database, world: realWorld, audit: createAudit({ database, world: realWorld }) })
   const address = { street: 'Hauptstraße 1', postcode: '10115', city: 'Berlin', country: 'DE' }
   const issuer = {
-    ...{ ...address, name: 'Gateway GmbH', vatId: 'DE123456789', taxNumber: null, registration: null, email: null },
-    ...{ series: 'INV', taxRate: '19', ratesAbroad: {}, exemption: null, iban: null, bic: null, paymentDays: 14 },
+    ...address,
+    name: 'Gateway GmbH',
+    vatId: 'DE123456789',
+    taxNumber: null,
+    registration: null,
+    email: null,
+    series: 'INV',
+    taxRate: '19',
+    ratesAbroad: {},
+    exemption: null,
+    iban: null,
+    bic: null,
+    paymentDays: 14,
     footer: null,
   }
   await invoices.changeSettings({ issuer }, BY)
@@ -141,7 +159,10 @@ async function onePayment(account: string): Promise<{ payment: string; invoice: 
 async function oneBatch(key: string, body: object): Promise<{ batch: string; file: string }> {
   const client = new OpenAI({ apiKey: key, baseURL: `${home.url}/v1` })
   const lines = [body, {}].map((one, at) => ({
-    ...{ custom_id: `${at}`, method: 'POST', url: '/v1/chat/completions', body: one },
+    custom_id: `${at}`,
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: one,
   }))
   const content = Buffer.from(lines.map((line) => JSON.stringify(line)).join('\n'))
   const file = await client.files.create({ file: await toFile(content, 'lines.jsonl'), purpose: 'batch' })

@@ -1,4 +1,5 @@
-// The field's own words: no page, label or error text uses a word that the glossary replaces. docs/glossary.md has the words that stay.
+// The field's own words: no page, label or error text uses a word that the glossary replaces. docs/glossary.md has the
+// words that stay.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -141,7 +142,10 @@ test('labels and sentences of the console use the words of the glossary', () => 
   )
 })
 
-/** Texts of elements, and strings of at least two words: keys, paths and class names have no blank between words of a sentence. */
+/**
+ * Texts of elements, and strings of at least two words: keys, paths and class names have no blank between words of a
+ * sentence.
+ */
 function wordsOnScreen(source: string): string[] {
   const code = source.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$|\s\/\/ .*$/gm, '')
   const strings = [...code.matchAll(/'([^'\n]*)'|"([^"\n]*)"|`([^`]*)`/g)].map(

@@ -1,4 +1,5 @@
-// Everything that waits: whoever has a thousand of it holds up nobody else, and where there is nothing to do the database is hardly asked.
+// Everything that waits: whoever has a thousand of it holds up nobody else, and where there is nothing to do the
+// database is hardly asked.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { Queryable } from '../src/database/database.ts'

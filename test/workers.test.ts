@@ -1,5 +1,5 @@
-// Several processes on one port, as `TOLLGATE_WORKERS` runs them: they answer as one, a dead one is replaced, and all can be
-// replaced under load.
+// Several processes on one port, as `TOLLGATE_WORKERS` runs them: they answer as one, a dead one is replaced, and all
+// can be replaced under load.
 import assert from 'node:assert/strict'
 import { existsSync, watch } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'

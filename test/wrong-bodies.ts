@@ -1,5 +1,6 @@
-// Wrong bodies of the text formats, made from good ones: each value of them in turn is left out or replaced, and each member that a format
-// knows is added with values of every kind. What is rejected, and with which words, is kept in test/fixtures/golden/rejections.
+// Wrong bodies of the text formats, made from good ones: each value of them in turn is left out or replaced, and each
+// member that a format knows is added with values of every kind. What is rejected, and with which words, is kept in
+// test/fixtures/golden/rejections.
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { readTextTraits } from '../src/catalog/traits.ts'
@@ -40,7 +41,11 @@ const MORE: Record<ClientFormatName, Json> = {
   gemini: {
     labels: {},
     generationConfig: {
-      ...{ candidateCount: 1, seed: 7, presencePenalty: 0.5, frequencyPenalty: 0.5, responseModalities: ['TEXT'] },
+      candidateCount: 1,
+      seed: 7,
+      presencePenalty: 0.5,
+      frequencyPenalty: 0.5,
+      responseModalities: ['TEXT'],
       thinkingConfig: { thinkingBudget: 100 },
     },
   },
@@ -113,7 +118,10 @@ function replaced(value: any, [step, ...rest]: Path, by: unknown): unknown {
   return copy
 }
 
-/** A line for each value that was replaced and what was said; the words of the first value stand for those that differ only in it. */
+/**
+ * A line for each value that was replaced and what was said; the words of the first value stand for those that differ
+ * only in it.
+ */
 export function told(all: Iterable<Rejection>): string {
   const lines = new Map<string, { at: string; words: string; values: string[] }>()
   for (const { at, value, words } of all) {

@@ -183,8 +183,8 @@ function SignedInPages() {
   let found: ReactNode
   for (const [pattern, View] of all) {
     const params = match(pattern, path)
-    // A change of account mounts the page anew: nothing of one account is shown under another's name. So does another zone,
-    // because every time on the page is written differently.
+    // A change of account mounts the page anew: nothing of one account is shown under another's name. So does another
+    // zone, because every time on the page is written differently.
     if (params)
       found = (
         <View

@@ -16,7 +16,10 @@ const COUNTED_MAX = 100
 
 const GATEWAY = 'alerts/gateway/newest'
 
-/** Operators hear of the gateway; everybody of the account on screen. Whoever only visits an account leaves its alerts unread. */
+/**
+ * Operators hear of the gateway; everybody of the account on screen. Whoever only visits an account leaves its alerts
+ * unread.
+ */
 function useNews(account: string | undefined) {
   const { accounts } = useSession()
   const may = useMay()

@@ -1,4 +1,5 @@
-// A choice of the reader for all pages, such as the zone of times: kept in this browser, and followed by whatever shows it.
+// A choice of the reader for all pages, such as the zone of times: kept in this browser, and followed by whatever shows
+// it.
 import { useSyncExternalStore } from 'react'
 
 /** The first value is the default. */

@@ -21,7 +21,10 @@ export function sumCredits(amounts: Iterable<string>): bigint {
   return sum
 }
 
-/** "12,345.67": exact unless told how many decimals are enough; of small amounts four are shown, and less than that is said to be less. */
+/**
+ * "12,345.67": exact unless told how many decimals are enough; of small amounts four are shown, and less than that is
+ * said to be less.
+ */
 export function formatCredits(amount: bigint | string | number, decimals?: number): string {
   const micro = typeof amount === 'bigint' ? amount : parseCredits(amount)
   if (micro === undefined) return String(amount)
@@ -85,7 +88,10 @@ function formOf(currency: string, isFine: boolean): Intl.NumberFormat {
   return form
 }
 
-/** "€12.34": credits as money. `of`: what a credit was worth then; of a statement, without small change. Undefined where nobody has said. */
+/**
+ * "€12.34": credits as money. `of`: what a credit was worth then; of a statement, without small change. Undefined where
+ * nobody has said.
+ */
 export function inMoney(amount: bigint | string, of?: Worth | null): string | undefined {
   const micro = typeof amount === 'bigint' ? amount : parseCredits(amount)
   const worth = of === undefined ? present : of

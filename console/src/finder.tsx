@@ -1,5 +1,5 @@
-// One box that finds pages, settings, actions, guides, models, keys, vendors, members, accounts, jobs and calls, from anywhere
-// by Ctrl or Cmd K.
+// One box that finds pages, settings, actions, guides, models, keys, vendors, members, accounts, jobs and calls, from
+// anywhere by Ctrl or Cmd K.
 import { type KeyboardEvent, useEffect, useId, useState } from 'react'
 import { meantBy } from '../../src/extensions/docs/synonyms.ts'
 import { api } from './api.ts'

@@ -7,8 +7,8 @@ const LEVELS_MAX = 8
 const MARKS_MAX = 200
 
 /**
- * Pieces that can be read on their own: fenced code, or what stands between blank lines. While an answer streams in only
- * the last one changes.
+ * Pieces that can be read on their own: fenced code, or what stands between blank lines. While an answer streams in
+ * only the last one changes.
  */
 export function sectionsOf(text: string): string[] {
   const sections: string[] = []

@@ -1,5 +1,5 @@
-// The two places of the console, an account and the gateway, each with at most nine sections. A section with several pages
-// shows them as tabs. Menu, tabs and finder read this table.
+// The two places of the console, an account and the gateway, each with at most nine sections. A section with several
+// pages shows them as tabs. Menu, tabs and finder read this table.
 
 import { useEffect } from 'react'
 import { api } from './api.ts'
@@ -341,7 +341,9 @@ export interface CurrentAccount {
   readonly mayPick: boolean
 }
 
-/** The account of the address, also among the operator's pages; on pages without one, the account that was open last. */
+/**
+ * The account of the address, also among the operator's pages; on pages without one, the account that was open last.
+ */
 export function useCurrentAccount(path: string): CurrentAccount {
   const { accounts } = useSession()
   const operator = useMay()('accounts:read')

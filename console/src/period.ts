@@ -1,5 +1,5 @@
-// The period that a page is about: one of a few, or two days of one's own. It stands in the address and means the same on every page, so that a
-// figure and the calls behind it are of the same time.
+// The period that a page is about: one of a few, or two days of one's own. It stands in the address and means the same
+// on every page, so that a figure and the calls behind it are of the same time.
 import { dayOf, dayStart } from './zone.ts'
 
 export const PERIODS = [

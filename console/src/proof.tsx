@@ -1,4 +1,5 @@
-// A sensitive act asks for a fresh proof of who somebody is. The dialog asks for it, and the request is then sent again by api.ts.
+// A sensitive act asks for a fresh proof of who somebody is. The dialog asks for it, and the request is then sent again
+// by api.ts.
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, whenProofNeeded } from './api.ts'
 import { usePasskey } from './extensions/directory/passkey.ts'

@@ -1,5 +1,6 @@
 // Reading from the server: stale while revalidate, so what was read before is shown until the new answer is
-// there. The cache lives as long as the page and is cleared at sign-out; none of it is written to the browser's storage.
+// there. The cache lives as long as the page and is cleared at sign-out; none of it is written to the browser's
+// storage.
 import { useCallback, useEffect, useEffectEvent, useState } from 'react'
 import { ApiError } from './api.ts'
 

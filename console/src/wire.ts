@@ -1,5 +1,5 @@
-// The shapes that the console API speaks, as the server's views say them: types, and the table of kinds and units. Amounts are decimal strings of
-// credits, times are ISO 8601.
+// The shapes that the console API speaks, as the server's views say them: types, and the table of kinds and units.
+// Amounts are decimal strings of credits, times are ISO 8601.
 import type { KeyView } from '../../src/admission/views.ts'
 import type { CatalogInput } from '../../src/catalog/document.ts'
 import type {} from '../../src/extensions/agents/tools/section.ts'

@@ -1794,7 +1794,8 @@ declare
 begin
   if c.span in ('minute', 'rolling') then
     if slot - c.second >= 83 or c.second - slot >= 60 or c.seconds = '{}' then
-      -- Nothing was counted for a minute; or the server's clock was set back, and what was counted lies in a future that will come again.
+      -- Nothing was counted for a minute; or the server's clock was set back, and what was counted lies in a future
+      -- that will come again.
       c.seconds := array_fill(0::bigint, array[83]); c.used := 0; c.second := slot;
     elsif slot > c.second then
       for s in c.second + 17 - 83 .. slot + 16 - 83 loop
@@ -1807,7 +1808,8 @@ begin
     end if;
   elsif c.span in ('day', 'week', 'month') then
     starts := extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint;
-    -- A clock that steps back over midnight gives nobody a second budget; one that was years ahead must not keep anybody waiting for them.
+    -- A clock that steps back over midnight gives nobody a second budget; one that was years ahead must not keep
+    -- anybody waiting for them.
     if starts > c.second or c.second > now_second + 172800 then
       c.second := starts; c.used := 0;
     end if;
@@ -2046,7 +2048,8 @@ begin
   foreach p in array places loop
     -- Calls at the same time are counted one by one.
     added := least(added, case counters[p].unit when 'calls' then 0 when 'credits' then room[p] / 8 end);
-    -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
+    -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was
+    -- used.
     if room[p] / 64 < (case counters[p].unit when 'requests' then wish[4] when 'tokens' then wish[5] end) then
       seconds := least(seconds, 1);
     end if;
@@ -2154,7 +2157,8 @@ begin
     if r.claims < o.claims then
       select k.* into o.posted, o.moved_at, o.chain from claim_take(account, r.claims, jsonb_build_array(jsonb_build_array('', r.amount)), 0, o.posted, o.moved_at, o.chain) k;
     end if;
-    -- What it did not use of limits on requests and tokens, and what calls took that nobody will settle. One that is settled after all is counted then.
+    -- What it did not use of limits on requests and tokens, and what calls took that nobody will settle. One that is
+    -- settled after all is counted then.
     if r.slices <> '{}' then
       perform counter_put(array(select slice_return(counter_now(c, now_second), r.slices) from counter c
         where c.account_id = account and c.scope in (select 'account' union all select r.key_id union all select jsonb_array_elements_text(r.scopes))
@@ -2236,12 +2240,14 @@ declare
   counters counter[]; places jsonb; mine int[]; p int; room bigint[]; changed boolean[]; budgets_held jsonb;
   freed bigint; given jsonb; kept jsonb;
 begin
-  -- A process closes a lease when all that it wrote under it is posted. After a failover to a standby that lagged, the postings may be lost and their rows in the journal not.
+  -- A process closes a lease when all that it wrote under it is posted. After a failover to a standby that lagged, the
+  -- postings may be lost and their rows in the journal not.
   if exists (select 1 from journal j where j.account_id = account and j.lease_id in (select k ->> 'id' from jsonb_array_elements(changes) k where (k ->> 'close')::boolean)) then
     perform ledger_post(account, '{}', true);
   end if;
   select a.posted, a.held, a.moved_at, a.chain, a.claims, a.has_lots, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots as is_shut into o from account a where a.id = account for update;
-  -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off it.
+  -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off
+  -- it.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
   budgets_held := case when o.budgets > 0 then budget_held(account) end;
   counters := counters_for(account, changes, now_second); places := counter_places(counters);
@@ -2432,15 +2438,15 @@ CREATE OR REPLACE FUNCTION public.ledger_reserve(account text, process text, cal
  SET lock_timeout TO '300ms'
 AS $function$
 declare
-  -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
+  -- When the first of these calls came, and a little before, for the way to the database: limits on the minute need it.
   came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
   moment timestamptz; now_second bigint;
   o record; x record; judged record; r jsonb; answers jsonb[] := '{}';
   counters counter[] := '{}'; room bigint[] := '{}'; counted bigint[]; budgets_held jsonb; budget_scopes text[]; p int;
-  -- Where the counters of each scope are, and those of the present call, by its key and budgets: the next one often has the same.
+  -- Where the counters of each scope are, and those of the present call: the next one often has the same.
   places jsonb; mine int[] := '{}'; mine_key text; mine_of jsonb;
   amount bigint; open_calls bigint; one hold; made hold[] := '{}';
-  -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
+  -- Whether others were asked for what they have leased, and what lies with processes that do not answer.
   recalled boolean; elsewhere bigint; is_crowded boolean := false;
 begin -- Step 1, account: locked, so that what follows is true until the commit.
   select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets, a.claims into o from account a where a.id = account for update;
@@ -2581,12 +2587,12 @@ CREATE OR REPLACE FUNCTION public.ledger_settle(account text, wanted text[])
 AS $function$
 declare
   o record; r record; spent record; before record;
-  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept. The bounds of the ids say in which months it is looked for.
+  -- Those that have a transfer already. The bounds of the ids say in which months it is looked for.
   known text[];
   moment timestamptz; n int := 0; at int; freed bigint; charge bigint; has_holds boolean := false; is_late boolean; answers jsonb := '[]';
-  -- The leases of these rows, what is left of each (null of one that has expired), when it was made, and the account's claims then.
+  -- The leases of these rows, what is left of each (null: it has expired), when it was made, and the claims then.
   cover record; leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_claims int[] := '{}';
-  -- Of each row that is posted now, in the order of ids: 1, or 2 (beside the transfer of its expired hold); what became of it; and its transfer.
+  -- Of each row that is posted now, by id: 1, or 2 (beside the transfer of its expired hold); its outcome and transfer.
   kinds int[]; outcomes text[]; ids text[]; paid bigint[]; lost bigint[]; held bigint[]; moved timestamptz[]; balances bigint[]; hashes bytea[]; lots jsonb[];
   -- Where there are limits: what counts for them.
   is_limited boolean; is_sliced boolean := false; covers text[]; keys text[]; at_second bigint[]; made timestamptz[]; scopes jsonb[]; given bigint[]; requests bigint[]; tokens bigint[];

@@ -26,7 +26,11 @@ test('a change of the system’s limits stops no call, whatever the change itsel
   const ledger = createLedger({ database, world, processId: newId(world) })
   await ledger.sweep()
   const accounts = createAccounts({
-    ...{ database, world, ledger, audit: createAudit({ database, world }), changes: createChanges(database, world) },
+    database,
+    world,
+    ledger,
+    audit: createAudit({ database, world }),
+    changes: createChanges(database, world),
   })
   const [first, second] = [
     await accounts.create({ name: 'first', credits: 1_000_000n }, BY),
@@ -40,8 +44,19 @@ test('a change of the system’s limits stops no call, whatever the change itsel
       const reserved = await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
       assert.equal(reserved.outcome, 'held')
       await ledger.resolve({
-        ...{ ...shared, kind: 'settled', charge: 1n, lines: [], endpoint: 'chat', status: 200, estimated: false },
-        ...{ stream: false, route: 1, durationMs: 1, firstByteMs: 1, inputTokens: 1, outputTokens: 1 },
+        ...shared,
+        kind: 'settled',
+        charge: 1n,
+        lines: [],
+        endpoint: 'chat',
+        status: 200,
+        estimated: false,
+        stream: false,
+        route: 1,
+        durationMs: 1,
+        firstByteMs: 1,
+        inputTokens: 1,
+        outputTokens: 1,
       })
       called += 1
     }
@@ -70,7 +85,7 @@ test('a change of the system’s limits stops no call, whatever the change itsel
 test('a change of the gateway’s limits does not wait for one of an account’s, which waits for the audit', async () => {
   const ledger = createLedger({ database, world, processId: newId(world) })
   const audit = createAudit({ database, world })
-  const accounts = createAccounts({ ...{ database, world, ledger, audit, changes: createChanges(database, world) } })
+  const accounts = createAccounts({ database, world, ledger, audit, changes: createChanges(database, world) })
   const id = await accounts.create({ name: 'leased', credits: 1_000n }, BY)
   const lease = `insert into lease (account_id, id, key_id, process_id, amount, retired) values ($1, 'l', 'k', 'p', 0, true)`
   await database.query({ text: lease }, [id])
@@ -87,7 +102,11 @@ test('a lower limit of an account holds from its answer on, also in processes th
   const changes = createChanges(database, world)
   const operator = createLedger({ database, world, processId: newId(world) })
   const accounts = createAccounts({
-    ...{ database, world, ledger: operator, audit: createAudit({ database, world }), changes },
+    database,
+    world,
+    ledger: operator,
+    audit: createAudit({ database, world }),
+    changes,
   })
   const id = await accounts.create({ name: 'lowered', credits: 1_000_000n }, BY)
   const ledger = createLedger({ database, world, processId: newId(world) })
@@ -107,8 +126,20 @@ test('a lower limit of an account holds from its answer on, also in processes th
   assert.equal((await call()).outcome, 'limited')
   for (const id of ids)
     await ledger.resolve({
-      ...{ ...shared, id, kind: 'released', charge: 0n, lines: [], endpoint: 'chat', status: 500, estimated: false },
-      ...{ stream: false, route: 1, durationMs: 1, firstByteMs: 0, inputTokens: 0, outputTokens: 0 },
+      ...shared,
+      id,
+      kind: 'released',
+      charge: 0n,
+      lines: [],
+      endpoint: 'chat',
+      status: 500,
+      estimated: false,
+      stream: false,
+      route: 1,
+      durationMs: 1,
+      firstByteMs: 0,
+      inputTokens: 0,
+      outputTokens: 0,
     })
   await ledger.idle()
 })
@@ -117,7 +148,11 @@ test('what is taken back while two processes call is found, also what they have 
   const ledger = createLedger({ database, world, processId: newId(world) })
   await ledger.sweep()
   const accounts = createAccounts({
-    ...{ database, world, ledger, audit: createAudit({ database, world }), changes: createChanges(database, world) },
+    database,
+    world,
+    ledger,
+    audit: createAudit({ database, world }),
+    changes: createChanges(database, world),
   })
   const GIVEN = 2_000_000n
   // Calls that are counted one by one are not leased for.

@@ -1,4 +1,5 @@
-// Accounts as an operator sees them: made, named, given credits, limited, suspended, closed and reopened. Every change is one transaction with its audit row.
+// Accounts as an operator sees them: made, named, given credits, limited, suspended, closed and reopened. Every change
+// is one transaction with its audit row.
 
 import type { Audit, By } from '../database/audit.ts'
 import type { AuditedRow } from '../database/audited-rows.ts'
@@ -136,7 +137,9 @@ export function createAccounts(options: {
       credits > 0n ? await ledger.grant({ account: id, amount: credits, note, actor: by.actor }, tx) : undefined
     if (Object.keys(limits).length > 0) await storeLimits(tx, { kind: 'account', account: id }, limits)
     const detail = {
-      ...{ name, credits: formatCredits(credits), limits: showLimits(limits) },
+      name,
+      credits: formatCredits(credits),
+      limits: showLimits(limits),
       ...(granted ? { transfer: granted.id } : {}),
       ...(key === undefined ? {} : { key }),
     }
@@ -247,7 +250,9 @@ export function createAccounts(options: {
       await tx.query(SET_STATUS, [[id, testAccountOf(id)], next.status, next.reason])
       const { by, action, detail, balance = formatCredits(was.posted) } = next
       await audit.write(tx, by, {
-        ...{ action, object: id, detail },
+        action,
+        object: id,
+        detail,
         before: { status: was.status, statusReason: was.status_reason, balance: formatCredits(was.posted) },
         after: { status: next.status, statusReason: next.reason, balance },
       })
@@ -279,11 +284,15 @@ export function createAccounts(options: {
   }
 
   return {
-    /** Its calls get 403 with the reason, in every process within two seconds. Running calls end and are charged; the credits stay. */
+    /**
+     * Its calls get 403 with the reason, in every process within two seconds. Running calls end and are charged; the
+     * credits stay.
+     */
     suspend,
 
     /**
-     * Ends its keys, and pays out or writes off its balance. It is suspended first, so that running calls can end. While a call still holds credits, nothing is moved and the account stays suspended.
+     * Ends its keys, and pays out or writes off its balance. It is suspended first, so that running calls can end.
+     * While a call still holds credits, nothing is moved and the account stays suspended.
      */
     async close(id: string, input: { reason: string; balance: 'payout' | 'writeoff' }, by: By) {
       const account = await readAccountView(database, id)
@@ -313,10 +322,10 @@ export function createAccounts(options: {
 
     /** Answers the new account's id. */
     create: (input: AccountInput, by: By) => database.transaction((tx) => createIn(tx, input, by)),
-    /** The same as part of another transaction. Its last statement writes to the audit log, because the lock of the audit log must be taken last. */
+    /** The same as part of another transaction. Its last statement writes to the audit log, whose lock comes last. */
     createIn,
 
-    /** The same with an Idempotency-Key, from which the id follows: with that of an earlier creation, that account as it is. */
+    /** The same with an Idempotency-Key, from which the id follows: with an earlier one, that account as it is. */
     async createOnce(key: string, { name, credits = 0n, note, limits: given }: AccountInput, by: By) {
       const id = accountIdFrom(key)
       const limits = mergeLimits({}, given)
@@ -329,7 +338,9 @@ export function createAccounts(options: {
       })
     },
 
-    /** As a part of a transaction: limits of an account, and so of its test account, that its plan brings or takes away. */
+    /**
+     * As a part of a transaction: limits of an account, and so of its test account, that its plan brings or takes away.
+     */
     async setLimits(tx: Queryable, id: string, patch: LimitsPatch) {
       const { name } = await find(tx, id)
       await setBoth(tx, id, { name, limits: mergeLimits(await readLimits(tx, id), patch) })
@@ -347,7 +358,9 @@ export function createAccounts(options: {
           ...(input.limits === undefined ? {} : { limits: showLimits(limits) }),
         }
         await audit.write(tx, by, {
-          ...{ action: 'account.change', object: id, detail },
+          action: 'account.change',
+          object: id,
+          detail,
           before: { name: row.name, limits: showLimits(was) },
           after: { name, limits: showLimits(limits) },
           rows: limitedRows(id),
@@ -357,14 +370,18 @@ export function createAccounts(options: {
       if (input.limits !== undefined) await Promise.all([id, testAccountOf(id)].map((one) => ledger.recalled(one)))
     },
 
-    /** A negative amount takes credits back; more than what is available is refused. With the key of an earlier credit: its answer again. */
+    /**
+     * A negative amount takes credits back; more than what is available is refused. With the key of an earlier credit:
+     * its answer again.
+     */
     async credit(id: string, input: CreditInput, by: By) {
       if (input.lot && input.amount < 0n)
         throw invalid('amount: only credits that are added have an end, products or a priority.', 'amount')
       if (input.lot?.endsAt && input.lot.endsAt.getTime() <= world.nowMs())
         throw invalid('endsAt: must lie in the future.', 'endsAt')
       if (input.amount >= 0n) await ledger.posted(id)
-      // Leases of the account are returned before the transaction starts, because returning them needs the account's lock. Other processes may lease again in between.
+      // Leases of the account are returned before the transaction starts, because returning them needs the account's
+      // lock. Other processes may lease again in between.
       for (let looks = 1; ; looks++) {
         if (input.amount < 0n) await ledger.returned(id)
         const isLast = looks === LOOKS
@@ -373,7 +390,9 @@ export function createAccounts(options: {
       }
     },
 
-    /** The account's test account, which is made if there is none: with its limits, and credits that nobody paid for. */
+    /**
+     * The account's test account, which is made if there is none: with its limits, and credits that nobody paid for.
+     */
     openTest,
 
     /** Sets what a test account has available. */
@@ -400,7 +419,9 @@ export function createAccounts(options: {
         const was = await readLimits(tx)
         const limits = mergeLimits(was, patch)
         await audit.write(tx, by, {
-          ...{ action: 'system.limits', object: 'system', detail: { limits: showLimits(limits) } },
+          action: 'system.limits',
+          object: 'system',
+          detail: { limits: showLimits(limits) },
           before: { limits: showLimits(was) },
           after: { limits: showLimits(limits) },
         })

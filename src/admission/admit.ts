@@ -50,9 +50,15 @@ export interface Admitted {
   readonly id: string
   readonly held: Credits
   readonly rate: { max: number; left: number } | null
-  /** Set if the caller gave no output limit: the output tokens that the hold covers, for each choice. The vendor gets it as the cap. */
+  /**
+   * Set if the caller gave no output limit: the output tokens that the hold covers, for each choice. The vendor gets it
+   * as the cap.
+   */
   readonly outputTokensCap?: number
-  /** The cap is below what the model could write: the balance or a limit allows no more, or earlier calls of the key wrote much less. */
+  /**
+   * The cap is below what the model could write: the balance or a limit allows no more, or earlier calls of the key
+   * wrote much less.
+   */
   readonly isCut?: boolean
   /** Set if tools run at the vendor: how often the hold covers them. The vendor gets it as the limit. */
   readonly usesCap?: number
@@ -319,7 +325,10 @@ export function createCreditCheck(
   }
 }
 
-/** How many output tokens of each choice the held amount covers besides the rest of the worst case, at the price that applies. */
+/**
+ * How many output tokens of each choice the held amount covers besides the rest of the worst case, at the price that
+ * applies.
+ */
 function coveredOutput(paidRequest: PaidRequestFacts, prices: readonly Pricing[], held: Credits): number {
   const { mostTokens = 0, unit = 'output' } = paidRequest.outputOpen ?? {}
   const beyond = beyondLimit(paidRequest)

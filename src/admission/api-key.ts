@@ -1,5 +1,5 @@
-// API keys: `tg_live_` or `tg_test_` + 32 characters + a checksum, stored as a digest and cached by it. Imported keys of other gateways
-// are known only by their hash; their digest is made from that hash.
+// API keys: `tg_live_` or `tg_test_` + 32 characters + a checksum, stored as a digest and cached by it. Imported keys
+// of other gateways are known only by their hash; their digest is made from that hash.
 import { hash } from 'node:crypto'
 import { BlockList, isIP } from 'node:net'
 import { crc32 } from 'node:zlib'
@@ -15,6 +15,7 @@ import type { World } from '../kernel/world.ts'
 import type { Blocked } from '../ledger/operation.ts'
 import { networkOf, plainAddress } from '../upstream/address.ts'
 import { createMinuteBudget } from '../upstream/budget.ts'
+import { createKeyFilter } from './key-filter.ts'
 import type { Labels } from './labels.ts'
 import { createLastUsed } from './last-used.ts'
 import { labelsOfPlace, type PersonPlace, type PersonRules, RULES_OF } from './teams.ts'
@@ -38,7 +39,10 @@ export interface Principal {
   readonly place?: Readonly<Record<string, string>> | undefined
   /** Of the place, what the request said and not the key: it goes with what is stored to run later. Absent: nothing. */
   readonly named?: Labels | undefined
-  /** Whether its member created the key, so nobody else knows its value. Only then may it use the member's personal sign-ins. */
+  /**
+   * Whether its member created the key, so nobody else knows its value. Only then may it use the member's personal
+   * sign-ins.
+   */
   readonly isOwn?: boolean | undefined
   readonly expiresAtMs: number
   readonly addresses: BlockList | null
@@ -92,7 +96,10 @@ export function digestOf(pepper: Buffer, key: string): Buffer {
   return sign(pepper, key)
 }
 
-/** For a key of which only the SHA-256 (hexadecimal) is known. It is keyed with the secret too, so the database alone does not allow guessing. */
+/**
+ * For a key of which only the SHA-256 (hexadecimal) is known. It is keyed with the secret too, so the database alone
+ * does not allow guessing.
+ */
 export function importedDigest(pepper: Buffer, sha256: string): Buffer {
   return sign(pepper, `sha256 ${sha256}`)
 }
@@ -283,7 +290,8 @@ export function createApiKeys(options: {
     return entry
   }
 
-  // A plain hash identifies the entry in memory. The keyed digest, four times as expensive, is computed only for a database lookup.
+  // A plain hash identifies the entry in memory. The keyed digest, four times as expensive, is computed only for a
+  // database lookup.
   const hashOfKey = (key: string) => hash('sha256', key, 'base64')
   /** Few tokens look like imported keys, and few imported keys like tokens: they are looked up as both. */
   const queriesFor = (key: string): Query[] => [
@@ -329,7 +337,8 @@ export function createApiKeys(options: {
     if (!asking) {
       asking = (entry ? lookUp(queries, name) : lookUpFor(from.ip, queries, name))
         .catch((error: unknown) => {
-          // The database is not available: a recently cached key is good enough for reading; paid calls need the database anyway.
+          // The database is not available: a recently cached key is good enough for reading; paid calls need the
+          // database anyway.
           if (entry && nowMs - entry.readMs < STALE_MS) return entry
           throw error
         })
@@ -374,7 +383,10 @@ export function createApiKeys(options: {
       used.add(entry.principal.keyId)
       return entry.principal
     },
-    /** Throws key_missing, key_unknown, or rate_limited for an address that tries too many unknown ones; `unavailable` when the database cannot say. */
+    /**
+     * Throws key_missing, key_unknown, or rate_limited for an address that tries too many unknown ones; `unavailable`
+     * when the database cannot say.
+     */
     authenticate(
       header: KeyHeader,
       from: { readonly ip: string },
@@ -386,14 +398,20 @@ export function createApiKeys(options: {
       const found = find(key, from)
       return found instanceof Promise ? found.then((entry) => admit(entry, from, scope)) : admit(found, from, scope)
     },
-    /** The principal of the key behind a client secret; throws key_unknown or account_inactive when it, or its account, has ended. */
+    /**
+     * The principal of the key behind a client secret; throws key_unknown or account_inactive when it, or its account,
+     * has ended.
+     */
     async behind(keyId: string): Promise<Principal> {
       const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
       if (!row || (row.left_ms !== null && row.left_ms <= 0)) throw new Fault('key_unknown')
       if (row.status !== 'open') throw accountInactive(row)
       return principalOf(row)
     },
-    /** The principal of a key that is still valid, for work in its name; for work from the console, while the person of its labels is a member. */
+    /**
+     * The principal of a key that is still valid, for work in its name; for work from the console, while the person of
+     * its labels is a member.
+     */
     async holder(keyId: string, account: string, labels: Labels = {}): Promise<Principal | undefined> {
       const { ':member': member } = labels
       const other = holders.get(`${keyId.split(':', 1)[0]}:`)
@@ -480,71 +498,8 @@ function keyIn({ authorization, xApiKey }: KeyHeader): string | undefined {
   return bearer ?? xApiKey
 }
 
-// Which keys exist, as far as four bytes of a digest can tell. While an address tries keys that nobody knows, this tells the keys of
-// others behind the same address apart from guesses, without asking the database for each. It is loaded when it is first needed, and then
-// at most once a second.
-
-interface KeyFilter {
-  /** False: no such key existed a moment ago. True for all existing keys, and for one in thousands that do not exist (a false positive). */
-  has(digest: Buffer): boolean | Promise<boolean>
-}
-
-const LOAD = statement(
-  'key_filter',
-  `select string_agg(substring(x.digest from 1 for 4), ''::bytea) as prints from (
-     select digest from api_key where revoked_at is null or revoked_at > now()
-     union all
-     select digest from oauth_object where model = 'AccessToken' and (expires_at is null or expires_at > now())
-   ) x`,
-)
-const PRINT_BYTES = 4
-const LOAD_EVERY_MS = 1_000
-/** Of a very large table, loading takes no more than this part of the time. */
-const LOAD_PART = 10
-
-function createKeyFilter(database: Database, world: World): KeyFilter {
-  /** In order. */
-  let prints: Uint32Array | undefined
-  let nextMs = 0
-  let loading: Promise<void> | undefined
-
-  async function load(): Promise<void> {
-    const startedMs = world.elapsedMs()
-    const [row] = await database.query<{ prints: Buffer | null }>(LOAD)
-    const bytes = row?.prints ?? Buffer.alloc(0)
-    const read = new Uint32Array(bytes.length / PRINT_BYTES)
-    for (let at = 0; at < read.length; at += 1) read[at] = bytes.readUInt32BE(at * PRINT_BYTES)
-    prints = read.sort()
-    const endedMs = world.elapsedMs()
-    nextMs = endedMs + Math.max(LOAD_EVERY_MS, (endedMs - startedMs) * LOAD_PART)
-  }
-
-  function isAmong(print: number): boolean {
-    if (!prints) return false
-    let [from, to] = [0, prints.length]
-    while (from < to) {
-      const middle = (from + to) >>> 1
-      if ((prints[middle] ?? 0) < print) from = middle + 1
-      else to = middle
-    }
-    return prints[from] === print
-  }
-
-  return {
-    has(digest) {
-      const print = digest.readUInt32BE(0)
-      if (isAmong(print)) return true
-      if (prints && world.elapsedMs() < nextMs) return false
-      loading ??= load().finally(() => {
-        loading = undefined
-      })
-      return loading.then(() => isAmong(print))
-    },
-  }
-}
-
-// What a key's restriction lets it use and see. One that is not restricted sees everything of its account; a restricted one what it
-// made: applications that share an account do not read each other's files and prompts.
+// What a key's restriction lets it use and see. One that is not restricted sees everything of its account; a restricted
+// one what it made: applications that share an account do not read each other's files and prompts.
 
 export type Viewer = Pick<Principal, 'keyId' | 'models' | 'endpoints'>
 
@@ -566,7 +521,10 @@ export function requireEndpoint(principal: Pick<Principal, 'endpoints'>, spec: E
     throw new Fault('access_denied', { message: `This key may not use the endpoint ${accessNameOf(spec)}.` })
 }
 
-/** Files, batches, jobs, stored responses and conversations are for the key that made them, and for keys without a restriction. */
+/**
+ * Files, batches, jobs, stored responses and conversations are for the key that made them, and for keys without a
+ * restriction.
+ */
 export function maySee(viewer: Viewer, made: { readonly key_id: string | null }): boolean {
   return !isRestricted(viewer) || made.key_id === viewer.keyId
 }

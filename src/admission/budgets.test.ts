@@ -26,7 +26,9 @@ import { type Budgets, createBudgets } from './budgets.ts'
 /** By a process that nobody calls. */
 const budgets = () =>
   createBudgets({
-    ...{ database, world: realWorld, audit: createAudit({ database, world: realWorld }) },
+    database,
+    world: realWorld,
+    audit: createAudit({ database, world: realWorld }),
     ledger: createLedger({ database, world: realWorld, processId: 'p_operator' }),
   })
 const BY = { actor: 'test', ip: null, requestId: null }
@@ -34,8 +36,16 @@ const make = (acc: string, more: Partial<Parameters<Budgets['create']>[1]>) =>
   budgets().create(
     acc,
     {
-      ...{ name: 'Trial', scope: 'user', value: null, unit: 'credits', span: 'month', windowSeconds: null },
-      ...{ max: '0.000005', hard: true, alertPercent: null, ...more },
+      name: 'Trial',
+      scope: 'user',
+      value: null,
+      unit: 'credits',
+      span: 'month',
+      windowSeconds: null,
+      max: '0.000005',
+      hard: true,
+      alertPercent: null,
+      ...more,
     },
     BY,
   )

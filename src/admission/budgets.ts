@@ -1,5 +1,6 @@
-// Management of budgets: create, list, change, end. A change locks the account like the ledger does, gives the account's budgets a new version,
-// which every process must know before its next hold, and recalls leases made under the old budgets.
+// Management of budgets: create, list, change, end. A change locks the account like the ledger does, gives the
+// account's budgets a new version, which every process must know before its next hold, and recalls leases made under
+// the old budgets.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
@@ -94,7 +95,11 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         const view = await find(tx, account, id)
         const after = told(view)
         await audit.write(tx, by, {
-          ...{ action: 'budget.create', object: id, detail: { account, ...after }, before: {}, after },
+          action: 'budget.create',
+          object: id,
+          detail: { account, ...after },
+          before: {},
+          after,
           rows: [['budget', account, id]],
         })
         return view
@@ -110,7 +115,9 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         await tx.query(CHANGED, [account])
         const view = await find(tx, account, id)
         await audit.write(tx, by, {
-          ...{ action: 'budget.change', object: id, detail: { account, ...told(view) } },
+          action: 'budget.change',
+          object: id,
+          detail: { account, ...told(view) },
           before: told(was),
           after: told(view),
           rows: [['budget', account, id]],
@@ -125,7 +132,11 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         await tx.query(END_COUNTERS, [account, `${id}=`, `${id}>`])
         await tx.query(CHANGED, [account])
         await audit.write(tx, by, {
-          ...{ action: 'budget.end', object: id, detail: { account, ...told(was) }, before: told(was), after: {} },
+          action: 'budget.end',
+          object: id,
+          detail: { account, ...told(was) },
+          before: told(was),
+          after: {},
           rows: [['budget', account, id]],
         })
         return was
@@ -153,7 +164,9 @@ export function createBudgets({ database, world, audit, ledger }: BudgetsOptions
         if (!row) throw new Fault('conflict', { message: 'This account has 100,000 values with budgets already.' })
         const view = shownValue(row)
         await audit.write(tx, by, {
-          ...{ action: 'budget.value', object: id, detail: { account, value, max: view.max } },
+          action: 'budget.value',
+          object: id,
+          detail: { account, value, max: view.max },
           before: { value, max: before ? shownValue(before).max : budget.max },
           after: { value, max: view.max },
         })

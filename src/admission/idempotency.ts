@@ -31,7 +31,10 @@ const STORED_OF = statement(
   'idempotency_stored_of',
   'select key, hold_id as hold, status, content_type, body, sealed from idempotency where account_id = $1 and key = any($2) and status is not null',
 )
-/** A large answer is written by itself, so that no other settlement waits for it. It becomes valid when the settlement writes its status. */
+/**
+ * A large answer is written by itself, so that no other settlement waits for it. It becomes valid when the settlement
+ * writes its status.
+ */
 const PUT = statement(
   'idempotency_put',
   'update idempotency set sealed = $3 where account_id = $1 and hold_id = $2 and status is null',
@@ -153,7 +156,10 @@ interface WholeAnswer {
   readonly body: () => Buffer | undefined
 }
 
-/** The answer for a replay; undefined: there is no idempotency key, or the answer is too large to be stored with the settlement. */
+/**
+ * The answer for a replay; undefined: there is no idempotency key, or the answer is too large to be stored with the
+ * settlement.
+ */
 export function replayOf(
   call: RepeatableCall,
   { status, contentType, body }: WholeAnswer,

@@ -1,5 +1,5 @@
-// Management of keys: create, restrict, rotate, revoke. The value is only in the answer that creates it; a digest is stored. A change takes
-// effect at once in this process and within a second in all others.
+// Management of keys: create, restrict, rotate, revoke. The value is only in the answer that creates it; a digest is
+// stored. A change takes effect at once in this process and within a second in all others.
 
 import { checkAccessNames } from '../catalog/endpoint-access.ts'
 import { endpointsOf } from '../catalog/index.ts'
@@ -156,7 +156,9 @@ export function createKeys(options: {
     const view = keyView(row!)
     const { name, last4 } = view
     await audit.write(tx, by, {
-      ...{ action: 'key.revoke', object: id, detail: { name, last4 } },
+      action: 'key.revoke',
+      object: id,
+      detail: { name, last4 },
       before: { revokedAt: was.revokedAt },
       after: { revokedAt: view.revokedAt },
     })
@@ -211,7 +213,9 @@ export function createKeys(options: {
         if (input.grant) await replaceConsent(tx, { account, grant: input.grant.id, key: made.id }, by)
         await storeKeyLimits(tx, { id: made.id, account_id: account }, row.limits)
         await audit.write(tx, by, {
-          ...{ action: 'key.create', object: made.id, detail: { account, ...told(made) } },
+          action: 'key.create',
+          object: made.id,
+          detail: { account, ...told(made) },
           before: {},
           after: told(made),
           rows: [['api_key', made.id]],
@@ -236,7 +240,9 @@ export function createKeys(options: {
         await storeLimits(tx, { kind: 'key', account, key: made.id, earlier: [] }, row.limits)
         const view = keyView(made)
         await audit.write(tx, by, {
-          ...{ action: 'key.import', object: made.id, detail: { account, ...told(view) } },
+          action: 'key.import',
+          object: made.id,
+          detail: { account, ...told(view) },
           before: {},
           after: told(view),
           rows: [['api_key', made.id]],
@@ -254,14 +260,17 @@ export function createKeys(options: {
         const next = patched(row, input)
         const permits = [next.responseCache, next.endpoints, next.requiredLabels, next.teamId, next.memberId]
         const what = [next.name, next.models, next.ipRanges, next.expiresAtMs]
-        // A key that is assigned to another member does not count as created by them, because others may know its value.
+        // A key that is assigned to another member does not count as created by them, because others may know its
+        // value.
         const isGiven = next.memberId !== row.memberId && next.memberId !== by.person
         const fields = [...what, ...permits, routingText(next), isGiven]
         if (input.limits !== undefined) await storeKeyLimits(tx, row, next.limits)
         const [changed] = await tx.query<KeyRow>(CHANGE, [id, ...fields])
         const view = keyView(changed!)
         await audit.write(tx, by, {
-          ...{ action: 'key.change', object: id, detail: told(view) },
+          action: 'key.change',
+          object: id,
+          detail: told(view),
           before: told(keyView(row)),
           after: told(view),
           rows: [['api_key', id]],
@@ -276,11 +285,13 @@ export function createKeys(options: {
     revoke: (id: string, by: By) => changing((tx) => revoke(tx, id, by)),
 
     /**
-     * Ends what lets a person call in an account, as part of another transaction: keys that are theirs, keys of nobody that they made, and their
-     * OAuth connections. With an heir, the keys become that member's instead. Call `noticed` after the commit.
+     * Ends what lets a person call in an account, as part of another transaction: keys that are theirs, keys of nobody
+     * that they made, and their OAuth connections. With an heir, the keys become that member's instead. Call `noticed`
+     * after the commit.
      */
     async endOf(tx: Queryable, { account, person, heir }: KeyLeaver, by: By) {
-      // The bump comes first, as in `changing`: a key that is being created is either among these, or finds that its maker has left.
+      // The bump comes first, as in `changing`: a key that is being created is either among these, or finds that its
+      // maker has left.
       await changes.bump(tx, 'keys')
       await lockAccount(tx, account)
       const both = [account, testAccountOf(account)]
@@ -328,7 +339,9 @@ export function createKeys(options: {
         await tx.query(KEEP_CONTENT_RULE, [id, made.id])
         const detail = { replacedBy: made.id, overlapSeconds, ...told(made) }
         await audit.write(tx, by, {
-          ...{ action: 'key.rotate', object: id, detail },
+          action: 'key.rotate',
+          object: id,
+          detail,
           before: told(keyView(row)),
           after: told(made),
           rows: [['api_key', made.id]],
@@ -368,8 +381,17 @@ interface KeyRow extends Omit<KeyView, Moments | 'createdAt' | 'limits' | 'test'
 }
 
 const BLANK = {
-  ...{ name: '', models: null, endpoints: null, requiredLabels: null, teamId: null, memberId: null },
-  ...{ ipRanges: null, responseCache: null, routing: null, expiresAt: null, limits: {} },
+  name: '',
+  models: null,
+  endpoints: null,
+  requiredLabels: null,
+  teamId: null,
+  memberId: null,
+  ipRanges: null,
+  responseCache: null,
+  routing: null,
+  expiresAt: null,
+  limits: {},
 } as const
 
 /** The key after a change: its current settings, except those given. */

@@ -1,5 +1,6 @@
-// Labels of a paid call: who spent it, and for what. They come from our own headers, from members that the formats have for them, and from the
-// session headers of agents. They are stored with the call. Headers are never sent to a vendor; members of the body are, as their format says.
+// Labels of a paid call: who spent it, and for what. They come from our own headers, from members that the formats have
+// for them, and from the session headers of agents. They are stored with the call. Headers are never sent to a vendor;
+// members of the body are, as their format says.
 
 import { createHash } from 'node:crypto'
 import type { RequestHeaders } from '../catalog/query.ts'
@@ -27,7 +28,10 @@ const CHARS_MAX = 64
 const NAMES_MAX = 64
 const TAGS = 'x-tollgate-tags'
 const SESSION = 'x-tollgate-session'
-/** What agents call their session, the more exact name first: Claude Code, Codex, opencode, and programs that follow them. */
+/**
+ * What agents call their session, the more exact name first: Claude Code, Codex, opencode, and programs that follow
+ * them.
+ */
 /** What agents call a part of their run: our own header, then Claude Code's. */
 const AGENT_HEADERS = ['x-tollgate-agent', 'x-claude-code-agent-id']
 const PARENT_HEADERS = ['x-tollgate-parent', 'x-claude-code-parent-agent-id']
@@ -132,7 +136,10 @@ interface Agent {
 
 const OLD_USER_ID = /^user_([0-9a-f]{8,64})_account_([\w-]{0,64})_session_([\w-]{1,64})$/
 
-/** Anthropic's `metadata.user_id`. Claude Code puts its session there too: as `user_…_account_…_session_…`, and since 2.1.78 as JSON. */
+/**
+ * Anthropic's `metadata.user_id`. Claude Code puts its session there too: as `user_…_account_…_session_…`, and since
+ * 2.1.78 as JSON.
+ */
 function agentOf(metadata: unknown): Agent | undefined {
   const id = isObject(metadata) ? textOf(metadata.user_id) : undefined
   if (id === undefined) return undefined

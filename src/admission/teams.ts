@@ -1,5 +1,6 @@
-// Teams of an account, their projects, and who is in them. A call carries the team, the project and the member of its key as labels of the gateway's own, so that budgets and
-// reports find them, and a key that moves leaves its history where it was.
+// Teams of an account, their projects, and who is in them. A call carries the team, the project and the member of its
+// key as labels of the gateway's own, so that budgets and reports find them, and a key that moves leaves its history
+// where it was.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault, invalid } from '../kernel/fault.ts'
@@ -114,7 +115,9 @@ export function createTeams(options: { database: Database; world: World; audit: 
         await tx.query(CHANGE, [account, id, name, scimGroup])
         if (scimGroup !== null) await tx.query(GIVE_UP, [account, scimGroup])
         await audit.write(tx, by, {
-          ...{ action: 'team.change', object: id, detail: { account, name } },
+          action: 'team.change',
+          object: id,
+          detail: { account, name },
           before: { name: was.name, scimGroup: was.scimGroup },
           after: { name, scimGroup },
         })
@@ -152,8 +155,11 @@ export function createTeams(options: { database: Database; world: World; audit: 
           throw invalid('userIds: must be people of this account; invite them first.', 'userIds')
         const emails = (view: TeamView) => view.members.map(({ email }) => email)
         await audit.write(tx, by, {
-          ...{ action: 'team.members', object: id, detail: { account, name: is.name } },
-          ...{ before: { members: emails(was) }, after: { members: emails(is) } },
+          action: 'team.members',
+          object: id,
+          detail: { account, name: is.name },
+          before: { members: emails(was) },
+          after: { members: emails(is) },
         })
         return is
       })

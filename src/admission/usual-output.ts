@@ -1,5 +1,5 @@
-// How much the calls of a key write with a model, so that a call without an output limit holds no more than it is likely to need. In memory of each process: a process that knows little of a key
-// holds as much as the balance allows.
+// How much the calls of a key write with a model, so that a call without an output limit holds no more than it is
+// likely to need. In memory of each process: a process that knows little of a key holds as much as the balance allows.
 import type { PaidRequestFacts } from '../protocols/protocol.ts'
 import type { Application, Offered } from './admit.ts'
 
@@ -45,7 +45,10 @@ export function createUsualOutput() {
       const own = narrowed(call, keyId)
       return own.fallbacks ? { ...own, fallbacks: own.fallbacks.map((one) => narrowed(one, keyId)) } : own
     },
-    /** A call without an output limit of the caller's has written so many tokens, over all choices. One that was cut would have written more. */
+    /**
+     * A call without an output limit of the caller's has written so many tokens, over all choices. One that was cut
+     * would have written more.
+     */
     wrote({ key, product }: { key: string; product: string }, tokens: number, wasCut: boolean): void {
       const name = keyAndProduct(key, product)
       let answers = known.get(name)

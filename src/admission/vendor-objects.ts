@@ -1,5 +1,5 @@
-// Vendor objects: stored responses, threads and conversations at a vendor. Only the account that created one may continue it, and only at
-// the vendor that stores it.
+// Vendor objects: stored responses, threads and conversations at a vendor. Only the account that created one may
+// continue it, and only at the vendor that stores it.
 import { isId } from '../catalog/field.ts'
 import type { Product } from '../catalog/store.ts'
 import { type Database, statement } from '../database/database.ts'
@@ -24,10 +24,16 @@ interface FoundRow extends VendorObject {
   readonly key_id: string
 }
 
-/** Who asks: objects of another account, of a model that the key may not use, and for a restricted key those of other keys, do not exist. */
+/**
+ * Who asks: objects of another account, of a model that the key may not use, and for a restricted key those of other
+ * keys, do not exist.
+ */
 type Asking = Viewer & Pick<Principal, 'accountId'>
 
-/** Vendors store responses for at least thirty days, and conversations until they are deleted. Whether one still exists, only the vendor knows. */
+/**
+ * Vendors store responses for at least thirty days, and conversations until they are deleted. Whether one still exists,
+ * only the vendor knows.
+ */
 const PRUNE = statement(
   'vendor_object_forget',
   `with gone as (
@@ -85,7 +91,10 @@ interface Referring extends Pick<PaidRequestFacts, 'continues' | 'clientFormat'>
   readonly own: { readonly fallback: boolean } | undefined
 }
 
-/** The owner of the objects that a request refers to; undefined if it refers to none. All must be at one vendor, under one credential. */
+/**
+ * The owner of the objects that a request refers to; undefined if it refers to none. All must be at one vendor, under
+ * one credential.
+ */
 export async function findObjectOwner(
   { continues = [], clientFormat, principal, routes, own }: Referring,
   database: Database,
@@ -101,7 +110,8 @@ export async function findObjectOwner(
   for (const { id, unknown } of wanted) {
     const kept = byId.get(id)
     if (!kept && own?.fallback === false && !isRestricted(principal)) {
-      // Looked up with the account's BYOK key, if the call uses one. It finds what any key has made, so a restricted key may not.
+      // Looked up with the account's BYOK key, if the call uses one. It finds what any key has made, so a restricted
+      // key may not.
       elsewhere ??= unknown
       continue
     }

@@ -109,7 +109,11 @@ export async function readAccount(
   const special = row.has_lots ? await readBalance(database, row.id) : undefined
   const { balance, held, available, lots } = special ?? { ...accountFacts(row), lots: [] }
   return {
-    ...{ ...accountFacts(row), balance, held, available, summary: balanceSentence({ balance, lots }) },
+    ...accountFacts(row),
+    balance,
+    held,
+    available,
+    summary: balanceSentence({ balance, lots }),
     lots: lots.map(({ remaining, endsAt, products }) => ({ remaining, endsAt, products })),
     test: isTestAccount(row.id),
     key: {
@@ -230,7 +234,10 @@ async function readQuoted(
 
 const strangers = ({ paidRequest }: Quoted) => paidRequest.unknown?.length ?? 0
 
-/** The endpoints that sell the model, of which the key may use some; those first whose required fields are all there, and of these the one with the most. */
+/**
+ * The endpoints that sell the model, of which the key may use some; those first whose required fields are all there,
+ * and of these the one with the most.
+ */
 function likely(json: JsonText, catalog: Catalog, principal: Principal): PaidSpec[] {
   const { model } = json.value
   const product = typeof model === 'string' ? findProduct(catalog, model) : undefined
@@ -254,8 +261,8 @@ function elsewhere(error: Fault, spec: PaidSpec): Fault {
 }
 
 /**
- * The pictures stand beside the body while they are read, so that a body which is worth counting counts twice, as one request's. The memory is
- * given back at once: nothing is fetched or kept for an ask that is never opened.
+ * The pictures stand beside the body while they are read, so that a body which is worth counting counts twice, as one
+ * request's. The memory is given back at once: nothing is fetched or kept for an ask that is never opened.
  */
 async function withPictures(body: Buffer, lease: ByteLease): Promise<RequestBody> {
   const { bytes } = lease

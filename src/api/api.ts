@@ -1,5 +1,6 @@
-// The public API: one route per endpoint of the catalog's list and for each of its aliases, directly on Node's requests and responses. The key is
-// checked from the headers before a body is read. Whatever is thrown on the way is answered here, in the words of the endpoint's surface.
+// The public API: one route per endpoint of the catalog's list and for each of its aliases, directly on Node's requests
+// and responses. The key is checked from the headers before a body is read. Whatever is thrown on the way is answered
+// here, in the words of the endpoint's surface.
 
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -439,7 +440,11 @@ export function createApi(app: WebServer, options: ApiOptions): Api {
       }
       socket.signal.addEventListener('abort', stopWatching, { once: true })
       const session: SocketSession = {
-        ...{ socket, request, enter, record, call },
+        socket,
+        request,
+        enter,
+        record,
+        call,
         refused(call, fault) {
           logFault(fault, call.id, options.log)
           options.refused?.(fault, call)

@@ -11,7 +11,9 @@ export function mountAssets(app: WebServer, deps: { store: AssetStore; signer: A
     const query = new URLSearchParams(rawQuery(request))
     const { headers, method, params } = request
     return serveAsset(deps, {
-      ...{ method, name: params.name ?? '', range: headers.range },
+      method,
+      name: params.name ?? '',
+      range: headers.range,
       exp: query.get('exp') ?? undefined,
       sig: query.get('sig') ?? undefined,
       ifRange: headers['if-range']?.toString(),
@@ -42,7 +44,10 @@ interface AssetResponse {
   readonly body?: Readable
 }
 
-/** Throws not_found for a missing, unsigned or expired asset. The first two give the same message, so that names cannot be probed. */
+/**
+ * Throws not_found for a missing, unsigned or expired asset. The first two give the same message, so that names cannot
+ * be probed.
+ */
 export async function serveAsset(
   deps: { readonly store: AssetStore; readonly signer: AssetSigner; readonly world: World },
   request: AssetRequest,

@@ -45,7 +45,10 @@ export class CompletionSink implements ResponseSink {
   }
 }
 
-/** Several prompts: each is a call of its own, and they are answered together. One that fails fails all, after the others have ended. */
+/**
+ * Several prompts: each is a call of its own, and they are answered together. One that fails fails all, after the
+ * others have ended.
+ */
 export async function completeAll(
   out: ResponseSink,
   calls: readonly ((sink: ResponseSink) => Promise<void>)[],

@@ -1,5 +1,5 @@
-// Routes for what is written against `Request` and `Response`, the web's own types, such as the library of a protocol. The key
-// is checked as for every endpoint; what answers never sees Node's request.
+// Routes for what is written against `Request` and `Response`, the web's own types, such as the library of a protocol.
+// The key is checked as for every endpoint; what answers never sees Node's request.
 import { isIP } from 'node:net'
 import type { Principal } from '../admission/api-key.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -44,8 +44,8 @@ export function mountFetch(api: Api, paths: readonly string[], options: FetchRou
 }
 
 /**
- * A page of a stranger can have its own name resolve to the machine that shows it, and then call what listens there as if it
- * were its own server. What comes from this machine therefore names it by a name that is known, or by an address.
+ * A page of a stranger can have its own name resolve to the machine that shows it, and then call what listens there as
+ * if it were its own server. What comes from this machine therefore names it by a name that is known, or by an address.
  */
 function checkHost({ raw, headers }: RequestContext, publicUrl: string): void {
   if (!isLoopback(raw.socket.remoteAddress ?? '')) return

@@ -62,7 +62,10 @@ export function jobHandlers(deps: {
   }
 }
 
-/** A job that the caller's key sees. Ids cannot be guessed, so that the contract's 20001 for others' jobs tells nobody anything. */
+/**
+ * A job that the caller's key sees. Ids cannot be guessed, so that the contract's 20001 for others' jobs tells nobody
+ * anything.
+ */
 export async function findOwnJob(engine: Pick<JobEngine, 'jobs'>, viewer: Principal, id: string): Promise<JobRow> {
   const job = /^\d{1,30}$/.test(id) ? await engine.jobs.find(id) : undefined
   if (!job) throw new Fault('job_unknown')

@@ -1,5 +1,5 @@
-// The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta, Google's on /gemini. Built
-// once per catalog version and restriction, so that an answer is a lookup.
+// The list of models, in the shapes of the ecosystems that read it: one superset on /v1, Messages' own on /beta,
+// Google's on /gemini. Built once per catalog version and restriction, so that an answer is a lookup.
 import { mayCall, mayUse, type Principal } from '../admission/api-key.ts'
 import type { Model } from '../catalog/document.ts'
 import { PAID } from '../catalog/generation.ts'

@@ -97,7 +97,11 @@ async function handleResponse(
   if (!background)
     throw invalid('"background" must be false: this gateway runs no responses in the background.', 'background')
   const accepted = await background.accept({
-    ...{ principal, spec, json, headers: request.headers, idempotencyKey: idempotencyKeyOf(request) },
+    principal,
+    spec,
+    json,
+    headers: request.headers,
+    idempotencyKey: idempotencyKeyOf(request),
   })
   if (accepted.streams) return background.follow(accepted, NOTHING_YET, out)
   out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)

@@ -62,7 +62,10 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
     }
   }
 
-  /** Ours is gone by now, and whoever asked does not know this id: a vendor that does not do it forgets it by itself after its time. */
+  /**
+   * Ours is gone by now, and whoever asked does not know this id: a vendor that does not do it forgets it by itself
+   * after its time.
+   */
   async function removeAtVendor(request: RequestContext, id: string, signal: AbortSignal): Promise<void> {
     const question = { method: 'DELETE', path: `/responses/${encodeURIComponent(id)}`, query: '' } as const
     const ask = (product: string) => storedRequest(question, product)
@@ -113,8 +116,8 @@ function followedFrom(request: RequestContext): number | undefined {
   return stream === 'true' ? Number(after) : undefined
 }
 
-// Conversations that a vendor keeps: made at the first vendor that has them, and from then on only the account that made one may
-// read, change and continue it, there.
+// Conversations that a vendor keeps: made at the first vendor that has them, and from then on only the account that
+// made one may read, change and continue it, there.
 
 type ConversationId = keyof typeof CONVERSATIONS
 
@@ -135,11 +138,17 @@ function conversationHandlers(deps: VendorObjectDeps): HandlersOf<ConversationId
       return askObjectOwner(
         request,
         {
-          ...{ spec, out, id, json, unknown: conversationUnknown, removes: name === 'conversations/{id}/delete' },
+          spec,
+          out,
+          id,
+          json,
+          unknown: conversationUnknown,
+          removes: name === 'conversations/{id}/delete',
           ask: (product, body) =>
             storedRequest(
               {
-                ...{ method, query },
+                method,
+                query,
                 path: item === undefined ? path : `${path}/${encodeURIComponent(item)}`,
                 ...(body ? { body, continues: referencesIn(PROTOCOL, body, sharedIds(product)) } : {}),
               },
@@ -212,7 +221,8 @@ function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: strin
   throw new Fault('not_found', { message: 'No model of this key has a vendor that stores conversations.' })
 }
 
-// Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call takes.
+// Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call
+// takes.
 
 interface VendorObjectDeps {
   readonly catalog: CatalogStore

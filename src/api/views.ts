@@ -39,7 +39,10 @@ export const quoteView = z.object({
   lines: z.array(z.object({ unit: z.enum(UNIT_NAMES), quantity: count, rate: credits, per: z.literal(1_000_000) })),
   available: credits,
   affordable: z.boolean(),
-  /** It would use the account's BYOK key, and cost the BYOK fee. If the account allows the gateway's credential as a fallback, the hold covers the price. */
+  /**
+   * It would use the account's BYOK key, and cost the BYOK fee. If the account allows the gateway's credential as a
+   * fallback, the hold covers the price.
+   */
   byok: z.boolean(),
   catalogVersion: count,
 })

@@ -170,7 +170,10 @@ export async function openAssets({ config, world, secrets, upstream, logins, pub
   // The S3 settings are all set or all absent: config.ts rejects one without the others.
   const s3 = config.TOLLGATE_S3_BUCKET
     ? {
-        ...{ world, upstream, endpoint: config.TOLLGATE_S3_ENDPOINT!, bucket: config.TOLLGATE_S3_BUCKET }, // As above.
+        world,
+        upstream,
+        endpoint: config.TOLLGATE_S3_ENDPOINT!, // As above.
+        bucket: config.TOLLGATE_S3_BUCKET,
         credentials: credentialsOf({ config, logins }),
       }
     : undefined

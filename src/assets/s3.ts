@@ -1,5 +1,5 @@
-// Assets in an S3-compatible store, over the gateway's HTTP client. A small file is one request; a larger one is a multipart upload, so that no
-// file is held in memory as a whole.
+// Assets in an S3-compatible store, over the gateway's HTTP client. A small file is one request; a larger one is a
+// multipart upload, so that no file is held in memory as a whole.
 
 import { Readable } from 'node:stream'
 import { type AwsCredentials, sha256, signAwsCall } from '../kernel/aws-signature.ts'

@@ -1,5 +1,5 @@
-// The store for results until they expire. An asset's name contains its expiry, so neither store needs a table: expired assets are recognized and
-// swept by their names alone.
+// The store for results until they expire. An asset's name contains its expiry, so neither store needs a table: expired
+// assets are recognized and swept by their names alone.
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { ImageType } from '../kernel/parsers/image-file.ts'
@@ -55,7 +55,9 @@ export interface AssetStore {
   /** Undefined when there is no such file. */
   open(name: string): Promise<OpenAsset | undefined>
   remove(name: string): Promise<void>
-  /** Deletes expired assets, on disk also files left by a crash. Returns the number of hours and leftover files removed. */
+  /**
+   * Deletes expired assets, on disk also files left by a crash. Returns the number of hours and leftover files removed.
+   */
   sweep(): Promise<number>
 }
 
@@ -85,7 +87,9 @@ export function readAssetName(name: string): AssetFacts | undefined {
   return { extension: extension as AssetExtension, expiresMs: timeOfId(id) }
 }
 
-/** The location of a file: the hour of its expiry and a hash of its name, so that a caller's text never becomes a path. */
+/**
+ * The location of a file: the hour of its expiry and a hash of its name, so that a caller's text never becomes a path.
+ */
 export function placeOf(
   name: string,
 ): { readonly hour: string; readonly shard: string; readonly hash: string } | undefined {

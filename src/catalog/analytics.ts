@@ -36,7 +36,9 @@ const onlyFalse = flag('Only false: this endpoint knows complete months, not rol
 const latest = (daysMax: number, months: readonly number[]) =>
   ({
     kind: 'latest',
-    ...{ daysMax, months, example: daysMax > 0 ? '28d' : '3m' },
+    daysMax,
+    months,
+    example: daysMax > 0 ? '28d' : '3m',
     description: 'The newest days or complete months instead of explicit dates.',
   }) as const
 

@@ -1,5 +1,6 @@
-// Rules of request bodies, as a schema in the entry of the endpoint: what is rejected with which message, what the reader gets, and what
-// OpenAPI has. A message says what the value must be ("a string"), or, if it begins with a verb, is the whole text after the field's name.
+// Rules of request bodies, as a schema in the entry of the endpoint: what is rejected with which message, what the
+// reader gets, and what OpenAPI has. A message says what the value must be ("a string"), or, if it begins with a verb,
+// is the whole text after the field's name.
 import * as z from 'zod'
 import type { JsonSchema } from './endpoint.ts'
 

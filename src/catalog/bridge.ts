@@ -1,5 +1,6 @@
-// Bridges: how a vendor with an API of its own serves our endpoints. A bridge is part of the vendor's entry. For each endpoint it
-// has the request to send and a template for the answer. A parameter that the bridge does not pass on is rejected, never silently dropped.
+// Bridges: how a vendor with an API of its own serves our endpoints. A bridge is part of the vendor's entry. For each
+// endpoint it has the request to send and a template for the answer. A parameter that the bridge does not pass on is
+// rejected, never silently dropped.
 import * as z from 'zod'
 import type { Pricing } from '../meter/price.ts'
 import { type DataEndpointSpec, isDataEndpoint } from './endpoint.ts'
@@ -7,7 +8,9 @@ import { boundOf, type Expression, readExpression, requestSchema } from './expre
 import { ENDPOINTS } from './index.ts'
 
 export type Template = z.core.util.JSONType
-/** Any JSON. Not `z.json()`: the OpenAPI document would have a schema that refers to itself, which generators reject. */
+/**
+ * Any JSON. Not `z.json()`: the OpenAPI document would have a schema that refers to itself, which generators reject.
+ */
 const json = z.custom<Template>((value) => value !== undefined, 'is missing')
 
 /** `$.data.visits` is below the answer, `@.visits` below the row. */

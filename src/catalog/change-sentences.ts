@@ -1,5 +1,6 @@
-// Describes the differences between two catalogs: in sentences for the audit log, the command line and programs; for the console, which bundles
-// this file, prices as rows of a table. A document may be invalid, so the code assumes nothing about its form.
+// Describes the differences between two catalogs: in sentences for the audit log, the command line and programs; for
+// the console, which bundles this file, prices as rows of a table. A document may be invalid, so the code assumes
+// nothing about its form.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { rateWords, UNIT_NAMES, type Unit } from '../meter/kind.ts'
 import { groupedCredits } from '../meter/price-words.ts'
@@ -42,7 +43,10 @@ export type Review = (before: unknown, after: unknown) => Change[]
 /** By the section's name. */
 export type Reviews = Readonly<Record<string, Review>>
 
-/** "acme-large-1: 75 credits per million input tokens, cost 60, margin 20 %." One sentence for each thing that differs, none for equal documents. */
+/**
+ * "acme-large-1: 75 credits per million input tokens, cost 60, margin 20 %." One sentence for each thing that differs,
+ * none for equal documents.
+ */
 export function describeChanges(before: unknown, after: unknown, reviews: Reviews = {}): string[] {
   const sentences = listChanges(before, after, reviews).map((one) => (typeof one === 'string' ? one : one.sentence))
   return firstSentences(sentences, SENTENCES_MAX)

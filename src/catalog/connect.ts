@@ -194,7 +194,10 @@ function takeOver(document: CatalogInput, from: string, to: string): void {
   document.endpoints = moved(document.endpoints)
 }
 
-/** Routes the endpoints of a bridge to this vendor, as a fallback if other vendors serve them. Endpoints that only the replaced vendor served are disabled, because no real vendor serves them. */
+/**
+ * Routes the endpoints of a bridge to this vendor, as a fallback if other vendors serve them. Endpoints that only the
+ * replaced vendor served are disabled, because no real vendor serves them.
+ */
 function takeSome(
   document: CatalogInput,
   from: string,

@@ -46,7 +46,8 @@ const shared = { tag: 'Text', surface: 'responses', recorded: true } as const
 /** Each endpoint has three paths, like responses. */
 const at = (below: string) =>
   ({
-    ...{ ...shared, partOf: 'responses' },
+    ...shared,
+    partOf: 'responses',
     aliases: [`/alpha/conversations${below}`, `/alpha/v1/conversations${below}`],
   }) as const
 const FREE = 'Free of charge. An extension of the contract.'

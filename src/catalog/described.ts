@@ -1,5 +1,6 @@
-// Descriptions of the values in a request body: what OpenAPI says of each, and what is checked. A check returns the first problem instead of
-// throwing it, so that its path is put together only for a value that is wrong: conversations have thousands of values that are right.
+// Descriptions of the values in a request body: what OpenAPI says of each, and what is checked. A check returns the
+// first problem instead of throwing it, so that its path is put together only for a value that is wrong: conversations
+// have thousands of values that are right.
 import { valueWords } from '../kernel/fault.ts'
 import { isObject, type Json, type JsonText, memberSpan } from '../kernel/json.ts'
 import { free, type JsonSchema, object as objectSchema } from './endpoint.ts'

@@ -31,7 +31,10 @@ const tokenUrl = z.string().refine((value) => {
   return url !== null && /^https?:$/.test(url.protocol) && !url.username && !url.hash
 }, 'must be the http(s) address of a token endpoint')
 
-/** Logins: the credential is exchanged for a token that is valid for an hour, or signs each call. `workload`: uses the machine's own identity, which its administrator must allow. */
+/**
+ * Logins: the credential is exchanged for a token that is valid for an hour, or signs each call. `workload`: uses the
+ * machine's own identity, which its administrator must allow.
+ */
 const LOGINS = [
   /** OAuth client credentials; the credential is `client_id:client_secret`. */
   z.strictObject({
@@ -41,7 +44,10 @@ const LOGINS = [
       audience: z.string().min(1).max(1000).optional(),
     }),
   }),
-  /** AWS Signature Version 4; the credential is `access_key_id:secret_access_key`, with `:session_token` if it is temporary. `role` is assumed first. */
+  /**
+   * AWS Signature Version 4; the credential is `access_key_id:secret_access_key`, with `:session_token` if it is
+   * temporary. `role` is assumed first.
+   */
   z.strictObject({
     sigv4: z.strictObject({
       region: z.string().regex(/^[a-z0-9-]{2,40}$/, 'must be a region such as us-east-1'),
@@ -91,7 +97,10 @@ const vendor = z.strictObject({
   baseUrl: httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, '')),
   /** The environment variable, or the stored credential, that holds the vendor's key. Absent: none is sent. */
   credential: credentialName.optional(),
-  /** Several instead of one: calls are shared by weight, and one that the vendor rejects or rate-limits is disabled for a while, alone. */
+  /**
+   * Several instead of one: calls are shared by weight, and one that the vendor rejects or rate-limits is disabled for
+   * a while, alone.
+   */
   credentials: z.array(vendorCredential).min(1).max(VENDOR_CREDENTIALS_MAX).optional(),
   /** How the credential is sent; absent: as usual for the format. */
   auth: auth.optional(),
@@ -113,15 +122,21 @@ const vendor = z.strictObject({
   concurrencyMax: count.default(2_000),
   pendingMax: count.default(500),
   /**
-   * If a caller disconnects during an answer: `drain` reads on for `drainMs`, to charge what the vendor reports; `cancel` stops the vendor, and charges
-   * what was delivered. Absent: `drain` if the vendor reports usage only at the end, otherwise `cancel`.
+   * If a caller disconnects during an answer: `drain` reads on for `drainMs`, to charge what the vendor reports;
+   * `cancel` stops the vendor, and charges what was delivered. Absent: `drain` if the vendor reports usage only at the
+   * end, otherwise `cancel`.
    */
   onAbort: z.enum(['cancel', 'drain']).optional(),
-  /** The vendor gets request fields that the gateway does not know. For the company that defines the format; for other vendors they are left out. */
+  /**
+   * The vendor gets request fields that the gateway does not know. For the company that defines the format; for other
+   * vendors they are left out.
+   */
   passesUnknown: z.boolean().default(false),
   /** Optional features: for the Responses format, conversations and compaction; for images, edits with a mask. */
   offers: z.array(z.enum(OFFERS)).optional(),
-  /** How often it is probed by a free request, such as its list of models. false: never. Absent: as in `routing.probe`. */
+  /**
+   * How often it is probed by a free request, such as its list of models. false: never. Absent: as in `routing.probe`.
+   */
   probe: z.union([z.literal(false), probe]).optional(),
   /** It charges less for a prompt prefix that it has cached, so conversations stay on its route. */
   promptCache: z.boolean().optional(),
@@ -129,7 +144,10 @@ const vendor = z.strictObject({
   region: region.optional(),
   /** Its policy for prompts and answers: it stores nothing, or stores them but does not use them. Absent: unknown. */
   dataPolicy: z.enum(['zero-retention', 'no-collection']).optional(),
-  /** The fee of calls with BYOK keys, instead of the price. Absent: BYOK keys are not allowed, except for products with a fee of their own. */
+  /**
+   * The fee of calls with BYOK keys, instead of the price. Absent: BYOK keys are not allowed, except for products with
+   * a fee of their own.
+   */
   byokFee: byokFee.optional(),
   /** How it serves our endpoints with an API of its own. */
   bridge: vendorBridge.optional(),
@@ -159,13 +177,22 @@ const POLICIES = ['weighted', 'least-latency', 'least-busy', 'cheapest-first'] a
 
 /** How routes of equal order share the calls. */
 const routing = z.strictObject({
-  /** By their weights; the one that answers fastest first; the one with the fewest calls of this process first; or the one that costs least first. */
+  /**
+   * By their weights; the one that answers fastest first; the one with the fewest calls of this process first; or the
+   * one that costs least first.
+   */
   policy: z.enum(POLICIES).default('weighted'),
-  /** Calls of one conversation or session take the same route while it works. Absent: true if a vendor has `promptCache`. */
+  /**
+   * Calls of one conversation or session take the same route while it works. Absent: true if a vendor has
+   * `promptCache`.
+   */
   sticky: z.boolean().optional(),
   /** In place of the vendors' own. */
   firstTokenMs: milliseconds.optional(),
-  /** When a stream has no token after this time, a second route is called too, once; the first token wins, and only that is charged. Absent: never. */
+  /**
+   * When a stream has no token after this time, a second route is called too, once; the first token wins, and only that
+   * is charged. Absent: never.
+   */
   hedgeMs: milliseconds.optional(),
 })
 
@@ -215,8 +242,9 @@ const modelFields = {
   /** The factor of its prices in batches, such as "0.5". Absent: 1. */
   batchFactor: factor.optional(),
   /**
-   * The response cache: answers to identical requests are stored, at temperature 0 or if the caller sends `x-tollgate-cache: on`. They are used within the
-   * account, or with `shared` by all; with `keysOnly` only for keys that turn the cache on. Absent: off, except for such keys.
+   * The response cache: answers to identical requests are stored, at temperature 0 or if the caller sends
+   * `x-tollgate-cache: on`. They are used within the account, or with `shared` by all; with `keysOnly` only for keys
+   * that turn the cache on. Absent: off, except for such keys.
    */
   cache: cache.extend({ shared: z.boolean().default(false), keysOnly: z.boolean().default(false) }).optional(),
 }
@@ -262,7 +290,10 @@ const core = z.strictObject({
 
 const schemas = new Map<string, z.ZodType<CatalogDocument, CatalogInput>>()
 
-/** Of the document with its sections. Those of extensions that are switched off are taken as they are, and left out of what is read. */
+/**
+ * Of the document with its sections. Those of extensions that are switched off are taken as they are, and left out of
+ * what is read.
+ */
 export function documentSchema(off: readonly string[] = []): z.ZodType<CatalogDocument, CatalogInput> {
   // A section may be added after the first use.
   const name = JSON.stringify([off, allSections().map((one) => one.name)])
@@ -448,12 +479,15 @@ export const isGuarded = (input: unknown) =>
   allSections().some((one) => one.guards && Object(input)[one.name] !== undefined)
 
 /**
- * What a stored document may lack. Not routing rules: without one of these, calls would be sent as they must not be. A model of a family that
- * cannot be read would have the wrong traits, and goes with it.
+ * What a stored document may lack. Not routing rules: without one of these, calls would be sent as they must not be. A
+ * model of a family that cannot be read would have the wrong traits, and goes with it.
  */
 const PARTS = ['vendors.*', 'models.*', 'models.*.routes.*', 'endpoints.*', 'endpoints.*.routes.*']
 
-/** Of a version that another version of Tollgate may have written. Undefined: what is wrong is of no part that may be missing. */
+/**
+ * Of a version that another version of Tollgate may have written. Undefined: what is wrong is of no part that may be
+ * missing.
+ */
 export function readDocument(input: unknown, { off }: Given = {}) {
   const strange = unknownIn(input)
   const cleaned = without(input, strange)

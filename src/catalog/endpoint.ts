@@ -7,7 +7,10 @@ import type { Field } from './field.ts'
 /** A JSON Schema (2020-12), as OpenAPI 3.1 takes it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
-/** Chat and Responses bodies are flat, Messages and Google's format have their own, images are flat without a request id, the rest is native. */
+/**
+ * Chat and Responses bodies are flat, Messages and Google's format have their own, images are flat without a request
+ * id, the rest is native.
+ */
 export type Surface = 'native' | 'chat' | 'responses' | 'messages' | 'images' | 'gemini'
 
 /** The groups of the reference, in their order, and what each is for. */
@@ -25,7 +28,10 @@ export const TAGS = {
 
 /** The complete description of an endpoint. */
 export interface EndpointSpec {
-  /** `chat`, `images`, `social/users`, `siteanalytics/websites/visits` …: the analytics ones are also products with a price. */
+  /**
+   * `chat`, `images`, `social/users`, `siteanalytics/websites/visits` …: the analytics ones are also products with a
+   * price.
+   */
   readonly id: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** With its parameters in braces: `/v1/jobs/{id}`. */
@@ -38,9 +44,15 @@ export interface EndpointSpec {
   readonly sells?: KindName
   /** The client format of a text endpoint. */
   readonly format?: ClientFormatName
-  /** For a free endpoint about a model: the paid endpoint with the same models. A key may use it for the models that it may use there. */
+  /**
+   * For a free endpoint about a model: the paid endpoint with the same models. A key may use it for the models that it
+   * may use there.
+   */
   readonly modelOf?: string
-  /** For a free endpoint: the endpoint to which it belongs, if its id does not begin with that name. A key that may use one may use the other. */
+  /**
+   * For a free endpoint: the endpoint to which it belongs, if its id does not begin with that name. A key that may use
+   * one may use the other.
+   */
   readonly partOf?: string
   /** It may answer with a stream of events. */
   readonly streams?: true
@@ -66,7 +78,10 @@ export interface EndpointSpec {
   readonly returns?: string
   /** The schema of a successful answer, where the contract fixes it. */
   readonly answer?: JsonSchema
-  /** As a tool for agents: the name, if it does not follow from the path, and when to choose it instead of a similar one. */
+  /**
+   * As a tool for agents: the name, if it does not follow from the path, and when to choose it instead of a similar
+   * one.
+   */
   readonly tool?: { readonly name?: string; readonly advice?: string }
 }
 
@@ -112,7 +127,9 @@ export interface OperationFacts {
   readonly readOnly: boolean
   /** How the body reaches the vendor: as it is, as a form, or as the only item of a list. */
   readonly bodyAs: 'json' | 'form' | 'list'
-  /** The pagination parameter. Its value comes from `path` in an answer, and only the account that got it may use it. */
+  /**
+   * The pagination parameter. Its value comes from `path` in an answer, and only the account that got it may use it.
+   */
   readonly pageToken?: { readonly param: string; readonly path: string } | undefined
 }
 

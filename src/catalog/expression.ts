@@ -1,11 +1,15 @@
-// Counts the units of an answer by an expression in the syntax of CEL over request and answer: `min(size(answer.results), request.limit)`. There are
-// no loops and no macros, and numbers are JSON's. One evaluator answers three questions: the maximum for any answer (the check of the catalog),
-// the maximum for this request (the hold), and the count of this answer (the charge).
+// Counts the units of an answer by an expression in the syntax of CEL over request and answer:
+// `min(size(answer.results), request.limit)`. There are no loops and no macros, and numbers are JSON's. One evaluator
+// answers three questions: the maximum for any answer (the check of the catalog), the maximum for this request (the
+// hold), and the count of this answer (the charge).
 import { createRequire } from 'node:module'
 import type { JsonSchema } from './endpoint.ts'
 import type { Field } from './field.ts'
 
-/** The part of the syntax tree that is used here. The package's own types are not imported, so that the type check does not load it. */
+/**
+ * The part of the syntax tree that is used here. The package's own types are not imported, so that the type check does
+ * not load it.
+ */
 interface Node {
   readonly op: string
   readonly args: unknown
@@ -86,8 +90,8 @@ export function boundOf({ text, root }: Expression, scope: Scope): number | stri
 }
 
 /**
- * The value for this request and answer, rounded up; undefined: a counted value is missing or not a number. A parameter that the caller did not send
- * counts as its maximum, as in the hold.
+ * The value for this request and answer, rounded up; undefined: a counted value is missing or not a number. A parameter
+ * that the caller did not send counts as its maximum, as in the hold.
  */
 export function countOf({ text, root }: Expression, scope: Scope): number | undefined {
   try {
@@ -120,7 +124,8 @@ function numberOf(value: Value, node: Node, text = ''): Range {
   const { json, schema, root, answered } = 'known' in value ? value.known : {}
   const least = minimumOf(schema ? resolve(schema, root) : {}, answered)
   if (typeof json === 'number') return point(Math.max(json, least))
-  // A value from the caller that is not a number counts like a missing one: as its maximum, in the hold and in the charge.
+  // A value from the caller that is not a number counts like a missing one: as its maximum, in the hold and in the
+  // charge.
   const found = schema ? resolve(schema, root) : undefined
   if (!found)
     throw new ExpressionError(`needs a number at ${quoted(text, node.start, node.end)} (character ${node.start + 1})`)

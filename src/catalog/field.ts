@@ -1,5 +1,5 @@
-// One parameter of an endpoint, described once. Validation, defaults, OpenAPI, reference docs, the console's forms and the
-// contract tests all read this description.
+// One parameter of an endpoint, described once. Validation, defaults, OpenAPI, reference docs, the console's forms and
+// the contract tests all read this description.
 
 interface Described {
   readonly description: string
@@ -106,6 +106,8 @@ export const isId = (text: string): boolean => ID.test(text)
 export const inPath = (description: string, example: string) =>
   ({ kind: 'text', in: 'path', required: true, pattern: ID.source, form: 'an id', description, example }) as const
 
-/** A model's public id may have dots and slashes: it is looked up in the catalog, and no vendor's address is made of it. */
+/**
+ * A model's public id may have dots and slashes: it is looked up in the catalog, and no vendor's address is made of it.
+ */
 export const modelInPath = (example: string) =>
   ({ kind: 'text', in: 'path', required: true, description: 'The public id of a model.', example }) as const

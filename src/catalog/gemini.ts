@@ -118,8 +118,11 @@ const modalities: Described = {
 const generationConfig = open(
   'maxOutputTokens, temperature, topP, stopSequences, candidateCount, responseMimeType, responseSchema, responseJsonSchema, thinkingConfig …',
   spelled({
-    ...{ temperature: describedNumber(), topP: describedNumber(), topK: describedNumber() },
-    ...{ presencePenalty: describedNumber(), frequencyPenalty: describedNumber() },
+    temperature: describedNumber(),
+    topP: describedNumber(),
+    topK: describedNumber(),
+    presencePenalty: describedNumber(),
+    frequencyPenalty: describedNumber(),
     seed: wholeNumber(Number.MIN_SAFE_INTEGER),
     maxOutputTokens: wholeNumber(1),
     candidateCount: wholeNumber(1),
@@ -160,7 +163,8 @@ export const geminiBody = new TextBody(
     },
     toolConfig: record('Which functions may or must be called.'),
     safetySettings: describedList(record(), 'For vendors that have such settings.'),
-    ...{ labels: record(), stream: boolean() },
+    labels: record(),
+    stream: boolean(),
     alt: { check: (value) => (value === 'json' || value === 'sse' ? undefined : mustBe('sse or json', value)) },
     cachedContent: { check: () => wrong(kept) },
   }),

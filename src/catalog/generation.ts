@@ -181,7 +181,8 @@ export const FREE = defineEndpoints({
       limit: integer('How many.', 1, 100, '20'),
       before: {
         ...text('Only older jobs than this one.', '1789000000000000001'),
-        ...{ pattern: '^[0-9]{1,30}$', form: 'the id of a job' },
+        pattern: '^[0-9]{1,30}$',
+        form: 'the id of a job',
       },
       status: { kind: 'choice', allowed: JOB_STATUSES, description: 'Only jobs in this status.', example: 'COMPLETED' },
     },

@@ -1,5 +1,5 @@
-// Every public endpoint: those in code, those that extensions add, and those that sections of a catalog define. The server's routes, OpenAPI and
-// the reference loop over them.
+// Every public endpoint: those in code, those that extensions add, and those that sections of a catalog define. The
+// server's routes, OpenAPI and the reference loop over them.
 import { ANALYTICS } from './analytics.ts'
 import type { CatalogDocument } from './document.ts'
 import { type EndpointSpec, TAGS } from './endpoint.ts'
@@ -24,7 +24,10 @@ interface Listed {
 
 const known = new WeakMap<CatalogDocument, Listed>()
 
-/** `all`: those of this gateway, in the order of the reference; `defined`: those that sections of the catalog define. Worked out once for each version. */
+/**
+ * `all`: those of this gateway, in the order of the reference; `defined`: those that sections of the catalog define.
+ * Worked out once for each version.
+ */
 function listOf({ document, added = [] }: Sources): Listed {
   let lists = known.get(document)
   if (!lists) {

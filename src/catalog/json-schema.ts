@@ -1,5 +1,5 @@
-// The part of JSON Schema that operations of products use. A value is checked in a bounded number of steps, for any schema and value. An
-// example can be made from a schema. References can only point to `$defs` of the same schema.
+// The part of JSON Schema that operations of products use. A value is checked in a bounded number of steps, for any
+// schema and value. An example can be made from a schema. References can only point to `$defs` of the same schema.
 import { isObject } from '../kernel/json.ts'
 import type { JsonSchema } from './endpoint.ts'
 import { isQuickPattern, PATTERN_TEXT_MAX } from './pattern.ts'

@@ -1,11 +1,15 @@
-// Untrusted regular expressions: one is used only if no text can make it slow. The engine backtracks over all ways through a pattern, so the ways are counted.
+// Untrusted regular expressions: one is used only if no text can make it slow. The engine backtracks over all ways
+// through a pattern, so the ways are counted.
 
 /** Longer texts are left to the vendor. */
 export const PATTERN_TEXT_MAX = 256
 const WAYS_MAX = 10_000
 const PATTERN_CHARS_MAX = 300
 
-/** A pattern that could be slow, or is not valid in JavaScript, is left to the vendor, or rejected if the operator wrote it. */
+/**
+ * A pattern that could be slow, or is not valid in JavaScript, is left to the vendor, or rejected if the operator wrote
+ * it.
+ */
 export function isQuickPattern(pattern: string): boolean {
   // Backreferences and lookarounds read the text again, however few ways there are.
   if (pattern.length > PATTERN_CHARS_MAX || /\\[1-9k]|\(\?[=!<]/.test(pattern)) return false

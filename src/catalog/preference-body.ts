@@ -1,4 +1,5 @@
-// Routing preferences in request bodies: OpenRouter's `provider` object, and `models`. They are for the gateway and are not sent to vendors.
+// Routing preferences in request bodies: OpenRouter's `provider` object, and `models`. They are for the gateway and are
+// not sent to vendors.
 import * as z from 'zod'
 import type { EndpointSpec, JsonSchema } from './endpoint.ts'
 

@@ -1,5 +1,5 @@
-// Converts the raw query to the forwarded one: names and values are checked, and defaults are filled in, in the order of
-// the endpoint's table, so that equal requests become equal queries.
+// Converts the raw query to the forwarded one: names and values are checked, and defaults are filled in, in the order
+// of the endpoint's table, so that equal requests become equal queries.
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import { invalid } from '../kernel/fault.ts'
 import type { DataEndpointSpec, Pair } from './endpoint.ts'

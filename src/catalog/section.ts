@@ -1,5 +1,5 @@
-// Sections of the catalog document that extensions contribute. The core keeps them as they are and reads none; that of an extension which is
-// switched off stays in the document and does nothing.
+// Sections of the catalog document that extensions contribute. The core keeps them as they are and reads none; that of
+// an extension which is switched off stays in the document and does nothing.
 import type * as z from 'zod'
 import type { Review, Reviews } from './change-sentences.ts'
 import type { CatalogDocument } from './document.ts'
@@ -22,7 +22,10 @@ export interface CatalogSection {
   readonly schema: z.ZodType
   /** What its schema does not find. */
   readonly check?: (document: CatalogDocument) => readonly Problem[]
-  /** What a stored document may lack: `packs.*`, `packs.*.products.*`. What is wrong elsewhere in it keeps the gateway from starting. */
+  /**
+   * What a stored document may lack: `packs.*`, `packs.*.products.*`. What is wrong elsewhere in it keeps the gateway
+   * from starting.
+   */
   readonly parts?: readonly string[]
   /** What has changed, in sentences. */
   readonly review?: Review

@@ -1,4 +1,5 @@
-// What only the simulated vendors serve: its answers are made up, and it is offered and charged like everything else until an operator switches it off.
+// What only the simulated vendors serve: its answers are made up, and it is offered and charged like everything else
+// until an operator switches it off.
 
 /** Addresses of the simulated vendors that the gateway starts. */
 export function isSandbox(baseUrl: string): boolean {

@@ -107,12 +107,14 @@ const ID_PATTERN = '^[0-9]{1,19}$'
 
 const userId = {
   ...inPath('The user id, as `data.id` of a user.', '2244994945'),
-  ...{ pattern: ID_PATTERN, form: 'a user id of 1 to 19 digits' },
+  pattern: ID_PATTERN,
+  form: 'a user id of 1 to 19 digits',
 }
 
 const tweetId = (description: string) => ({
   ...text(description, '1460323737035677698'),
-  ...{ pattern: ID_PATTERN, form: 'a tweet id of 1 to 19 digits' },
+  pattern: ID_PATTERN,
+  form: 'a tweet id of 1 to 19 digits',
 })
 
 const time = (description: string) => ({

@@ -97,7 +97,8 @@ export async function openCatalog(options: {
   let now = await latest()
   changes.watch('catalog', async () => {
     const next = await latest(now)
-    // Credentials may have been stored with the new version, so they are read before it is used. Otherwise an old secret could be sent to a new address.
+    // Credentials may have been stored with the new version, so they are read before it is used. Otherwise an old
+    // secret could be sent to a new address.
     await changes.notice('credentials')
     if (next.version > now.version) now = next
   })

@@ -1,5 +1,6 @@
-// The request bodies of the text endpoints. Each member is described once: what OpenAPI says of it, what is checked, and that it goes to vendors.
-// The formats grow every month, so what is not described is not checked; `forwarded` names what of it vendors get.
+// The request bodies of the text endpoints. Each member is described once: what OpenAPI says of it, what is checked,
+// and that it goes to vendors. The formats grow every month, so what is not described is not checked; `forwarded` names
+// what of it vendors get.
 import { isObject, type Json } from '../kernel/json.ts'
 import {
   Body,
@@ -91,8 +92,12 @@ const topP = number('Commonly 0 to 1; some models reject it.')
 const stream = boolean('true answers with server-sent events.')
 /** What several formats have and OpenAPI does not. */
 const undocumented = {
-  ...{ metadata: record(), service_tier: word(), store: boolean() },
-  ...{ safety_identifier: text(), prompt_cache_key: text(), top_logprobs: wholeNumber(0) },
+  metadata: record(),
+  service_tier: word(),
+  store: boolean(),
+  safety_identifier: text(),
+  prompt_cache_key: text(),
+  top_logprobs: wholeNumber(0),
 }
 
 // Chat.
@@ -241,8 +246,13 @@ export const chatBody = new TextBody(
     seed: wholeNumber(Number.MIN_SAFE_INTEGER, 'For repeatable sampling, where the model has it.'),
     user: text('Your own name for the end user.'),
     ...undocumented,
-    ...{ logprobs: boolean(), reasoning_split: boolean(), verbosity: word(), functions: list(record()) },
-    ...{ logit_bias: record(), audio: record(), prediction: record() },
+    logprobs: boolean(),
+    reasoning_split: boolean(),
+    verbosity: word(),
+    functions: list(record()),
+    logit_bias: record(),
+    audio: record(),
+    prediction: record(),
   },
   {
     limits: ['max_completion_tokens', 'max_tokens'],
@@ -338,8 +348,13 @@ export const responsesBody = new TextBody(
       'true answers at once with a response that is `queued`; ask for it by its id until it has ended.',
     ),
     ...undocumented,
-    ...{ user: text(), truncation: word(), max_tool_calls: wholeNumber(1), prompt: record(), stream_options: record() },
-    ...{ include: strings(), previous_response_id: text() },
+    user: text(),
+    truncation: word(),
+    max_tool_calls: wholeNumber(1),
+    prompt: record(),
+    stream_options: record(),
+    include: strings(),
+    previous_response_id: text(),
     conversation: {
       check: (value) =>
         isText(isObject(value) ? value.id : value)
@@ -433,9 +448,14 @@ export const messagesBody = new TextBody(
     top_p: topP,
     stream,
     metadata: record('user_id: your own name for the end user.'),
-    ...{ output_config: record(), output_format: record(), context_management: record(), cache_control: record() },
+    output_config: record(),
+    output_format: record(),
+    context_management: record(),
+    cache_control: record(),
     // Vendors other than the format's own take -1 for no limit.
-    ...{ thread: record(), service_tier: word(), top_k: wholeNumber(-1) },
+    thread: record(),
+    service_tier: word(),
+    top_k: wholeNumber(-1),
   },
   {
     limits: ['max_tokens'],

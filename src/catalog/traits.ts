@@ -21,8 +21,9 @@ export const textTraits = z.strictObject({
   /** Chat: the only output limit that the model accepts; `either`: the one that the caller sent. */
   tokensField: z.enum(['either', 'max_tokens', 'max_completion_tokens']).default('either'),
   /**
-   * Chat: whether the vendor's output tokens include reasoning. `total`: decided by its total, which is more than prompt plus output
-   * if reasoning is counted separately; `outside`: separately, although the total does not show it; `inside`: included, whatever the total is.
+   * Chat: whether the vendor's output tokens include reasoning. `total`: decided by its total, which is more than
+   * prompt plus output if reasoning is counted separately; `outside`: separately, although the total does not show it;
+   * `inside`: included, whatever the total is.
    */
   reasoningTokens: z.enum(['total', 'inside', 'outside']).default('total'),
   /** Chat: the largest `n`. Absent: the gateway sets no limit. */
@@ -35,7 +36,10 @@ export const textTraits = z.strictObject({
   developerRole: z.boolean().default(true),
   /** Request fields that the model rejects although the contract allows them; they are left out. */
   dropParams: words.default([]),
-  /** Parameters that are left out of converted requests: clients of other formats send them by default, and the model rejects them. */
+  /**
+   * Parameters that are left out of converted requests: clients of other formats send them by default, and the model
+   * rejects them.
+   */
   dropConverted: words.default([]),
   /**
    * Replaces `temperature: 0`, which agents send for deterministic answers, for a model that rejects 0. Other values
@@ -66,15 +70,15 @@ export const textTraits = z.strictObject({
   /** Responses, for converted requests: requests encrypted reasoning, so that callers can send it again. */
   encryptedReasoning: z.boolean().default(false),
   /**
-   * Whether the vendor can stream: `never` gets only requests without streaming, `always` only with it. Callers get what they
-   * requested in either case. An answer of the other kind is converted even without this trait.
+   * Whether the vendor can stream: `never` gets only requests without streaming, `always` only with it. Callers get
+   * what they requested in either case. An answer of the other kind is converted even without this trait.
    */
   streams: z.enum(['asked', 'never', 'always']).default('asked'),
   /** The most tokens that the vendor counts for one image of a prompt, if that is more than 5,000. */
   imageTokens: count.optional(),
   /**
-   * The model's tokenizer. A prompt is held at one token a byte. Where the balance or a limit does not allow that, a text of a model with a
-   * tokenizer is counted instead.
+   * The model's tokenizer. A prompt is held at one token a byte. Where the balance or a limit does not allow that, a
+   * text of a model with a tokenizer is counted instead.
    */
   tokenizer: z.enum(['o200k', 'cl100k']).optional(),
   /** What happens to an offered web search without a price (`webSearch`); some clients offer it in every request. */
@@ -82,17 +86,20 @@ export const textTraits = z.strictObject({
   /** Tools that run at the vendor and are allowed although only their tokens are charged: `["web_search"]`. */
   hostedTools: words.default([]),
   /**
-   * Lets callers continue objects that the vendor stores (`previous_response_id`, threads, item references), as SDKs do by default.
-   * They can be used only by the account that created them.
+   * Lets callers continue objects that the vendor stores (`previous_response_id`, threads, item references), as SDKs do
+   * by default. They can be used only by the account that created them.
    * `false` rejects such requests, and tells the vendor to store nothing.
    */
   vendorState: z.boolean().default(true),
   /**
-   * Chat: the vendor chooses among others by the caller's `provider` object, as OpenRouter does; it is passed on and not read here. The caller can
-   * then choose a dearer one than the price assumes.
+   * Chat: the vendor chooses among others by the caller's `provider` object, as OpenRouter does; it is passed on and
+   * not read here. The caller can then choose a dearer one than the price assumes.
    */
   vendorRouting: z.boolean().default(false),
-  /** Ids at the vendor that every account may use, such as a vector store or prompt of the operator. All other ids are rejected unless they belong to the account. */
+  /**
+   * Ids at the vendor that every account may use, such as a vector store or prompt of the operator. All other ids are
+   * rejected unless they belong to the account.
+   */
   sharedIds: words.default([]),
 })
 

@@ -1,4 +1,5 @@
-// The message for an unknown model: its name, and what it is offered as, or the most similar model that the caller may use.
+// The message for an unknown model: its name, and what it is offered as, or the most similar model that the caller may
+// use.
 import { Fault, invalid } from '../kernel/fault.ts'
 import { nearestId } from '../kernel/nearest.ts'
 import { withoutCredentials } from '../kernel/redact.ts'

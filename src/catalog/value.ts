@@ -17,7 +17,10 @@ export function readValue(name: string, field: Field, value: string, place?: str
   return read
 }
 
-/** Whether no proxy or vendor reads more than one part of a path, however often it decodes it; a pattern or list may allow more. */
+/**
+ * Whether no proxy or vendor reads more than one part of a path, however often it decodes it; a pattern or list may
+ * allow more.
+ */
 function isOnePart(field: Field, value: string): boolean {
   let text = value
   for (let before = ''; before !== text; ) {
@@ -157,8 +160,8 @@ export function checkCompleteMonths(from: string, to: string, monthsBackMax: num
     throw invalid(`to must be the last day of a month: explicit dates are ${inside}.`, 'to')
 }
 
-// The raw query. Frameworks merge names, change their case, make arrays and repair bad encodings; the contract wants such queries
-// rejected, so the raw text is parsed here.
+// The raw query. Frameworks merge names, change their case, make arrays and repair bad encodings; the contract wants
+// such queries rejected, so the raw text is parsed here.
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 

@@ -42,7 +42,8 @@ export function withoutCredentialNamed(vendor: VendorInput, name: string): Vendo
   )
 }
 
-// A credential belongs to the origins at which the catalog or a preset uses it. To send it to another origin, its value must be given.
+// A credential belongs to the origins at which the catalog or a preset uses it. To send it to another origin, its value
+// must be given.
 
 /** A login sends the credential to the token endpoint too. */
 export function addressesOf({ baseUrl, auth }: Pick<VendorInput, 'baseUrl' | 'auth'>): readonly string[] {

@@ -1,4 +1,5 @@
-// Request bodies of videos as JSON Schema for OpenAPI: what is checked and what is common; unknown members may be passed on.
+// Request bodies of videos as JSON Schema for OpenAPI: what is checked and what is common; unknown members may be
+// passed on.
 import { Body, boolean, list, noted, required, text, wholeNumber } from './described.ts'
 import { object as describe } from './endpoint.ts'
 

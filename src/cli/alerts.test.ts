@@ -17,20 +17,18 @@ test('alerts are listed, their rules changed and receivers added, removed and te
   const usual = (await json<Settings>(['alerts', 'rules', '--account', id])).rules
   assert.deepEqual([usual.balanceBelow, usual.balanceDays, usual.limitShares], [null, 3, [50, 80, 100]])
   const changed = await json<Settings>([
-    ...[
-      'alerts',
-      'change',
-      '--account',
-      id,
-      '--balance-below',
-      '12.5',
-      '--limit-shares',
-      '90',
-      '--key-days',
-      'off',
-      '--job-failed',
-      'off',
-    ],
+    'alerts',
+    'change',
+    '--account',
+    id,
+    '--balance-below',
+    '12.5',
+    '--limit-shares',
+    '90',
+    '--key-days',
+    'off',
+    '--job-failed',
+    'off',
   ])
   assert.deepEqual(changed.rules, {
     ...usual,

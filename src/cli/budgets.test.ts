@@ -22,7 +22,18 @@ test('budgets are made, listed, changed and ended from the command line', async 
     ['Trial users', 'user', null, 'credits', 'month', '5', true],
   )
   const session = await json<BudgetView>([
-    ...['budgets', 'create', id, 'session', '20', '--unit', 'requests', '--window', '3600', '--soft', '--alert', '80'],
+    'budgets',
+    'create',
+    id,
+    'session',
+    '20',
+    '--unit',
+    'requests',
+    '--window',
+    '3600',
+    '--soft',
+    '--alert',
+    '80',
   ])
   assert.deepEqual(
     [session.span, session.windowSeconds, session.hard, session.alertPercent, session.name],

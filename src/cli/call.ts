@@ -61,7 +61,10 @@ export function optionsOf(name: string | undefined): Readonly<Record<string, Opt
   return { ...Object.fromEntries([...params, ...members].filter(([one]) => !KEPT.has(one))), ...OWN }
 }
 
-/** Converts an option's text to the type in the schema. Text stays text if the schema allows it, unless it is a JSON list or object. */
+/**
+ * Converts an option's text to the type in the schema. Text stays text if the schema allows it, unless it is a JSON
+ * list or object.
+ */
 function memberValue(name: string, schema: JsonSchema, value: string): unknown {
   // As JSON Schema has it.
   const choices = (schema.oneOf ?? [schema]) as JsonSchema[]
@@ -89,7 +92,9 @@ function bodySaying(spec: EndpointSpec, said: string): Record<string, unknown> {
   const value = {
     messages: [{ role: 'user', content: said }],
     contents: [{ role: 'user', parts: [{ text: said }] }],
-    ...{ input: said, prompt: said, query: said },
+    input: said,
+    prompt: said,
+    query: said,
   }[member]
   // As JSON Schema has it.
   const required = (spec.body?.required ?? []) as string[]

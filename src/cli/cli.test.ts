@@ -17,32 +17,29 @@ const folder = temporary('tollgate-cli-')
 
 function settings(more: Partial<Settings> = {}): Settings {
   return {
-    ...{
-      url: server.url,
-      urlSource: 'from a test',
-      token: OPERATOR_TOKEN,
-      apiKey: undefined,
-      tokenSource: 'a test',
-      dataDirectory: folder,
-    },
-    ...{
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '127.0.0.1',
-      codexHome: join(folder, 'codex-home'),
-      server: undefined,
-      version: '0.0.0-test',
-    },
+    url: server.url,
+    urlSource: 'from a test',
+    token: OPERATOR_TOKEN,
+    apiKey: undefined,
+    tokenSource: 'a test',
+    dataDirectory: folder,
+    databaseUrl: undefined,
+    publicUrl: undefined,
+    trustProxy: '',
+    host: '127.0.0.1',
+    codexHome: join(folder, 'codex-home'),
+    server: undefined,
+    version: '0.0.0-test',
     credential: () => undefined,
     ...more,
   }
 }
 
+const words = (text: string) => text.split(' ')
+
 /** Runs a command as a shell would split it. */
 async function run(args: string[], more: Partial<Settings> = {}, stdin = '') {
-  let out = ''
-  let err = ''
+  let [out, err] = ['', '']
   const code = await runCli({
     args,
     world: realWorld,
@@ -69,7 +66,8 @@ async function json<T>(args: string[], stdin = ''): Promise<T> {
 
 test('accounts, credits, limits and keys are managed from the command line', async () => {
   const account = await json<{ id: string; balance: string; limits: object }>([
-    ...['accounts', 'create', 'Team A', '--credits', '10', '--spend-per-day', '2.5', '--concurrency', '3'],
+    ...words('accounts create --credits 10 --spend-per-day 2.5 --concurrency 3'),
+    'Team A',
   ])
   assert.deepEqual([account.balance, account.limits], ['10', { concurrency: 3, spendPerDay: '2.5' }])
   assert.equal(
@@ -82,14 +80,15 @@ test('accounts, credits, limits and keys are managed from the command line', asy
       '12',
     )
   const changed = await json<{ name: string; limits: object }>([
-    ...['accounts', 'change', account.id, '--name', 'Team B', '--concurrency', 'none'],
+    ...words(`accounts change ${account.id} --concurrency none --name`),
+    'Team B',
   ])
   assert.deepEqual([changed.name, changed.limits], ['Team B', { spendPerDay: '2.5' }])
   const listed = /^NAME +STATUS +BALANCE.*\nTeam B +open +12 .*acc_\w+$/m
   assert.match((await run(['accounts', 'list', '--search', 'team b'])).out, listed)
-  const key = await json<{ id: string; key: string; models: string[] }>([
-    ...['keys', 'create', account.id, 'ci', '--models', 'alpha-5.4,socialapi', '--expires', '2099-01-01T00:00:00Z'],
-  ])
+  const key = await json<{ id: string; key: string; models: string[] }>(
+    words(`keys create ${account.id} ci --models alpha-5.4,socialapi --expires 2099-01-01T00:00:00Z`),
+  )
   assert.deepEqual(key.models, ['alpha-5.4', 'socialapi'])
   const list = await run(['keys', 'list', account.id])
   assert.ok(list.out.includes(key.id) && !list.out.includes(key.key))
@@ -177,11 +176,8 @@ test('keeping requests and answers is switched on and off from the command line'
   assert.match((await run(['content', 'read', 'req_none'])).err, /No content is stored/)
   await json(['keys', 'create', id, 'watched'])
   assert.match((await run(['content', 'on', 'Keeper', '--key', 'watched'])).out, /Keys: .*days 7, maxBytes 65536/)
-  assert.deepEqual(await json(['content', 'off', id, '--key', 'watched']), {
-    account: { days: 3, maxBytes: 2048 },
-    keys: [],
-    storedCalls: 0,
-  })
+  const account = { days: 3, maxBytes: 2048 }
+  assert.deepEqual(await json(['content', 'off', id, '--key', 'watched']), { account, keys: [], storedCalls: 0 })
   assert.deepEqual(await json(['content', 'off', id]), { account: null, keys: [], storedCalls: 0 })
 })
 
@@ -190,9 +186,20 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
   for (let i = 0; i < 3; i++) {
     const call = { id: newId(realWorld), account: id, key: 'key_1', product: 'alpha-5.4', catalogVersion: 1 }
     await server.ledger.reserve({ ...call, want: 10n, floor: 10n, tokens: 1 })
+    const settled = { kind: 'settled', charge: 6n } as const
     await server.ledger.resolve({
-      ...{ ...call, kind: 'settled', charge: 6n, lines: [['input', 3, '2000000']], endpoint: 'chat', status: 200 },
-      ...{ estimated: false, stream: false, route: 1, durationMs: 5, firstByteMs: 2, inputTokens: 3, outputTokens: 0 },
+      ...call,
+      ...settled,
+      lines: [['input', 3, '2000000']],
+      endpoint: 'chat',
+      status: 200,
+      estimated: false,
+      stream: false,
+      route: 1,
+      durationMs: 5,
+      firstByteMs: 2,
+      inputTokens: 3,
+      outputTokens: 0,
     })
   }
   const rows = await json<Array<{ id: string }>>(['usage', 'list', id, '--limit', '2'])
@@ -485,12 +492,9 @@ test('coding agents are set up without a key in any file, and no file that exist
     assert.equal(shown.code, 0, shown.err)
     assert.match(shown.out, /https:\/\/gateway\.example/)
     assert.doesNotMatch(shown.out, /tg_live_\w/)
-    const setup = await json<{ files: { path: string; text: string }[] }>([
-      'agent-setup',
-      program,
-      '--write',
-      directory,
-    ])
+    const setup = await json<{ files: { path: string; text: string }[] }>(
+      words(`agent-setup ${program} --write ${directory}`),
+    )
     for (const { path, text } of setup.files) {
       assert.equal(await readFile(join(directory, path), 'utf8'), text)
       if (path.endsWith('.json')) JSON.parse(text)
@@ -570,8 +574,11 @@ test('tokens are made, listed, used and revoked; operators and members get roles
   const { id } = await json<{ id: string }>(['accounts', 'create', 'Token Team'])
   assert.equal((await run(['tokens', 'create', 'x'])).code, 2)
   const made = await json<{ id: string; token: string }>([
-    ...['tokens', 'create', 'keys only', '--account', 'Token Team', '--scopes', 'keys,accounts:read'],
-    ...['--expires', '2099-01-01T00:00:00Z', '--addresses', '127.0.0.0/8'],
+    ...words(
+      'tokens create --scopes keys,accounts:read --expires 2099-01-01T00:00:00Z --addresses 127.0.0.0/8 --account',
+    ),
+    'Token Team',
+    'keys only',
   ])
   const as = (args: string[]) => run(args, { token: made.token })
   assert.equal((await as(['keys', 'create', id, 'by a token'])).code, 0)

@@ -62,7 +62,9 @@ export interface Option extends ParseArgsOptionDescriptor {
 
 /** An option with a value: the placeholder of the value, and the help. */
 export const takes = (value: string, help: string, more: Pick<Option, 'allowed' | 'refersTo'> = {}): Option => ({
-  ...{ type: 'string', value, help },
+  type: 'string',
+  value,
+  help,
   ...more,
 })
 
@@ -72,7 +74,10 @@ export interface Command {
   /** `accounts create` */
   readonly name: string
   readonly summary: string
-  /** Positional arguments in order; one in brackets is optional. An argument with the name of a `Reference` accepts a name or an id. */
+  /**
+   * Positional arguments in order; one in brackets is optional. An argument with the name of a `Reference` accepts a
+   * name or an id.
+   */
   readonly args?: readonly string[]
   readonly options?: Readonly<Record<string, Option>>
   /** For options that depend on the arguments. */

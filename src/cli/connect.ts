@@ -1,4 +1,5 @@
-// Connects a vendor with one command: credential, real test, models with prices, and a preview of the changes before they are applied.
+// Connects a vendor with one command: credential, real test, models with prices, and a preview of the changes before
+// they are applied.
 import { hasRealVendor, simulatedOffers } from '../catalog/simulated.ts'
 import type { Applied, ConnectCheckView, CurrentView, PresetView } from '../catalog/views.ts'
 import { parseCredits } from '../kernel/credits.ts'

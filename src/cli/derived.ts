@@ -101,7 +101,9 @@ function commandOf(entries: readonly DerivedCommand[]): Command {
   const { name, summary, about, args = [] } = usual
   const options = entries.flatMap((one) => one.options ?? [])
   return {
-    ...{ name, summary, args: args.map((one) => (one.required ? one.name : `[${one.name}]`)) },
+    name,
+    summary,
+    args: args.map((one) => (one.required ? one.name : `[${one.name}]`)),
     ...(about === undefined ? {} : { about }),
     options: { ...Object.fromEntries(options.map((one) => [one.name, optionOf(one)])), ...optionsOfAll(usual) },
     async run(call) {

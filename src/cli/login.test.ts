@@ -20,7 +20,9 @@ test('a login provider is set from a file, tested, listed and removed; its secre
   const { id: account } = await json<{ id: string }>(['accounts', 'create', 'Corp'])
   const file = join(folder, 'corp.json')
   const fields = {
-    ...{ name: 'Corp', issuer: provider.issuer, clientId: 'tollgate' },
+    name: 'Corp',
+    issuer: provider.issuer,
+    clientId: 'tollgate',
     domains: [{ domain: 'corp.example', account, role: 'member', ssoOnly: true }],
     groups: [{ group: 'desk', role: 'support' }],
   }

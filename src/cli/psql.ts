@@ -1,5 +1,5 @@
-// How to connect to the database with psql. It prints the command and does not run it: psql may not be installed, and a person should see
-// what they connect to.
+// How to connect to the database with psql. It prints the command and does not run it: psql may not be installed, and a
+// person should see what they connect to.
 import { join } from 'node:path'
 import { withoutPassword } from '../database/address.ts'
 import { PASSWORD_FILE, runningStore } from '../database/server/cluster.ts'

@@ -56,7 +56,10 @@ const GAP = 2
 const CELL_MIN = 11
 const ID = /^[a-z]+_\w{20,}$/
 
-/** The widest columns of text lose the ends of their cells until all columns fit; an id loses its middle, since its end tells it apart. */
+/**
+ * The widest columns of text lose the ends of their cells until all columns fit; an id loses its middle, since its end
+ * tells it apart.
+ */
 function fitted(columns: readonly string[][], width: number): readonly string[][] {
   const widths = columns.map(([heading = '']) => [...heading].length)
   const isCut = columns.map((cells) => !cells.slice(1).some((cell) => NUMBER.test(cell.trim())))

@@ -1,5 +1,5 @@
-// DATABASE_URL with one host or several, in libpq's syntax. node-postgres supports one host only, so this file splits it into one address per
-// host. Error messages never repeat the address, because it contains a password.
+// DATABASE_URL with one host or several, in libpq's syntax. node-postgres supports one host only, so this file splits
+// it into one address per host. Error messages never repeat the address, because it contains a password.
 
 const SHAPE = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/s
 /** Accepted values of target_session_attrs: the gateway writes, so it looks for the primary with any of these. */

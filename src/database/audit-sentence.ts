@@ -1,5 +1,6 @@
-// An audit row in one sentence: who, from where, by which token, did what, and what it was before. The operator API makes it, and the console, the
-// command line and the export show what stands here. A row may be years old, so nothing is taken for granted of its detail.
+// An audit row in one sentence: who, from where, by which token, did what, and what it was before. The operator API
+// makes it, and the console, the command line and the export show what stands here. A row may be years old, so nothing
+// is taken for granted of its detail.
 
 type Detail = Readonly<Record<string, unknown>>
 
@@ -165,7 +166,9 @@ const DEEDS = {
 
 export type AuditAction = keyof typeof DEEDS
 
-/** Actions that say nothing of before and after, each with its reason. The compiler asks for both of every other one. */
+/**
+ * Actions that say nothing of before and after, each with its reason. The compiler asks for both of every other one.
+ */
 export const EVENTS = {
   'account.arrive': 'the account comes as it was',
   'account.billing_details':
@@ -207,7 +210,10 @@ export const EVENTS = {
   'vendor.test': 'nothing changes',
 } as const satisfies Partial<Record<AuditAction, string>>
 
-/** "anna@example.com (from 203.0.113.7, by the token ci) changed the account "Team A" (acc_1): requests per minute from 10 to 20." */
+/**
+ * "anna@example.com (from 203.0.113.7, by the token ci) changed the account "Team A" (acc_1): requests per minute from
+ * 10 to 20."
+ */
 export function auditSentence(facts: AuditFacts): string {
   const { actor, action, object, ip, token, detail, before, after } = facts
   const from = [...(ip === null ? [] : [`from ${ip}`]), ...(token === null ? [] : [`by the token ${token}`])]
@@ -237,7 +243,10 @@ function objectInWords(object: string, name: string | undefined): string {
   return name === undefined || name === object ? object : `"${name}" (${object})`
 }
 
-/** One phrase for each field that differs: "requests per minute from 10 to 20". Changes of the catalog are sentences already. */
+/**
+ * One phrase for each field that differs: "requests per minute from 10 to 20". Changes of the catalog are sentences
+ * already.
+ */
 export function changeSentences({ detail, before, after }: Pick<AuditFacts, 'detail' | 'before' | 'after'>): string[] {
   const told = Array.isArray(detail.changes) ? detail.changes.map(String) : []
   const [was, is] = [leavesOf(before), leavesOf(after)]

@@ -1,5 +1,6 @@
-// The audit trail: who did what, from where. Rows are append-only, and each has a hash over the one before it. The head of the chain (how many rows, the last
-// hash) is sealed outside the table with a key that is not in the database, so that a cut or recomputed chain shows.
+// The audit trail: who did what, from where. Rows are append-only, and each has a hash over the one before it. The head
+// of the chain (how many rows, the last hash) is sealed outside the table with a key that is not in the database, so
+// that a cut or recomputed chain shows.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import { withoutCredentials } from '../kernel/redact.ts'
@@ -16,7 +17,10 @@ export interface By {
   readonly actor: string
   readonly ip: string | null
   readonly requestId: string | null
-  /** The name of the token by which the actor came; never its value. Absent: somebody in the console, or the gateway itself. */
+  /**
+   * The name of the token by which the actor came; never its value. Absent: somebody in the console, or the gateway
+   * itself.
+   */
   readonly token?: string | undefined
   /** The id of the person who acts, in the console or by a token that they made. Not written to the log. */
   readonly person?: string | undefined
@@ -31,7 +35,10 @@ interface AuditedAction {
   readonly rows?: readonly AuditedRow[] | undefined
 }
 
-/** The fields that the action may have changed, as they were and as they are; only those that differ are stored. Secrets never go in here. */
+/**
+ * The fields that the action may have changed, as they were and as they are; only those that differ are stored. Secrets
+ * never go in here.
+ */
 interface AuditChange {
   readonly before: Readonly<Record<string, unknown>>
   readonly after: Readonly<Record<string, unknown>>
@@ -57,7 +64,10 @@ interface AuditFilter {
 }
 
 export interface Audit {
-  /** Call it in the transaction of the action. It is written right before the commit, because it waits for a lock that all audit writers share. */
+  /**
+   * Call it in the transaction of the action. It is written right before the commit, because it waits for a lock that
+   * all audit writers share.
+   */
   write(tx: Queryable, by: By, entry: AuditEntry): Promise<void>
   list(paging: Paging & AuditFilter): Promise<Page<AuditView>>
   /** The rows after one, in the order of the chain, as they are exported. */
@@ -128,7 +138,10 @@ const START = Buffer.alloc(32)
 /** Without a key (tools beside the gateway), the head is neither sealed nor checked. */
 export function createAudit(options: { database: Database; world: World; key?: Buffer }): Audit {
   const { database, world, key } = options
-  /** The newest row that this process verified. The sealed head does not tell of an older state of both that was put back. */
+  /**
+   * The newest row that this process verified. The sealed head does not tell of an older state of both that was put
+   * back.
+   */
   let verified: ChainPlace | undefined
 
   const isThere = async ({ id, hash }: ChainPlace) =>
@@ -316,9 +329,14 @@ function plain(value: unknown): unknown {
 function viewOf(row: StoredRow): AuditView {
   const { before, after, token, ...detail } = row.detail
   const facts = {
-    ...{ actor: row.actor, action: row.action, object: row.object, ip: row.ip, detail },
+    actor: row.actor,
+    action: row.action,
+    object: row.object,
+    ip: row.ip,
+    detail,
     token: typeof token === 'string' ? token : null,
-    ...{ before: treeOf(before), after: treeOf(after) },
+    before: treeOf(before),
+    after: treeOf(after),
   }
   return {
     id: row.id,

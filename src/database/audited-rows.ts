@@ -1,8 +1,10 @@
-// Rows that decide money and change only by audited actions. The audit row of such an action keeps the row as it was afterwards, so that
-// verification finds a value that was changed in any other way.
+// Rows that decide money and change only by audited actions. The audit row of such an action keeps the row as it was
+// afterwards, so that verification finds a value that was changed in any other way.
 import { type Queryable, type Statement, statement } from './database.ts'
 
-/** How a row is found, and the columns that are kept. Columns that calls change are recomputed from the ledger instead. */
+/**
+ * How a row is found, and the columns that are kept. Columns that calls change are recomputed from the ledger instead.
+ */
 interface AuditedTable {
   readonly key: readonly [string] | readonly [string, string]
   readonly columns: readonly string[]

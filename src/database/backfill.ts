@@ -1,6 +1,7 @@
-// Values for rows from before a migration. `NNNN_name.backfill.sql` beside the migrations is one statement, `update table set … where …`. Maintenance runs
-// it along the table's primary key, some rows at a time, and stores how far it has come, so that any process goes on after another. Rows that
-// are written meanwhile must have the value already, by a default or by a function.
+// Values for rows from before a migration. `NNNN_name.backfill.sql` beside the migrations is one statement, `update
+// table set … where …`. Maintenance runs it along the table's primary key, some rows at a time, and stores how far it
+// has come, so that any process goes on after another. Rows that are written meanwhile must have the value already, by
+// a default or by a function.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Log } from '../kernel/log.ts'

@@ -1,5 +1,5 @@
-// A backup is one file: every row of every table as JSON lines, compressed, taken in one snapshot while the gateway runs. Unlike a copy of the
-// data directory, it restores into an empty database of any supported Postgres version.
+// A backup is one file: every row of every table as JSON lines, compressed, taken in one snapshot while the gateway
+// runs. Unlike a copy of the data directory, it restores into an empty database of any supported Postgres version.
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
@@ -87,8 +87,8 @@ export async function writeBackup(database: Database, out: Writable): Promise<Ba
 }
 
 /**
- * All or nothing: an incomplete file, a newer version or a database in use changes nothing. The rows go into tables of their own time, in the partitions in which
- * they were; then the migrations since then are applied.
+ * All or nothing: an incomplete file, a newer version or a database in use changes nothing. The rows go into tables of
+ * their own time, in the partitions in which they were; then the migrations since then are applied.
  */
 export async function readBackup(database: Database, source: Readable, folder?: string): Promise<BackupFacts> {
   await requireEmpty(database)

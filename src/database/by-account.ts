@@ -1,5 +1,6 @@
-// What some accounts have, and most have not: read by account and on use, and kept for those that called last. Each process knows the ids of all that
-// have any, so that the calls of others ask nothing, and learns of a change which account it is about (functions/account-change.sql).
+// What some accounts have, and most have not: read by account and on use, and kept for those that called last. Each
+// process knows the ids of all that have any, so that the calls of others ask nothing, and learns of a change which
+// account it is about (functions/account-change.sql).
 import type { Changes } from './changes.ts'
 import { type Database, statement } from './database.ts'
 

@@ -1,5 +1,5 @@
-// How a process learns what another one changed: it polls a few counters once a second. Unlike notifications this works through every pooler,
-// and a process that could not poll knows that it may be behind.
+// How a process learns what another one changed: it polls a few counters once a second. Unlike notifications this works
+// through every pooler, and a process that could not poll knows that it may be behind.
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import { type Database, type Queryable, SHORT_MS, statement } from './database.ts'
@@ -17,13 +17,18 @@ export type Topic =
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void
-  /** Call it in the transaction of the change; after the commit `notice` informs the watchers of this process at once. */
+  /**
+   * Call it in the transaction of the change; after the commit `notice` informs the watchers of this process at once.
+   */
   bump(tx: Queryable, topic: Topic): Promise<void>
   /** Call it after the commit: this process then does not wait for its next poll. */
   notice(topic: Topic): Promise<void>
   /** Milliseconds since the counters were last known to be current. */
   ageMs(): number
-  /** Changes that could not be read, by topic; each is tried again with every poll, and does not keep the other topics waiting. */
+  /**
+   * Changes that could not be read, by topic; each is tried again with every poll, and does not keep the other topics
+   * waiting.
+   */
   failures(): ReadonlyMap<string, number>
   /** Whether some change could not be read for a minute: what this process knows is too old to serve with. */
   isStuck(): boolean

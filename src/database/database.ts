@@ -1,5 +1,5 @@
-// The one way to Postgres: a pool, prepared statements and transactions. Int8 becomes bigint here and nowhere else. An error because the
-// server is away or busy becomes the fault `unavailable`, and no other.
+// The one way to Postgres: a pool, prepared statements and transactions. Int8 becomes bigint here and nowhere else. An
+// error because the server is away or busy becomes the fault `unavailable`, and no other.
 import pg from 'pg'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld } from '../kernel/world.ts'
@@ -7,7 +7,10 @@ import { openPool, type TimedQuery } from './pool.ts'
 
 const INT8 = 20
 const POOL_WAITING_MAX = 1_000
-/** Timeout for repeatable statements that calls wait for: a server that vanished silently delays a call by no more than this. */
+/**
+ * Timeout for repeatable statements that calls wait for: a server that vanished silently delays a call by no more than
+ * this.
+ */
 export const SHORT_MS = 3_000
 
 type DatabaseRow = Record<string, unknown>
@@ -41,8 +44,8 @@ interface Patience {
   readonly idleMs: number
 }
 /**
- * For transactions that callers wait for and whose locks others wait for. The idle limit ends transactions of a process that stopped in the
- * middle.
+ * For transactions that callers wait for and whose locks others wait for. The idle limit ends transactions of a process
+ * that stopped in the middle.
  */
 const HASTY: Patience = { locksMs: 3_000, idleMs: 5_000 }
 /** No limits: for read-only work, or work that has the database for itself. */
@@ -50,7 +53,10 @@ export const PATIENT: Patience = { locksMs: 0, idleMs: 0 }
 
 export interface Database extends Queryable {
   transaction<T>(run: (tx: Queryable) => Promise<T>, patience?: Patience): Promise<T>
-  /** For a statement that no transaction may contain and that waits for others as long as it takes. Its connection is not used again. */
+  /**
+   * For a statement that no transaction may contain and that waits for others as long as it takes. Its connection is
+   * not used again.
+   */
   outside(text: string): Promise<void>
   /** The number of queries that wait for a connection. */
   waiting(): number
@@ -62,8 +68,8 @@ export interface Database extends Queryable {
 const LAST = new WeakMap<Queryable, Array<() => Promise<void>>>()
 
 /**
- * Puts something off to the end of the transaction that `tx` is of: what waits for a lock that all share. Taken last by everybody, it cannot be part of a deadlock, and is
- * held for no longer than the commit takes.
+ * Puts something off to the end of the transaction that `tx` is of: what waits for a lock that all share. Taken last by
+ * everybody, it cannot be part of a deadlock, and is held for no longer than the commit takes.
  */
 export function beforeCommit(tx: Queryable, run: () => Promise<void>): void {
   const last = LAST.get(tx)
@@ -135,8 +141,8 @@ export function openDatabase(options: DatabaseOptions): Database {
         })
       }
       const tx = { query: run(send) as Queryable['query'] }
-      // The pool listens for errors of idle connections only. Without this listener, a connection cut between two statements would crash the
-      // process.
+      // The pool listens for errors of idle connections only. Without this listener, a connection cut between two
+      // statements would crash the process.
       client.on('error', ignore)
       try {
         // Sent in one message and with `set local`, so that it works behind every pooler.
@@ -193,8 +199,9 @@ function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
 function ignore(): void {}
 
 /**
- * SQL states of temporary failures, after which the caller may retry: server away, out of connections, shutting down, out of disk, read-only,
- * timed out, locked; a password or permission that is being changed, a pooler that lost a prepared statement.
+ * SQL states of temporary failures, after which the caller may retry: server away, out of connections, shutting down,
+ * out of disk, read-only, timed out, locked; a password or permission that is being changed, a pooler that lost a
+ * prepared statement.
  */
 const AWAY = /^(08|26|28|3D|40|53|55P03|57|58|XX|25006|25P03|42501|42P05)/
 /** SQL states caused by the statement's own values. */
@@ -205,13 +212,15 @@ function asDatabaseFault(error: unknown): unknown {
   if (code !== undefined && !AWAY.test(code)) return error
   if (error instanceof Fault) return error
   return new Fault('unavailable', {
-    ...{ retryAfterSeconds: 1, internal: { why: 'database', ...serverErrorOf(error) }, cause: error },
+    retryAfterSeconds: 1,
+    internal: { why: 'database', ...serverErrorOf(error) },
+    cause: error,
   })
 }
 
 /**
- * The SQL state and the server's message, for the log. Messages of temporary failures name files, roles and limits; those about data may repeat a value,
- * so of these only the state is told.
+ * The SQL state and the server's message, for the log. Messages of temporary failures name files, roles and limits;
+ * those about data may repeat a value, so of these only the state is told.
  */
 export function serverErrorOf(error: unknown): { readonly code: string; readonly message: string } {
   const state = sqlStateOf(error)
@@ -264,13 +273,19 @@ export function isLockWait(error: unknown): boolean {
   return sqlStateOf(error) === '55P03'
 }
 
-/** Whether a single row of a batch may have caused the error, rather than the connection or the server. The other rows may then succeed. */
+/**
+ * Whether a single row of a batch may have caused the error, rather than the connection or the server. The other rows
+ * may then succeed.
+ */
 export function isOfAPart(error: unknown): boolean {
   const state = sqlStateOf(error)
   return state !== undefined && (state.startsWith('XX') || !AWAY.test(state))
 }
 
-/** An array as one Postgres literal, for ids, numbers and booleans, which need no quotes. The driver's own conversion is slower for many values. */
+/**
+ * An array as one Postgres literal, for ids, numbers and booleans, which need no quotes. The driver's own conversion is
+ * slower for many values.
+ */
 export function plain(values: ReadonlyArray<string | number | bigint | boolean>): string {
   return `{${values.join(',')}}`
 }

@@ -110,7 +110,8 @@ test('a change of tables that finds them in use lets everybody else go first, an
     migrating = migrate(database).finally(() => {
       over = true
     })
-    // It has come, has let these go first, and has come again. One that did not let them go would let them wait for ever.
+    // It has come, has let these go first, and has come again. One that did not let them go would let them wait for
+    // ever.
     for (let i = 0; waitsMs.filter((ms) => ms > 50).length < 3; i++) {
       const sentMs = performance.now()
       await write(database, `short-${i}`)

@@ -14,8 +14,9 @@ const FOLDER = join(import.meta.dirname, 'migrations')
 const LOCK = 7_046_029_254n
 const INDEX_LOCK = 7_046_029_260n
 /**
- * Kept short, because other processes serve calls meanwhile and their statements queue behind a migration that waits for a lock. But longer than the server's
- * `deadlock_timeout`, after which an autovacuum of the table gives way: with as much or less, calls would be stopped by every try and none succeed.
+ * Kept short, because other processes serve calls meanwhile and their statements queue behind a migration that waits
+ * for a lock. But longer than the server's `deadlock_timeout`, after which an autovacuum of the table gives way: with
+ * as much or less, calls would be stopped by every try and none succeed.
  */
 const LOCKS_MS = 1_200
 const TRIES = 20
@@ -48,7 +49,10 @@ export async function listMigrations(folder = FOLDER): Promise<Migration[]> {
   )
 }
 
-/** Each migration in a transaction of its own, so that no lock is held longer than its own change takes; indexes that are built concurrently in none. */
+/**
+ * Each migration in a transaction of its own, so that no lock is held longer than its own change takes; indexes that
+ * are built concurrently in none.
+ */
 export async function migrate(database: Database, folder = FOLDER): Promise<Migrations> {
   const done = await migrateTo(database, { folder, until: Number.POSITIVE_INFINITY })
   await change(database, async (tx) => {
@@ -108,8 +112,9 @@ async function pendingOf(on: Queryable, files: readonly Migration[]): Promise<Mi
   return files.filter(({ number }) => number > last)
 }
 
-// An index of a partitioned table cannot be built concurrently as a whole. The parent's is made first and is incomplete, so that a partition
-// that is attached from now on brings its own; then each partition's is built beside calls, and attached. Each step can be repeated.
+// An index of a partitioned table cannot be built concurrently as a whole. The parent's is made first and is
+// incomplete, so that a partition that is attached from now on brings its own; then each partition's is built beside
+// calls, and attached. Each step can be repeated.
 
 const INDEX = { text: 'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)' }
 const PARTITIONS = {
@@ -171,8 +176,8 @@ function sentenceOf({ table, hold, everyRow, index }: Step, rows: number): strin
 const inRows = (rows: number) => `about ${rows.toLocaleString('en-US')} row${rows === 1 ? '' : 's'}`
 
 /**
- * Numbers of transactions begin anew in a database that was restored from a backup. What is posted from now on must sort after what is stored, or
- * exports would never send it (`usage_posting` in migrations/0001_schema.sql).
+ * Numbers of transactions begin anew in a database that was restored from a backup. What is posted from now on must
+ * sort after what is stored, or exports would never send it (`usage_posting` in migrations/0001_schema.sql).
  */
 async function raiseOffset(tx: Queryable): Promise<void> {
   const [row] = await tx.query<{ missing: bigint; offset: bigint }>({
@@ -201,8 +206,9 @@ export async function checkDurability(database: Database, allowUnsafe: boolean):
   return row.version
 }
 
-// The functions and triggers in the database, in files of their own. They are applied again whenever their text has changed. An older version
-// never overwrites those of a newer one, e.g. when an old process restarts during a rolling upgrade.
+// The functions and triggers in the database, in files of their own. They are applied again whenever their text has
+// changed. An older version never overwrites those of a newer one, e.g. when an old process restarts during a rolling
+// upgrade.
 
 const FUNCTIONS = join(import.meta.dirname, 'functions')
 /** The digest is stored in the migration table, as number 0, because it belongs to the schema and not to the data. */

@@ -1,5 +1,6 @@
-// What a migration does to the tables that calls use, read from its SQL: which lock each statement takes, and whether it reads or writes every
-// row while it has it. `tollgate migrate --plan` says it, and a test rejects what would stop calls.
+// What a migration does to the tables that calls use, read from its SQL: which lock each statement takes, and whether
+// it reads or writes every row while it has it. `tollgate migrate --plan` says it, and a test rejects what would stop
+// calls.
 import { TABLES } from './tables.ts'
 
 /** `moment`: as long as a change of the schema takes. `whole`: as long as it takes to read or write all rows. */

@@ -1,6 +1,6 @@
-// Connections to Postgres that end when they are dead. A server that vanishes sends nothing, so a timeout is the only sign. After one, idle
-// connections are dropped at once, and the primary is looked up again among all hosts before anything else is sent. Session limits are set by
-// the first statement, because poolers reject them as startup options.
+// Connections to Postgres that end when they are dead. A server that vanishes sends nothing, so a timeout is the only
+// sign. After one, idle connections are dropped at once, and the primary is looked up again among all hosts before
+// anything else is sent. Session limits are set by the first statement, because poolers reject them as startup options.
 import { Socket } from 'node:net'
 import pg from 'pg'
 import { SlotSet } from '../kernel/slot-set.ts'
@@ -14,8 +14,8 @@ const QUERY_MS_MAX = 30_000
 const LOOK_EVERY_MS = 100
 
 /**
- * For statements outside of transactions, which set their own limits. The server's keep-alives detect a vanished client within 15 s and free
- * its locks.
+ * For statements outside of transactions, which set their own limits. The server's keep-alives detect a vanished client
+ * within 15 s and free its locks.
  */
 const SESSION = {
   idle_in_transaction_session_timeout: '10s',
@@ -78,7 +78,9 @@ export function openPool({ connection, connectionsMax, name = 'tollgate', waitFa
 
   const pool = new pg.Pool({
     ...settings,
-    ...{ max: connectionsMax, connectionTimeoutMillis: waitFactor * CHECKOUT_MS_MAX, idleTimeoutMillis: 300_000 },
+    max: connectionsMax,
+    connectionTimeoutMillis: waitFactor * CHECKOUT_MS_MAX,
+    idleTimeoutMillis: 300_000,
     Client: PooledClient,
     onConnect: (client) => beginSession(client, connectMs),
   })
@@ -125,7 +127,8 @@ export function openPool({ connection, connectionsMax, name = 'tollgate', waitFa
   function failed(error: unknown): boolean {
     const lost = isLost(error)
     if (!lost && !isElsewhere(error)) return false
-    // With a single host, one connection that it ended says nothing about the others, and there is no other host to search.
+    // With a single host, one connection that it ended says nothing about the others, and there is no other host to
+    // search.
     if (hosts.length === 1 && !isSilence(error) && codeOf(error) !== READ_ONLY) return lost
     cut((client) => client.idle)
     if (!finding) {
@@ -198,7 +201,9 @@ class HostClient extends pg.Client {
     super({
       ...settings,
       ...at,
-      ...{ query_timeout: 0, keepAlive: true, keepAliveInitialDelayMillis: KEEP_ALIVE_MS },
+      query_timeout: 0,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       stream: () => socket,
     })
     this.at = at
@@ -217,9 +222,9 @@ interface Asker {
 }
 
 /**
- * Waits for the answer to one statement, up to its timeout. The driver's own timeouts use timers through which each statement keeps the next
- * one alive in memory until a full garbage collection (2.3 KB per call, see bench/notes/call-path.md). Here one timer checks all statements, a
- * few times a second.
+ * Waits for the answer to one statement, up to its timeout. The driver's own timeouts use timers through which each
+ * statement keeps the next one alive in memory until a full garbage collection (2.3 KB per call, see
+ * bench/notes/call-path.md). Here one timer checks all statements, a few times a second.
  */
 class Answer {
   readonly #waiting: SlotSet<Answer>

@@ -1,5 +1,5 @@
-// Maintenance must never block calls. A table change waits only briefly for its locks, because all other statements queue behind it while it
-// waits, and retries later. Rows are removed a few thousand at a time.
+// Maintenance must never block calls. A table change waits only briefly for its locks, because all other statements
+// queue behind it while it waits, and retries later. Rows are removed a few thousand at a time.
 import { Fault } from '../kernel/fault.ts'
 import { sleep } from '../kernel/timers.ts'
 import { realWorld, type World } from '../kernel/world.ts'
@@ -8,7 +8,10 @@ import { type Database, PATIENT, type Queryable, type Statement, type Value } fr
 interface TableChange {
   /** The advisory lock of this kind of change, so that two processes do it one after the other. */
   readonly lock: bigint
-  /** How long it may wait for locks at most, and so block others. The first tries wait for less: most statements are short. */
+  /**
+   * How long it may wait for locks at most, and so block others. The first tries wait for less: most statements are
+   * short.
+   */
   readonly locksMs: number
   readonly tries: number
   readonly world?: World
@@ -20,7 +23,10 @@ const TURN_MS = 100
 /** A running change may take this long, e.g. to build an index. */
 export const CHANGE_MS_MAX = 3_600_000
 
-/** Runs the change in one transaction. Throws an error that `isLocked` recognises if every attempt timed out waiting for locks. */
+/**
+ * Runs the change in one transaction. Throws an error that `isLocked` recognises if every attempt timed out waiting for
+ * locks.
+ */
 export async function changeTables<T>(
   database: Database,
   { lock, locksMs, tries, world = realWorld }: TableChange,
@@ -31,7 +37,8 @@ export async function changeTables<T>(
     try {
       for (;;) {
         const done = await database.transaction(async (tx) => {
-          // Not waited for in the database: an index that is built concurrently waits for every statement that began before it.
+          // Not waited for in the database: an index that is built concurrently waits for every statement that began
+          // before it.
           const [its] = await tx.query<{ turn: boolean }>({ text: 'select pg_try_advisory_xact_lock($1) as turn' }, [
             lock,
           ])
@@ -54,7 +61,10 @@ export function isLocked(error: unknown): boolean {
   return error instanceof Fault && error.details.internal?.code === '55P03'
 }
 
-/** Repeats a removal of a limited number of rows until none are left. The statement returns the number of removed rows as `count`. */
+/**
+ * Repeats a removal of a limited number of rows until none are left. The statement returns the number of removed rows
+ * as `count`.
+ */
 export async function pruneAll(database: Database, removal: Statement, values: readonly Value[] = []): Promise<number> {
   for (let sum = 0; ; ) {
     const [row] = await database.query<{ count: number }>(removal, values)

@@ -1,5 +1,5 @@
-// Settings: what is stored once for the whole gateway, by name. What an operator decides is a `Setting`: read by its schema, and changed by one
-// process at a time, with a row of the audit log.
+// Settings: what is stored once for the whole gateway, by name. What an operator decides is a `Setting`: read by its
+// schema, and changed by one process at a time, with a row of the audit log.
 import type * as z from 'zod'
 import type { Audit, By, ChangeAction } from './audit.ts'
 import type { Changes, Topic } from './changes.ts'

@@ -1,9 +1,10 @@
-// Every table, and why it does not grow for ever. A test compares the list with the schema, and looks for the statement that removes what is not kept.
+// Every table, and why it does not grow for ever. A test compares the list with the schema, and looks for the statement
+// that removes what is not kept.
 
 /**
- * `kept`: its rows are removed after a while, which `bound` says. `ends`: a row goes when what it is about has ended. `folded`: old rows become fewer.
- * `owned`: a row for each thing that an account, a person or the operator has, which stays with its owner; few, and none for a call.
- * `record`: kept for ever by its purpose; none for a call.
+ * `kept`: its rows are removed after a while, which `bound` says. `ends`: a row goes when what it is about has ended.
+ * `folded`: old rows become fewer. `owned`: a row for each thing that an account, a person or the operator has, which
+ * stays with its owner; few, and none for a call. `record`: kept for ever by its purpose; none for a call.
  */
 type Way = 'kept' | 'ends' | 'folded' | 'owned' | 'record'
 

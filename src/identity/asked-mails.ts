@@ -1,5 +1,6 @@
-// Mails with a link that people ask for before they are signed in, such as the one with which somebody who forgot their password chooses a new
-// one. A password can be chosen only through the mailbox. Neither the answer nor its time depends on whether an address is known here.
+// Mails with a link that people ask for before they are signed in, such as the one with which somebody who forgot their
+// password chooses a new one. A password can be chosen only through the mailbox. Neither the answer nor its time
+// depends on whether an address is known here.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { Database, Queryable } from '../database/database.ts'
@@ -99,7 +100,12 @@ export function createAskedMails({ database, world, log, attempts, branding, pub
   }
 
   return {
-    ...{ render, send, later, brakeNetwork, brakeMailbox, byMail: mails !== undefined },
+    render,
+    send,
+    later,
+    brakeNetwork,
+    brakeMailbox,
+    byMail: mails !== undefined,
     /** Sends a mail with a link to choose a new password, if a person has this address. */
     async requestPassword(email: string, visit: SessionUse): Promise<void> {
       const box = requireMailbox(email)

@@ -1,5 +1,6 @@
-// Throttles password guessing. The counters are in the database, so they hold for all processes together. No login is ever locked for good:
-// after five failed attempts an email address waits one second, then two, then four, up to a minute.
+// Throttles password guessing. The counters are in the database, so they hold for all processes together. No login is
+// ever locked for good: after five failed attempts an email address waits one second, then two, then four, up to a
+// minute.
 import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -92,8 +93,8 @@ export function createAttempts(database: Database) {
 
   return {
     /**
-     * Counts an attempt before it is made, so that concurrent attempts all count. It counts by network address, and by email address or, for a
-     * known browser, by that browser. Throws rate_limited while the caller must wait.
+     * Counts an attempt before it is made, so that concurrent attempts all count. It counts by network address, and by
+     * email address or, for a known browser, by that browser. Throws rate_limited while the caller must wait.
      */
     async begin({
       ip,
@@ -119,7 +120,10 @@ export function createAttempts(database: Database) {
       }
     },
 
-    /** Counts an action against several limits; throws rate_limited if one is reached. In a transaction it counts if that commits. */
+    /**
+     * Counts an action against several limits; throws rate_limited if one is reached. In a transaction it counts if
+     * that commits.
+     */
     async brake(brakes: readonly Brake[], on: Queryable = database): Promise<void> {
       const counted: Array<() => Promise<unknown>> = []
       try {

@@ -1,5 +1,6 @@
-// Login flows that are started and finished once in the same browser: single sign-on, the challenge of a passkey, a login link. The browser (or the link)
-// holds 32 random bytes, the database their SHA-256. Finishing deletes the row, so a flow can be finished only once.
+// Login flows that are started and finished once in the same browser: single sign-on, the challenge of a passkey, a
+// login link. The browser (or the link) holds 32 random bytes, the database their SHA-256. Finishing deletes the row,
+// so a flow can be finished only once.
 import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'

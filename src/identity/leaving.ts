@@ -1,6 +1,6 @@
-// What ends when a person leaves an account, or stops being one of the gateway's operators. Every way of leaving calls this, in the transaction
-// that removes the membership or the role: removal, SCIM, the loss of a group at a login provider, and deleting one's own login.
-// The table in docs/guides/15-people.md says the same.
+// What ends when a person leaves an account, or stops being one of the gateway's operators. Every way of leaving calls
+// this, in the transaction that removes the membership or the role: removal, SCIM, the loss of a group at a login
+// provider, and deleting one's own login. The table in docs/guides/15-people.md says the same.
 import type { Keys } from '../admission/keys.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
@@ -18,7 +18,9 @@ interface Leaver {
   readonly person: string
   /** The member who gets the keys. Absent: they end. */
   readonly heir?: string | undefined
-  /** The person stays, with a role that may not call. A token has at most the rights of its maker, so theirs stay too. */
+  /**
+   * The person stays, with a role that may not call. A token has at most the rights of its maker, so theirs stay too.
+   */
   readonly stays?: boolean
 }
 
@@ -50,7 +52,10 @@ const END_SESSIONS = statement(
      and not exists (select 1 from membership m where m.person_id = p.id) returning s.id`,
 )
 
-/** Links that the person made or was sent. They are locked before everything else, as when a link is used: one order of locks prevents deadlocks. */
+/**
+ * Links that the person made or was sent. They are locked before everything else, as when a link is used: one order of
+ * locks prevents deadlocks.
+ */
 export async function endLinks(tx: Queryable, { account, person }: Leaver): Promise<number> {
   return (await tx.query(END_LINKS, [person, account])).length
 }

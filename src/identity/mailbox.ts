@@ -1,4 +1,5 @@
-// Normalized forms of an email address. Rate limits, blocked domains and starting credits use these, not the address as typed.
+// Normalized forms of an email address. Rate limits, blocked domains and starting credits use these, not the address as
+// typed.
 import { domainToASCII } from 'node:url'
 
 export interface Mailbox {
@@ -70,8 +71,9 @@ export function isShared(domain: string): boolean {
 }
 
 /**
- * `a.b.example.com` and `example.com` have the same owner, and so have `a.b.co.uk` and `b.co.uk`. This does not use the list of all public suffixes: all names below an
- * unknown suffix count as one owner's, so that limits are too strict rather than too loose.
+ * `a.b.example.com` and `example.com` have the same owner, and so have `a.b.co.uk` and `b.co.uk`. This does not use the
+ * list of all public suffixes: all names below an unknown suffix count as one owner's, so that limits are too strict
+ * rather than too loose.
  */
 function registeredOf(domain: string): string {
   const labels = domain.split('.')

@@ -40,7 +40,10 @@ import {
 
 export interface Members {
   list(account: string): Promise<MemberView[]>
-  /** Sends a link that is valid for a week, if there is a mail server. Returns its token, except to account roles if it was sent: who can open it could be taken for the mailbox's owner. */
+  /**
+   * Sends a link that is valid for a week, if there is a mail server. Returns its token, except to account roles if it
+   * was sent: who can open it could be taken for the mailbox's owner.
+   */
   invite(account: string, input: { email: string; role: AccountRole }, inviter: Inviter, by: By): Promise<string | null>
   /** Ends everything that leaving.ts lists. `keysTo`: the member who gets the person's keys instead. */
   remove(account: string, person: string, options: Leave & { keysTo?: string | undefined }, by: By): Promise<EndedView>
@@ -62,13 +65,19 @@ export interface Members {
   look(token: string): Promise<InviteView>
   /** Returns the value of the session cookie and the person's email address. */
   accept(token: string, chosen: Chosen, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
-  /** The same for a person who is signed in with the invited address. They need no password, which people with single sign-on do not have. */
+  /**
+   * The same for a person who is signed in with the invited address. They need no password, which people with single
+   * sign-on do not have.
+   */
   acceptAs(person: Pick<Person, 'id' | 'email'>, token: string, by: By): Promise<void>
 }
 
 interface Inviter {
   readonly mayGive: MayGive
-  /** A person or token of the gateway that could make a password link too: whom they give a link to counts as the mailbox's owner. */
+  /**
+   * A person or token of the gateway that could make a password link too: whom they give a link to counts as the
+   * mailbox's owner.
+   */
   readonly vouches: boolean
 }
 
@@ -197,7 +206,9 @@ export function createMembers(deps: MemberDeps): Members {
         await tx.query(INVITE, [digestOfToken(token), 'member', account, email, role, by.actor, INVITE_HOURS, proves])
         await deps.linkMails?.add(tx, email, 'member', inviteLink(deps.publicUrl(), token))
         await audit.write(tx, by, {
-          ...{ action: 'member.invite', object: account, detail: { email, role } },
+          action: 'member.invite',
+          object: account,
+          detail: { email, role },
           before: {},
           after: { email, role },
         })
@@ -234,9 +245,11 @@ export function createMembers(deps: MemberDeps): Members {
         await tx.query(SET_ROLE, [account, person, role])
         await also?.(tx)
         await audit.write(tx, by, {
-          ...{ action: 'member.role', object: account },
+          action: 'member.role',
+          object: account,
           detail: { person, email: before.email, role, ...ending?.ended },
-          ...{ before, after: { ...before, role } },
+          before,
+          after: { ...before, role },
         })
         return ending
       })
@@ -334,7 +347,10 @@ async function brakeMails({ attempts }: MemberDeps, account: string, email: stri
   ])
 }
 
-/** Locks all links of the mailbox first, in one order: using a link ends others, and two links used at once would wait for each other. */
+/**
+ * Locks all links of the mailbox first, in one order: using a link ends others, and two links used at once would wait
+ * for each other.
+ */
 export async function useLink(tx: Queryable, token: string, email: string): Promise<void> {
   await tx.query(LOCK_LINKS, [email])
   const [used] = await tx.query(USE, [digestOfToken(token)])
@@ -366,21 +382,28 @@ async function join(
   if (account === null) {
     if (isMore) await tx.query(SET_OPERATOR, [person, role])
     await audit.write(tx, by, {
-      ...{ action: 'operator.join', object: person, detail: { role } },
+      action: 'operator.join',
+      object: person,
+      detail: { role },
       before: { role: before },
       after: { role: isMore ? role : before },
     })
   } else {
     if (isMore) await tx.query(JOIN, [account, person, role])
     await audit.write(tx, by, {
-      ...{ action: 'member.join', object: account, detail: { person, role } },
+      action: 'member.join',
+      object: account,
+      detail: { person, role },
       before: before === null ? {} : { role: before },
       after: { email: invite.email, role: isMore ? role : before },
     })
   }
 }
 
-/** Returns the member before the change. Throws if there is no such member, if it is the last owner, or if its role has more rights than the actor, unless that is allowed. */
+/**
+ * Returns the member before the change. Throws if there is no such member, if it is the last owner, or if its role has
+ * more rights than the actor, unless that is allowed.
+ */
 async function lockMember(
   tx: Queryable,
   account: string,
@@ -419,8 +442,11 @@ function operatorsOf(
         if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been used.' })
         requireCovered(mayGive, gone.role, account ?? undefined)
         await audit.write(tx, by, {
-          ...{ action: 'invite.withdraw', object: account ?? 'operators', detail: { email: gone.email } },
-          ...{ before: { email: gone.email, role: gone.role }, after: {} },
+          action: 'invite.withdraw',
+          object: account ?? 'operators',
+          detail: { email: gone.email },
+          before: { email: gone.email, role: gone.role },
+          after: {},
         })
       })
     },
@@ -437,8 +463,11 @@ function operatorsOf(
         await tx.query(INVITE, [digestOfToken(token), 'operator', null, email, role, by.actor, INVITE_HOURS, true])
         await deps.linkMails?.add(tx, email, 'operator', inviteLink(deps.publicUrl(), token))
         await audit.write(tx, by, {
-          ...{ action: 'operator.invite', object: 'operators', detail: { email, role } },
-          ...{ before: {}, after: { email, role } },
+          action: 'operator.invite',
+          object: 'operators',
+          detail: { email, role },
+          before: {},
+          after: { email, role },
         })
       })
       deps.linkMails?.wake()
@@ -462,7 +491,9 @@ function operatorsOf(
         await signOutIfNowhere(tx, person)
         const detail = { name: held.email, ...(role === null ? {} : { role }), ...ending?.ended }
         await audit.write(tx, by, {
-          ...{ action: role === null ? 'operator.remove' : 'operator.role', object: person, detail },
+          action: role === null ? 'operator.remove' : 'operator.role',
+          object: person,
+          detail,
           before: { role: held.role },
           after: { role },
         })

@@ -1,4 +1,5 @@
-// Composes what the gateway knows of people: how they sign in, what they may do, and how they leave. Extensions build on it.
+// Composes what the gateway knows of people: how they sign in, what they may do, and how they leave. Extensions build
+// on it.
 import type { Audit } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
 import type { Log } from '../kernel/log.ts'
@@ -48,7 +49,11 @@ export function openIdentity({ secrets, mails, branding, passwordCost, ...parts 
   const { flows, passwords, attempts, browsers, sessions } = deps
   const linkMails = mails && linkMailsOf(mails, branding, publicUrl)
   return {
-    ...{ flows, passwords, attempts, browsers, sessions },
+    flows,
+    passwords,
+    attempts,
+    browsers,
+    sessions,
     asked: createAskedMails({ ...deps, mails, branding }),
     people: createPeople(deps),
     members: createMembers({ ...deps, linkMails }),

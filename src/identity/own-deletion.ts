@@ -1,5 +1,6 @@
-// A person deletes their own login. Personal data are deleted: address, password, sessions, memberships, links, saved views and mails. Money stays: the
-// accounts of which they were the only member are closed and keep their transfers, usage and statements, without the person's name.
+// A person deletes their own login. Personal data are deleted: address, password, sessions, memberships, links, saved
+// views and mails. Money stays: the accounts of which they were the only member are closed and keep their transfers,
+// usage and statements, without the person's name.
 import type { Accounts } from '../admission/accounts.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'

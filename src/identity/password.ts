@@ -5,7 +5,8 @@ import { Fault } from '../kernel/fault.ts'
 import { Semaphore } from '../kernel/semaphore.ts'
 import type { World } from '../kernel/world.ts'
 
-// Passwords are hashed with argon2id, off the event loop and at most two at a time: each takes a core for a tenth of a second.
+// Passwords are hashed with argon2id, off the event loop and at most two at a time: each takes a core for a tenth of a
+// second.
 
 export interface Cost {
   readonly memoryKiB: number
@@ -90,8 +91,8 @@ function unpadded(bytes: Buffer): string {
   return bytes.toString('base64').replace(/(?<!=)=+$/, '')
 }
 
-// Passwords that attackers guess first. Lists of leaked passwords are mostly the same few words with digits, years, doubled letters and
-// keyboard rows around them, so these parts are removed and enough must be left.
+// Passwords that attackers guess first. Lists of leaked passwords are mostly the same few words with digits, years,
+// doubled letters and keyboard rows around them, so these parts are removed and enough must be left.
 
 const PASSWORD_CHARS_MIN = 12
 const PASSWORD_CHARS_MAX = 128
@@ -129,7 +130,10 @@ const ROWS = [
 const RUN_CHARS_MIN = 3
 const LEFT_CHARS_MIN = 4
 const WORDS_MAX = 2
-/** Decoration stands before, after and between words. A password that alternates more often between letters and digits counts as random. */
+/**
+ * Decoration stands before, after and between words. A password that alternates more often between letters and digits
+ * counts as random.
+ */
 const TURNS_MAX = 5
 const DISTINCT_MIN = 5
 const LEET: Record<string, string> = {
@@ -174,7 +178,8 @@ function leavesNothing(text: string, own: readonly string[]): boolean {
     words.add(word)
     return ''
   })
-  // Digits and signs between the words are the usual decoration, and repeated letters add little, so only distinct letters count.
+  // Digits and signs between the words are the usual decoration, and repeated letters add little, so only distinct
+  // letters count.
   const left = new Set(rest.replaceAll(/[^\p{L}]/gu, ''))
   const turns = rest.match(/\p{L}+|\d+|[^\p{L}\d]+/gu)?.length ?? 0
   return left.size < LEFT_CHARS_MIN && words.size <= WORDS_MAX && turns <= TURNS_MAX

@@ -1,4 +1,5 @@
-// Logging in and out: first set-up by the operator, login, change of password. Every failed login gets the same message after the same time.
+// Logging in and out: first set-up by the operator, login, change of password. Every failed login gets the same message
+// after the same time.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
@@ -30,7 +31,10 @@ export interface People {
   proved(session: Session, how: { strong: boolean }, by: By): Promise<void>
   /** The same by the password, for people without a second factor. */
   provePassword(session: Session, password: string, visit: SessionUse, by: By): Promise<void>
-  /** Returns the token of a link that signs the person in once, within minutes, for example while a login provider is down. */
+  /**
+   * Returns the token of a link that signs the person in once, within minutes, for example while a login provider is
+   * down.
+   */
   loginLink(email: string, mayGive: MayGive, by: By): Promise<string>
   useLoginLink(token: string, visit: SessionUse, by: By): Promise<{ session: string; email: string }>
   /** Removes expired sessions, links and attempts. */
@@ -56,7 +60,10 @@ export interface PersonRow {
   readonly password: string | null
   /** Whether the mailbox is proved. */
   readonly verified: boolean
-  /** Whether somebody without all rights had a link to sign in as them: they get no further role before the mailbox is proved again. */
+  /**
+   * Whether somebody without all rights had a link to sign in as them: they get no further role before the mailbox is
+   * proved again.
+   */
   readonly lent: boolean
 }
 
@@ -297,18 +304,25 @@ export function requireCovered(mayGive: MayGive, role: AnyRole, account?: string
     })
 }
 
-/** The person with this address. The creator of a login link could use it, so the creator must have all the person's rights. */
+/**
+ * The person with this address. The creator of a login link could use it, so the creator must have all the person's
+ * rights.
+ */
 export async function findWithin(tx: Queryable, email: string, mayGive: MayGive): Promise<PersonRow> {
   const [person] = await tx.query<PersonRow>(FIND_PERSON, [email])
   if (!person) throw new Fault('not_found', { message: 'Nobody has this email address here.' })
-  // Locked: whoever gets a role at the same moment ends the link that is made now, or has the role when it is looked for.
+  // Locked: whoever gets a role at the same moment ends the link that is made now, or has the role when it is looked
+  // for.
   await tx.query(LOCK_PERSON, [person.id])
   for (const { role, account } of await tx.query<{ role: AnyRole; account: string | null }>(ROLES, [person.id]))
     requireCovered(mayGive, role, account ?? undefined)
   return person
 }
 
-/** Somebody without all rights had a link to sign in as this person, who therefore gets no further role before the mailbox is proved again. */
+/**
+ * Somebody without all rights had a link to sign in as this person, who therefore gets no further role before the
+ * mailbox is proved again.
+ */
 export async function lend(tx: Queryable, person: string): Promise<void> {
   await tx.query(LEND, [person])
 }
@@ -397,14 +411,18 @@ export async function insertPerson(
   return row.id
 }
 
-/** A new password ends every session of the person, and every other link to choose one, and starts a session for the current browser. */
+/**
+ * A new password ends every session of the person, and every other link to choose one, and starts a session for the
+ * current browser.
+ */
 export async function replacePassword(
   tx: Queryable,
   sessions: Sessions,
   { id, hash, how }: { id: string; hash: string; how?: Session },
   visit: SessionUse,
 ): Promise<string> {
-  // Links before the person, as where a link is used: transactions that lock both in different orders could wait for each other.
+  // Links before the person, as where a link is used: transactions that lock both in different orders could wait for
+  // each other.
   await tx.query(END_LINKS, [id])
   await tx.query(SET_PASSWORD, [id, hash])
   await sessions.endAll(tx, id)
@@ -419,8 +437,8 @@ function stored(token: string): string {
   return digestOfToken(token).toString('base64url')
 }
 
-// Secret links: to set up the gateway, to join an account, to choose a new password. The token comes after the `#`, which browsers do not send
-// to servers. Only its digest is stored.
+// Secret links: to set up the gateway, to join an account, to choose a new password. The token comes after the `#`,
+// which browsers do not send to servers. Only its digest is stored.
 
 export function newToken(world: World): string {
   return world.bytes(32).toString('base64url')

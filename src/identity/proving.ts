@@ -1,6 +1,7 @@
-// An address is a fact only after its mailbox proved it. Somebody who was invited by a link that others could open may have prepared a login for a foreign
-// address: the first proof removes everything that was made before it. A mailed link proves, a link from an operator, a login provider or directory
-// of the address's domain. Memberships that a login provider or a directory gave stay. The same proof ends what was added to a person's ways in after somebody with fewer
+// An address is a fact only after its mailbox proved it. Somebody who was invited by a link that others could open may
+// have prepared a login for a foreign address: the first proof removes everything that was made before it. A mailed
+// link proves, a link from an operator, a login provider or directory of the address's domain. Memberships that a login
+// provider or a directory gave stay. The same proof ends what was added to a person's ways in after somebody with fewer
 // rights than all had a link to sign in as them.
 import type { Audit, By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
@@ -67,8 +68,8 @@ async function endLent(tx: Queryable, deps: ProvingDeps, person: string, by: By)
 }
 
 /**
- * Does nothing if the address was proved before and nobody with fewer rights had a way in since. Else the person has no way in afterwards; the caller gives them
- * one. Call the result after the commit.
+ * Does nothing if the address was proved before and nobody with fewer rights had a way in since. Else the person has no
+ * way in afterwards; the caller gives them one. Call the result after the commit.
  */
 export async function proveAddress(
   tx: Queryable,
@@ -90,11 +91,9 @@ export async function proveAddress(
   await deps.sessions.endAll(tx, person)
   const keys = left.reduce((sum, { ended }) => sum + ended.keys, 0)
   await deps.audit.write(tx, by, {
-    ...{
-      action: 'person.prove',
-      object: person,
-      detail: { name: found.email, memberships: found.accounts.length, keys },
-    },
+    action: 'person.prove',
+    object: person,
+    detail: { name: found.email, memberships: found.accounts.length, keys },
   })
   return async () => {
     for (const { told } of left) await told()

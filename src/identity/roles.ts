@@ -1,6 +1,6 @@
-// The rights of each role: one table by resource and verb. The routes of the operator API and the console, the console's menu, the scopes
-// of tokens, the reference page and the test of all rights are derived from it. A new resource adds its row here, and its routes name
-// `<resource>:<verb>`; the compiler demands the row.
+// The rights of each role: one table by resource and verb. The routes of the operator API and the console, the
+// console's menu, the scopes of tokens, the reference page and the test of all rights are derived from it. A new
+// resource adds its row here, and its routes name `<resource>:<verb>`; the compiler demands the row.
 
 /** Gateway roles; each applies in every account too. */
 export const OPERATOR_ROLES = ['operator', 'finance', 'support', 'auditor'] as const
@@ -32,7 +32,9 @@ type Verb = (typeof VERBS)[number]
 
 interface RightRow {
   readonly about: string
-  /** The roles that have the right, besides `operator`, which has all rights. Account roles count only in their account. */
+  /**
+   * The roles that have the right, besides `operator`, which has all rights. Account roles count only in their account.
+   */
   readonly read?: readonly Exclude<AnyRole, 'operator'>[]
   readonly write?: readonly Exclude<AnyRole, 'operator'>[]
   /** Needs a recent confirmation of the person's identity. */

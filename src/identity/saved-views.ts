@@ -1,4 +1,5 @@
-// Named filters and prompts that a person saved on a page of the console. They are private to the person and available in every browser.
+// Named filters and prompts that a person saved on a page of the console. They are private to the person and available
+// in every browser.
 import { type Database, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { SavedView } from './views.ts'

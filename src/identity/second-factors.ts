@@ -1,4 +1,5 @@
-// Second factors of people: codes of an authenticator app, passkeys (passkeys.ts adds and checks them), and recovery codes for a lost phone.
+// Second factors of people: codes of an authenticator app, passkeys (passkeys.ts adds and checks them), and recovery
+// codes for a lost phone.
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { defineSetting } from '../database/setting.ts'
@@ -17,8 +18,8 @@ export interface SecondFactors {
   beginTotp(person: Person, issuer: string): Promise<TotpSecret>
   confirmTotp(session: Session, code: string, visit: SessionUse, by: By): Promise<string[] | null>
   /**
-   * A factor was added in this transaction, and counts as given in this session. With the first factor, all other sessions end and recovery codes are created,
-   * which are returned.
+   * A factor was added in this transaction, and counts as given in this session. With the first factor, all other
+   * sessions end and recovery codes are created, which are returned.
    */
   added(tx: Queryable, session: Session, factor: string, by: By): Promise<string[] | null>
   remove(person: string, factor: string, by: By): Promise<void>
@@ -77,8 +78,11 @@ const USE_CODE = statement(
 )
 
 const POLICY = defineSetting({
-  ...{ name: 'login', schema: loginPolicy, defaults: { secondFactorRoles: [] } },
-  ...{ action: 'login.policy', object: 'login' },
+  name: 'login',
+  schema: loginPolicy,
+  defaults: { secondFactorRoles: [] },
+  action: 'login.policy',
+  object: 'login',
 })
 
 const CODES = 10
@@ -136,8 +140,11 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
         database.query<{ count: number }>(COUNT_CODES, [person]),
       ])
       const views = rows.map(({ id, kind, name, ...at }) => ({
-        ...{ id, kind, name },
-        ...{ createdAt: at.created_at.toISOString(), lastUsedAt: at.used_at?.toISOString() ?? null },
+        id,
+        kind,
+        name,
+        createdAt: at.created_at.toISOString(),
+        lastUsedAt: at.used_at?.toISOString() ?? null,
       }))
       return { factors: views, recoveryCodes: codes?.count ?? 0 }
     },
@@ -171,8 +178,11 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
       if (isFirst) await sessions.endAll(tx, person, session.id)
       const codes = isFirst ? await newCodes(tx, person) : null
       await audit.write(tx, by, {
-        ...{ action: 'factor.add', object: person, detail: { factor } },
-        ...{ before: { factors: await kindsOf(tx, person, factor) }, after: { factors: await kindsOf(tx, person) } },
+        action: 'factor.add',
+        object: person,
+        detail: { factor },
+        before: { factors: await kindsOf(tx, person, factor) },
+        after: { factors: await kindsOf(tx, person) },
       })
       return codes
     },
@@ -186,8 +196,11 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
         const [others] = await tx.query<{ count: number }>(OTHERS, [person, factor])
         if (others?.count === 0) await tx.query(DROP_CODES, [person])
         await audit.write(tx, by, {
-          ...{ action: 'factor.remove', object: person, detail: { factor, kind: gone.kind } },
-          ...{ before: { factors: before }, after: { factors: await kindsOf(tx, person) } },
+          action: 'factor.remove',
+          object: person,
+          detail: { factor, kind: gone.kind },
+          before: { factors: before },
+          after: { factors: await kindsOf(tx, person) },
         })
       })
     },
@@ -218,8 +231,10 @@ export function createSecondFactors(deps: SecondFactorDeps): SecondFactors {
         await tx.query(DROP_CODES, [person.id])
         await sessions.endAll(tx, person.id)
         await audit.write(tx, by, {
-          ...{ action: 'factor.reset', object: person.id },
-          ...{ before: { factors: before }, after: { factors: [] } },
+          action: 'factor.reset',
+          object: person.id,
+          before: { factors: before },
+          after: { factors: [] },
         })
       })
     },

@@ -1,5 +1,5 @@
-// Sessions of the console. The browser holds 32 random bytes, the database their SHA-256. Sessions are ended in the database, so a copied
-// cookie is worthless afterwards.
+// Sessions of the console. The browser holds 32 random bytes, the database their SHA-256. Sessions are ended in the
+// database, so a copied cookie is worthless afterwards.
 import { createHash } from 'node:crypto'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -68,7 +68,8 @@ const ALIVE = `s.seen_at > now() - interval '60 minutes' and s.created_at > now(
 // Also while single sign-on is switched off: that opens no way in that was closed.
 const SSO_ONLY = `exists (select 1 from login_domain d where d.sso_only and d.domain = split_part(p.email, '@', 2) and ($6 <> 'sso' or d.provider_id is distinct from $8))`
 const FACTORS = `(select coalesce(array_agg(distinct f.kind), '{}') from second_factor f where f.person_id = p.id and f.confirmed)`
-// No row: the person's domain allows single sign-on only. A login link from the operator works nevertheless, for when the provider is down.
+// No row: the person's domain allows single sign-on only. A login link from the operator works nevertheless, for when
+// the provider is down.
 const INSERT = statement(
   'session_insert',
   `insert into session (id, digest, person_id, ip, user_agent, method, strong, awaits_factor, provider_id, sid)
@@ -139,7 +140,10 @@ interface FoundRow {
 interface SessionDeps {
   readonly database: Database
   readonly world: World
-  /** What extensions ask for. A factor of an extension that is switched off still protects its person, who has recovery codes. */
+  /**
+   * What extensions ask for. A factor of an extension that is switched off still protects its person, who has recovery
+   * codes.
+   */
   readonly proofs: readonly Proof[]
 }
 
@@ -152,8 +156,8 @@ export function createSessions({ database, world, proofs }: SessionDeps) {
   const newToken = () => world.bytes(TOKEN_BYTES).toString('base64url')
   return {
     /**
-     * Returns the value of the cookie. If the person has a second factor that was not part of the login, the session has no rights until it is
-     * given (`awaiting`). Throws if people of this email domain may only use single sign-on.
+     * Returns the value of the cookie. If the person has a second factor that was not part of the login, the session
+     * has no rights until it is given (`awaiting`). Throws if people of this email domain may only use single sign-on.
      */
     async start(
       on: Queryable,
@@ -180,8 +184,12 @@ export function createSessions({ database, world, proofs }: SessionDeps) {
       const hasFactor = row.factors.length > 0
       const factorRequired = asksFactor(row)
       return {
-        ...{ id: row.id, person, accounts: row.accounts },
-        ...{ method: row.method, provider: row.provider_id, strong: row.strong },
+        id: row.id,
+        person,
+        accounts: row.accounts,
+        method: row.method,
+        provider: row.provider_id,
+        strong: row.strong,
         fresh: row.proved && (row.strong || !hasFactor),
         proofs: proofsOf(row),
         hasPassword: row.has_password,
@@ -197,14 +205,20 @@ export function createSessions({ database, world, proofs }: SessionDeps) {
       ])
       return row && { session: row.id, person: { id: row.person_id, email: row.email }, proofs: factorProofs(row) }
     },
-    /** The second factor was given. Returns the value of a new cookie, because somebody else may know the old one (session fixation). */
+    /**
+     * The second factor was given. Returns the value of a new cookie, because somebody else may know the old one
+     * (session fixation).
+     */
     async complete(on: Queryable, session: string): Promise<string> {
       const token = newToken()
       const [row] = await on.query(COMPLETE, [session, digestOf(token)])
       if (!row) throw new Fault('key_missing', { message: 'This login has ended. Sign in again.' })
       return token
     },
-    /** Locks the person, and throws if the session has ended. What ends a person's ways in locks them too, so a new way in is made before or not at all. */
+    /**
+     * Locks the person, and throws if the session has ended. What ends a person's ways in locks them too, so a new way
+     * in is made before or not at all.
+     */
     async hold(on: Queryable, session: string): Promise<void> {
       // A second statement, which sees what was waited for.
       for (const text of HOLD)
@@ -257,7 +271,10 @@ function asksFactor({ policy, operator_role: operator, accounts }: FoundRow): bo
 /** How long a confirmation is valid, for messages; the statement above has the interval. */
 const FRESH_MINUTES = 10
 
-/** For sensitive actions, so that a stolen session is not enough. Tokens need no confirmation: every request has the token. */
+/**
+ * For sensitive actions, so that a stolen session is not enough. Tokens need no confirmation: every request has the
+ * token.
+ */
 export function requireFresh(session: Session | null): void {
   if (session && !session.fresh)
     throw new Fault('proof_required', {
@@ -283,8 +300,9 @@ function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-// A known browser is one in which a person has logged in before. Only its own failed attempts make it wait, so guessing from elsewhere does
-// not delay the person. The mark is not a credential: a thief still has to guess the password, as slowly as anybody.
+// A known browser is one in which a person has logged in before. Only its own failed attempts make it wait, so guessing
+// from elsewhere does not delay the person. The mark is not a credential: a thief still has to guess the password, as
+// slowly as anybody.
 
 export type Browsers = ReturnType<typeof createBrowsers>
 
@@ -297,7 +315,9 @@ export function createBrowsers({ key, world }: { key: Buffer; world: World }) {
       const id = world.bytes(ID_BYTES).toString('base64url')
       return `${id}.${signatureOf(id, email).toString('base64url')}`
     },
-    /** The id by which the browser's attempts are counted; undefined unless the mark has our signature for this person. */
+    /**
+     * The id by which the browser's attempts are counted; undefined unless the mark has our signature for this person.
+     */
     recognise(mark: string | undefined, email: string): string | undefined {
       const [id = '', signature = ''] = (mark ?? '').split('.', 2)
       return sameBytes(Buffer.from(signature, 'base64url'), signatureOf(id, email)) ? id : undefined

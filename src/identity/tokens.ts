@@ -1,6 +1,6 @@
-// Tokens of the operator API: for the whole gateway, or for one account. A token is shown once; the row has a keyed digest. A token may do
-// what its scopes name, but never more than its creator may do at that moment. It is looked up in the
-// database on every call, so a revocation or a changed role takes effect at once in all processes.
+// Tokens of the operator API: for the whole gateway, or for one account. A token is shown once; the row has a keyed
+// digest. A token may do what its scopes name, but never more than its creator may do at that moment. It is looked up
+// in the database on every call, so a revocation or a changed role takes effect at once in all processes.
 
 import { isIP } from 'node:net'
 import { accountUnknown } from '../admission/accounts.ts'
@@ -55,7 +55,10 @@ interface TokenInput {
 export interface Tokens {
   list(account: string | null): Promise<TokenView[]>
   create(account: string | null, input: TokenInput, maker: Maker, by: By): Promise<NewToken>
-  /** Needs the rights that the token has. Also revokes all tokens that descend from it, except for tokens created with the first token. */
+  /**
+   * Needs the rights that the token has. Also revokes all tokens that descend from it, except for tokens created with
+   * the first token.
+   */
   revoke(account: string | null, id: string, may: Maker['may'], by: By): Promise<TokenView>
   /** Throws if it may not be used, or not from this address. */
   use(token: string, ip: string): Promise<TokenUse>
@@ -172,8 +175,11 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
         const detail = { name, scopes, ...(account === null ? {} : { account }) }
         const until = made?.expires_at?.toISOString() ?? null
         await audit.write(tx, by, {
-          ...{ action: 'token.create', object: id, detail },
-          ...{ before: {}, after: { name, scopes, expiresAt: until, ipRanges } },
+          action: 'token.create',
+          object: id,
+          detail,
+          before: {},
+          after: { name, scopes, expiresAt: until, ipRanges },
         })
         return made! // An insert returns its row.
       })
@@ -188,16 +194,22 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
         const [row] = await tx.query<TokenRow>(REVOKE, [account, id])
         if (!row) throw new Fault('not_found', { message: 'There is no such token here.' })
         await audit.write(tx, by, {
-          ...{ action: 'token.revoke', object: id, detail: { name: row.name } },
-          ...{ before: { revokedAt: was.revoked_at }, after: { revokedAt: row.revoked_at } },
+          action: 'token.revoke',
+          object: id,
+          detail: { name: row.name },
+          before: { revokedAt: was.revoked_at },
+          after: { revokedAt: row.revoked_at },
         })
         // One level at a time: each statement waits for tokens that are being created, and then sees them.
         for (let parents = [id]; parents.length > 0; ) {
           const made = await tx.query<TokenRow>(REVOKE_MADE, [parents])
           for (const { id: child, name, revoked_at: revokedAt } of made)
             await audit.write(tx, by, {
-              ...{ action: 'token.revoke', object: child, detail: { name, madeWith: id } },
-              ...{ before: { revokedAt: null }, after: { revokedAt } },
+              action: 'token.revoke',
+              object: child,
+              detail: { name, madeWith: id },
+              before: { revokedAt: null },
+              after: { revokedAt },
             })
           parents = made.map((one) => one.id)
         }
@@ -208,7 +220,8 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
     async use(token, ip) {
       const digest = digestOf(token)
       const [row] = await database.query<UsedRow>(USE, [digest])
-      // A process accepts only the first token that it was started with, so a new one in the environment replaces the old one.
+      // A process accepts only the first token that it was started with, so a new one in the environment replaces the
+      // old one.
       if (!row || (row.is_first && !(own && sameBytes(own, digest))))
         throw new Fault('key_unknown', { message: 'This operator token is not valid.' })
       if (row.revoked) throw new Fault('key_unknown', { message: 'This token was revoked.' })
@@ -218,7 +231,11 @@ export function createTokens(deps: { database: Database; world: World; audit: Au
       if (row.resting) await database.query(USED, [row.id, ip])
       const isNobodys = row.person_id === null
       return {
-        ...{ id: row.id, name: row.name, isFirst: row.is_first, account: row.account_id, scopes: row.scopes },
+        id: row.id,
+        name: row.name,
+        isFirst: row.is_first,
+        account: row.account_id,
+        scopes: row.scopes,
         person: row.person_id === null ? null : { id: row.person_id, email: row.email ?? '' },
         role: isNobodys && row.account_id === null ? 'operator' : row.role,
         accountRole: isNobodys && row.account_id !== null ? 'owner' : row.account_role,
@@ -259,7 +276,9 @@ function checkScopes(scopes: readonly string[], account: string | null, { may }:
     })
 }
 
-/** A token made by a token expires no later and works from no other addresses. Omitted values are taken from the maker. */
+/**
+ * A token made by a token expires no later and works from no other addresses. Omitted values are taken from the maker.
+ */
 function boundsOf(given: Pick<TokenInput, 'expiresAtMs' | 'ipRanges'>, { token }: Maker, nowMs: number): Bounds {
   const { expiresAtMs = null, ipRanges = null } = given
   if (expiresAtMs !== null && expiresAtMs <= nowMs)

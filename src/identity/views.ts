@@ -178,7 +178,10 @@ export type RecoveryCodes = z.infer<typeof recoveryCodes>
 /** The state of a login. */
 export const loginStep = z.object({
   signedIn: z.boolean(),
-  /** What is still needed: one of these second factors, or the password of the person to whom the login is to be connected. */
+  /**
+   * What is still needed: one of these second factors, or the password of the person to whom the login is to be
+   * connected.
+   */
   needs: z.array(z.enum(['passkey', 'totp', 'recovery', 'password', 'sso'])),
 })
 export type LoginStep = z.infer<typeof loginStep>

@@ -1,5 +1,6 @@
-// Every message to an outside receiver: job webhooks and alerts. There is one row per message and receiver, updated with every attempt. When a process
-// crashes, another process sends its messages again after the lease has expired. So delivery is at least once, and no two processes make the same attempt.
+// Every message to an outside receiver: job webhooks and alerts. There is one row per message and receiver, updated
+// with every attempt. When a process crashes, another process sends its messages again after the lease has expired. So
+// delivery is at least once, and no two processes make the same attempt.
 import type { Audit, By } from '../database/audit.ts'
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
@@ -48,7 +49,10 @@ export interface Deliveries {
     why: string,
     unwanted: (message: Pick<Message, 'kind' | 'to'>) => boolean,
   ): Promise<void>
-  /** Forgets what the alert mails of an account to this address say: those that wait are given up, and none can be repeated. */
+  /**
+   * Forgets what the alert mails of an account to this address say: those that wait are given up, and none can be
+   * repeated.
+   */
   forgetAlertMails(on: Queryable, account: string, to: string): Promise<void>
   /** Removes the mails to somebody about themselves, sent or not. */
   forgetMails(on: Queryable, to: string): Promise<void>
@@ -250,7 +254,9 @@ function view(row: DeliveryRow): DeliveryView {
   const { statusCode = null, error = null } = last ? viewAttempt(last, row) : {}
   return {
     ...asView(deliveryView, row),
-    ...{ account: row.account_id || null, to: row.shown, attempts: row.version },
+    account: row.account_id || null,
+    to: row.shown,
+    attempts: row.version,
     statusCode,
     error,
     lastAttemptAt: last?.at ?? null,

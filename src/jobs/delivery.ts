@@ -1,5 +1,5 @@
-// One attempt at one delivery: a signed webhook, a message to Slack or a service that reads the same JSON, or a mail. Also what may be shown of it.
-// The receiver sees the same id and the same body in every attempt.
+// One attempt at one delivery: a signed webhook, a message to Slack or a service that reads the same JSON, or a mail.
+// Also what may be shown of it. The receiver sees the same id and the same body in every attempt.
 
 import type { Branding } from '../identity/branding/branding.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -69,7 +69,9 @@ export function unsealMessage(id: string, sealed: Buffer | null, secrets: Secret
   return text === undefined ? undefined : (JSON.parse(text) as Sealed)
 }
 
-/** The receiver without its secret: of a URL only the host, because the path of a webhook can be enough to post to it. */
+/**
+ * The receiver without its secret: of a URL only the host, because the path of a webhook can be enough to post to it.
+ */
 export function shownTarget({ kind, to }: Pick<Message, 'kind' | 'to'>): string {
   return kind === 'email' ? to : (URL.parse(to)?.host ?? '')
 }
@@ -121,7 +123,10 @@ export async function attemptDelivery(
     const statusCode = mailStatusOf(error)
     const waitSeconds = error instanceof Fault ? (error.details.retryAfterSeconds ?? 0) : 0
     return {
-      ...{ ...nothing, statusCode, delivered: false, error: cleaned(whyOf(error), ERROR_CHARS_MAX) },
+      ...nothing,
+      statusCode,
+      delivered: false,
+      error: cleaned(whyOf(error), ERROR_CHARS_MAX),
       notBeforeMs: waitSeconds * 1000,
     }
   }
@@ -148,7 +153,10 @@ function mailStatusOf(error: unknown): number | null {
   return Number.isInteger(code) && code > 0 ? code : null
 }
 
-/** Shown to the account's owner, so it says nothing about our own network: a receiver's address could be chosen to probe it. */
+/**
+ * Shown to the account's owner, so it says nothing about our own network: a receiver's address could be chosen to probe
+ * it.
+ */
 function whyOf(error: unknown): string {
   if (!(error instanceof Fault)) {
     const code = codeOf(error)
@@ -176,7 +184,10 @@ interface OutgoingMail {
 }
 
 export interface Mailer {
-  /** Sends for an account, or for the gateway if `account` is empty. Rejects with rate_limited when the account exceeds its limit. */
+  /**
+   * Sends for an account, or for the gateway if `account` is empty. Rejects with rate_limited when the account exceeds
+   * its limit.
+   */
   send(mail: OutgoingMail): Promise<void>
 }
 
@@ -184,7 +195,10 @@ const MAIL_MS = 15_000
 /** The mail server is the operator's: the limit for each account is low. */
 const MAILS_PER_MINUTE = 5
 
-/** Opens a connection for each mail, since mails are few. The library is imported only here: it costs 65 ms and 12 MB, and most setups send no mail. */
+/**
+ * Opens a connection for each mail, since mails are few. The library is imported only here: it costs 65 ms and 12 MB,
+ * and most setups send no mail.
+ */
 export function createMailer(url: string, from: string, world: World, branding: Pick<Branding, 'get'>): Mailer {
   const wait = { connectionTimeout: MAIL_MS, greetingTimeout: MAIL_MS, socketTimeout: MAIL_MS }
   const transport = import('nodemailer').then(({ createTransport }) => createTransport({ url, ...wait }))
@@ -197,10 +211,15 @@ export function createMailer(url: string, from: string, world: World, branding: 
       const messageId = `<${id}@${domain}>`
       // As an object, an address is one mailbox, whatever characters it has.
       await (await transport).sendMail({
-        ...{ from: branding.get().sender ?? from, to: { name: '', address: to }, subject, text, messageId },
+        from: branding.get().sender ?? from,
+        to: { name: '', address: to },
+        subject,
+        text,
+        messageId,
         ...(html === undefined ? {} : { html }),
         ...(unsubscribe === undefined ? {} : { headers: unsubscribeHeaders(unsubscribe) }),
-        ...{ disableFileAccess: true, disableUrlAccess: true },
+        disableFileAccess: true,
+        disableUrlAccess: true,
       })
     },
   }

@@ -1,5 +1,5 @@
-// The engine against a real Postgres and the simulated vendor: what becomes of a job, and of its credits, whatever the vendor
-// does.
+// The engine against a real Postgres and the simulated vendor: what becomes of a job, and of its credits, whatever the
+// vendor does.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
@@ -118,7 +118,8 @@ test('a worker that slept while its order was on its way keeps the task for whoe
   const lost = { text: `update job set lease_until = now() - interval '1 second' where id = $1` }
   const first = (await jobs.work.claim(id))!
   let second: ClaimedJob | undefined
-  // The vendor takes the order; its answer is read after another worker has taken the job, which this vendor does not find.
+  // The vendor takes the order; its answer is read after another worker has taken the job, which this vendor does not
+  // find.
   const tasks: VendorTasks = {
     ...on.step.tasks,
     async submit(...about) {

@@ -125,7 +125,8 @@ export function startJobs(options: EngineOptions): JobEngine {
     )
     return {
       afterMs: backoffMs(timing, job.attempts),
-      // Never back to zero: the next step must see that this one was cut off, perhaps just before the webhook was stored.
+      // Never back to zero: the next step must see that this one was cut off, perhaps just before the webhook was
+      // stored.
       attempts: away ? Math.max(1, job.attempts - 1) : Math.min(job.attempts, ATTEMPTS_MAX),
       misses: job.misses,
     }
@@ -169,7 +170,8 @@ export function startJobs(options: EngineOptions): JobEngine {
         },
         begin: steps.wake,
         async drop(error) {
-          // If it is unknown whether the row was made, the body stays. The job deletes it when it ends; otherwise `prune` does.
+          // If it is unknown whether the row was made, the body stays. The job deletes it when it ends; otherwise
+          // `prune` does.
           if (apart === undefined || (error instanceof Fault && error.kind === 'unavailable')) return
           await jobs.dropBody(id).catch(() => undefined)
         },
@@ -185,8 +187,8 @@ export function startJobs(options: EngineOptions): JobEngine {
   }
 }
 
-// Cancels a job at the caller's request. It costs nothing before the job is submitted, and while the task is queued at a vendor that allows it.
-// A running task cannot be cancelled.
+// Cancels a job at the caller's request. It costs nothing before the job is submitted, and while the task is queued at
+// a vendor that allows it. A running task cannot be cancelled.
 
 const TRY_AGAIN_MS = 50
 const TRIES_MAX = 60
@@ -201,7 +203,8 @@ async function cancelJob(
     try {
       await finish(claimed, await end(claimed, deps))
     } catch (error) {
-      // Only a conflict is a refusal. After any other error the job may have ended, so `attempts` stays above zero: the next step then sends the webhook.
+      // Only a conflict is a refusal. After any other error the job may have ended, so `attempts` stays above zero: the
+      // next step then sends the webhook.
       const refused = error instanceof Fault && error.kind === 'conflict'
       const attempts = Math.max(refused ? 0 : 1, claimed.attempts - 1)
       await finish(claimed, { afterMs: 0, attempts, misses: claimed.misses })
@@ -213,7 +216,10 @@ async function cancelJob(
   throw refusal(now ?? job)
 }
 
-/** Polling a task takes moments. A worker that holds the job longer is submitting it or fetching the video, so we stop waiting. */
+/**
+ * Polling a task takes moments. A worker that holds the job longer is submitting it or fetching the video, so we stop
+ * waiting.
+ */
 async function take(job: JobRow, deps: StepDeps): Promise<ClaimedJob | undefined> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const now = tries === 0 ? job : await deps.jobs.find(job.id)
@@ -248,7 +254,8 @@ function refusal(job: Pick<JobRow, 'status'>): Fault {
   }
 }
 
-// Status changes for listeners. One query a second serves all listeners of a process, so it does not matter which process works on a job.
+// Status changes for listeners. One query a second serves all listeners of a process, so it does not matter which
+// process works on a job.
 
 type JobEvents = ReturnType<typeof createJobEvents>
 

@@ -1,5 +1,5 @@
-// The rows of jobs: one statement for each change, fenced by the version that the worker raised when it took the job. A worker that lost its lease
-// finds another version, and its writes have no effect.
+// The rows of jobs: one statement for each change, fenced by the version that the worker raised when it took the job. A
+// worker that lost its lease finds another version, and its writes have no effect.
 import { keySeenBy } from '../admission/api-key.ts'
 import { type Database, type Queryable, type Statement, statement } from '../database/database.ts'
 import { createBatch } from '../kernel/batch.ts'
@@ -59,7 +59,9 @@ const ENDED = `attempts = (e.ending ->> 'attempts')::int, misses = (e.ending ->>
   status = case when e.ending ? 'status' and job_rank(e.ending ->> 'status') > job_rank(status) then e.ending ->> 'status' else status end,
   started_at = case when e.ending ->> 'status' = 'PROCESSING' then coalesce(started_at, now()) else started_at end`
 
-/** Whether the job's hold still exists. It is found by account and id, because it may be on another server than the job. */
+/**
+ * Whether the job's hold still exists. It is found by account and id, because it may be on another server than the job.
+ */
 const HELD = (FROM: number) => `select 1 from hold where account_id = $${FROM} and id = $${FROM + 1}`
 
 const BEGIN_SUBMISSION = statement(
@@ -94,8 +96,9 @@ const SUBMITTED = statement(
 )
 
 /**
- * For a worker that lost its lease while the vendor was accepting the order: another worker has the job, but only this one knows the task's id.
- * The fence is the number of the submission. Raising the version takes the job from the other worker, whose view of it is out of date.
+ * For a worker that lost its lease while the vendor was accepting the order: another worker has the job, but only this
+ * one knows the task's id. The fence is the number of the submission. Raising the version takes the job from the other
+ * worker, whose view of it is out of date.
  */
 const KEEP_TASK = statement(
   'job_keep_task',
@@ -193,9 +196,7 @@ export function createJobs(database: Database, { leaseMs }: { leaseMs: number })
   const change = (what: Statement, values: Values) => changes.run({ what, values })
 
   return {
-    work: createWorkTable(database, 'job', {
-      ...{ leaseMs, TAKEN: 'attempts = attempts + 1', ENDED, COLUMNS: CLAIMED },
-    }),
+    work: createWorkTable(database, 'job', { leaseMs, TAKEN: 'attempts = attempts + 1', ENDED, COLUMNS: CLAIMED }),
     find: async (id) => (await database.query<JobRow>(FIND, [id]))[0],
     findCallback: async (id) => (await database.query<CallbackRow>(FIND_CALLBACK, [id]))[0],
     async list(account, { status, before, limit, viewer }) {

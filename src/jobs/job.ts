@@ -139,7 +139,9 @@ export interface Jobs {
   readonly work: WorkTable<ClaimedJob, StepEnding>
   find(id: string): Promise<JobRow | undefined>
   findCallback(id: string): Promise<CallbackRow | undefined>
-  /** Newest first, fewer than `limit` when the rows are large. `before` is the id of the last job of the previous page. */
+  /**
+   * Newest first, fewer than `limit` when the rows are large. `before` is the id of the last job of the previous page.
+   */
   list(
     account: string,
     /** Without a viewer: all jobs of the account. */
@@ -147,13 +149,19 @@ export interface Jobs {
   ): Promise<{ rows: ListedJob[]; more: boolean }>
   /** The jobs whose status differs from the one seen. When the rows are large, the rest comes with the next call. */
   changed(ids: readonly string[], seen: readonly JobStatus[]): Promise<JobRow[]>
-  /** Records that a submission is about to be sent. False when the hold is gone, the job was cancelled, or a submission is in flight. */
+  /**
+   * Records that a submission is about to be sent. False when the hold is gone, the job was cancelled, or a submission
+   * is in flight.
+   */
   beginSubmission(job: Fenced & Held, to: SubmittedTo): Promise<boolean>
   /** The vendor has certainly not accepted it. */
   refusedSubmission(job: Fenced): Promise<boolean>
   /** The vendor has accepted it. The stored order is no longer needed. */
   submitted(job: Fenced, taskId: string, request: string): Promise<boolean>
-  /** The same from a worker that lost the job after it sent the submission (counted from 1). False: the task is known, or the job is decided. */
+  /**
+   * The same from a worker that lost the job after it sent the submission (counted from 1). False: the task is known,
+   * or the job is decided.
+   */
   storeTask(
     job: { readonly id: string; readonly submission: number },
     taskId: string,
@@ -280,7 +288,8 @@ export function viewVideo(
 
 const secondsOf = (time: Date) => Math.floor(time.getTime() / 1000)
 
-// The request as a job's row stores it: the order until the vendor has accepted it, and permanently the facts that decide the price.
+// The request as a job's row stores it: the order until the vendor has accepted it, and permanently the facts that
+// decide the price.
 
 export interface StoredRequest {
   readonly seconds: number
@@ -291,7 +300,10 @@ export interface StoredRequest {
   /** The agent that sent the request, if known. */
   readonly client?: string | undefined
   readonly labels?: Readonly<Record<string, string>> | undefined
-  /** The hold covers only the fee for the account's own key. `fallback`: the gateway's credential may be used too, at the price. */
+  /**
+   * The hold covers only the fee for the account's own key. `fallback`: the gateway's credential may be used too, at
+   * the price.
+   */
   readonly byok?: { readonly fallback: boolean }
   /** Which of the catalog's routes it may take, by their numbers. Absent: all. */
   readonly routes?: readonly number[]

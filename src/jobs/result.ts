@@ -1,5 +1,6 @@
-// Finished files are copied to our own store before a job is completed, because the vendor's URLs expire. The vendor names these URLs, so
-// they are fetched with the same guard as all outside addresses. Only the vendor's own host may be private, as for the simulated vendors.
+// Finished files are copied to our own store before a job is completed, because the vendor's URLs expire. The vendor
+// names these URLs, so they are fetched with the same guard as all outside addresses. Only the vendor's own host may be
+// private, as for the simulated vendors.
 
 import type { AssetExtension, AssetHost, AssetSigner, AssetUpload } from '../assets/store.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -80,7 +81,10 @@ export function createResultStore(options: {
   }
 }
 
-/** Turns an error of our own store into `unavailable`: a full disk must not fail the job, which is retried until there is room. */
+/**
+ * Turns an error of our own store into `unavailable`: a full disk must not fail the job, which is retried until there
+ * is room.
+ */
 async function ours<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()

@@ -1,5 +1,5 @@
-// The settlement of a job: it is charged for what was delivered, or the whole hold is released. The resolution has the hold's id, so
-// it can be retried until it is known to be durable.
+// The settlement of a job: it is charged for what was delivered, or the whole hold is released. The resolution has the
+// hold's id, so it can be retried until it is known to be durable.
 
 import { type Catalog, findProduct } from '../catalog/store.ts'
 import { FAULTS, Fault } from '../kernel/fault.ts'

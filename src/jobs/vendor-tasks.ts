@@ -1,5 +1,5 @@
-// The client of the vendors' task APIs. Polls of many tasks are batched into one request, so that ten thousand open jobs cost
-// a vendor some dozen requests a second and not a thousand.
+// The client of the vendors' task APIs. Polls of many tasks are batched into one request, so that ten thousand open
+// jobs cost a vendor some dozen requests a second and not a thousand.
 
 import { type CatalogStore, catalogFor, findProduct } from '../catalog/store.ts'
 import { type Batch, createBatch } from '../kernel/batch.ts'
@@ -137,7 +137,10 @@ export function createVendorTasks(deps: VendorTasksDeps) {
     }
   }
 
-  /** The refusal as it counts against the vendor. If one of several credentials is rejected, only that credential is disabled. */
+  /**
+   * The refusal as it counts against the vendor. If one of several credentials is rejected, only that credential is
+   * disabled.
+   */
   function judged(
     place: TaskPlace,
     { status, headers }: Pick<Reply, 'status' | 'headers'>,
@@ -223,7 +226,10 @@ export function createVendorTasks(deps: VendorTasksDeps) {
       return { outcome: 'unknown', why: { status } }
     },
 
-    /** Undefined: there is no such task. Rejects when the vendor gives no usable answer, which says nothing about the task. */
+    /**
+     * Undefined: there is no such task. Rejects when the vendor gives no usable answer, which says nothing about the
+     * task.
+     */
     look(taskId: string, place: TaskPlace): Promise<Task | undefined> {
       const name = `${place.vendorName} ${place.target.baseUrl} ${place.target.secret ?? ''}`
       let batch = looks.get(name)
@@ -287,8 +293,8 @@ interface PlaceDeps {
 }
 
 /**
- * Vendors show a task only to the credential that made it, so a job keeps its route and credential. If that credential was removed,
- * another credential of the vendor is used; it sees the task if it belongs to the same vendor account.
+ * Vendors show a task only to the credential that made it, so a job keeps its route and credential. If that credential
+ * was removed, another credential of the vendor is used; it sees the task if it belongs to the same vendor account.
  */
 export async function placeOf(job: ClaimedJob, deps: PlaceDeps): Promise<TaskPlace> {
   const candidates = await candidatesOf(job, deps)
@@ -299,7 +305,10 @@ export async function placeOf(job: ClaimedJob, deps: PlaceDeps): Promise<TaskPla
   return credential ? withCredential(place, credential) : place
 }
 
-/** The hold, made when the job was created, decides whether the account's own key or the gateway's credentials may be used. */
+/**
+ * The hold, made when the job was created, decides whether the account's own key or the gateway's credentials may be
+ * used.
+ */
 async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate[]> {
   const catalog = catalogFor(job.account_id, await deps.catalog.at(job.catalog_version))
   const product = findProduct(catalog, job.product)
@@ -313,8 +322,9 @@ async function candidatesOf(job: ClaimedJob, deps: PlaceDeps): Promise<Candidate
   const keys = await deps.byokKeys.of(job.account_id)
   const own = ownUseOf(() => keys?.use(product, catalog, product.routes))
   if (own) return byByokKey(candidates, { ...own, fallback: byok.fallback })
-  // The account's key was removed. A task that it may have made can be polled only with the gateway's credentials. They may make a new task only if
-  // the account allows the fallback, because otherwise the hold covers just the fee. A refused submission has made no task.
+  // The account's key was removed. A task that it may have made can be polled only with the gateway's credentials. They
+  // may make a new task only if the account allows the fallback, because otherwise the hold covers just the fee. A
+  // refused submission has made no task.
   const mayBeMade = job.task_id !== null || job.submit_age_ms !== null
   return byok.fallback || mayBeMade ? candidates : []
 }

@@ -1,5 +1,5 @@
-// One step of one job: submit → look → fetch the result → decide → settle → conclude. A step may be cut off anywhere and repeated by any
-// process: the stored row says where to continue, and nothing that costs money is done twice.
+// One step of one job: submit → look → fetch the result → decide → settle → conclude. A step may be cut off anywhere
+// and repeated by any process: the stored row says where to continue, and nothing that costs money is done twice.
 
 import type { CatalogStore } from '../catalog/store.ts'
 import { Fault, type FaultName } from '../kernel/fault.ts'
@@ -131,8 +131,8 @@ async function refusedForNow(job: ClaimedJob, refused: Refused, deps: StepDeps):
 async function accepted(job: ClaimedJob, taskId: string, place: TaskPlace, deps: StepDeps): Promise<StepEnding> {
   const kept = withoutOrder(readStoredRequest(job.request))
   if (await deps.jobs.submitted(job, taskId, kept)) return again(pollMs(deps), 'CONNECT')
-  // Another worker took the job after the lease expired. It may find the task by its mark, but not every vendor returns the mark. If that worker
-  // has ended the job, the task is an anomaly: the vendor works on it for nothing.
+  // Another worker took the job after the lease expired. It may find the task by its mark, but not every vendor returns
+  // the mark. If that worker has ended the job, the task is an anomaly: the vendor works on it for nothing.
   if (await deps.jobs.storeTask({ id: job.id, submission: job.submissions }, taskId, kept))
     deps.log.info({ job: job.id, task: taskId }, 'video task was stored for the worker that took the job over')
   else if (await deps.jobs.isDecided(job.id))
@@ -241,7 +241,10 @@ async function fetchResult(job: ClaimedJob, task: Task, deps: StepDeps): Promise
 
 // ---- Endings.
 
-/** Past the deadline. If the vendor has just finished, the result is used. Otherwise the task is cancelled and watched for a while. */
+/**
+ * Past the deadline. If the vendor has just finished, the result is used. Otherwise the task is cancelled and watched
+ * for a while.
+ */
 async function giveUpLate(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
   if (job.task_id !== null) {
     const place = await placeOf(job, deps)
@@ -281,7 +284,8 @@ async function settle(job: Decided, deps: StepDeps): Promise<StepEnding> {
 
 /** After the end of a job: sends the webhook, and keeps watching a task that we gave up. */
 async function afterwards(job: ClaimedJob, deps: StepDeps): Promise<StepEnding> {
-  // The first time, and again after a step that was cut off. The delivery's id is fixed, so there is never a second delivery.
+  // The first time, and again after a step that was cut off. The delivery's id is fixed, so there is never a second
+  // delivery.
   if (job.attempts > 1 && job.callback_url !== null) await deps.callBack(job.id)
   if (!job.watching || job.verdict === 'COMPLETED') return DONE
   if (job.attempts > 1) return again(deps.timing.watchEveryMs)

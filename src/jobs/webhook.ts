@@ -44,7 +44,12 @@ export function jobMessage(job: CallbackRow, results: Pick<ResultStore, 'url'>):
     data: viewJob(job, results),
   })
   return {
-    ...{ id: `msg_${job.id}`, account: job.account_id, kind: 'webhook', event, subject: job.id, body },
+    id: `msg_${job.id}`,
+    account: job.account_id,
+    kind: 'webhook',
+    event,
+    subject: job.id,
+    body,
     to: job.callback_url,
   }
 }

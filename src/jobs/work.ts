@@ -1,6 +1,7 @@
-// The step runner for all background work: videos, deliveries, batches, background responses, exports. Each kind has a table, and the table is the queue:
-// a row says when its next step is due, until when it is leased, and which version fences its writes. Any number of processes take due rows from
-// the same tables. A step may be cut off anywhere; the process that takes the row after its lease has expired continues.
+// The step runner for all background work: videos, deliveries, batches, background responses, exports. Each kind has a
+// table, and the table is the queue: a row says when its next step is due, until when it is leased, and which version
+// fences its writes. Any number of processes take due rows from the same tables. A step may be cut off anywhere; the
+// process that takes the row after its lease has expired continues.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { createBatch } from '../kernel/batch.ts'
 import type { Log } from '../kernel/log.ts'
@@ -11,7 +12,10 @@ import type { World } from '../kernel/world.ts'
 const NAMES = ['job', 'delivery', 'batch', 'background', 'export', 'audit_export'] as const
 type WorkName = (typeof NAMES)[number]
 
-/** The columns of every work row. The version is the fence: a worker raises it when it takes the row, and writes only while it is unchanged. */
+/**
+ * The columns of every work row. The version is the fence: a worker raises it when it takes the row, and writes only
+ * while it is unchanged.
+ */
 export interface WorkRow {
   readonly account_id: string
   readonly id: string
@@ -36,7 +40,10 @@ interface TableParts {
 export interface WorkTable<T extends WorkRow, E extends Ending = Ending> {
   readonly name: WorkName
   readonly leaseMs: number
-  /** Takes due rows, first those of the least busy accounts. `busy` is how many rows of each account this process has; an account may have `shareMax`. */
+  /**
+   * Takes due rows, first those of the least busy accounts. `busy` is how many rows of each account this process has;
+   * an account may have `shareMax`.
+   */
   take(room: number, busy: ReadonlyMap<string, number>, shareMax: number): Promise<T[]>
   /** Takes one row, due or not. Undefined: its work is done, or another worker has it. */
   claim(id: string): Promise<T | undefined>
@@ -60,8 +67,8 @@ const LOOK = statement(
 function statementsOf(TABLE: WorkName, { TAKEN, ENDED, COLUMNS }: TableParts) {
   const CLAIM = `version = version + 1, lease_until = now() + make_interval(secs => $1)${TAKEN ? `, ${TAKEN}` : ''}`
   return {
-    // Rows of the gateway itself have no account and no share limit. Rows are found again by ctid, so that no plan reads the whole table. A row that
-    // another process took meanwhile is locked, or no longer free.
+    // Rows of the gateway itself have no account and no share limit. Rows are found again by ctid, so that no plan
+    // reads the whole table. A row that another process took meanwhile is locked, or no longer free.
     take: statement(
       `${TABLE}_take`,
       `with due as (
@@ -190,7 +197,10 @@ interface Worker {
 }
 
 const TAKE_MAX = 500
-/** After so many idle intervals the tables are queried less often. Work created in this process still wakes its worker at once. */
+/**
+ * After so many idle intervals the tables are queried less often. Work created in this process still wakes its worker
+ * at once.
+ */
 const QUIET_TURNS = 30
 const QUIET_FACTOR = 5
 

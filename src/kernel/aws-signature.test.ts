@@ -49,18 +49,24 @@ const PUBLISHED = (
   return { call: [method, `https://example.amazonaws.com${path}`, body], service: 'service', headers, signature }
 })
 
-/** The first three are of the test suite that AWS publishes; the others were made with aws4fetch 1.0.20, because that suite has no encoded path. */
+/**
+ * The first three are of the test suite that AWS publishes; the others were made with aws4fetch 1.0.20, because that
+ * suite has no encoded path.
+ */
 const VECTORS: readonly Vector[] = [
   {
-    ...{ call: ['GET', 'https://example.amazonaws.com/'], service: 'service' },
+    call: ['GET', 'https://example.amazonaws.com/'],
+    service: 'service',
     signature: '5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31',
   },
   {
-    ...{ call: ['GET', 'https://example.amazonaws.com/?Param2=value2&Param1=value1'], service: 'service' },
+    call: ['GET', 'https://example.amazonaws.com/?Param2=value2&Param1=value1'],
+    service: 'service',
     signature: 'b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500',
   },
   {
-    ...{ call: ['POST', 'https://example.amazonaws.com/', 'Param1=value1'], service: 'service' },
+    call: ['POST', 'https://example.amazonaws.com/', 'Param1=value1'],
+    service: 'service',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     signature: 'ff11897932ad3f4e8b18135d722051e5ac45fc38421b1da7b9d196a0fe09473a',
   },
@@ -70,17 +76,23 @@ const VECTORS: readonly Vector[] = [
       `https://bedrock-runtime.us-east-1.amazonaws.com/model/${MODEL}/invoke-with-response-stream`,
       '{"max_tokens":1}',
     ],
-    ...{ service: 'bedrock', headers: JSON_TYPE },
+    service: 'bedrock',
+    headers: JSON_TYPE,
     signature: '3f3079c63c14af459e68920a1c1368014e0abf183c9244c3fc79b6edc62d2480',
   },
   {
     call: ['POST', `https://bedrock-runtime.eu-central-1.amazonaws.com/model/${PROFILE}/invoke`, '{}'],
-    ...{ service: 'bedrock', region: 'eu-central-1', headers: JSON_TYPE, sessionToken: 'IQoJb3JpZ2luX2VjEXAMPLE==' },
+    service: 'bedrock',
+    region: 'eu-central-1',
+    headers: JSON_TYPE,
+    sessionToken: 'IQoJb3JpZ2luX2VjEXAMPLE==',
     signature: 'cae5216104c6eda48450ada874dae03241c9e40fe002447cc60a3dd9a7ba5da8',
   },
   {
-    ...{ call: ['POST', 'https://sts.us-east-1.amazonaws.com/', 'Action=AssumeRole'], service: 'sts' },
-    ...{ headers: JSON_TYPE, signature: 'dd90d1b7b14e5bd6a0408bc8e367fcaec80f6d9d67daccb76bb325b702bebd31' },
+    call: ['POST', 'https://sts.us-east-1.amazonaws.com/', 'Action=AssumeRole'],
+    service: 'sts',
+    headers: JSON_TYPE,
+    signature: 'dd90d1b7b14e5bd6a0408bc8e367fcaec80f6d9d67daccb76bb325b702bebd31',
   },
 ]
 

@@ -1,5 +1,5 @@
-// Group commit. Operations that arrive while a flush is in flight wait for the next one; a flush is one statement for all
-// of them. So operations share the cost of a commit, and the load decides the size of the groups.
+// Group commit. Operations that arrive while a flush is in flight wait for the next one; a flush is one statement for
+// all of them. So operations share the cost of a commit, and the load decides the size of the groups.
 
 export interface Batch<Op, Result> {
   run(op: Op): Promise<Result>
@@ -18,7 +18,8 @@ interface BatchOptions<Op, Result> {
   /** One result per operation, in order; an Error fails only its own. */
   readonly flush: (ops: readonly Op[]) => Promise<ReadonlyArray<Result | Error>>
   /**
-   * Maximum concurrent flushes. Besides the first, only full groups are flushed: larger groups cost less per operation, so a group that is not full waits for the running commit.
+   * Maximum concurrent flushes. Besides the first, only full groups are flushed: larger groups cost less per operation,
+   * so a group that is not full waits for the running commit.
    */
   readonly flushesMax: number
   readonly sizeMax: number

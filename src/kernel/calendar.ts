@@ -1,5 +1,5 @@
-// Days of the platform's calendar, in UTC, as integers: day 0 is 1970-01-01. No clock and no time zone, so that a date is the
-// same on every machine.
+// Days of the platform's calendar, in UTC, as integers: day 0 is 1970-01-01. No clock and no time zone, so that a date
+// is the same on every machine.
 
 export const DAY_MS = 86_400_000
 

@@ -28,7 +28,8 @@ export function formatCredits(amount: Credits): string {
   return end === point ? sign + digits.slice(0, point) : `${sign}${digits.slice(0, point)}.${digits.slice(point, end)}`
 }
 
-// Money of the outside world: an amount is an integer of the currency's smallest unit (cents, yen, fils), never a float.
+// Money of the outside world: an amount is an integer of the currency's smallest unit (cents, yen, fils), never a
+// float.
 
 /** By ISO 4217. Every other currency has two decimals. */
 const DECIMALS: Readonly<Record<string, 0 | 3>> = {
@@ -42,7 +43,10 @@ export function currencyDecimals(currency: string): 0 | 2 | 3 {
   return DECIMALS[currency] ?? 2
 }
 
-/** Reads "20", "20.00" or "0.5" as the currency's smallest units; undefined when it is no amount with at most the currency's decimals. */
+/**
+ * Reads "20", "20.00" or "0.5" as the currency's smallest units; undefined when it is no amount with at most the
+ * currency's decimals.
+ */
 export function parseMoney(text: string, currency: string): bigint | undefined {
   const match = /^(\d{1,12})(?:\.(\d{1,3}))?$/.exec(text)
   const decimals = currencyDecimals(currency)

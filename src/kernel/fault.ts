@@ -78,11 +78,16 @@ export function isFaultName(name: unknown): name is FaultName {
 }
 
 export interface FaultDetails {
-  /** Public text that replaces the table's: only for what is safe and useful to the caller, such as the field's name. */
+  /**
+   * Public text that replaces the table's: only for what is safe and useful to the caller, such as the field's name.
+   */
   message?: string
   /** The request field at fault, for the bodies that have a place for it. */
   param?: string
-  /** `error.details` of Messages bodies. SDKs act on the code, for example by sending the whole conversation of a thread. */
+  /**
+   * `error.details` of Messages bodies. SDKs act on the code, for example by sending the whole conversation of a
+   * thread.
+   */
   errorDetails?: { readonly error_code: string; readonly unsupported?: readonly string[] }
   /** A vendor's code that SDKs and frameworks know, for the bodies that have a place for it. */
   vendorCode?: string
@@ -141,7 +146,8 @@ export function invalid(message: string, param?: string): Fault {
 /** The caller closed the connection, so work stops. Nobody is to blame. */
 export const CLIENT_CLOSED = new Fault('request_invalid', { message: 'The caller closed the connection.' })
 
-// What a caller should do about each fault: for the reference page and for the console. The compiler asks for a sentence.
+// What a caller should do about each fault: for the reference page and for the console. The compiler asks for a
+// sentence.
 
 export const ADVICE: Record<FaultName, string> = {
   request_invalid:

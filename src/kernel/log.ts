@@ -59,9 +59,9 @@ function readable(level: Level, fields: object, message: string): string {
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-// Lines wait in memory for at most half a second: a write to the file for every few lines was a tenth of the cost of a call. When
-// whoever reads them stops, more than a megabyte is dropped; when nobody is left to read, all of it. The log library's own
-// buffer is not used, because at exit it goes on for ever trying to write where nobody reads.
+// Lines wait in memory for at most half a second: a write to the file for every few lines was a tenth of the cost of a
+// call. When whoever reads them stops, more than a megabyte is dropped; when nobody is left to read, all of it. The log
+// library's own buffer is not used, because at exit it goes on for ever trying to write where nobody reads.
 
 const FLUSH_EVERY_MS = 500
 const FLUSH_CHARS = 65_536

@@ -33,7 +33,10 @@ export function nearestId(
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '')
 
-/** How many letters must be put in, left out, replaced or swapped with their neighbour; more than the bound as soon as that is certain. */
+/**
+ * How many letters must be put in, left out, replaced or swapped with their neighbour; more than the bound as soon as
+ * that is certain.
+ */
 function distance(a: string, b: string, bound: number): number {
   if (Math.abs(a.length - b.length) > bound) return bound + 1
   let before: number[] = []

@@ -1,4 +1,5 @@
-// Takes known secrets out of somebody else's text: as they are, and as they look in JSON, addresses, hexadecimal and base64.
+// Takes known secrets out of somebody else's text: as they are, and as they look in JSON, addresses, hexadecimal and
+// base64.
 
 /** Anything shorter is a word that may stand in a text by chance. */
 const SECRET_CHARS_MIN = 8
@@ -13,7 +14,9 @@ export function redact(text: string, secrets: readonly string[], mark = '[key]')
   return clean
 }
 
-/** What looks like a credential, wherever it stands: those of well-known services, our own keys, tokens, private keys. */
+/**
+ * What looks like a credential, wherever it stands: those of well-known services, our own keys, tokens, private keys.
+ */
 export const CREDENTIALS = [
   /\b(?:tg_(?:live|test)_[0-9A-Za-z]{38}|sk-[\w-]{16,300}|[rps]k_(?:live|test)_\w{16,300}|AIza[\w-]{35}|gh[opsru]_\w{30,300}|xox[a-z]-[\w-]{10,300}|AKIA[0-9A-Z]{16})/g,
   /(?<![\w-])eyJ[\w-]{10,4000}\.[\w-]{10,4000}\.[\w-]{10,4000}/g,
@@ -44,7 +47,9 @@ const NAME_CHARS_MAX = 40
 
 const EDGES = /^[^\p{L}\p{N}]+|(?<![^\p{L}\p{N}])[^\p{L}\p{N}]+$/gu
 
-/** One line of a message about a request, without what it repeats of the request: it may be kept where requests may not. */
+/**
+ * One line of a message about a request, without what it repeats of the request: it may be kept where requests may not.
+ */
 export function withoutContent(message: string, sent?: string): string {
   const words = (sent === undefined ? withoutQuotations(message) : message)
     .replaceAll(/[\p{Cc}\s]+/gu, ' ')
@@ -94,7 +99,10 @@ export function patternOf(secret: string): RegExp {
   return pattern
 }
 
-/** Base64 in both alphabets, wherever in a longer text the secret begins: the characters that its neighbours share are left. */
+/**
+ * Base64 in both alphabets, wherever in a longer text the secret begins: the characters that its neighbours share are
+ * left.
+ */
 function inBase64(bytes: Buffer): string[] {
   return [0, 1, 2].flatMap((lead) => {
     const length = lead + bytes.length
@@ -106,7 +114,9 @@ function inBase64(bytes: Buffer): string[] {
   })
 }
 
-/** Each character as it is, with the backslashes of JSON in JSON, or percent-encoded. Runs of backslashes have a bound. */
+/**
+ * Each character as it is, with the backslashes of JSON in JSON, or percent-encoded. Runs of backslashes have a bound.
+ */
 function loosely(text: string): string {
   return [...text.replaceAll(/\\+/g, '\\')].map(characterOf).join('')
 }

@@ -36,7 +36,9 @@ export class Semaphore {
     return true
   }
 
-  /** Undefined: they are taken. Throws the refusal when the line is full; rejects with it, or with the signal's reason. */
+  /**
+   * Undefined: they are taken. Throws the refusal when the line is full; rejects with it, or with the signal's reason.
+   */
   take(units = 1, signal?: AbortSignal): Promise<void> | undefined {
     if (this.tryTake(units)) return undefined
     if (this.#line.length >= this.rules.waitersMax) throw this.rules.refusal()

@@ -1,6 +1,6 @@
 // What is under way now: members come and go with every call. Not a `Set`: V8 makes the table of one anew every few
-// members and lets the old table point to the new one. Once the first of them has grown old in memory, each keeps the next alive, with all that was in
-// it, until a full collection: every call was carried through two young ones.
+// members and lets the old table point to the new one. Once the first of them has grown old in memory, each keeps the
+// next alive, with all that was in it, until a full collection: every call was carried through two young ones.
 
 export class SlotSet<T> implements Iterable<T> {
   readonly #places: Array<T | undefined> = []
@@ -17,7 +17,10 @@ export class SlotSet<T> implements Iterable<T> {
     return place
   }
 
-  /** Returns whether the member was there. Removing it twice is harmless: the place may belong to another member by then. */
+  /**
+   * Returns whether the member was there. Removing it twice is harmless: the place may belong to another member by
+   * then.
+   */
   remove(place: number, member: T & {}): boolean {
     if (this.#places[place] !== member) return false
     this.#places[place] = undefined
@@ -38,8 +41,9 @@ export class SlotSet<T> implements Iterable<T> {
   }
 }
 
-// Hearing of an abort, for those of whom there are many: the calls of a connection share one signal, which has one listener for all of
-// them. A listener for each would cost a call more than its deadline does, and a signal without any makes its table of events anew (kernel/slot-set.ts).
+// Hearing of an abort, for those of whom there are many: the calls of a connection share one signal, which has one
+// listener for all of them. A listener for each would cost a call more than its deadline does, and a signal without any
+// makes its table of events anew (kernel/slot-set.ts).
 
 export interface Follower {
   aborted(reason: unknown): void

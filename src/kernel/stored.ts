@@ -1,5 +1,6 @@
-// Stored documents are read tolerantly: another version may have written what this one does not know. The smallest part of the document that may
-// be missing is set aside, with a sentence that names it; the rest is used. Only editing is strict.
+// Stored documents are read tolerantly: another version may have written what this one does not know. The smallest part
+// of the document that may be missing is set aside, with a sentence that names it; the rest is used. Only editing is
+// strict.
 import type * as z from 'zod'
 
 const TURNS_MAX = 100

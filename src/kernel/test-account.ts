@@ -1,6 +1,6 @@
-// The test account of an account: its twin, for keys that begin with `tg_test_`. It is an account like any other (its own balance, holds,
-// limits, usage, jobs), so that no rule about money knows of it; what sets it apart is its id, which says whose it is. Calls of it
-// reach the simulated vendors only: catalog/store.ts.
+// The test account of an account: its twin, for keys that begin with `tg_test_`. It is an account like any other (its
+// own balance, holds, limits, usage, jobs), so that no rule about money knows of it; what sets it apart is its id,
+// which says whose it is. Calls of it reach the simulated vendors only: catalog/store.ts.
 
 const MARK = '_test'
 

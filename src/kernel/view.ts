@@ -1,6 +1,6 @@
 // What views are made of. A view is the schema of an answer, written once: the function that makes the answer, OpenAPI,
-// the console, the command line and the CSV files all take it from there. Files with views do no I/O, because the console
-// imports their types.
+// the console, the command line and the CSV files all take it from there. Files with views do no I/O, because the
+// console imports their types.
 import * as z from 'zod'
 import { formatCredits } from './credits.ts'
 
@@ -33,7 +33,10 @@ export function asPage<Row extends { readonly id: string }, View>(
   return { items: rows.slice(0, limit).map(view), next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null }
 }
 
-/** A row in the words of its view: the column `ends_at` becomes the member `endsAt`. Members without a column are left to the caller. */
+/**
+ * A row in the words of its view: the column `ends_at` becomes the member `endsAt`. Members without a column are left
+ * to the caller.
+ */
 export function asView<T extends z.ZodObject>({ shape }: T, row: object): z.output<T> {
   const columns = new Map<string, unknown>(Object.entries(row))
   const members = Object.entries(shape).flatMap(([name, type]) => {

@@ -43,8 +43,9 @@ const COUNT_MAX = 32 ** 3 - 1
 const lastOf = new WeakMap<World, { ms: number; time: string; count: number }>()
 
 /**
- * 26 characters: 10 of time, 3 that count within the millisecond, 13 of randomness. Ids sort by the moment they were made, those of a process in the
- * order in which it made them, so that indexes grow at one end and a list of calls has the order of the calls.
+ * 26 characters: 10 of time, 3 that count within the millisecond, 13 of randomness. Ids sort by the moment they were
+ * made, those of a process in the order in which it made them, so that indexes grow at one end and a list of calls has
+ * the order of the calls.
  */
 export function newId(world: World): string {
   const ms = world.nowMs()
@@ -62,7 +63,10 @@ export function newId(world: World): string {
   return last.time + counted + base32(world.bytes(10)).slice(3)
 }
 
-/** The id that follows from a text, the same whenever it is asked for. It sorts before all that were ever made by the clock. */
+/**
+ * The id that follows from a text, the same whenever it is asked for. It sorts before all that were ever made by the
+ * clock.
+ */
 export function idFrom(text: string): string {
   return idAtTime(0) + base32(hash('sha256', text, 'buffer').subarray(0, 10))
 }

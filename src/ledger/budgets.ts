@@ -1,5 +1,6 @@
-// The budgets that a process has cached: they decide for which of an account's budgets a call counts. The counters are in the database
-// (functions/budget.sql), which rejects a call whose process has an outdated version of the budgets. An account without budgets costs nothing.
+// The budgets that a process has cached: they decide for which of an account's budgets a call counts. The counters are
+// in the database (functions/budget.sql), which rejects a call whose process has an outdated version of the budgets. An
+// account without budgets costs nothing.
 import { type Database, SHORT_MS, statement } from '../database/database.ts'
 import { singleFlight } from '../kernel/timers.ts'
 import type { Limited, Reservation } from './operation.ts'

@@ -15,7 +15,10 @@ export interface Checkpoint {
   readonly folder: string
 }
 
-/** By the gateway's secret, together with the one before it: none can be changed, put there or removed by whoever can write to the database alone. */
+/**
+ * By the gateway's secret, together with the one before it: none can be changed, put there or removed by whoever can
+ * write to the database alone.
+ */
 export function signatureOf(key: Buffer, before: Buffer | null, one: Checkpoint): Buffer {
   const { account, month, moved_us, balance, hash, sums, lots, folder } = one
   const said = [account, month, String(moved_us), String(balance), hash.toString('hex'), sums, lots, folder]

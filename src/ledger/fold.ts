@@ -1,5 +1,6 @@
-// Sums become coarser as they age: hours become days after 60 days, days become months when the calls of the month are gone. What was summed stays exact; only when in the
-// day, or in the month, is no longer known. Some accounts at a time, by the keys of the tables, so that no statement is long.
+// Sums become coarser as they age: hours become days after 60 days, days become months when the calls of the month are
+// gone. What was summed stays exact; only when in the day, or in the month, is no longer known. Some accounts at a
+// time, by the keys of the tables, so that no statement is long.
 import { type Database, statement } from '../database/database.ts'
 import { putSetting, readSetting } from '../database/setting.ts'
 import { DAY_MS, dayOfMs, formatDay } from '../kernel/calendar.ts'

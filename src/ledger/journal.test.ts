@@ -1,4 +1,5 @@
-// Settlements on their way into the ledger: durable before their caller has the last byte, posted once, by whoever comes first.
+// Settlements on their way into the ledger: durable before their caller has the last byte, posted once, by whoever
+// comes first.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -266,7 +267,10 @@ test('what the dead wrote of an account that is locked holds up no sweep', async
   assert.deepEqual(await chargesOf(id), [{ amount: 3n }])
 })
 
-/** An account with all that a settlement can meet: a lease, one that has ended, holds, a hold that expired, and a call that was settled before. */
+/**
+ * An account with all that a settlement can meet: a lease, one that has ended, holds, a hold that expired, and a call
+ * that was settled before.
+ */
 async function mixedAccount(): Promise<{ acc: string; calls: object[] }> {
   const ledger = await processOf({ leases: false })
   const acc = await account(1_000n)

@@ -1,5 +1,6 @@
-// The journal. A settlement that a lease covers is one row here before its caller has the last byte. A moment later it is posted
-// together with all others of its account, so a call costs one small commit, and posting a tenth of what it costs one by one.
+// The journal. A settlement that a lease covers is one row here before its caller has the last byte. A moment later it
+// is posted together with all others of its account, so a call costs one small commit, and posting a tenth of what it
+// costs one by one.
 import { isOfAPart, SHORT_MS, statement } from '../database/database.ts'
 import { createBatch } from '../kernel/batch.ts'
 import type { Log } from '../kernel/log.ts'
@@ -35,7 +36,10 @@ interface Waiting {
 
 /** Long enough to group calls even at a low rate, and short enough for readers of the ledger. */
 const POST_AFTER_MS = 250
-/** Added for every other waiting account, so that posting for a thousand accounts does not use all of the database's time. */
+/**
+ * Added for every other waiting account, so that posting for a thousand accounts does not use all of the database's
+ * time.
+ */
 const POST_EACH_MS = 1
 const RETRY_AFTER_MS = 500
 const ENDED = 'its lease has ended'
@@ -148,7 +152,10 @@ export function createJournal({ database, watch, world, run, posted, log, observ
     }
   }
 
-  /** One that can never be posted stays in the journal, and `ledger verify` names it: nothing is lost, and the others are posted. */
+  /**
+   * One that can never be posted stays in the journal, and `ledger verify` names it: nothing is lost, and the others
+   * are posted.
+   */
   async function postOneByOne(account: string): Promise<void> {
     for (const { id } of await database.query<{ id: string }>(OF_ACCOUNT, [account]))
       try {
@@ -190,9 +197,15 @@ export function createJournal({ database, watch, world, run, posted, log, observ
       one.written.push({ id, cover: op.cover })
       unposted += 1
     },
-    /** Resolves when the journal rows of an account, from any process, are posted or cannot be posted now; without an account, when all rows that this process wrote are posted. */
+    /**
+     * Resolves when the journal rows of an account, from any process, are posted or cannot be posted now; without an
+     * account, when all rows that this process wrote are posted.
+     */
     post,
-    /** Posts rows of other processes that are older than this many seconds, and rows that this process has lost track of. */
+    /**
+     * Posts rows of other processes that are older than this many seconds, and rows that this process has lost track
+     * of.
+     */
     async recover(afterSeconds: number): Promise<void> {
       for (const { account } of await database.query<{ account: string }>(UNBOOKED, [afterSeconds]))
         if (!waiting.has(account))
@@ -221,7 +234,10 @@ export function createJournal({ database, watch, world, run, posted, log, observ
 }
 
 const NAMES = JOURNAL_COLUMNS.join(', ')
-/** The lease ids are parameters, so that no other leases are read, whatever size the planner assumes for the table (functions/settings.sql). */
+/**
+ * The lease ids are parameters, so that no other leases are read, whatever size the planner assumes for the table
+ * (functions/settings.sql).
+ */
 const WRITE = statement(
   'journal_write',
   `insert into journal (${NAMES}) select ${NAMES} from json_populate_recordset(null::journal, $1::json) x

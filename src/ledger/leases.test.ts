@@ -1,4 +1,5 @@
-// Credits held in advance: whatever happens to a process that has leased them, no call goes without a hold, and no credit stays away.
+// Credits held in advance: whatever happens to a process that has leased them, no call goes without a hold, and no
+// credit stays away.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
@@ -124,7 +125,8 @@ test('an account that somebody has locked delays no other', async () => {
   const [stuck, free] = [await account(1_000_000n), await account(1_000_000n)]
   let waiting: Promise<Reserved> | undefined
   const medians: number[] = []
-  // A statement waits 300 ms for a lock. Whatever a busy machine does to single calls, at some time most are not as slow as that.
+  // A statement waits 300 ms for a lock. Whatever a busy machine does to single calls, at some time most are not as
+  // slow as that.
   while (medians.length < 20 && !medians.some((ms) => ms < 200))
     await database.transaction(async (tx) => {
       await tx.query({ text: 'select 1 from account where id = $1 for update' }, [stuck])
@@ -168,7 +170,8 @@ test('calls of a locked account do not count as load of the gateway, and its cro
   await database.transaction(async (tx) => {
     await tx.query({ text: 'select 1 from account where id = $1 for update' }, [stuck])
     for (let made = 0; made < FULL; made += 1) waiting.push(reserve(ledger, stuck, 1n).catch(() => undefined))
-    // Between two tries nothing of it is in the queue; whatever is there is isolated once the first wait for the lock is over.
+    // Between two tries nothing of it is in the queue; whatever is there is isolated once the first wait for the lock
+    // is over.
     await eventually('it is not known as locked', async () => ledger.isolated > 0)
     assert.equal(ledger.pending, 0)
     const startedMs = performance.now()
@@ -283,8 +286,16 @@ test('one that takes no for an answer keeps nobody beside it from asking for wha
   const acc = await account(1_000n)
   await lease(busy, acc, 10n)
   const call = (id: string, last: boolean) => ({
-    ...{ id: `${acc}-${id}`, key: 'k1', want: 1_000, floor: 1_000, most: 1_000, open: 0 },
-    ...{ product: 'p', version: 1, tokens: 0, last },
+    id: `${acc}-${id}`,
+    key: 'k1',
+    want: 1_000,
+    floor: 1_000,
+    most: 1_000,
+    open: 0,
+    product: 'p',
+    version: 1,
+    tokens: 0,
+    last,
   })
   const [row] = await rows<{ answer: Array<{ as: string }> }>('select ledger_reserve($1, $2, $3, 0, null) as answer', [
     acc,

@@ -1,5 +1,6 @@
 // Credits that this process holds in advance, by key. A call that they cover is admitted without a statement to the
-// database, and its settlement is its only commit. They grow with the recent demand of a key, are returned when the key becomes idle, and are returned at once when the account runs low.
+// database, and its settlement is its only commit. They grow with the recent demand of a key, are returned when the key
+// becomes idle, and are returned at once when the account runs low.
 import type { Credits } from '../kernel/credits.ts'
 import { newId, type World } from '../kernel/world.ts'
 import type { Cover, LeaseChange, Leased, Rate, Reservation, Reserved, Resolution, Resolved } from './operation.ts'
@@ -15,7 +16,10 @@ interface LeasesOptions {
   readonly world: World
   /** Fails if the outcome is unknown. Closing a lease is retried until the outcome is known. */
   readonly change: (change: LeaseChange) => Promise<Leased>
-  /** Stores how much running calls may spend of these leases, for readers of the account; returns the ids of the leases that were updated. */
+  /**
+   * Stores how much running calls may spend of these leases, for readers of the account; returns the ids of the leases
+   * that were updated.
+   */
   readonly report: (inUse: readonly InUse[]) => Promise<ReadonlySet<string>>
   /** Whether all others still believe that this process lives. */
   readonly isHeard: () => boolean
@@ -45,7 +49,10 @@ interface Lease {
   /** Of it, what calls took since the last report; and what was last reported as in use. */
   recent: Credits
   reported: Credits
-  /** What else the account had at the last change of this lease. Others may have used it since, so it only affects the sizes of leases, never whether a call is covered. */
+  /**
+   * What else the account had at the last change of this lease. Others may have used it since, so it only affects the
+   * sizes of leases, never whether a call is covered.
+   */
   beside: Credits
   /** Settlements that are not posted. */
   calls: number
@@ -69,9 +76,9 @@ interface Window {
 }
 
 /**
- * The recent number of calls from which a key gets a lease: more than one call per `HALF_MS`. A few calls must be enough, otherwise a gateway
- * that is slow because it has no leases stays slow. But two calls must not be enough, otherwise a caller who makes two calls and then looks
- * at the account sees credits held.
+ * The recent number of calls from which a key gets a lease: more than one call per `HALF_MS`. A few calls must be
+ * enough, otherwise a gateway that is slow because it has no leases stays slow. But two calls must not be enough,
+ * otherwise a caller who makes two calls and then looks at the account sees credits held.
  */
 const CALLS_MIN = 2
 const HALF_MS = 6_000
@@ -80,16 +87,27 @@ const HALF_SECONDS = HALF_MS / 1_000
 const CALLS_FREE = 16n
 /** Longer than the pauses between calls of a key that has a lease. */
 const IDLE_MS = 8_000
-/** When this part of a slice of a minute limit, or of its time, is used up, a new slice is requested: on its own, or together with credits. */
+/**
+ * When this part of a slice of a minute limit, or of its time, is used up, a new slice is requested: on its own, or
+ * together with credits.
+ */
 const WORN = 3 / 4
 const HALF_WORN = 1 / 2
 /** The slice of a minute limit was returned. */
 const OVER: Window = {
-  ...{ requests: 0, tokens: 0, given: { requests: 0, tokens: 0 }, second: 0, rate: undefined },
-  ...{ fromMs: Number.NEGATIVE_INFINITY, untilMs: Number.NEGATIVE_INFINITY },
+  requests: 0,
+  tokens: 0,
+  given: { requests: 0, tokens: 0 },
+  second: 0,
+  rate: undefined,
+  fromMs: Number.NEGATIVE_INFINITY,
+  untilMs: Number.NEGATIVE_INFINITY,
 }
 const PACES_MAX = 10_000
-/** Each statement of an account reads all of its leases. If more users than this call at once, the others use holds of their own. */
+/**
+ * Each statement of an account reads all of its leases. If more users than this call at once, the others use holds of
+ * their own.
+ */
 const SCOPED_MAX = 256
 /** A running call appears in the reported usage of its lease after at most two of these intervals. */
 const REPORT_EVERY_MS = 120
@@ -197,7 +215,10 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions) 
     return { outcome: 'held', amount, rate: rate ? { max: rate.max, left: rate.left + (window.requests ?? 0) } : null }
   }
 
-  /** Reports what is in use, again and again while calls are under way. A call counts from the second report on: most have ended by then, and cost no write. */
+  /**
+   * Reports what is in use, again and again while calls are under way. A call counts from the second report on: most
+   * have ended by then, and cost no write.
+   */
   function reportSoon(): void {
     isReportDue = true
     world.after(REPORT_EVERY_MS, async () => {
@@ -267,7 +288,10 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions) 
     })
   }
 
-  /** One change at a time. If its answer is lost, at least the assumed amount is held; the lease is abandoned, and all of it is returned. */
+  /**
+   * One change at a time. If its answer is lost, at least the assumed amount is held; the lease is abandoned, and all
+   * of it is returned.
+   */
   function run(lease: Lease, wish: Wish, then: (leased: Leased) => void): void {
     const back = wish.requests === null ? undefined : unusedOf(lease)
     if (back) lease.window = OVER
@@ -300,7 +324,10 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions) 
     if (all.delete(lease.id)) countScoped(lease, -1)
   }
 
-  /** Returns the unused part; with the last call, everything. `tells`: writes even if nothing can be returned yet, for processes that wait until this lease admits no more calls. */
+  /**
+   * Returns the unused part; with the last call, everything. `tells`: writes even if nothing can be returned yet, for
+   * processes that wait until this lease admits no more calls.
+   */
   function release(lease: Lease, tells = false): void {
     if (lease.changing || !all.has(lease.id)) return
     const free = freeOf(lease)
@@ -369,7 +396,9 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions) 
       else if (lease.retired) release(lease)
     },
     recall,
-    /** Another process needs the leased credits of an account, or the account has lots: nothing is leased for a while. */
+    /**
+     * Another process needs the leased credits of an account, or the account has lots: nothing is leased for a while.
+     */
     rest,
     /** Other processes recall these. */
     asked(ids: ReadonlySet<string>): void {
@@ -432,8 +461,9 @@ function windowOf({ requests, tokens, seconds, second, rate }: Leased, fromMs: n
 }
 
 /**
- * The target for unused credits: a little more than one second of demand, and for occasional callers enough calls that the lease seldom has to
- * grow. A call without an output limit takes more than it needs and returns nearly all of it, so two such calls must fit.
+ * The target for unused credits: a little more than one second of demand, and for occasional callers enough calls that
+ * the lease seldom has to grow. A call without an output limit takes more than it needs and returns nearly all of it,
+ * so two such calls must fit.
  */
 function targetOf({ wants, want, got }: Pace): Credits {
   return BigInt(Math.ceil(wants / HALF_SECONDS)) + want * CALLS_FREE + (got > want ? got * 2n : 0n)

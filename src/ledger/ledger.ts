@@ -1,18 +1,18 @@
-// The money. A durable hold, of the call or of its process (a lease), covers a call before the vendor is called. It is resolved
-// exactly once, together with its usage row.
+// The money. A durable hold, of the call or of its process (a lease), covers a call before the vendor is called. It is
+// resolved exactly once, together with its usage row.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'
 import { SlotSet } from '../kernel/slot-set.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
-import { NEVER, singleFlight, sleep } from '../kernel/timers.ts'
+import { NEVER, sleep } from '../kernel/timers.ts'
 import { newId, type World } from '../kernel/world.ts'
 import { createBudgets } from './budgets.ts'
 import { createJournal, isCovered } from './journal.ts'
 import { createLeases } from './leases.ts'
 import { createLines, isCrowded } from './line.ts'
-import { createLiveness, type Forgotten, HEARD_SECONDS, SILENT_SECONDS } from './liveness.ts'
+import { createLiveness, type Forgotten } from './liveness.ts'
 import { endLots, isSpecial, type Lot } from './lots.ts'
 import {
   type Cover,
@@ -29,13 +29,17 @@ import {
   type Undecided,
 } from './operation.ts'
 import { createQueue } from './queue.ts'
+import { createRecall } from './recall.ts'
 import { createRetry, isFinal, within } from './retry.ts'
 import { createSystem } from './system.ts'
 import type { Given } from './views.ts'
 import { createWriteWatch, type WriteTrouble } from './write-watch.ts'
 
 export interface Ledger {
-  /** `waits`: a call that does not fit because running calls of its account hold credits waits for them in line, until this signal, with CLIENT_CLOSED. Without it, it is told so at once. */
+  /**
+   * `waits`: a call that does not fit because running calls of its account hold credits waits for them in line, until
+   * this signal, with CLIENT_CLOSED. Without it, it is told so at once.
+   */
   reserve(reservation: Reservation, waits?: AbortSignal): Promise<Reserved>
   /** Turns a separately reserved call into a job: the job gets its hold, and nothing is counted again. */
   makeJob(reservation: Reservation): Promise<Reserved>
@@ -48,14 +52,20 @@ export interface Ledger {
   /** Returns the leases of an account, or of all: limits have changed, or an operator takes credits back. */
   recall(account?: string): void
   /**
-   * Resolves when nothing of an account is leased any more, or no more leases will be returned soon. Must not be called in a transaction that has locked the account, because returning a lease needs that lock.
+   * Resolves when nothing of an account is leased any more, or no more leases will be returned soon. Must not be called
+   * in a transaction that has locked the account, because returning a lease needs that lock.
    */
   returned(account: string): Promise<void>
   /** Resolves when no process admits calls any more with leases of an account that were recalled. */
   recalled(account: string): Promise<void>
-  /** Sends the heartbeat of this process, and expires the holds of dead processes and the rest of lots that have ended. Returns how many holds expired. */
+  /**
+   * Sends the heartbeat of this process, and expires the holds of dead processes and the rest of lots that have ended.
+   * Returns how many holds expired.
+   */
   sweep(): Promise<number>
-  /** Resolves when every acknowledged settlement of an account, or of all accounts, is posted or cannot be posted now. */
+  /**
+   * Resolves when every acknowledged settlement of an account, or of all accounts, is posted or cannot be posted now.
+   */
   posted(account?: string): Promise<void>
   /** Waits until every operation is durable or rejected and all leases are returned, or the time is up. */
   idle(forMs?: number): Promise<void>
@@ -123,24 +133,30 @@ const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 /** Undecided operations that an account with a queue of its own may have. Further calls are rejected. */
 const ISOLATED_MAX = 256
-/** They are rejected one by one, this far apart: callers who are rejected at one moment all return at one moment, and calls of others wait behind them. A call that would wait longer than `REJECT_WAIT_MS` is rejected at once, so that few wait. */
+/**
+ * They are rejected one by one, this far apart: callers who are rejected at one moment all return at one moment, and
+ * calls of others wait behind them. A call that would wait longer than `REJECT_WAIT_MS` is rejected at once, so that
+ * few wait.
+ */
 const REJECT_EVERY_MS = 2
 const REJECT_WAIT_MS = 2_000
-/** Processes that lease the missing credits poll twice a second; after these waits the credits will not be returned. */
-const RECALLED_WAIT_MS = 50
-const RETURN_WAITS_MS = [100, 200, 300, 400, 500, 500]
 /** How often one call reads the gateway's limits again because they changed. */
 const LEARNED_MAX = 5
 const TEND_EVERY_MS = 500
-/** For a call whose missing credits are leased by a process that does not respond: they are released within `SILENT_SECONDS`. */
+/**
+ * For a call whose missing credits are leased by a process that does not respond: they are released within
+ * `SILENT_SECONDS`.
+ */
 const AWAY_SECONDS = 5
-/** A process posts what it wrote within a second. An older row was written by a process that has died or cannot keep up. */
+/**
+ * A process posts what it wrote within a second. An older row was written by a process that has died or cannot keep up.
+ */
 const ABANDONED_SECONDS = 5
 /** How long a reader of the ledger waits for settlements that are not posted yet. */
 const BOOKED_WAIT_MS = 500
 
 export function createLedger(options: LedgerOptions): Ledger {
-  const { database, world, processId, meters, waitFactor = 1, creditWaitMs: waitMs = 0 } = options
+  const { database, world, processId, meters, log, waitFactor = 1, creditWaitMs: waitMs = 0 } = options
   const { resolveForMs = 120_000, reserveForMs = waitFactor * 2_000, reserveWaitMs = waitFactor * 5_000 } = options
   const around = { database, watch: createWriteWatch(world), world, processId }
   const [budgets, system] = [createBudgets({ database }), createSystem(around)]
@@ -151,8 +167,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** Calls that have a hold of their own, from the moment they ask for it, with their budgets. */
   const open = new Map<string, Reservation['scopes']>()
 
-  const retry = createRetry({ world, log: options.log, run: queue.run })
-  /** By account: how many operations are undecided, including those that wait for a retry, and when a call was last rejected because there are too many. */
+  const retry = createRetry({ world, log, run: queue.run })
+  /** By account: how many operations are undecided, and when a call was last rejected because there are too many. */
   const undecided = new Map<string, { count: number; rejectedMs: number }>()
 
   async function retryUntilKnown<T extends Done>(op: Op, forMs: number, lost?: () => void): Promise<T> {
@@ -176,7 +192,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   const liveness = createLiveness({
-    ...{ ...around, graceMs: options.graceMs ?? 10_000 },
+    ...around,
+    graceMs: options.graceMs ?? 10_000,
     async expire(account) {
       // Settlements of its leases are in the journal, and must be posted before the leases end.
       await journal.post(account)
@@ -203,13 +220,17 @@ export function createLedger(options: LedgerOptions): Ledger {
     },
   })
   const journal = createJournal({
-    ...{ ...around, log: options.log, observe: meters?.batch },
+    ...around,
+    log,
+    observe: meters?.batch,
     run: (op) => queue.run<Posted>(op),
     posted({ id, cover }) {
       owed.delete(id)
       leases.posted(cover, 'settled')
     },
   })
+
+  const { returned, recalled } = createRecall({ ...around, leases, posted: (account) => ledger.posted(account), log })
 
   let tending = false
   function tend(): void {
@@ -312,33 +333,6 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
-  const returns = singleFlight<void>()
-  const returned = (account: string) => returns(account, () => takeBack(account))
-
-  async function takeBack(account: string): Promise<void> {
-    for (const waitMs of RETURN_WAITS_MS) {
-      leases.rest(account)
-      await ledger.posted(account)
-      const rows = await database.query(RECALL, [account])
-      if (rows.length === 0) return
-      await sleep(world, waitMs)
-    }
-  }
-
-  async function recalled(account: string): Promise<void> {
-    leases.recall((lease) => lease.account === account)
-    const untilMs = world.elapsedMs() + SILENT_SECONDS * 1_000
-    try {
-      while ((await database.query(ADMITTING, [account])).length > 0) {
-        if (world.elapsedMs() >= untilMs) throw new Error('a process has not given back its lease in time')
-        await sleep(world, RECALLED_WAIT_MS)
-      }
-    } catch (error) {
-      // The change is stored, so the answer must not say that it failed.
-      options.log?.error({ account, error }, 'calls may be admitted for a while with leases from before a change')
-    }
-  }
-
   /** For no longer than its caller waits. */
   async function holdInTime(
     reservation: Reservation,
@@ -359,7 +353,9 @@ export function createLedger(options: LedgerOptions): Ledger {
       }
       throw new Fault('unavailable', {
         message: 'Too many calls of this account wait to be posted. Nothing was charged; try again shortly.',
-        ...{ retryAfterSeconds: 1, internal: { why: 'the account’s queue is full' }, counted: true },
+        retryAfterSeconds: 1,
+        internal: { why: 'the account’s queue is full' },
+        counted: true,
       })
     }
     let unsure = false
@@ -371,10 +367,12 @@ export function createLedger(options: LedgerOptions): Ledger {
       const reserved = await within(hold(reservation, version, lost, turn), reserveWaitMs, world)
       const isHeld = reserved.outcome === 'held'
       if (isHeld) unsure = false
-      // An id that is released below must not be used again: a lease might cover it, and its settlement would find it released.
+      // An id that is released below must not be used again: a lease might cover it, and its settlement would find it
+      // released.
       else if (unsure && isTriedAgain(reserved))
         throw new Fault('unavailable', { retryAfterSeconds: 1, internal: { why: 'an answer was lost' } })
-      // A job's hold outlives this process, and any process settles it. A call that could not become a job keeps its hold until it is released.
+      // A job's hold outlives this process, and any process settles it. A call that could not become a job keeps its
+      // hold until it is released.
       if (isHeld ? reservation.job : !unsure && !(reservation.isApart && reservation.job)) open.delete(reservation.id)
       return reserved
     } catch (error) {
@@ -395,7 +393,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     return leases.admit(reservation) ?? (await holdInTime(reservation, version, turn))
   }
 
-  /** The gateway's limits are checked first. The database rejects a call whose process knows an older version of them. */
+  /** The gateway's limits are checked first. The database rejects a call whose process knows older ones. */
   async function reserveWithin(given: Reservation, isUncovered: boolean, turn: Turn): Promise<Reserved> {
     let reservation = given
     for (let asked = 0; asked < LEARNED_MAX; asked++) {
@@ -468,7 +466,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       const cover = leases.coverOf(id)
       const scopes = open.get(id)
       const resolution = scopes === undefined ? asked : { ...asked, scopes }
-      // Without a recent heartbeat this process may have lost its leases, so it waits for the outcome before it states a price.
+      // Without a recent heartbeat this process may have lost its leases, so it waits for the outcome before it states
+      // a price.
       if (!cover || !liveness.isHeard() || !isCovered(resolution, cover, journal.unposted))
         return resolveDirectly(resolution, cover)
       try {
@@ -482,11 +481,18 @@ export function createLedger(options: LedgerOptions): Ledger {
       return resolved
     },
     async grant({ account, amount, note, actor, lot, ...given }, within) {
-      // Leased credits must not block an operator who takes credits back, and earlier acknowledged settlements must be posted before.
+      // Leased credits must not block an operator who takes credits back, and earlier acknowledged settlements must be
+      // posted before.
       if (!within) await (amount < 0n ? returned(account) : ledger.posted(account))
       const made = newId(world)
       const [row] = await (within ?? database).query<{ posted: bigint; held: bigint; moved: bigint }>(GRANT, [
-        ...[made, account, amount, note, actor, given.kind ?? null, given.recovered ?? 0n],
+        made,
+        account,
+        amount,
+        note,
+        actor,
+        given.kind ?? null,
+        given.recovered ?? 0n,
         lot && isSpecial(lot) ? lot : { id: given.from, only: given.onlyFrom || undefined, payment: given.payment },
       ])
       if (!within) lines.freed(account)
@@ -508,7 +514,8 @@ export function createLedger(options: LedgerOptions): Ledger {
         .idle()
         .then(() => journal.idle())
         .then(() => leases.giveBack())
-        // If this fails, the slice is returned at the next check, or is taken from this process when it no longer responds.
+        // If this fails, the slice is returned at the next check, or is taken from this process when it no longer
+        // responds.
         .then(() => system.giveBack().catch(() => undefined))
         .then(() => Promise.allSettled(background))
       if (forMs === Number.POSITIVE_INFINITY) await done
@@ -544,7 +551,9 @@ export function createLedger(options: LedgerOptions): Ledger {
   return ledger
 }
 
-/** How a call asks for its hold: once, if it does not wait; else when it comes, while it waits in line, and after that. */
+/**
+ * How a call asks for its hold: once, if it does not wait; else when it comes, while it waits in line, and after that.
+ */
 type Turn = 'now' | 'first' | 'waits' | 'due'
 
 function isTriedAgain(reserved: Reserved | Undecided): boolean {
@@ -563,7 +572,8 @@ function decided(reserved: Exclude<Reserved | Undecided, { outcome: 'no_slice' |
   throw new Fault('unavailable', {
     message:
       'Credits of this account are held by a gateway process that does not respond. They are released within 20 seconds. Nothing was charged; try again shortly.',
-    ...{ retryAfterSeconds: AWAY_SECONDS, internal: { why: 'credits are held by a process that does not respond' } },
+    retryAfterSeconds: AWAY_SECONDS,
+    internal: { why: 'credits are held by a process that does not respond' },
   })
 }
 
@@ -571,23 +581,9 @@ const RECALLED = statement(
   'lease_recalled',
   'select id, account_id as account from lease where process_id = $1 and recalled_at is not null and not retired',
 )
-/** A process without a recent heartbeat admits no calls with leases. */
-const ADMITTING = statement(
-  'lease_admitting',
-  `select 1 from lease e join gateway_instance p on p.id = e.process_id and p.heartbeat_at > now() - make_interval(secs => ${HEARD_SECONDS})
-   where e.account_id = $1 and e.recalled_at is not null and not e.retired limit 1`,
-)
 const AVAILABLE = statement(
   'account_available',
   'select id as account, posted - held as available from account where id = any($1::text[])',
-)
-/** What calls use of a lease comes back when they end: nobody waits for it here. */
-const RECALL = statement(
-  'lease_recall',
-  `with recalled as (
-     update lease set recalled_at = least(recalled_at, now()) where account_id = $1 and amount > 0 returning recalled_at, amount > in_use or slices <> '{}' and not retired as has_more
-   )
-   select 1 from recalled where has_more and recalled_at > now() - interval '2 seconds'`,
 )
 const IN_USE = statement(
   'lease_in_use',

@@ -1,4 +1,5 @@
-// The limits that an operator can set: one table, from which the counters in the database (functions/counters.sql) and all descriptions are derived.
+// The limits that an operator can set: one table, from which the counters in the database (functions/counters.sql) and
+// all descriptions are derived.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { isLimit, LIMITS, type LimitName, type LimitsView } from '../meter/limits.ts'
@@ -33,8 +34,10 @@ type Scope =
   | { readonly kind: 'key'; readonly account: string; readonly key: string; readonly earlier: readonly string[] }
 
 /**
- * Makes a scope's limits hold from this moment on, to be called in the transaction that stores them. The account is locked as every function of the ledger
- * locks it, so that no call is counted twice or not at all while a counter appears. Processes learn of the gateway's own with their next statement, or by a look twice a second (ledger/system.ts).
+ * Makes a scope's limits hold from this moment on, to be called in the transaction that stores them. The account is
+ * locked as every function of the ledger locks it, so that no call is counted twice or not at all while a counter
+ * appears. Processes learn of the gateway's own with their next statement, or by a look twice a second
+ * (ledger/system.ts).
  */
 export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): Promise<void> {
   const account = scope.kind === 'system' ? '' : scope.account
@@ -52,7 +55,9 @@ export async function storeLimits(tx: Queryable, scope: Scope, limits: Limits): 
   if (scope.kind !== 'system') await recallLeases(tx, account)
 }
 
-/** They were made under other limits or budgets. `recalled` of the ledger waits until no process admits calls by them. */
+/**
+ * They were made under other limits or budgets. `recalled` of the ledger waits until no process admits calls by them.
+ */
 export const recallLeases = (tx: Queryable, account: string) => tx.query(RECALL, [account])
 
 /** Of the whole gateway, or of an account or key. Who changes them reads them after the account is locked. */
@@ -81,8 +86,9 @@ const KEEP_VERSION = statement(
 )
 const PRUNE_VERSION = statement('limits_no_version', `delete from setting where name = 'system-limits'`)
 /**
- * A counter that is new begins with what was spent in its span (those of the whole gateway are summed up in functions/quota-slice.sql), and counts requests and tokens from the moment in which the account is locked, which is not when the
- * transaction began.
+ * A counter that is new begins with what was spent in its span (those of the whole gateway are summed up in
+ * functions/quota-slice.sql), and counts requests and tokens from the moment in which the account is locked, which is
+ * not when the transaction began.
  */
 const KEEP = statement(
   'limits_keep',

@@ -1,5 +1,7 @@
-// Calls that wait for credits which running calls of their account hold: a line for each account, first come, first served. A line is tried when this process has freed credits of its account, and when
-// one statement for all lines finds that another process has. A try is one statement for the first calls of the line, so waiting costs the same however many wait.
+// Calls that wait for credits which running calls of their account hold: a line for each account, first come, first
+// served. A line is tried when this process has freed credits of its account, and when one statement for all lines
+// finds that another process has. A try is one statement for the first calls of the line, so waiting costs the same
+// however many wait.
 import type { Credits } from '../kernel/credits.ts'
 import { CLIENT_CLOSED } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'

@@ -1,4 +1,5 @@
-// Liveness of processes. Each process sends a heartbeat; the holds of a process without heartbeats are released, and so are holds that this process has lost track of.
+// Liveness of processes. Each process sends a heartbeat; the holds of a process without heartbeats are released, and so
+// are holds that this process has lost track of.
 import { SHORT_MS, statement } from '../database/database.ts'
 import type { Around } from './write-watch.ts'
 
@@ -23,7 +24,11 @@ interface LivenessOptions extends Around {
   readonly unposted: () => Promise<void>
   /** Other processes may consider this process dead. */
   readonly presumedDead: () => void
-  /** Holds and leases that are older than a minute or needed by others, and all after the server became another. Unknown ones are released: their commit's answer was lost, or arrived late, or their end is not known to a standby that lagged. */
+  /**
+   * Holds and leases that are older than a minute or needed by others, and all after the server became another. Unknown
+   * ones are released: their commit's answer was lost, or arrived late, or their end is not known to a standby that
+   * lagged.
+   */
   readonly found: (row: Forgotten) => void
 }
 
@@ -31,7 +36,10 @@ export const SILENT_SECONDS = 20
 /** Other processes consider this process dead after 20 s. It must stop admitting calls with leases before that. */
 export const HEARD_SECONDS = 15
 const HEARD_MS = HEARD_SECONDS * 1_000
-/** A process whose last heartbeat is older than this was disconnected from the database, and the others may have been too. */
+/**
+ * A process whose last heartbeat is older than this was disconnected from the database, and the others may have been
+ * too.
+ */
 const CUT_OFF_MS = 10_000
 /** If the database's clock moved by more than this relative to ours, it was changed. */
 const CLOCK_JUMP_MS = 3_000
@@ -58,7 +66,8 @@ export function createLiveness({ database, watch, world, processId, ...options }
       const sentMs = world.elapsedMs()
       const [beat] = await watch(database.query<Beat>(HEARTBEAT, [processId]))
       const nowMs = world.elapsedMs()
-      // A process that was disconnected must not declare others dead at once: they first get time to send a heartbeat. The same applies after the database's clock was changed, because it measures the age of heartbeats.
+      // A process that was disconnected must not declare others dead at once: they first get time to send a heartbeat.
+      // The same applies after the database's clock was changed, because it measures the age of heartbeats.
       const ahead = (beat?.now_ms ?? 0) - nowMs
       const jumped = aheadMs !== undefined && Math.abs(ahead - aheadMs) > CLOCK_JUMP_MS + (nowMs - sentMs)
       aheadMs = ahead

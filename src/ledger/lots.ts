@@ -1,5 +1,5 @@
-// Lots: credits of an account that end, that only some products may use, or that are spent before or after others. How they are held and spent is
-// written in database/functions/lot.sql.
+// Lots: credits of an account that end, that only some products may use, or that are spent before or after others. How
+// they are held and spent is written in database/functions/lot.sql.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { type LotSource, PRIORITY } from './views.ts'
@@ -18,7 +18,10 @@ export function isSpecial({ endsAt, products, priority = PRIORITY }: Lot): boole
   return endsAt !== undefined || products !== undefined || priority !== PRIORITY
 }
 
-/** Expires what is left of lots that have ended. Any process may do it at any time: each lot expires once, with its account locked. */
+/**
+ * Expires what is left of lots that have ended. Any process may do it at any time: each lot expires once, with its
+ * account locked.
+ */
 export async function endLots(database: Pick<Database, 'query'>): Promise<void> {
   // An account that somebody else has locked waits for the next sweep.
   for (const { account } of await database.query<{ account: string }>(ENDED))

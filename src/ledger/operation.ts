@@ -6,7 +6,10 @@ import type { LimitSpan, LimitUnit } from '../meter/limits.ts'
 import type { Budget } from './budgets.ts'
 import type { AttemptLog } from './views.ts'
 
-/** What a usage row says instead of a credential's name when the account's own was used. No name of a credential is in lower case. */
+/**
+ * What a usage row says instead of a credential's name when the account's own was used. No name of a credential is in
+ * lower case.
+ */
 export const BYOK = 'own'
 
 export interface Reservation {
@@ -15,13 +18,19 @@ export interface Reservation {
   readonly account: string
   readonly key: string
   readonly product: string
-  /** All products that the call may be charged as, if there are several: restricted credits are held only if they are valid for all of these. */
+  /**
+   * All products that the call may be charged as, if there are several: restricted credits are held only if they are
+   * valid for all of these.
+   */
   readonly products?: readonly string[] | undefined
   readonly catalogVersion: number
   readonly want: Credits
   /** The minimum hold; equal to `want` unless the reservation has no output limit. */
   readonly floor: Credits
-  /** Of a reservation without an output limit: the most that the call can cost. It gets a share of what is available, up to this. */
+  /**
+   * Of a reservation without an output limit: the most that the call can cost. It gets a share of what is available, up
+   * to this.
+   */
   readonly most?: Credits | undefined
   /** What a limit on tokens counts until the settlement corrects it. */
   readonly tokens: number
@@ -93,13 +102,18 @@ export interface Limited {
   readonly fault?: Fault | undefined
 }
 
-/** Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of the system's limits. */
+/**
+ * Not decided yet. Others have leased what is missing, and were asked for it; or this process needs a larger share of
+ * the system's limits.
+ */
 export type Undecided =
   | { outcome: 'tight' }
   | { outcome: 'no_slice' }
   /** The account has other budgets than this process knows. */
   | { outcome: 'stale' }
-  /** The missing credits are leased by a process that does not respond; they are released when it is considered dead. */
+  /**
+   * The missing credits are leased by a process that does not respond; they are released when it is considered dead.
+   */
   | { outcome: 'away' }
 
 export interface Resolution {
@@ -137,7 +151,10 @@ export interface Resolution {
   readonly costBasis?: CostBasis | undefined
   /** Only of a call that failed, or needed more than one attempt. */
   readonly attemptLog?: AttemptLog | undefined
-  /** The released reservation may have created a job although the answer was lost: the job is removed too, unless it has started. */
+  /**
+   * The released reservation may have created a job although the answer was lost: the job is removed too, unless it has
+   * started.
+   */
   readonly givenUp?: boolean
   /** The call came with an idempotency key: `keep` is the answer to replay; without it the key is free again. */
   readonly idempotent?: boolean
@@ -203,7 +220,10 @@ export interface Leased {
   readonly requests: number | undefined
   readonly tokens: number | undefined
   readonly rate: Rate | undefined
-  /** For how long these may be used from when they were asked for, and the last of these seconds, to which they were counted. */
+  /**
+   * For how long these may be used from when they were asked for, and the last of these seconds, to which they were
+   * counted.
+   */
   readonly seconds: number
   readonly second: number
   /** What the account has that nothing holds. */

@@ -1,5 +1,5 @@
-// A table that was empty when it was last vacuumed is believed to have one row, and a join may begin with that row. Then every statement of
-// the ledger would read all holds and leases there are.
+// A table that was empty when it was last vacuumed is believed to have one row, and a join may begin with that row.
+// Then every statement of the ledger would read all holds and leases there are.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, database, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'

@@ -1,5 +1,7 @@
-// The operations of each account, one statement at a time. Those that arrive while it runs wait, and go together with the next one, so that calls of an account keep their
-// order and share the cost of a commit; calls of others never wait for them. Accounts take turns for the few concurrent statements, and accounts that are locked by another transaction have a queue of their own.
+// The operations of each account, one statement at a time. Those that arrive while it runs wait, and go together with
+// the next one, so that calls of an account keep their order and share the cost of a commit; calls of others never wait
+// for them. Accounts take turns for the few concurrent statements, and accounts that are locked by another transaction
+// have a queue of their own.
 import { isLockWait, isOfAPart } from '../database/database.ts'
 import { AccountLocked, type Done, type Op } from './operation.ts'
 import { send } from './statements.ts'
@@ -61,7 +63,12 @@ export function createQueue({ database, watch, world, processId, system, observe
     let line = lines.get(account)
     if (!line || isOver(line)) {
       line = {
-        ...{ account, size: 0, busy: false, next: 0, locked: false, emptyMs: 0 },
+        account,
+        size: 0,
+        busy: false,
+        next: 0,
+        locked: false,
+        emptyMs: 0,
         waiting: { resolve: [], reserve: [], lease: [], post: [], expire: [] },
       }
       lines.set(account, line)

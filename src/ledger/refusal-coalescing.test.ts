@@ -1,4 +1,5 @@
-// Keys that are refused again and again: few statements, since those that wait go together, and every answer as exact as one that was asked for alone.
+// Keys that are refused again and again: few statements, since those that wait go together, and every answer as exact
+// as one that was asked for alone.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, behind, database, lease, processOf, reserve, rows, settle } from '../../test/ledger-part.ts'

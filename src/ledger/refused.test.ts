@@ -1,4 +1,5 @@
-// What a real server refuses although the call is right: whoever has to be paid is paid when it is over, and nobody else waits for it.
+// What a real server refuses although the call is right: whoever has to be paid is paid when it is over, and nobody
+// else waits for it.
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import pg from 'pg'
@@ -171,11 +172,15 @@ const MET = 8
 /** Statements that failed for another's trouble: a few, until it is known whose it is. */
 const SHARED_MAX = 4
 
-/** Calls of others go on beside a settlement that cannot be written: what they do is not tried again and again for it. */
+/**
+ * Calls of others go on beside a settlement that cannot be written: what they do is not tried again and again for it.
+ */
 async function others(isLeased: boolean, during: (bad: string) => Promise<() => Promise<unknown>>): Promise<void> {
   const sizes: number[] = []
   const ledger = await processOf({
-    ...{ database: noticing(wide), leases: isLeased, resolveForMs: 60_000 },
+    database: noticing(wide),
+    leases: isLeased,
+    resolveForMs: 60_000,
     meters: { batch: (size) => void sizes.push(size), moved() {} },
   })
   const [bad, ...good] = await atOnce(9, () => account(1_000_000n))

@@ -38,7 +38,12 @@ async function makeJob(id: string, atMs: number, row: { status: string; open: bo
         values ($1, 'acc_1', 'key_1', $2, 'vidu', 1, '{}', '{}', $3, $4, $5, $6, $7)`,
     },
     [
-      ...[id, `${idAtTime(atMs)}${id}`, row.status, row.endedMs ? row.status : null, row.open, new Date(atMs)],
+      id,
+      `${idAtTime(atMs)}${id}`,
+      row.status,
+      row.endedMs ? row.status : null,
+      row.open,
+      new Date(atMs),
       row.endedMs ? new Date(row.endedMs) : null,
     ] as string[],
   )

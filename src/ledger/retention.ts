@@ -1,5 +1,6 @@
-// Calls are cut by time: usage and transfer have a partition a month, made ahead. Those of usage are dropped when they are older than what is kept, and jobs of that
-// time that have ended go with them. Transfers leave for the archive (archive.ts). None of this waits in front of calls: docs/decisions/0003-ledger-engine.md.
+// Calls are cut by time: usage and transfer have a partition a month, made ahead. Those of usage are dropped when they
+// are older than what is kept, and jobs of that time that have ended go with them. Transfers leave for the archive
+// (archive.ts). None of this waits in front of calls: docs/decisions/0003-ledger-engine.md.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CHANGE_MS_MAX, changeTables, isLocked, pruneAll } from '../database/prune.ts'
 import { putSetting } from '../database/setting.ts'
@@ -14,7 +15,9 @@ export const LABELS_SINCE = 'labels-since'
 export const TABLES_LOCK = 7_046_029_256n
 /** Attaching waits for whoever reads the rest, and only those who read it wait behind it. */
 const ATTACH_LOCKS_MS = 1_000
-/** Detaching locks the whole table: calls wait behind it. Postgres detaches concurrently only where there is no rest. */
+/**
+ * Detaching locks the whole table: calls wait behind it. Postgres detaches concurrently only where there is no rest.
+ */
 export const DETACH_LOCKS_MS = 100
 
 const PARTITIONS = statement(
@@ -44,7 +47,8 @@ const DROP_LABELS = statement(
    select count(*)::int as count from gone`,
   CHANGE_MS_MAX,
 )
-// Nothing refers to a job: a usage row names it by its hold, which is as old. One that is open still has something to do.
+// Nothing refers to a job: a usage row names it by its hold, which is as old. One that is open still has something to
+// do.
 const DROP_JOBS = statement(
   'jobs_drop',
   `with gone as (
@@ -85,7 +89,10 @@ interface Retention {
   readonly tries: number
 }
 
-/** The first day whose calls are stored. They go when their month is summed up, and the one after it, in which some of them ended. */
+/**
+ * The first day whose calls are stored. They go when their month is summed up, and the one after it, in which some of
+ * them ended.
+ */
 export async function oldestDayOf(database: Database, today: number, usageMonths: number): Promise<number> {
   return Math.min(monthStart(today, -usageMonths), (await lastSummedMonth(database)) ?? 0)
 }

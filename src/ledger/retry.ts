@@ -1,4 +1,5 @@
-// Retries an operation until its outcome is known. Operations carry their id, so a try whose answer was lost can simply be repeated.
+// Retries an operation until its outcome is known. Operations carry their id, so a try whose answer was lost can simply
+// be repeated.
 import { isRefused } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Log } from '../kernel/log.ts'

@@ -1,4 +1,5 @@
-// The statements that call the ledger's functions in the database (database/functions): operations of one account become one statement, and its result is converted back.
+// The statements that call the ledger's functions in the database (database/functions): operations of one account
+// become one statement, and its result is converted back.
 import { type Database, plain, SHORT_MS, statement, type Value } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { SILENT_SECONDS } from './liveness.ts'
@@ -180,7 +181,13 @@ function readLeased(answer: LeaseAnswer): Leased {
   }
 }
 const NOTHING_LEASED = {
-  ...{ requests: undefined, tokens: undefined, rate: undefined, seconds: 0, second: 0, available: 0n, rests: false },
+  requests: undefined,
+  tokens: undefined,
+  rate: undefined,
+  seconds: 0,
+  second: 0,
+  available: 0n,
+  rests: false,
 }
 
 function settlementOf({ value, cover }: OpOf<'resolve'>): object {
@@ -264,7 +271,8 @@ export function journalRow(one: Resolution, cover?: Cover): JournalRow {
 /** Amounts as whole numbers, of any size. */
 export function toJson(value: unknown): string {
   const text = textOf(value)
-  // What a vendor or caller wrote may be half a character, or one that no text in the database can hold. Money must not depend on it.
+  // What a vendor or caller wrote may be half a character, or one that no text in the database can hold. Money must not
+  // depend on it.
   return /\\u(?:0000|d[89a-f])/.test(text) ? JSON.stringify(value, storable) : text
 }
 

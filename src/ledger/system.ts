@@ -1,5 +1,6 @@
-// The limits of the whole gateway. This process takes a slice of what they leave (functions/quota-slice.sql) and admits calls against it by itself: no call waits for a row that
-// all processes share. What a slice has and no call needs goes back within a second, sooner where another process lacks it.
+// The limits of the whole gateway. This process takes a slice of what they leave (functions/quota-slice.sql) and admits
+// calls against it by itself: no call waits for a row that all processes share. What a slice has and no call needs goes
+// back within a second, sooner where another process lacks it.
 import { SHORT_MS, statement } from '../database/database.ts'
 import type { Credits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
@@ -32,9 +33,15 @@ interface Answer {
 
 /** What was given of a minute may be used for so long. */
 const SLICE_MS = 1_000
-/** And of credits and calls: others take a process for dead, and take what it has, when they have not heard of it for 20 s. */
+/**
+ * And of credits and calls: others take a process for dead, and take what it has, when they have not heard of it for 20
+ * s.
+ */
 const SLICE_MAX_MS = 15_000
-/** How long others are waited for, that have what is missing; the first two times what is left is asked for, half of it and then all. */
+/**
+ * How long others are waited for, that have what is missing; the first two times what is left is asked for, half of it
+ * and then all.
+ */
 const WAITS_MS = [0, 0, 100, 200, 300, 400, 500, 500]
 
 /** Others have what is left, for as long as nobody says which limit it is. */
@@ -51,7 +58,10 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
   let fromMs = 0
   let turn = 0
   let second = 0
-  /** Paid since this process began, and since it asked last: its slice still has that. And what was counted to a minute for nothing. */
+  /**
+   * Paid since this process began, and since it asked last: its slice still has that. And what was counted to a minute
+   * for nothing.
+   */
   let spent = 0n
   let said = 0n
   /** Handed to jobs since this process began: their holds say it, and it is not free. */
@@ -71,7 +81,10 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
     if (tokens !== undefined) tokens = 0
   }
 
-  /** Says what calls hold, gives back what is free, and asks for a new slice that has room for this call; without a call, for none. */
+  /**
+   * Says what calls hold, gives back what is free, and asks for a new slice that has room for this call; without a
+   * call, for none.
+   */
   async function ask(reservation: Reservation | undefined, everything: boolean): Promise<void> {
     giveBackMinute()
     const has = { credits: heldNow(), calls: tickets.size }
@@ -165,7 +178,10 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
     get version() {
       return version
     },
-    /** Counts a call. Undefined: the gateway does not limit it; else what it may hold at most, null where that is not limited, or why it is refused. */
+    /**
+     * Counts a call. Undefined: the gateway does not limit it; else what it may hold at most, null where that is not
+     * limited, or why it is refused.
+     */
     admit(reservation: Reservation): Promise<Admitted> | undefined {
       if (version === null || isTestAccount(reservation.account)) return undefined
       const taken = take(reservation)
@@ -202,13 +218,17 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
     },
     /** The limits are other ones than this process knows. */
     learn: () => joined('ask', () => ask(undefined, false)),
-    /** Looks for other limits, and whether others need what this process has. To be called twice a second while it has `some`, or admits calls by leases. */
+    /**
+     * Looks for other limits, and whether others need what this process has. To be called twice a second while it has
+     * `some`, or admits calls by leases.
+     */
     async tend() {
       const isQuiet = admitted === 0
       admitted = 0
       const [now] = await database.query<Look>(LOOK, [processId])
       const isAsked = isQuiet || spent !== said || !isSure || now?.recalled
-      // A process that admits calls by leases alone learns of changed limits here. The process that changed them sends no message.
+      // A process that admits calls by leases alone learns of changed limits here. The process that changed them sends
+      // no message.
       if (now?.version !== version || (isAsked && hasSome())) await joined('ask', () => ask(undefined, false))
     },
     /** Says what was spent, and gives back what no call needs: nobody looks after it any more. */

@@ -1,5 +1,6 @@
-// What calls came to by the day (UTC), customer, product, key and vendor, and by the value of each label. Calls are added some seconds after they were posted, in the
-// order of their postings, so that settling them costs no more; whoever reads the sums adds the calls that wait. A call belongs to the day in which it was posted.
+// What calls came to by the day (UTC), customer, product, key and vendor, and by the value of each label. Calls are
+// added some seconds after they were posted, in the order of their postings, so that settling them costs no more;
+// whoever reads the sums adds the calls that wait. A call belongs to the day in which it was posted.
 import { type Database, PATIENT, type Queryable, statement } from '../database/database.ts'
 import { putSetting, readSetting } from '../database/setting.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../kernel/calendar.ts'
@@ -53,8 +54,9 @@ const LABELS_OF = (WHERE: string) =>
    from usage u ${TOKENS} cross join lateral jsonb_each_text(u.labels) l where ${WHERE} and u.labels is not null and l.key not in (':agent', ':parent', ':purse-token') group by 1, 2, 3, 4, 5, 6`
 
 /**
- * Calls whose posting is not below this number wait to be added. It is not known when the statement is planned, and the planner expects a third of all
- * calls then and reads those of the account instead; of a range with two ends it expects few, and uses the index.
+ * Calls whose posting is not below this number wait to be added. It is not known when the statement is planned, and the
+ * planner expects a third of all calls then and reads those of the account instead; of a range with two ends it expects
+ * few, and uses the index.
  */
 const WAITING = `u.posting >= coalesce((select (s.value::jsonb ->> 'posting')::bigint from setting s where s.name = '${SETTING}'), 0)
   and u.posting < 9223372036854775807`

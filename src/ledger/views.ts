@@ -27,7 +27,10 @@ export type AccountView = z.infer<typeof accountView>
 export const webhookSecretView = z.object({ secret: z.string() })
 export type WebhookSecretView = z.infer<typeof webhookSecretView>
 
-/** Why no further attempt followed: the vendor rejected the request itself, no route was left, the attempt timed out, the caller disconnected, the answer ended in the middle, or another vendor was faster (hedging). */
+/**
+ * Why no further attempt followed: the vendor rejected the request itself, no route was left, the attempt timed out,
+ * the caller disconnected, the answer ended in the middle, or another vendor was faster (hedging).
+ */
 const stop = z.enum(['rejected', 'exhausted', 'timeout', 'client_closed', 'interrupted', 'hedge_lost'])
 export type Stop = z.infer<typeof stop>
 
@@ -77,7 +80,10 @@ const guardrailReport = z.object({
 })
 export type GuardrailReport = z.infer<typeof guardrailReport>
 
-/** The attempt log of a call. It is stored only for calls that failed, needed more than one attempt, were cut short, cost more than was held, or were changed by guardrails. */
+/**
+ * The attempt log of a call. It is stored only for calls that failed, needed more than one attempt, were cut short,
+ * cost more than was held, or were changed by guardrails.
+ */
 const attemptLog = z.object({
   /** From the start of the call until its credits were held. */
   heldMs: count.nullable(),
@@ -86,7 +92,10 @@ const attemptLog = z.object({
   parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).exactOptional(),
   /** The routing decisions, in words. */
   decided: z.array(z.string()).exactOptional(),
-  /** The caller gave no output limit, and the answer ended here because the balance or a spending limit covered no more output tokens. */
+  /**
+   * The caller gave no output limit, and the answer ended here because the balance or a spending limit covered no more
+   * output tokens.
+   */
   cutAtTokens: count.exactOptional(),
   /** The call cost more than was held for it: why. */
   aboveHold: z.string().exactOptional(),
@@ -145,7 +154,10 @@ export const usageView = z.object({
   calls: count,
   /** For operators only: the vendor's cost. Null: unknown. */
   cost: credits.nullable().exactOptional(),
-  /** For operators only: the name of the vendor credential; `own`: the account's BYOK key. Null: the vendor has only one. */
+  /**
+   * For operators only: the name of the vendor credential; `own`: the account's BYOK key. Null: the vendor has only
+   * one.
+   */
   credential: z.string().nullable().exactOptional(),
   /** It used the account's BYOK key, and cost the BYOK fee. */
   byok: z.boolean(),
@@ -182,9 +194,10 @@ export const usageDetail = usageView.extend({
 export type UsageDetail = z.infer<typeof usageDetail>
 
 /**
- * Movements of credits without a call. `grant` is a top-up; `takeback` and `correction` are corrections, down and up; `payout` and `writeoff` end the balance
- * of a closed account; `purchase` was paid for, and `refund` took credits back when money was refunded. `plan` is the credits of a plan's month, `code` those
- * of a code; `expiry` is credits that expired.
+ * Movements of credits without a call. `grant` is a top-up; `takeback` and `correction` are corrections, down and up;
+ * `payout` and `writeoff` end the balance of a closed account; `purchase` was paid for, and `refund` took credits back
+ * when money was refunded. `plan` is the credits of a plan's month, `code` those of a code; `expiry` is credits that
+ * expired.
  */
 const given = z.enum([
   ...([

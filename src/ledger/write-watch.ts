@@ -1,5 +1,6 @@
-// Whether the ledger can write: since when no write of it succeeds, and what the database says. Reads may go on meanwhile, as with a full disk, so a
-// query that only reads proves nothing. The heartbeat is a write too: it tells while there are no calls.
+// Whether the ledger can write: since when no write of it succeeds, and what the database says. Reads may go on
+// meanwhile, as with a full disk, so a query that only reads proves nothing. The heartbeat is a write too: it tells
+// while there are no calls.
 import { type Database, isLockWait, isRefused, serverErrorOf } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 
@@ -30,7 +31,8 @@ export function createWriteWatch(world: World): WriteWatch {
     failing = undefined
   }
   function failed(error: unknown): void {
-    // Data that is refused was answered by a server that works. A lock is one account's, and says nothing about the others.
+    // Data that is refused was answered by a server that works. A lock is one account's, and says nothing about the
+    // others.
     if (isRefused(error)) succeeded()
     else if (!isLockWait(error)) failing = { sinceMs: world.elapsedMs(), ...failing, ...serverErrorOf(error) }
   }

@@ -73,7 +73,9 @@ function dearestOf(inputUnits: readonly Unit[], tier: PriceTier): Unit {
   return unit
 }
 
-/** The quantities as this tier charges them at most: input as its dearest unit, and no more of it than the tier allows. */
+/**
+ * The quantities as this tier charges them at most: input as its dearest unit, and no more of it than the tier allows.
+ */
 function readAt(tier: PriceTier, { worst, inputUnits }: Bound): Usage {
   const { input = 0, ...rest } = worst
   const fits = tier.upTo === undefined ? input : Math.min(input, Math.max(0, tier.upTo - inputTokensOf(rest)))

@@ -115,7 +115,10 @@ function ratesOf(tier: PriceTier): readonly Rate[] {
   return found
 }
 
-/** The inputs of the vendor cost that the price does not have: quantities without a charge line, and attributes that differ. */
+/**
+ * The inputs of the vendor cost that the price does not have: quantities without a charge line, and attributes that
+ * differ.
+ */
 export interface CostBasis {
   readonly units?: Usage
   readonly attributes?: Attributes
@@ -167,8 +170,9 @@ function rounded(total: bigint): Credits {
 }
 
 /**
- * The tier's rate of a unit. Without one, some units cost a multiple of plain tokens, as the unit table says. Other units without a rate
- * (tokens of an image that is priced by the piece) cost nothing; the catalog's validation ensures that every required unit has a rate.
+ * The tier's rate of a unit. Without one, some units cost a multiple of plain tokens, as the unit table says. Other
+ * units without a rate (tokens of an image that is priced by the piece) cost nothing; the catalog's validation ensures
+ * that every required unit has a rate.
  */
 function rateOf(tier: PriceTier, unit: Unit): bigint | undefined {
   const { per, side, times } = unitRow(unit)

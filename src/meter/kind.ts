@@ -1,5 +1,6 @@
-// The one table of what is sold: the units of prices and usage rows, and the kinds of products. Charges, the catalog, batches, vendor tests,
-// tools, documentation and console read it. It imports nothing, because it is bundled into the console as well.
+// The one table of what is sold: the units of prices and usage rows, and the kinds of products. Charges, the catalog,
+// batches, vendor tests, tools, documentation and console read it. It imports nothing, because it is bundled into the
+// console as well.
 
 interface UnitRow {
   /** A rate is the price of this many units. */
@@ -10,7 +11,10 @@ interface UnitRow {
   readonly rate: string
   /** For tokens: whether they were read or generated. */
   readonly side?: 'input' | 'output'
-  /** Without its own rate, the unit costs this many times the rate of plain tokens on its side. Absent: it then costs nothing. */
+  /**
+   * Without its own rate, the unit costs this many times the rate of plain tokens on its side. Absent: it then costs
+   * nothing.
+   */
   readonly times?: 1n | 2n
   /** A tool that runs at the vendor, charged per use. */
   readonly use?: true
@@ -29,10 +33,10 @@ const tokens = <Side extends 'input' | 'output'>(name: string, side: Side) => ({
 const pieces = (one: string, many = `${one}s`) => ({ per: 1 as const, one, many, rate: `Per ${one}` })
 
 /**
- * In the order in which a charge lists them. A tier without a rate for cached input or cache writes charges them as ordinary input, and a
- * one-hour cache write as twice that, which matches the vendor's price. Images without a rate are charged as text: the vendors of the text
- * formats charge the same for both. So is audio, which gets here only as part of a video: a request with audio input or output is rejected
- * without a rate.
+ * In the order in which a charge lists them. A tier without a rate for cached input or cache writes charges them as
+ * ordinary input, and a one-hour cache write as twice that, which matches the vendor's price. Images without a rate are
+ * charged as text: the vendors of the text formats charge the same for both. So is audio, which gets here only as part
+ * of a video: a request with audio input or output is rejected without a rate.
  */
 export const UNITS = {
   input: tokens('input', 'input'),

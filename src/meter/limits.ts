@@ -4,12 +4,15 @@ import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { LABEL_NAME } from '../kernel/label.ts'
 import { count, credits } from '../kernel/view.ts'
 
-/** What a limit or a budget counts, and in which span. The database counts all of them alike: functions/counters.sql. */
+/**
+ * What a limit or a budget counts, and in which span. The database counts all of them alike: functions/counters.sql.
+ */
 export type LimitUnit = 'credits' | 'requests' | 'tokens' | 'calls'
 export type LimitSpan = 'minute' | 'day' | 'week' | 'month' | 'total' | 'rolling' | 'open'
 
 /**
- * What an account, a key and the whole gateway may have of them, by the names in the API. Budgets are for others: users, tags, sessions, teams.
+ * What an account, a key and the whole gateway may have of them, by the names in the API. Budgets are for others:
+ * users, tags, sessions, teams.
  */
 export const LIMITS = {
   requestsPerMinute: { unit: 'requests', span: 'minute' },

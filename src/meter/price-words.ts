@@ -1,5 +1,5 @@
-// Prices as text, the same in the console, on the command line and in the documentation. This file is bundled into the console, so it imports
-// only files that are bundled as well.
+// Prices as text, the same in the console, on the command line and in the documentation. This file is bundled into the
+// console, so it imports only files that are bundled as well.
 import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { UNIT_NAMES, type Unit, unitRow } from './kind.ts'
 

@@ -15,7 +15,9 @@ const rate = decimal.optional()
 // Exactly the units of the table.
 const rates = Object.fromEntries(UNIT_NAMES.map((unit) => [unit, rate])) as Record<Unit, typeof rate>
 
-/** A rate applies to as many units as the table of units says: a million tokens or characters, one of everything else. */
+/**
+ * A rate applies to as many units as the table of units says: a million tokens or characters, one of everything else.
+ */
 export const tier = z.strictObject({
   /** The tier applies to prompts of up to this many input tokens; absent: no upper bound. */
   upTo: count.optional(),
@@ -29,8 +31,8 @@ export const pricing = z.strictObject({
   tokenTierBasis: z.literal('input_tokens').optional(),
   tiers: z.array(tier).min(1),
   /**
-   * Factors on all rates, by a request field and its value: `{service_tier: {priority: "2"}}`. A non-standard value without a factor is not
-   * offered.
+   * Factors on all rates, by a request field and its value: `{service_tier: {priority: "2"}}`. A non-standard value
+   * without a factor is not offered.
    */
   multipliers: z.record(z.string().max(40), z.record(z.string().max(40), decimal)).optional(),
 })

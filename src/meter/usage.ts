@@ -2,8 +2,8 @@
 import { UNIT_NAMES, type Unit, unitRow } from './kind.ts'
 
 /**
- * Quantities by unit; absent means none. The token units never overlap: `input` is the prompt without audio, images and tokens read from or
- * written to a cache; `output` includes reasoning but neither audio nor images.
+ * Quantities by unit; absent means none. The token units never overlap: `input` is the prompt without audio, images and
+ * tokens read from or written to a cache; `output` includes reasoning but neither audio nor images.
  */
 export type Usage = { readonly [unit in Unit]?: number }
 

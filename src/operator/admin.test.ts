@@ -71,8 +71,16 @@ test('an account is made with credits and limits, renamed, given credits and rel
   assert.deepEqual(
     { ...made.data, createdAt: '' },
     {
-      ...{ id, name: 'Ada & Söhne', balance: '12.5', held: '0', available: '12.5' },
-      ...{ limits: { concurrency: 3 }, createdAt: '', status: 'open', statusReason: null, statusAt: null },
+      id,
+      name: 'Ada & Söhne',
+      balance: '12.5',
+      held: '0',
+      available: '12.5',
+      limits: { concurrency: 3 },
+      createdAt: '',
+      status: 'open',
+      statusReason: null,
+      statusAt: null,
     },
   )
   const changed = await ask<AccountView>('PATCH', `/accounts/${id}`, {
@@ -170,9 +178,23 @@ test('a limit holds from the moment it is set, counting what is open and what wa
   assert.equal((await ask('PATCH', `/accounts/${id}`, { limits: { concurrency: 2 } })).status, 200)
   assert.equal((await reserve(id, 0n)).outcome, 'limited', 'two calls are open')
   await server.ledger.resolve({
-    ...{ id: open, account: id, key: 'key_x', product: 'alpha-5.4', catalogVersion: 1, kind: 'released', charge: 0n },
-    ...{ endpoint: 'chat', status: 500, estimated: false, stream: false, route: 1, durationMs: 1, firstByteMs: 0 },
-    ...{ inputTokens: 0, outputTokens: 0, lines: [] },
+    id: open,
+    account: id,
+    key: 'key_x',
+    product: 'alpha-5.4',
+    catalogVersion: 1,
+    kind: 'released',
+    charge: 0n,
+    endpoint: 'chat',
+    status: 500,
+    estimated: false,
+    stream: false,
+    route: 1,
+    durationMs: 1,
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    lines: [],
   })
   assert.equal((await reserve(id, 0n)).outcome, 'held', 'one of them has ended')
   await ask('PATCH', `/accounts/${id}`, { limits: null })
@@ -303,8 +325,12 @@ test('a credential that was sealed under another secret, or moved from another r
   await server.credentials.store('OTHER_KEY', 'sk-two', by)
   const open = (root: string) =>
     openCredentials({
-      ...{ database, changes, audit, world: realWorld },
-      ...{ secrets: createSecrets(root), environment: new Map() },
+      database,
+      changes,
+      audit,
+      world: realWorld,
+      secrets: createSecrets(root),
+      environment: new Map(),
     })
   const stranger = await open('another root secret of at least 32 bytes')
   assert.equal(stranger.get('TEXTWORKS_API_KEY'), undefined)
@@ -317,7 +343,10 @@ test('a credential that was sealed under another secret, or moved from another r
   assert.equal(server.credentials.get('OTHER_KEY'), 'sk-two')
   const { data } = await ask<Page<VendorView>>('GET', '/vendors')
   assert.deepEqual(data.items.find(({ name }) => name === 'textworks')?.credential, {
-    ...{ name: 'TEXTWORKS_API_KEY', present: false, source: 'none', unreadable: true },
+    name: 'TEXTWORKS_API_KEY',
+    present: false,
+    source: 'none',
+    unreadable: true,
   })
   await ask('DELETE', '/vendors/textworks/credential')
 })
@@ -337,8 +366,18 @@ test('every change is in the audit, in a chain that shows what was changed or re
   const { data } = await ask<Page<AuditView>>('GET', '/audit?limit=200')
   const actions = new Set(data.items.map(({ action }) => action))
   const changes = [
-    ...['account.create', 'account.change', 'account.credit', 'key.create', 'key.change', 'key.revoke', 'key.rotate'],
-    ...['catalog.model', 'catalog.rollback', 'credential.store', 'credential.remove', 'system.limits'],
+    'account.create',
+    'account.change',
+    'account.credit',
+    'key.create',
+    'key.change',
+    'key.revoke',
+    'key.rotate',
+    'catalog.model',
+    'catalog.rollback',
+    'credential.store',
+    'credential.remove',
+    'system.limits',
   ]
   for (const action of changes) assert.ok(actions.has(action), action)
   assert.ok(

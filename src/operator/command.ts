@@ -1,16 +1,17 @@
-// How the command line reaches a resource. `npm run generate` derives src/cli/commands.json from the tables in commands/ and
-// the schemas of the resources.
+// How the command line reaches a resource. `npm run generate` derives src/cli/commands.json from the tables in
+// commands/ and the schemas of the resources.
 
 /**
- * Options are the fields of the query and the body, with their descriptions. `meta` of a field may say more: `option` is
- * the name on the command line, `value` the placeholder of its value, `none` the word that means null, `off` the flag that
- * means false, `refersTo` whose names are accepted, and `read` that the value is a secret or the content of a file.
+ * Options are the fields of the query and the body, with their descriptions. `meta` of a field may say more: `option`
+ * is the name on the command line, `value` the placeholder of its value, `none` the word that means null, `off` the
+ * flag that means false, `refersTo` whose names are accepted, and `read` that the value is a secret or the content of a
+ * file.
  */
 interface CommandText {
   /**
-   * `budgets values <account> <budget>: …`: the parameters of the path in their order, then fields. Without a summary behind
-   * it, the title of the resource is one. `vendors credentials <vendor> --set <NAME>: …` is what another command of this name
-   * does with this option, a parameter or, without a value, a fixed choice.
+   * `budgets values <account> <budget>: …`: the parameters of the path in their order, then fields. Without a summary
+   * behind it, the title of the resource is one. `vendors credentials <vendor> --set <NAME>: …` is what another command
+   * of this name does with this option, a parameter or, without a value, a fixed choice.
    */
   readonly usage: string
   readonly about?: string
@@ -25,8 +26,8 @@ interface CommandText {
   /** What is said if a list is empty. */
   readonly empty?: string
   /**
-   * The answer in words, with members in braces, and in brackets what is said of each row: `[steps:{method}]`. Without it and
-   * without columns, every member has a line, and rows have a table. What was sent is `{given}`.
+   * The answer in words, with members in braces, and in brackets what is said of each row: `[steps:{method}]`. Without
+   * it and without columns, every member has a line, and rows have a table. What was sent is `{given}`.
    */
   readonly words?: string
   /** The member of the answer that is never shown again. */

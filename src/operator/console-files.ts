@@ -1,5 +1,5 @@
-// The console's built and precompressed files, read at the first request, with a Content-Security-Policy that allows nothing
-// else.
+// The console's built and precompressed files, read at the first request, with a Content-Security-Policy that allows
+// nothing else.
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, relative, sep } from 'node:path'
 import type { WebServer } from '../api/server/server.ts'

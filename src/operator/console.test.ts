@@ -37,8 +37,9 @@ const join = (account: string, email: string, role: 'owner' | 'member') =>
   joined(server, `/accounts/${account}/invites`, { email, role })
 
 /**
- * The statuses for operator, owner, member and outsider, and what gives them, in this order, with bars between. Every role on every route: roles.test.ts.
- * The content of a call is deleted once: what may still be on its way is deleted with it.
+ * The statuses for operator, owner, member and outsider, and what gives them, in this order, with bars between. Every
+ * role on every route: roles.test.ts. The content of a call is deleted once: what may still be on its way is deleted
+ * with it.
  */
 const MATRIX = `
 200 200 200 200  GET /accounts
@@ -132,38 +133,44 @@ test('operators do everything; owners and members what is theirs; nobody anythin
     catalogVersion: 1,
   })
   await server.ledger.resolve({
-    ...{
-      id: '01call',
-      account: mine,
-      key: key.data.id,
-      product: 'alpha-5.4',
-      catalogVersion: 1,
-      kind: 'released',
-      charge: 0n,
-      lines: [],
-    },
-    ...{
-      endpoint: 'chat',
-      status: 500,
-      estimated: false,
-      stream: false,
-      route: 0,
-      durationMs: 1,
-      firstByteMs: 0,
-      inputTokens: 0,
-      outputTokens: 0,
-      cost: 7n,
-      vendor: 'textworks',
-      attemptLog: {
-        heldMs: 1,
-        attempts: [
-          {
-            ...{ vendor: 'textworks', route: 1, startMs: 1, ms: 2, status: 401, fault: 'upstream_failed', phase: null },
-            ...{ cause: null, retried: false, stopped: 'exhausted', vendorError: 'no such key', fix: 'the credential' },
-          },
-        ],
-        fault: { name: 'upstream_failed', code: 50000, status: 502, blame: 'vendor', message: 'The vendor failed.' },
-      },
+    id: '01call',
+    account: mine,
+    key: key.data.id,
+    product: 'alpha-5.4',
+    catalogVersion: 1,
+    kind: 'released',
+    charge: 0n,
+    lines: [],
+    endpoint: 'chat',
+    status: 500,
+    estimated: false,
+    stream: false,
+    route: 0,
+    durationMs: 1,
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    cost: 7n,
+    vendor: 'textworks',
+    attemptLog: {
+      heldMs: 1,
+      attempts: [
+        {
+          vendor: 'textworks',
+          route: 1,
+          startMs: 1,
+          ms: 2,
+          status: 401,
+          fault: 'upstream_failed',
+          phase: null,
+          cause: null,
+          retried: false,
+          stopped: 'exhausted',
+          vendorError: 'no such key',
+          fix: 'the credential',
+        },
+      ],
+      fault: { name: 'upstream_failed', code: 50000, status: 502, blame: 'vendor', message: 'The vendor failed.' },
     },
   })
   const attemptSeenBy = async (ask: Ask) =>
@@ -255,21 +262,32 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   assert.deepEqual(new Set(await seen(operator)), new Set(['Mine', 'Theirs', 'New']))
   const played = await owner<object>('POST', `/accounts/${mine}/play/v1/chat-completions?a=b`, {})
   const [person] = await server.sql<{ id: string }>(`select id from person where email = 'owner@mine.example'`)
-  assert.deepEqual(played.data, {
-    ...{ account: mine, member: person!.id, url: '/v1/chat-completions?a=b', method: 'POST' },
-  })
+  assert.deepEqual(played.data, { account: mine, member: person!.id, url: '/v1/chat-completions?a=b', method: 'POST' })
 })
 
 test('whoever comes without a session reaches only what visitors may', async () => {
   assert.deepEqual(
     server.resources.visitor.map(({ method, path }) => `${method} ${path}`),
     [
-      ...['GET /setup', 'POST /setup', 'POST /login', 'GET /invites/{token}', 'POST /invites/{token}'],
-      ...['POST /login/code', 'POST /public/password', 'POST /login/link', 'GET /public/branding'],
-      ...['GET /login', 'POST /login/sso', 'POST /login/sso/finish', 'POST /login/connect'],
-      ...['POST /login/passkey/options', 'POST /login/passkey'],
-      ...['GET /public/sign-up', 'POST /public/sign-up'],
-      ...['GET /public/sign-up/{token}', 'POST /public/sign-up/{token}'],
+      'GET /setup',
+      'POST /setup',
+      'POST /login',
+      'GET /invites/{token}',
+      'POST /invites/{token}',
+      'POST /login/code',
+      'POST /public/password',
+      'POST /login/link',
+      'GET /public/branding',
+      'GET /login',
+      'POST /login/sso',
+      'POST /login/sso/finish',
+      'POST /login/connect',
+      'POST /login/passkey/options',
+      'POST /login/passkey',
+      'GET /public/sign-up',
+      'POST /public/sign-up',
+      'GET /public/sign-up/{token}',
+      'POST /public/sign-up/{token}',
     ],
   )
   const cookies = [

@@ -1,5 +1,5 @@
-// The console's API: the operator's resources for people with a session, and resources only for people. It never reads a
-// bearer key, as the API never reads a cookie.
+// The console's API: the operator's resources for people with a session, and resources only for people. It never reads
+// a bearer key, as the API never reads a cookie.
 import { accountUnknown } from '../admission/accounts.ts'
 import type { WebServer } from '../api/server/server.ts'
 import type { WebRequest } from '../api/server/web.ts'

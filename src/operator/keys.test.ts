@@ -26,8 +26,12 @@ const authenticate = (key: string, ip = '127.0.0.1') =>
 test('a key is shown once, works at once, is restricted, and dies at once when it is revoked', async () => {
   const account = await accountOf()
   const made = await ask<NewKey>('POST', `/accounts/${account}/keys`, {
-    ...{ name: 'ci', models: ['alpha-5.4', 'siteanalytics'], ipRanges: ['10.0.0.0/8', '::1'] },
-    ...{ expiresAt: '2099-01-01T00:00:00Z', limits: { spendTotal: 5 }, responseCache: false },
+    name: 'ci',
+    models: ['alpha-5.4', 'siteanalytics'],
+    ipRanges: ['10.0.0.0/8', '::1'],
+    expiresAt: '2099-01-01T00:00:00Z',
+    limits: { spendTotal: 5 },
+    responseCache: false,
   })
   assert.equal(made.status, 200)
   assert.equal(made.data.responseCache, false)

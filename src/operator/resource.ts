@@ -1,5 +1,5 @@
-// The operator's resources as a table: input, required right, action and answer of each. The same table is mounted for the
-// operator API (admin.ts) and for people in the console (console.ts).
+// The operator's resources as a table: input, required right, action and answer of each. The same table is mounted for
+// the operator API (admin.ts) and for people in the console (console.ts).
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import * as z from 'zod'
@@ -82,7 +82,9 @@ export const email = z
     'must be an email address',
   )
 
-/** Only the length is checked here, to bound the cost of hashing. The rules for passwords are checked where one is set. */
+/**
+ * Only the length is checked here, to bound the cost of hashing. The rules for passwords are checked where one is set.
+ */
 export const password = z.string().max(1000)
 
 export const linkToken = z.string().regex(/^[\w-]{20,100}$/)
@@ -255,7 +257,10 @@ interface Entry<Path, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodT
   >
 }
 
-/** Defines a resource such as `GET /accounts/{id}`. `run` gets the types of its path and schemas, and must return every field of its answer. */
+/**
+ * Defines a resource such as `GET /accounts/{id}`. `run` gets the types of its path and schemas, and must return every
+ * field of its answer.
+ */
 export function resource<Path extends string, Q extends z.ZodType, B extends z.ZodType, A extends z.ZodType>(
   route: `${Resource['method']} ${Path}`,
   access: Access,
@@ -326,7 +331,10 @@ export function may(actor: Actor, permission: Permission, account?: string): boo
   return role !== undefined && roleMay(role, permission)
 }
 
-/** Nobody can give or remove a role with more rights than their own, or create a login link for a person with such a role. */
+/**
+ * Nobody can give or remove a role with more rights than their own, or create a login link for a person with such a
+ * role.
+ */
 export const mayGive = (actor: Actor) => (role: AnyRole, account?: string) =>
   coversRole((permission) => may(actor, permission, account), role)
 
@@ -354,7 +362,10 @@ export function requireRight(actor: Actor, permission: Permission, account?: str
   throw new Fault('access_denied', { message })
 }
 
-/** Every way to make credits asks for this, besides the right of its route: gifts, starting credits, codes, what is sold, and who says that it was paid. */
+/**
+ * Every way to make credits asks for this, besides the right of its route: gifts, starting credits, codes, what is
+ * sold, and who says that it was paid.
+ */
 export function requireCredits(actor: Actor): void {
   requireRight(actor, 'credits:write')
   requireFresh(actor.session)
@@ -527,8 +538,8 @@ function readCookie(request: WithCookies, name: string): string | undefined {
 }
 
 /**
- * Requests that change something or cost credits must come from our own pages. Browsers say so in `Sec-Fetch-Site`; to a
- * plain http address that is not this machine they send only `Origin`, which must then be ours.
+ * Requests that change something or cost credits must come from our own pages. Browsers say so in `Sec-Fetch-Site`; to
+ * a plain http address that is not this machine they send only `Origin`, which must then be ours.
  */
 export function checkOrigin(request: WebRequest, publicUrl: string): void {
   const site = request.headers['sec-fetch-site']

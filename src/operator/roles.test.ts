@@ -1,4 +1,5 @@
-// Every route with every role, as the table says: the expectation is generated from src/identity/roles.ts, and each route is called over HTTP.
+// Every route with every role, as the table says: the expectation is generated from src/identity/roles.ts, and each
+// route is called over HTTP.
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { before, test } from 'node:test'
@@ -58,9 +59,21 @@ async function useKey() {
   const call = { id: '01roles', account: mine, key, product: 'alpha-5.4', catalogVersion: 1 }
   await server.ledger.reserve({ ...call, want: 5n, floor: 5n, tokens: 1 })
   await server.ledger.resolve({
-    ...{ ...call, kind: 'released', charge: 0n, lines: [], endpoint: 'chat', status: 500, estimated: false },
-    ...{ stream: false, route: 0, durationMs: 1, firstByteMs: 0, inputTokens: 0, outputTokens: 0, cost: 7n },
-    ...{ vendor: 'textworks' },
+    ...call,
+    kind: 'released',
+    charge: 0n,
+    lines: [],
+    endpoint: 'chat',
+    status: 500,
+    estimated: false,
+    stream: false,
+    route: 0,
+    durationMs: 1,
+    firstByteMs: 0,
+    inputTokens: 0,
+    outputTokens: 0,
+    cost: 7n,
+    vendor: 'textworks',
   })
 }
 
@@ -86,13 +99,18 @@ test('every route lets in exactly the roles that the table names', async (t) => 
   let asked = 0
   const routes = [
     ...server.resources.operator.map((entry) => ({
-      ...{ method: entry.method, path: pathOf(entry), access: entry.access },
+      method: entry.method,
+      path: pathOf(entry),
+      access: entry.access,
       inAccount: entry.account !== undefined || entry.own === true,
       own: entry.own === true,
     })),
     ...['GET', 'POST', 'DELETE'].map((method) => ({
-      ...{ method, path: `/accounts/${mine}/play/v1/models`, access: 'playground:write' as const },
-      ...{ inAccount: true, own: false },
+      method,
+      path: `/accounts/${mine}/play/v1/models`,
+      access: 'playground:write' as const,
+      inAccount: true,
+      own: false,
     })),
   ]
   for (const { method, path, access, inAccount, own } of routes) {
@@ -124,7 +142,8 @@ test('every route lets in exactly the roles that the table names', async (t) => 
 
 test('every right of the table has a route', () => {
   const used = new Set<string>(server.resources.operator.map(({ access }) => access))
-  // The playground is no resource, the owner role is given through members, and SCIM has routes of its own (test/scim.test.ts).
+  // The playground is no resource, the owner role is given through members, and SCIM has routes of its own
+  // (test/scim.test.ts).
   for (const right of ['playground:write', 'owners:write', 'scim:read', 'scim:write']) used.add(right)
   assert.deepEqual(
     RIGHTS.map(({ permission }) => permission).filter((permission) => !used.has(permission)),
@@ -170,7 +189,8 @@ test('every page of the console declares the right of each change that it makes'
   try {
     for (const [name, call] of Object.entries(api)) {
       asked.length = 0
-      // Who may not read it does not see the page. Whatever it takes: an id, a list, fields. The answer is not looked at.
+      // Who may not read it does not see the page. Whatever it takes: an id, a list, fields. The answer is not looked
+      // at.
       await Promise.resolve()
         .then(() => (call as (...all: unknown[]) => unknown)('x', 'x', 'x', {}))
         .catch(() => undefined)

@@ -1,4 +1,5 @@
-// Second factors: codes of an app, recovery codes, who must have one, and what asks for it again. Passkeys are tried in a real browser (test/browser).
+// Second factors: codes of an app, recovery codes, who must have one, and what asks for it again. Passkeys are tried in
+// a real browser (test/browser).
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import {

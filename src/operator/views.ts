@@ -109,7 +109,10 @@ const liveCallView = z.object({
   fault: z.string().nullable(),
   charged: credits,
   durationMs: z.number(),
-  /** How many calls this line stands for: calls of a key that are rejected for the same reason within a minute are one line. */
+  /**
+   * How many calls this line stands for: calls of a key that are rejected for the same reason within a minute are one
+   * line.
+   */
   calls: count,
 })
 export type LiveCallView = z.infer<typeof liveCallView>

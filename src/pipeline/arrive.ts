@@ -79,7 +79,10 @@ export function arrive(
   }
 }
 
-/** The version headers that a text vendor gets are part of the cache key. The key is a hash, because callers may send long ones. */
+/**
+ * The version headers that a text vendor gets are part of the cache key. The key is a hash, because callers may send
+ * long ones.
+ */
 function questionOf(key: string, { clientFormat }: Read['paidRequest'], headers: Arrived['callerHeaders']): string {
   const beside = clientFormat === undefined ? [] : VERSIONS.map((name) => headers[name] ?? '')
   return createHash('sha256')

@@ -91,7 +91,10 @@ export interface Answered extends Held {
   readonly attempted: Attempted
 }
 
-/** A caller who left may repeat the idempotency key, so the call runs to its end. Background work ends early only when it is cancelled. */
+/**
+ * A caller who left may repeat the idempotency key, so the call runs to its end. Background work ends early only when
+ * it is cancelled.
+ */
 export function isRepeatable({ idempotency }: Arrived): boolean {
   return idempotency !== undefined && !idempotency.keepsAll
 }

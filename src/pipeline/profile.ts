@@ -1,5 +1,6 @@
-// The call profile: what a key may do with a model at an endpoint, worked out once. It follows from the key, the endpoint and one version of the
-// catalog alone. Each of these is an object that a change replaces, so the profiles of what has changed are never found again.
+// The call profile: what a key may do with a model at an endpoint, worked out once. It follows from the key, the
+// endpoint and one version of the catalog alone. Each of these is an object that a change replaces, so the profiles of
+// what has changed are never found again.
 import { mayUse, type Principal } from '../admission/api-key.ts'
 import type { Model, Route } from '../catalog/document.ts'
 import type { Catalog } from '../catalog/store.ts'
@@ -17,7 +18,9 @@ interface CallProfile {
   readonly mayCache: boolean
 }
 
-/** As many as there are models and endpoints that this key calls. They are kept no longer than what they follow from. */
+/**
+ * As many as there are models and endpoints that this key calls. They are kept no longer than what they follow from.
+ */
 const profiles = new WeakMap<Catalog, WeakMap<Principal, Map<string, CallProfile>>>()
 
 /** Undefined: the key may not use this model here, and whoever needs to know says why. */

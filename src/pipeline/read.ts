@@ -1,5 +1,6 @@
-// What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of product (readers.ts),
-// by which the paid endpoints and the quote read alike. A request that is rejected here has sent and held nothing.
+// What a request asks for: its parameters, its product, and whether its key may have it. One reader for each kind of
+// product (readers.ts), by which the paid endpoints and the quote read alike. A request that is rejected here has sent
+// and held nothing.
 
 import { mayUse, type Principal, requireEndpoint } from '../admission/api-key.ts'
 import { type Labels, readLabels, requireLabels } from '../admission/labels.ts'

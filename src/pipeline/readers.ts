@@ -96,10 +96,16 @@ function factsAt(uid: string, { catalog }: Incoming): ModelFacts {
   return { uid, traits, limits, pricing }
 }
 
-/** For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other account. */
+/**
+ * For keys that are switched on, of models whose entry says nothing: at the price of the call, and for no other
+ * account.
+ */
 const OF_KEYS = { ttlSeconds: 3600, shared: false, pricing: undefined }
 
-/** Whether the answer may come from the cache. Not if sampling makes answers differ, or if the request continues a stored response. */
+/**
+ * Whether the answer may come from the cache. Not if sampling makes answers differ, or if the request continues a
+ * stored response.
+ */
 function cacheRuleOf(
   { spec, catalog, principal, cacheHeader }: Incoming,
   { text, value }: JsonText,
@@ -226,7 +232,8 @@ function bridgesOf(product: DataProduct | undefined, { product: uid }: DataEndpo
 }
 
 /**
- * Whether this key may use the model here. Called after the body was checked, so that mistakes in the body are reported first. On some endpoints the contract answers 404 for a model that this caller may not use.
+ * Whether this key may use the model here. Called after the body was checked, so that mistakes in the body are reported
+ * first. On some endpoints the contract answers 404 for a model that this caller may not use.
  */
 function permit(kind: KindName, uid: string, whose: Whose): Model {
   const known = profileOf(kind, uid, whose)
@@ -264,7 +271,10 @@ export function modelAt({ document }: Catalog, uid: string): Model | undefined {
   return Object.hasOwn(document.models, uid) ? document.models[uid] : undefined
 }
 
-/** The contract calls the model required and also gives it a default. The default is used only if the operator turns it on. */
+/**
+ * The contract calls the model required and also gives it a default. The default is used only if the operator turns it
+ * on.
+ */
 export function withPreset({ spec, body: { json } }: Incoming, { presets }: ReadDeps): JsonText {
   if (!presets || spec.presetModel === undefined || json.member('model')) return json
   return edited(json, { add: { model: JSON.stringify(spec.presetModel) } })

@@ -172,7 +172,10 @@ function watchCaller(out: ResponseSink, { world, watch }: PathDeps, quiet: () =>
   }
 }
 
-/** A caller who reads so slowly that the vendor's deadline passes, or that the vendor hangs up, is treated as disconnected: the connection is closed. */
+/**
+ * A caller who reads so slowly that the vendor's deadline passes, or that the vendor hangs up, is treated as
+ * disconnected: the connection is closed.
+ */
 function hasLeft(out: ResponseSink, error: unknown): boolean {
   if (out.signal.aborted) return true
   if (!isHeldBack(error)) return false
@@ -266,7 +269,10 @@ export async function relayStream(answered: Answered, deps: PathDeps): Promise<S
   }
 }
 
-/** Reported usage is charged even if the vendor broke off afterwards. Unreported usage is not, unless a guardrail stopped the answer. A repetition of a charged call gets the same fault. */
+/**
+ * Reported usage is charged even if the vendor broke off afterwards. Unreported usage is not, unless a guardrail
+ * stopped the answer. A repetition of a charged call gets the same fault.
+ */
 async function settleBroken(
   answered: Answered,
   { state }: StreamRelay,
@@ -278,7 +284,10 @@ async function settleBroken(
   return usage && settle(answered, { usage, estimated: !state.usage, status: fault.status, fault, replay }, deps)
 }
 
-/** The caller has disconnected: the reported usage is charged, or else what was delivered. For background work this is a cancellation, and the partial answer is stored with its charge. */
+/**
+ * The caller has disconnected: the reported usage is charged, or else what was delivered. For background work this is a
+ * cancellation, and the partial answer is stored with its charge.
+ */
 async function settleLeft(
   answered: Answered,
   relay: StreamRelay,
@@ -380,7 +389,10 @@ function typeOf({ contentType }: StreamRelay): string {
   return contentType ?? STREAM_TYPE
 }
 
-/** Not cached: answers that a vendor stores for one caller, answers with an impossible usage report, and answers cut by the balance, which are incomplete. */
+/**
+ * Not cached: answers that a vendor stores for one caller, answers with an impossible usage report, and answers cut by
+ * the balance, which are incomplete.
+ */
 function offerToCache(
   answered: Answered,
   storedAs: readonly string[] | undefined,

@@ -1,5 +1,6 @@
-// The response cache, an LRU cache: answers of data endpoints, and of models with a `cache` entry. A hit is charged like any other answer
-// (at the price of the cache, if it has one). Identical calls at the same time are sent to the vendor once (single flight).
+// The response cache, an LRU cache: answers of data endpoints, and of models with a `cache` entry. A hit is charged
+// like any other answer (at the price of the cache, if it has one). Identical calls at the same time are sent to the
+// vendor once (single flight).
 import type { World } from '../kernel/world.ts'
 import type { Pricing } from '../meter/price.ts'
 import type { Answer } from '../protocols/protocol.ts'
@@ -122,10 +123,12 @@ export function createResponseCache(world: World) {
 
   return {
     /**
-     * A cached answer, or a new flight for the first caller. Waits once, for a limited time, for the flight of another caller. Undefined: that flight gave no answer, so the caller has disconnected or calls the vendor alone.
+     * A cached answer, or a new flight for the first caller. Waits once, for a limited time, for the flight of another
+     * caller. Undefined: that flight gave no answer, so the caller has disconnected or calls the vendor alone.
      */
     async enter(rule: CacheRule, signal: AbortSignal): Promise<CachedResponse | SingleFlight | undefined> {
-      // If the first call failed because of its caller, the next one becomes the first. A call that has waited for two flights calls the vendor alone.
+      // If the first call failed because of its caller, the next one becomes the first. A call that has waited for two
+      // flights calls the vendor alone.
       for (let waits = 0; ; waits++) {
         const fresh = find(rule.key)
         if (fresh) return fresh

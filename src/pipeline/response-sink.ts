@@ -10,7 +10,10 @@ export interface ResponseSink {
   /** A whole answer at once. */
   send(status: number, headers: Record<string, string>, body: string | Buffer): void
   startStream(headers: Record<string, string>): void
-  /** Undefined while the caller reads fast enough; otherwise a promise that resolves when it has read more, or has disconnected. */
+  /**
+   * Undefined while the caller reads fast enough; otherwise a promise that resolves when it has read more, or has
+   * disconnected.
+   */
   write(piece: string | Buffer, encoding?: 'latin1' | 'utf8'): Promise<void> | undefined
   end(piece: string | Buffer): void
   /** Cuts the connection: for a caller that does not read. */

@@ -1,5 +1,6 @@
-// The whole path of a paid call, on one screen, for every paid endpoint: admit → route → attempt → relay → settle. A call that
-// becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of the ledger.
+// The whole path of a paid call, on one screen, for every paid endpoint: admit → route → attempt → relay → settle. A
+// call that becomes a job ends here when it is accepted; the job settles or releases the hold by the same functions of
+// the ledger.
 import { type Admitted, admit, admittedFor, rateHeaders } from '../admission/admit.ts'
 import { replay } from '../admission/idempotency.ts'
 import { findObjectOwner, type ObjectOwner } from '../admission/vendor-objects.ts'
@@ -54,7 +55,10 @@ function answerAny(call: ExchangeCall, seen: Seen, deps: PathDeps): Promise<Sett
   return call.cache && !call.idempotency ? answerOrCached(call, call.cache, seen, deps) : answer(call, seen, deps)
 }
 
-/** The call is counted and held before hooks check it, so a caller at a limit cannot cause checks. Undefined: it was a repetition. */
+/**
+ * The call is counted and held before hooks check it, so a caller at a limit cannot cause checks. Undefined: it was a
+ * repetition.
+ */
 async function afterChecks<Call extends Arrived, Done>(
   arrived: Call,
   go: (call: Call & Held) => Promise<Done>,
@@ -109,7 +113,10 @@ function hitOf(arrived: ExchangeCall, { usage }: CachedResponse, pricing: Pricin
   }
 }
 
-/** Every answer of a vendor takes this path. The stages are called directly, because each extra promise would cost every call. */
+/**
+ * Every answer of a vendor takes this path. The stages are called directly, because each extra promise would cost every
+ * call.
+ */
 async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: CachedResponse): Promise<Settled> {
   const { paidRequest, out } = arrived
   const isOpen = paidRequest.outputOpen !== undefined || arrived.fallbacks !== undefined
@@ -148,7 +155,9 @@ async function answer(arrived: ExchangeCall, seen: Seen, deps: PathDeps, kept?: 
   return settled
 }
 
-/** Tries one model after the other until a vendor answers. The call is charged at the price of the model that answered. */
+/**
+ * Tries one model after the other until a vendor answers. The call is charged at the price of the model that answered.
+ */
 async function attemptModels(
   held: Held & ExchangeCall,
   [next, ...others]: readonly Fallback[],
@@ -223,7 +232,11 @@ export function candidatesOf(
   const routed = routeRequest(
     paidRequest,
     {
-      ...{ routes: product.routes, routing, pool: call.routes, preference, session: call.labels?.session },
+      routes: product.routes,
+      routing,
+      pool: call.routes,
+      preference,
+      session: call.labels?.session,
       decided: preference && seen && ((words) => seen.decided(words)),
     },
     catalog.document,
@@ -251,7 +264,10 @@ function openingOf(held: Held, { world }: PathDeps): Parameters<typeof attempt>[
   }
 }
 
-/** The candidate if its vendor stores the object that the request refers to, with the credential that created the object. */
+/**
+ * The candidate if its vendor stores the object that the request refers to, with the credential that created the
+ * object.
+ */
 function atOwner(candidate: Candidate, objectOwner: ObjectOwner, { clientFormat }: PaidRequest): Candidate[] {
   const { vendorName, target, credentials } = candidate
   if (vendorName !== objectOwner.vendor || target.protocol !== clientFormat) return []
@@ -282,7 +298,8 @@ function endingOf(error: unknown): { status: number; fault?: Fault } {
   return { status: fault.status, fault }
 }
 
-// A call that continues an object stored at a vendor: it may use only that vendor, with the credential that created the object.
+// A call that continues an object stored at a vendor: it may use only that vendor, with the credential that created the
+// object.
 
 async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'database'>): Promise<Arrived> {
   const { paidRequest, product, principal } = arrived
@@ -296,7 +313,8 @@ async function withObjectOwner(arrived: Arrived, { database }: Pick<PathDeps, 'd
     throw new Fault('access_denied', {
       message: 'This request continues a response that is stored at a vendor which the call may not use.',
     })
-  // An object that a BYOK key created can be read with that key; one that the gateway's credential created, only with that credential.
+  // An object that a BYOK key created can be read with that key; one that the gateway's credential created, only with
+  // that credential.
   const own = objectOwner.credential === BYOK && arrived.own ? { ...arrived.own, fallback: false } : undefined
   return { ...arrived, objectOwner, own }
 }

@@ -13,7 +13,10 @@ import type { Answered, Held, PathDeps } from './call.ts'
 /** The most uses of one vendor tool in one answer; a larger report is treated as wrong. */
 const USES_MOST = 1_000
 
-/** What the gateway measures itself before the call: seconds of sound, pages, searches. A report above that is charged up to the hold. */
+/**
+ * What the gateway measures itself before the call: seconds of sound, pages, searches. A report above that is charged
+ * up to the hold.
+ */
 const MEASURED_UNITS = ['second', 'page', 'call'] as const
 
 export interface Settled {
@@ -56,7 +59,8 @@ export function estimatedUsage(
 const noneOf = (units: readonly Unit[]): Usage => Object.fromEntries(units.map((unit) => [unit, 0]))
 
 /**
- * The possible usage of the call. A report is bounded by what the model can read and write, not by the hold: usage beyond the hold is taken from the balance. A report beyond the bound is wrong, and is charged only up to the hold.
+ * The possible usage of the call. A report is bounded by what the model can read and write, not by the hold: usage
+ * beyond the hold is taken from the balance. A report beyond the bound is wrong, and is charged only up to the hold.
  */
 export function possibleUsage({ paidRequest }: Pick<Held, 'paidRequest'>, usage: Usage): Usage {
   const { outputTokensMost = Number.POSITIVE_INFINITY, inputTokensMost = Number.POSITIVE_INFINITY } = paidRequest
@@ -86,7 +90,10 @@ function logImpossible(held: Parameters<typeof settle>[0], usage: Usage, deps: P
   seen.aboveHold(`${whyAbove(held, usage, paidRequest.price)} It was charged up to what was held.`)
 }
 
-/** Why a charge is above its hold: which quantities are larger than those that were held for, and what decided another price. */
+/**
+ * Why a charge is above its hold: which quantities are larger than those that were held for, and what decided another
+ * price.
+ */
 function whyAbove({ paidRequest, admitted }: Held, usage: Usage, attributes: PriceAttributes): string {
   const { price, outputOpen, choices = 1 } = paidRequest
   const worst = worstAt(paidRequest, admitted.usesCap)

@@ -11,7 +11,9 @@ export interface ShadowRead {
   readonly model: string
   readonly vendor: string | undefined
   readonly share: number
-  /** Undefined: the copy would bypass guardrails of the other model. Throws if the other model cannot take the request. */
+  /**
+   * Undefined: the copy would bypass guardrails of the other model. Throws if the other model cannot take the request.
+   */
   copy(guard: Guard | undefined): Read | undefined
 }
 
@@ -32,7 +34,10 @@ export function shadowOf(
   const { catalog, principal, body, spec } = incoming
   const { accountId: account, keyId, firstKeyId } = principal
   return {
-    ...{ rule: name, model, vendor, share },
+    rule: name,
+    model,
+    vendor,
+    share,
     copy(guard) {
       const about = { account, keys: [keyId, firstKeyId], products: [model], isModel: true, labels: asked.labels }
       const own = guardrails?.find(catalog.document, about)

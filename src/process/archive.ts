@@ -1,4 +1,5 @@
-// The `backup`, `restore` and `migrate` commands. A backup may be taken while the gateway runs; a restore needs an empty database.
+// The `backup`, `restore` and `migrate` commands. A backup may be taken while the gateway runs; a restore needs an
+// empty database.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -71,7 +72,10 @@ export async function upgradeStore(
   })
 }
 
-/** Uses the configured server, the embedded database of a running gateway, or the embedded database started just for this command. */
+/**
+ * Uses the configured server, the embedded database of a running gateway, or the embedded database started just for
+ * this command.
+ */
 async function withStore(config: Config, stop: AbortSignal, run: (database: Database) => Promise<void>): Promise<void> {
   const running = config.DATABASE_URL ? undefined : await runningStore(config.dataDirectory)
   const own =

@@ -1,4 +1,5 @@
-// The files of the data directory besides the database: the root secret, the operator's token, and the address on which the gateway listens.
+// The files of the data directory besides the database: the root secret, the operator's token, and the address on which
+// the gateway listens.
 import { chmod, link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
@@ -24,7 +25,10 @@ export async function openDataDirectory(config: Config, world: World): Promise<D
   return { secret, operatorToken: token.value, tokenIsNew: token.made }
 }
 
-/** Reads the file, or creates it. It gets its name when it is complete, so that nobody reads half of it; of several processes the first one decides. */
+/**
+ * Reads the file, or creates it. It gets its name when it is complete, so that nobody reads half of it; of several
+ * processes the first one decides.
+ */
 async function readOrMake(path: string, make: () => string): Promise<{ value: string; made: boolean }> {
   const existing = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined

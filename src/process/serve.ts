@@ -25,7 +25,10 @@ import { createWorkers, joinParent, type Shared } from './workers.ts'
 // Not imported: an import of node:http by name also loads Node's fetch and WebSocket.
 const { createServer: createHttpServer } = process.getBuiltinModule('node:http')
 const RETRY_MS = 1_000
-/** Extra time for a worker's shutdown after its calls: settlements may wait for the database, and the machine may be busy. */
+/**
+ * Extra time for a worker's shutdown after its calls: settlements may wait for the database, and the machine may be
+ * busy.
+ */
 const LEAVE_MS = 60_000
 
 /** How long a startup may take to react to a stop request. */
@@ -72,7 +75,9 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
   const shared: Shared = { ...directory, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
   const waiting = opened.adopt(createWaitingRoom(config), (it) => it.close())
   const gateway = await untilStoreAnswers(() => openGateway(config, shared, log), {
-    ...{ log, stop: stop.signal, onWait: waiting.open },
+    log,
+    stop: stop.signal,
+    onWait: waiting.open,
   })
   opened.defer(() => gateway.close())
   stop.signal.throwIfAborted()
@@ -86,7 +91,11 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
   })
   await whileServing({ log, stop: stop.signal }, () =>
     firstMinute({
-      ...{ gateway, config, directory, say, seconds },
+      gateway,
+      config,
+      directory,
+      say,
+      seconds,
       url: config.PUBLIC_URL?.replace(/(?<!\/)\/+$/, '') ?? address,
       store: embedded
         ? `Postgres ${embedded.version} (built in), in ${config.dataDirectory}`
@@ -107,7 +116,10 @@ async function whileServing({ log, stop }: { log: Log; stop: AbortSignal }, run:
   }
 }
 
-/** Fails early if the port is taken, before a database is started. The port is released again until the gateway is ready to serve. */
+/**
+ * Fails early if the port is taken, before a database is started. The port is released again until the gateway is ready
+ * to serve.
+ */
 async function checkPort({ PORT: port, HOST: host, dataDirectory }: Config): Promise<void> {
   if (port === 0) return
   const probe = createHttpServer()
@@ -152,7 +164,9 @@ async function listen(
     count: config.TOLLGATE_WORKERS,
     leaveMs: config.TOLLGATE_DRAIN_SECONDS * 1000 + LEAVE_MS,
     figures: gateway.figures,
-    ...{ shared, log, world: realWorld },
+    shared,
+    log,
+    world: realWorld,
   })
   opened.defer(() => workers.stop())
   return workers.start()
@@ -247,7 +261,10 @@ async function untilStoreAnswers<T>(
   }
 }
 
-/** Why no waiting helps. A running gateway waits while a password or a pooler is being changed, but a start with wrong settings fails. */
+/**
+ * Why no waiting helps. A running gateway waits while a password or a pooler is being changed, but a start with wrong
+ * settings fails.
+ */
 export function startProblem(error: Fault): string | undefined {
   const said = (error.cause as Error | undefined)?.message // What the driver threw.
   if (isUnknownThere(error))

@@ -1,5 +1,5 @@
-// What is stored and unknown to this version of Tollgate, because another version wrote it. It is not used, and calls go on without it; operators are
-// told at start, on the page System and by an alert.
+// What is stored and unknown to this version of Tollgate, because another version wrote it. It is not used, and calls
+// go on without it; operators are told at start, on the page System and by an alert.
 import type { Catalog } from '../catalog/store.ts'
 import { type Queryable, statement } from '../database/database.ts'
 import { ACCOUNT_ROLES, OPERATOR_ROLES, RIGHTS } from '../identity/roles.ts'
@@ -12,7 +12,9 @@ export interface SetAside {
   look(): Promise<void>
 }
 
-/** Of counters, `budget` is the name of all that belong to budgets. Scopes of tokens name a right, a resource, or all. */
+/**
+ * Of counters, `budget` is the name of all that belong to budgets. Scopes of tokens name a right, a resource, or all.
+ */
 const NAMES = statement(
   'set_aside_names',
   `select 'limit' as what, name, count(*)::int as rows from counter where name <> 'budget' and name <> all($1) group by name
@@ -35,7 +37,10 @@ export function createSetAside(deps: {
     async look() {
       const before = new Set(list())
       const rows = await deps.database.query<{ what: string; name: string; rows: number }>(NAMES, [
-        ...[LIMIT_NAMES, OPERATOR_ROLES, ACCOUNT_ROLES, SCOPES],
+        LIMIT_NAMES,
+        OPERATOR_ROLES,
+        ACCOUNT_ROLES,
+        SCOPES,
       ])
       named = rows.map(({ what, name, rows: count }) => `${what} ${name}: in ${count} ${count === 1 ? 'row' : 'rows'}`)
       const fresh = list().filter((part) => !before.has(part) || before.size === 0)

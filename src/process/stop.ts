@@ -1,5 +1,5 @@
-// Tells a process to stop: at a signal, or when its launcher has exited. Repeated signals do no harm: Ctrl-C reaches every process of a terminal,
-// and npm and the launcher forward it to processes that already have it.
+// Tells a process to stop: at a signal, or when its launcher has exited. Repeated signals do no harm: Ctrl-C reaches
+// every process of a terminal, and npm and the launcher forward it to processes that already have it.
 import { closeSync, openSync } from 'node:fs'
 
 export interface Stop {

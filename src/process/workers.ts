@@ -1,5 +1,6 @@
-// Several processes on one port: the parent's side. The parent holds the port, the database and the simulated vendors. It replaces a worker that
-// crashes, and on SIGHUP all workers, one after the other, without dropping a request. The worker's side follows below.
+// Several processes on one port: the parent's side. The parent holds the port, the database and the simulated vendors.
+// It replaces a worker that crashes, and on SIGHUP all workers, one after the other, without dropping a request. The
+// worker's side follows below.
 
 import type { Worker } from 'node:cluster'
 import cluster from 'node:cluster'

@@ -1,4 +1,5 @@
-// Checks of single request fields. Every rejection names the field and says what is allowed. Null counts as absent, as the formats define it.
+// Checks of single request fields. Every rejection names the field and says what is allowed. Null counts as absent, as
+// the formats define it.
 import type * as z from 'zod'
 import {
   type Body,
@@ -76,7 +77,9 @@ function refusalOf(issue: Issue, before: readonly PropertyKey[], fields: Fields)
   return invalid(`"${at}" ${words}`, isOfNumbers ? nameOf(path.slice(0, -1)) : at)
 }
 
-/** The issue of the alternative that the caller most likely meant: the one with the right type that matched furthest. */
+/**
+ * The issue of the alternative that the caller most likely meant: the one with the right type that matched furthest.
+ */
 function closestOf(alternatives: readonly (readonly Issue[])[]): Issue | undefined {
   const followed = ({ code, path: [at, ...inside] }: Issue) =>
     typeof at === 'number' ? 10 * at + 2 * inside.length + (code === 'invalid_type' ? 0 : 1) : Number.POSITIVE_INFINITY

@@ -1,5 +1,5 @@
-// Free vendor tests, for formats whose smallest call is expensive (images, videos, rows of data). They show that address and credential are
-// right without ordering anything.
+// Free vendor tests, for formats whose smallest call is expensive (images, videos, rows of data). They show that
+// address and credential are right without ordering anything.
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
 import { readJson } from '../kernel/json.ts'

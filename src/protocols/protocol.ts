@@ -1,5 +1,6 @@
-// The contracts between the request path and the wire formats. A `PaidRequest` is a caller's validated request: what it costs at worst, and
-// how to open an exchange with a vendor. The path knows no formats; formats know no sockets, clocks or money.
+// The contracts between the request path and the wire formats. A `PaidRequest` is a caller's validated request: what it
+// costs at worst, and how to open an exchange with a vendor. The path knows no formats; formats know no sockets, clocks
+// or money.
 import type { VendorBridge } from '../catalog/bridge.ts'
 import type { Auth, Login, Offer } from '../catalog/document.ts'
 import { sha256, signAwsCall } from '../kernel/aws-signature.ts'
@@ -69,17 +70,24 @@ export interface PaidRequestFacts {
   readonly worst: Usage
   /** A report of more than this is wrong; absent: more than `worst`. */
   readonly most?: Usage
-  /** What is less in `worst` with a text of known tokens instead of bytes, where the model's tokenizer is known and the text is not too long for it. */
+  /**
+   * What is less in `worst` with a text of known tokens instead of bytes, where the model's tokenizer is known and the
+   * text is not too long for it.
+   */
   readonly exact?: (() => Promise<Usage | undefined>) | undefined
   /**
-   * Set if the caller gave no output limit. The hold then depends on the account's balance: at most `mostTokens` of output (the model's own
-   * maximum), `worst` while the balance allows it, at least `floorTokens`. The vendor's output limit is set to what the hold covers.
+   * Set if the caller gave no output limit. The hold then depends on the account's balance: at most `mostTokens` of
+   * output (the model's own maximum), `worst` while the balance allows it, at least `floorTokens`. The vendor's output
+   * limit is set to what the hold covers.
    */
   readonly outputOpen?:
     | {
         readonly floorTokens: number
         readonly mostTokens: number
-        /** What `worst` reserves of output, without a prediction; absent: the reserve does not follow what earlier calls wrote. */
+        /**
+         * What `worst` reserves of output, without a prediction; absent: the reserve does not follow what earlier calls
+         * wrote.
+         */
         readonly reserveTokens?: number
         /** The model's own maximum, where `mostTokens` is what earlier calls make likely. */
         readonly modelTokens?: number
@@ -88,7 +96,8 @@ export interface PaidRequestFacts {
       }
     | undefined
   /**
-   * Set if tools run at the vendor, which is told how often. `worst` covers one use, and each further one, up to `most`, adds `each`: the hold depends on the balance, and the vendor's limit is what it covers.
+   * Set if tools run at the vendor, which is told how often. `worst` covers one use, and each further one, up to
+   * `most`, adds `each`: the hold depends on the balance, and the vendor's limit is what it covers.
    */
   readonly usesOpen?: { readonly most: number; readonly each: Usage } | undefined
   /** Vendor tool uses that are charged with any answer, because the format does not count them. */
@@ -99,7 +108,10 @@ export interface PaidRequestFacts {
   readonly inputTokensLikely?: number
   /** The model cannot read more than this; a higher report is implausible and charged only up to the hold. */
   readonly inputTokensMost?: number
-  /** The model cannot write more than this, over all choices; a higher report is implausible and charged only up to the hold. */
+  /**
+   * The model cannot write more than this, over all choices; a higher report is implausible and charged only up to the
+   * hold.
+   */
   readonly outputTokensMost?: number
   /** The number of answers requested; the output cap applies to each. */
   readonly choices?: number
@@ -120,7 +132,10 @@ export interface PaidRequestFacts {
 export interface PaidRequest extends PaidRequestFacts {
   /** Why a route of this format to this vendor cannot serve the request; undefined if it can. */
   refusal?(protocol: ProtocolName, vendor: string): Fault | undefined
-  /** Fetches what the request only refers to. Runs once, before a vendor slot is taken, because it does not use the vendor's time. */
+  /**
+   * Fetches what the request only refers to. Runs once, before a vendor slot is taken, because it does not use the
+   * vendor's time.
+   */
   gather?(signal: AbortSignal): Promise<void>
   /** Doing it twice may do harm: once the vendor may have begun, it is not tried again. */
   readonly once?: true
@@ -151,21 +166,26 @@ export interface OpenOptions {
 
 export interface Exchange {
   readonly call: HttpCall
-  /** Present if one HTTP request is not all: sends the call, credential included, and replies when the whole answer is there. */
+  /**
+   * Present if one HTTP request is not all: sends the call, credential included, and replies when the whole answer is
+   * there.
+   */
   readonly send?: Upstream['send']
   /**
-   * What happens when the caller disconnects, unless the catalog overrides it. `answer`: the vendor reports the usage only at the end, so its
-   * answer is read for a while. `call`: it bills the whole call once it is sent, so the answer is read to the end. Absent: the upstream call
-   * is aborted.
+   * What happens when the caller disconnects, unless the catalog overrides it. `answer`: the vendor reports the usage
+   * only at the end, so its answer is read for a while. `call`: it bills the whole call once it is sent, so the answer
+   * is read to the end. Absent: the upstream call is aborted.
    */
   readonly drains?: 'answer' | 'call' | undefined
-  /** Reads the vendor's whole 2xx answer. Throws upstream_garbled if it cannot be read, or the fault that it carries. */
+  /**
+   * Reads the vendor's whole 2xx answer. Throws upstream_garbled if it cannot be read, or the fault that it carries.
+   */
   answer(body: Buffer, headers: Readonly<Record<string, string>>): Answer | Promise<Answer>
   /** Present if the request streams and the vendor's 2xx answer is a stream. */
   readonly stream?: ((headers: Readonly<Record<string, string>>) => StreamRelay) | undefined
   /**
-   * Present if the vendor's 2xx bytes are the caller's bytes: the answer may then be relayed unread as it comes. Checks the headers only, and
-   * throws upstream_garbled if they do not match.
+   * Present if the vendor's 2xx bytes are the caller's bytes: the answer may then be relayed unread as it comes. Checks
+   * the headers only, and throws upstream_garbled if they do not match.
    */
   pass?(headers: Readonly<Record<string, string>>): { readonly contentType: string; readonly usage: Usage }
   /** Relayed this way even if it is short, because the caller plays it while it comes. */
@@ -183,7 +203,9 @@ export interface Answer {
   readonly body: string | Buffer
   readonly contentType: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Undefined: the vendor reported none; the path then estimates from `outputChars` and marks the charge as estimated. */
+  /**
+   * Undefined: the vendor reported none; the path then estimates from `outputChars` and marks the charge as estimated.
+   */
   readonly usage: Usage | undefined
   /** The number of output characters, for the estimate. */
   readonly outputChars?: number | undefined
@@ -196,9 +218,9 @@ export interface Answer {
 }
 
 /**
- * Relays one streamed answer from the vendor to the caller. If both use the same format, bytes pass through and are observed. If not, events
- * are parsed and rewritten. Nothing that ends the answer for the caller (`[DONE]`, response.completed, message_stop) is sent before `finish`,
- * because the settlement must be durable by then.
+ * Relays one streamed answer from the vendor to the caller. If both use the same format, bytes pass through and are
+ * observed. If not, events are parsed and rewritten. Nothing that ends the answer for the caller (`[DONE]`,
+ * response.completed, message_stop) is sent before `finish`, because the settlement must be durable by then.
  */
 export interface StreamRelay {
   /** Returns what to send to the caller now, if anything. Throws upstream_garbled for unreadable input. */
@@ -280,8 +302,8 @@ export function jsonCall(path: string, json: JsonText, target: Target, accept = 
   return { method: 'POST', url: target.baseUrl + path, headers, body }
 }
 
-// Added to every upstream call, whatever the format: the credential, where the vendor expects it, and the catalog's extra headers. Adapters
-// handle neither.
+// Added to every upstream call, whatever the format: the credential, where the vendor expects it, and the catalog's
+// extra headers. Adapters handle neither.
 
 /** Where the format's usual vendors expect the credential; all others take a bearer token. */
 const USUAL: Partial<Record<ProtocolName, Auth>> = {
@@ -321,7 +343,10 @@ function loginOf({ auth }: Pick<Target, 'auth'>): Login | undefined {
   return typeof auth === 'object' && !('header' in auth) && !('query' in auth) ? auth : undefined
 }
 
-/** The target with what its login gave instead of the credential. At once if it has no login, or while its token is fresh. */
+/**
+ * The target with what its login gave instead of the credential. At once if it has no login, or while its token is
+ * fresh.
+ */
 export function loggedIn(
   target: Target,
   { logins, world, isForeign }: { logins: Logins; world: Pick<World, 'nowMs'>; isForeign?: boolean },
@@ -341,7 +366,10 @@ export function loggedIn(
 const DECODED_TIMES = 4
 const HIDDEN: Readonly<Record<string, string>> = { '%2e': '.', '%2f': '/', '%5c': '\\', '%3b': ';', '%25': '%' }
 
-/** Whether a proxy or the vendor could decode a dot segment in the path, and so call another endpoint with our credential. */
+/**
+ * Whether a proxy or the vendor could decode a dot segment in the path, and so call another endpoint with our
+ * credential.
+ */
 function climbs(url: string): boolean {
   const end = url.indexOf('?')
   let path = end < 0 ? url : url.slice(0, end)

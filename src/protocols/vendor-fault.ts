@@ -1,5 +1,5 @@
-// Converts a vendor's failure to a fault of our table, which says who must act. The vendor's message stays private until it is redacted for
-// the caller of this request, so that neither a log nor another response can leak it.
+// Converts a vendor's failure to a fault of our table, which says who must act. The vendor's message stays private
+// until it is redacted for the caller of this request, so that neither a log nor another response can leak it.
 import { Fault, type FaultDetails, type FaultName } from '../kernel/fault.ts'
 import { given } from '../kernel/json.ts'
 import { words } from '../kernel/words.ts'
@@ -63,7 +63,10 @@ function detailsFor(details: VendorError['details'], hearing: RedactionScope): F
 
 const PARAM = /^[a-z_][\w.[\]-]{0,99}$/i
 
-/** The field at fault. If the vendor uses another format, field names differ, and it is passed on only if the caller sent a field of that name. */
+/**
+ * The field at fault. If the vendor uses another format, field names differ, and it is passed on only if the caller
+ * sent a field of that name.
+ */
 function paramFor(param: string | undefined, hearing: RedactionScope): string | undefined {
   if (param === undefined || !PARAM.test(param) || scrub(param, hearing) !== param) return undefined
   const { clientFormat, sent } = hearing.paidRequest
@@ -121,7 +124,10 @@ export function vendorFault(error: unknown): Fault {
   return new VendorFault(kind, said, { internal: { why: 'the vendor reported it inside its answer' } })
 }
 
-/** A vendor's objection to a credential rather than to the call: it is rejected, its account has no money, or it is rate limited. */
+/**
+ * A vendor's objection to a credential rather than to the call: it is rejected, its account has no money, or it is rate
+ * limited.
+ */
 export type CredentialFault = 'rejected' | 'out_of_funds' | 'rate_limited'
 
 export interface Refusal {
@@ -133,7 +139,9 @@ export interface Refusal {
   readonly vendorsFault: boolean
 }
 
-/** The fault for an unsuccessful status. `model` is empty where none was asked, as with data: there a 404 is an answer. */
+/**
+ * The fault for an unsuccessful status. `model` is empty where none was asked, as with data: there a 404 is an answer.
+ */
 export function refusal(status: number, said: VendorError | undefined, model: string, later: FaultDetails): Refusal {
   const { words, message } = said ?? { words: [], message: '' }
   const made = (kind: FaultName, more: FaultDetails = {}) =>
@@ -177,7 +185,10 @@ export function retryAfterSeconds(headers: Readonly<Record<string, string>>): nu
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(Math.ceil(seconds), 3600) : undefined
 }
 
-/** By status: the type and the code of an error in the OpenAI and Messages formats, and Google's word for it. SDKs look for these words. */
+/**
+ * By status: the type and the code of an error in the OpenAI and Messages formats, and Google's word for it. SDKs look
+ * for these words.
+ */
 const WORDS: Readonly<Record<number, readonly [type: string, code: string, google?: string]>> = {
   400: ['invalid_request_error', 'invalid_request', 'INVALID_ARGUMENT'],
   401: ['authentication_error', 'invalid_api_key', 'UNAUTHENTICATED'],
@@ -233,8 +244,8 @@ export function geminiError({ status, code, message, details }: Fault, requestId
   }
 }
 
-// Vendor error codes that callers can act on and that SDKs and frameworks look for: one table for all formats. A code that is not in it is not
-// passed on, because it may contain anything.
+// Vendor error codes that callers can act on and that SDKs and frameworks look for: one table for all formats. A code
+// that is not in it is not passed on, because it may contain anything.
 
 /** Codes that are passed to callers unchanged. */
 const CODES: ReadonlySet<string> = new Set([

@@ -1,5 +1,5 @@
-// A vendor's error message: read from the formats in use, and redacted so that a caller cannot learn whose account, key or address is behind
-// the gateway. The caller's own names and ids stay.
+// A vendor's error message: read from the formats in use, and redacted so that a caller cannot learn whose account, key
+// or address is behind the gateway. The caller's own names and ids stay.
 
 import type { FaultName } from '../kernel/fault.ts'
 import { isObject, jsonIn, objectOf, text } from '../kernel/json.ts'

@@ -1,4 +1,5 @@
-// Nobody sees a lease: what processes hold in advance counts as available to whoever looks, and no call is refused for the lack of it.
+// Nobody sees a lease: what processes hold in advance counts as available to whoever looks, and no call is refused for
+// the lack of it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {

@@ -1,5 +1,5 @@
-// The worth of a credit and the contact for customers: set by the operator, shown beside credits and on statements. The history is stored, so that a statement shows what was
-// set at the end of its month.
+// The worth of a credit and the contact for customers: set by the operator, shown beside credits and on statements. The
+// history is stored, so that a statement shows what was set at the end of its month.
 import * as z from 'zod'
 import type { Audit, By } from '../database/audit.ts'
 import type { Database } from '../database/database.ts'
@@ -25,8 +25,12 @@ const viewOf = (of: z.output<typeof stored>): BillingView => ({
 })
 
 const BILLING = defineSetting({
-  ...{ name: 'billing', schema: stored, defaults: { history: [], contact: null } },
-  ...{ action: 'system.billing', object: 'system', noted: viewOf },
+  name: 'billing',
+  schema: stored,
+  defaults: { history: [], contact: null },
+  action: 'system.billing',
+  object: 'system',
+  noted: viewOf,
 })
 /** Stored changes; older ones are dropped. */
 const CHANGES_MAX = 1_000

@@ -1,5 +1,5 @@
-// Single calls: pages in any order, and one call with the computation of its charge. Calls that were rejected before credits were held are
-// in a table of their own, and are listed among the others.
+// Single calls: pages in any order, and one call with the computation of its charge. Calls that were rejected before
+// credits were held are in a table of their own, and are listed among the others.
 import { type Queryable, statement, type Value } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { FAULTS, isFaultName } from '../kernel/fault.ts'
@@ -83,7 +83,10 @@ function refusalPart(filter: UsageFilter, values: Values, COUNT: string): string
     from (select u.* from refusal u where ${WHERE} and ${AFTER} order by u.id ${WAY} limit ${COUNT}) u ${OF_REFUSED})`
 }
 
-/** The row after which a page starts: its sort value and id; and the id after which rejected calls start, whose sort value is zero. */
+/**
+ * The row after which a page starts: its sort value and id; and the id after which rejected calls start, whose sort
+ * value is zero.
+ */
 function placeOf({ cursor, sort = 'time', ascending = false }: UsageFilter) {
   if (cursor === undefined) return undefined
   const [, place, id = ''] = /^(-?\d{1,19})_(.*)$/.exec(cursor) ?? []
@@ -229,8 +232,9 @@ const ONE = statement(
    union all (select ${REFUSAL_FIELDS} from refusal u ${OF_REFUSED} where u.id = $1) limit 1`,
 )
 
-// The filter of calls, which lists, sums, latencies and CSV files share, so that they are about the same calls. The SQL is built
-// from constants, with only the conditions that are used, so that the planner can choose an index; input is passed as parameters.
+// The filter of calls, which lists, sums, latencies and CSV files share, so that they are about the same calls. The SQL
+// is built from constants, with only the conditions that are used, so that the planner can choose an index; input is
+// passed as parameters.
 
 export interface CallFilter {
   /** Absent: the calls of all accounts. */
@@ -372,7 +376,10 @@ function statusIs(column: string, status: string, values: Values): string {
   return `${column} between ${values.put(from)}::int and ${values.put(from + 99)}::int`
 }
 
-/** Searches for the literal text, not for a pattern. Case is ignored for ASCII only: the rules of a language take five times as long. */
+/**
+ * Searches for the literal text, not for a pattern. Case is ignored for ASCII only: the rules of a language take five
+ * times as long.
+ */
 function holds({ fault, message, client }: Columns, q: string, values: Values): string {
   if (isRequestId(q)) return `u.id = ${values.put(q.slice('req_'.length))}::text`
   const sought = values.put(q.toLowerCase())

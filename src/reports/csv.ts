@@ -81,8 +81,9 @@ export function csvLine(cells: readonly Cell[]): string {
 }
 
 /**
- * Protects against CSV injection: text that a spreadsheet would run as a formula is marked as text. Amounts are numbers and stay as they are. A spreadsheet that separates cells
- * by semicolons or tabs splits a quoted text, so the text after each of these is protected too.
+ * Protects against CSV injection: text that a spreadsheet would run as a formula is marked as text. Amounts are numbers
+ * and stay as they are. A spreadsheet that separates cells by semicolons or tabs splits a quoted text, so the text
+ * after each of these is protected too.
  */
 function cellOf(cell: Cell): string {
   if (cell === null) return ''

@@ -202,8 +202,8 @@ export async function readRouteFigures(database: Queryable, product: string, sin
   return rows.map((row) => asView(routeFigures, row))
 }
 
-// The hourly sums give the accounts, and the primary key of usage, which begins with the account, finds their calls. So the cost grows with the calls
-// of the window, not of the whole month. An index for this would make every call slower.
+// The hourly sums give the accounts, and the primary key of usage, which begins with the account, finds their calls. So
+// the cost grows with the calls of the window, not of the whole month. An index for this would make every call slower.
 // Test accounts are left out, because they use simulated vendors.
 // A failed attempt is in the attempt log of its call, even if another route answered in the end.
 const FIGURES = statement(
@@ -280,7 +280,9 @@ export async function readMargin(
     { requests: 0n, charged: 0n, cost: 0n },
   )
   const viewSums = ({ requests, charged, cost }: typeof total) => ({
-    ...{ requests: Number(requests), charged: formatCredits(charged), cost: formatCredits(cost) },
+    requests: Number(requests),
+    charged: formatCredits(charged),
+    cost: formatCredits(cost),
   })
   return { ...viewSums(total), products: rows.map((row) => ({ product: row.product, ...viewSums(row) })) }
 }

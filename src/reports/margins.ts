@@ -1,5 +1,6 @@
 // Charges and vendor costs by hour, product and route: counted when calls are settled, and added to the hourly
-// rows from time to time, so that single calls need not be summed. A killed process loses its last seconds of these figures, but no money.
+// rows from time to time, so that single calls need not be summed. A killed process loses its last seconds of these
+// figures, but no money.
 import { type Database, statement } from '../database/database.ts'
 import { type Credits, formatCredits } from '../kernel/credits.ts'
 import { isTestAccount } from '../kernel/test-account.ts'
@@ -83,7 +84,9 @@ function storedSumOf({ hourMs, charged, costed, cost, ...row }: Counted) {
   return {
     ...row,
     hour: new Date(hourMs).toISOString(),
-    ...{ charged: String(charged), costed: String(costed), cost: String(cost) },
+    charged: String(charged),
+    costed: String(costed),
+    cost: String(cost),
   }
 }
 
@@ -118,8 +121,11 @@ export async function readMargin(
       .sort((a, b) => Number(b.cost - b.costed - (a.cost - a.costed)))
       .slice(0, LOSING_MAX)
       .map(({ product, route, calls, costed, cost }) => ({
-        ...{ product, route, calls: Number(calls) },
-        ...{ charged: formatCredits(costed), cost: formatCredits(cost) },
+        product,
+        route,
+        calls: Number(calls),
+        charged: formatCredits(costed),
+        cost: formatCredits(cost),
       })),
   }
 }

@@ -50,12 +50,10 @@ async function begin(account: string): Promise<Reservation> {
 const end = (call: Reservation, charge: bigint) =>
   ledger.resolve({
     ...releaseOf(call),
-    ...{
-      kind: 'settled',
-      charge: charge * CREDIT,
-      lines: [['call', 1, String(charge * CREDIT * CREDIT)]],
-      status: 200,
-    },
+    kind: 'settled',
+    charge: charge * CREDIT,
+    lines: [['call', 1, String(charge * CREDIT * CREDIT)]],
+    status: 200,
   })
 
 const rows = async (account: string, more: Partial<LedgerFilter> = {}) =>

@@ -1,5 +1,5 @@
-// The account statement: movements of credits in the order in which they happened, each with the balance after it. Order and balance are written
-// with the movement and never change.
+// The account statement: movements of credits in the order in which they happened, each with the balance after it.
+// Order and balance are written with the movement and never change.
 import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { asPage, asView, type Page, type Paging } from '../kernel/view.ts'
@@ -37,7 +37,8 @@ const QUOTED = (kinds: readonly string[]) => kinds.map((kind) => `'${kind}'`).jo
 export const MOVED_BY = `case when kind in (${QUOTED(GIVES)}) then amount when kind in (${QUOTED(TAKES)}) then -amount else 0 end`
 /** How much later `moved_at` may be than `at`: a transaction may wait for locks, and clocks may be set back. */
 export const APART = `interval '1 hour'`
-// The balance at a moment: that after the last transfer before it, here or in the archive, and the transfers with `at` before it and `moved_at` after it, which stay here.
+// The balance at a moment: that after the last transfer before it, here or in the archive, and the transfers with `at`
+// before it and `moved_at` after it, which stay here.
 export const BALANCE_AT = (MOMENT: string) =>
   `(coalesce((select l.balance from (
        (select t.moved_at, t.balance from transfer t where t.account_id = a.id and t.moved_at < ${MOMENT} order by t.moved_at desc limit 1)

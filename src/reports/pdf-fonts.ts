@@ -1,5 +1,5 @@
-// The letters of every PDF that customers get: one family for all of them, embedded as far as they are used. PDF/A allows no others. They know Latin,
-// Greek and Cyrillic letters, and more.
+// The letters of every PDF that customers get: one family for all of them, embedded as far as they are used. PDF/A
+// allows no others. They know Latin, Greek and Cyrillic letters, and more.
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -29,7 +29,9 @@ export function lettersOf({ _font: { font } }: PDFDocument, text: string): strin
   return [...text].map((char) => (font.hasGlyphForCodePoint(char.codePointAt(0) ?? 0) ? char : '?')).join('')
 }
 
-/** WOFF to OpenType. The library reads both, but inflates a table of WOFF anew for each glyph: 10 seconds an invoice. */
+/**
+ * WOFF to OpenType. The library reads both, but inflates a table of WOFF anew for each glyph: 10 seconds an invoice.
+ */
 function unpack(woff: Buffer): Buffer {
   const count = woff.readUInt16BE(12)
   const tables = Array.from({ length: count }, (_, at) => {

@@ -1,5 +1,5 @@
-// Totals of calls over time, and their latencies. If the filter allows it, the hourly sums are read, whose cost does not grow with the
-// number of calls; otherwise single calls, by their start.
+// Totals of calls over time, and their latencies. If the filter allows it, the hourly sums are read, whose cost does
+// not grow with the number of calls; otherwise single calls, by their start.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { DAY_MS, formatDay } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -62,7 +62,9 @@ interface SummedRow extends Summed {
   group: string
 }
 
-/** The maximum of rows: steps times groups. A part of the rows would give wrong sums, so a larger request is rejected. */
+/**
+ * The maximum of rows: steps times groups. A part of the rows would give wrong sums, so a larger request is rejected.
+ */
 const ROWS_MAX = 100_000
 /** The number of calls from which percentiles are computed, the newest first. */
 const TIMED_MAX = 100_000
@@ -71,8 +73,13 @@ const HOUR_MS = 3_600_000
 export const CALLS_DAYS_MAX = 92
 
 const NONE: Summed = {
-  ...{ requests: 0n, errors: 0n, rejected: 0n, charged: 0n, duration_ms: 0n },
-  ...{ input_tokens: 0n, output_tokens: 0n },
+  requests: 0n,
+  errors: 0n,
+  rejected: 0n,
+  charged: 0n,
+  duration_ms: 0n,
+  input_tokens: 0n,
+  output_tokens: 0n,
 }
 const plus = (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : a + b)
 
@@ -114,8 +121,12 @@ export async function readSums(database: Database, filter: SumsFilter, order: Su
   const names = await readNames(database, by, [...groups.keys()])
   const named = (group: string) => ({ group, name: names.get(group) ?? null })
   return {
-    ...{ by, per, zone, steps: steps.map((at) => at.toISOString()) },
-    ...{ from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() },
+    by,
+    per,
+    zone,
+    steps: steps.map((at) => at.toISOString()),
+    from: new Date(fromMs).toISOString(),
+    to: new Date(toMs).toISOString(),
     totals: totalsOf(rows),
     ...(before ? { previous: totalsOf(before) } : {}),
     groups: [...groups]
@@ -159,7 +170,10 @@ async function readSteps(database: Queryable, filter: SumsFilter, { per, zone }:
 
 const atStep = (steps: readonly Date[], step: number) => (steps[Math.max(0, step - 1)] ?? new Date(0)).toISOString()
 
-/** The step in which a call started. Ids contain the time, so the starts of steps are compared as ids; hours are compared as times. */
+/**
+ * The step in which a call started. Ids contain the time, so the starts of steps are compared as ids; hours are
+ * compared as times.
+ */
 const stepOf = (steps: readonly Date[], values: Values) =>
   `width_bucket(u.id, ${values.put(steps.map((at) => idAtTime(at.getTime())))}::text[])`
 const stepOfHour = (steps: readonly Date[], values: Values) =>
@@ -297,7 +311,10 @@ export async function readLatency(database: Database, filter: SumsFilter, order:
   const named = ({ group }: TimedRow) => ({ group: group ?? '', name: names.get(group ?? '') ?? null })
   const timed = (row: TimedRow) => ({ at: atStep(steps, row.step ?? 1), ...percentiles(row) })
   return {
-    ...{ by, per, zone, steps: steps.map((at) => at.toISOString()) },
+    by,
+    per,
+    zone,
+    steps: steps.map((at) => at.toISOString()),
     overall: whole ? percentiles(whole) : null,
     /** At most TIMED_MAX calls are evaluated, the newest. */
     truncated: Number(whole?.calls ?? 0n) >= TIMED_MAX,
@@ -334,8 +351,9 @@ const NAMES = {
   account: statement('sums_account_names', 'select id, name from account where id = any($1)'),
 }
 
-// Totals by the values of one label: end users, sessions of agents, teams, features. Ranges of days are read from sums by the day, whose cost grows with the values and not
-// with the calls; other ranges and filters from single calls, by the key of the table.
+// Totals by the values of one label: end users, sessions of agents, teams, features. Ranges of days are read from sums
+// by the day, whose cost grows with the values and not with the calls; other ranges and filters from single calls, by
+// the key of the table.
 
 interface LabelOrder {
   readonly label: string
@@ -375,7 +393,10 @@ function whoseOf({ account, test }: SumsFilter, ALIAS: string, values: Values): 
   return `${test ? '' : 'not '}${IS_TEST(`${ALIAS}.account_id`)}`
 }
 
-/** The range as whole days (UTC), each limit rounded to the nearest; today counts if the range reaches it. Undefined: single calls are read. */
+/**
+ * The range as whole days (UTC), each limit rounded to the nearest; today counts if the range reaches it. Undefined:
+ * single calls are read.
+ */
 async function daysOf(on: Queryable, filter: SumsFilter): Promise<{ from: number; to: number } | undefined> {
   const { fromMs, toMs } = filter
   const isDaily = Object.entries(filter).every(([name, value]) => value === undefined || DAILY.has(name))
@@ -429,7 +450,9 @@ export async function readLabelSums(database: Database, filter: SumsFilter, orde
   const from = days ? days.from * DAY_MS : filter.fromMs
   const to = days ? Math.min(days.to * DAY_MS, Math.max(filter.toMs, (days.to - 1) * DAY_MS)) : filter.toMs
   return {
-    ...{ label, from: new Date(from).toISOString(), to: new Date(to).toISOString() },
+    label,
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
     totals: {
       values: Number(first?.all_values ?? 0n),
       calls: Number(first?.all_calls ?? 0n),
@@ -447,7 +470,8 @@ function viewLabelSum(row: LabelValueRow, names: ReadonlyMap<string, string> | u
   return {
     ...(names && { account: row.account_id, accountName: names.get(row.account_id) ?? row.account_id }),
     ...asView(labelSum, row),
-    ...{ firstAt: at(row.first), lastAt: at(row.last) },
+    firstAt: at(row.first),
+    lastAt: at(row.last),
     clients: [...new Set(row.clients)].sort().slice(0, NAMED_MAX),
   }
 }

@@ -1,5 +1,5 @@
-// Unbilled costs by day, vendor and model: what vendors billed for answers that no caller pays. Every process counts in memory and adds to the rows from
-// time to time, so a killed process loses its last seconds.
+// Unbilled costs by day, vendor and model: what vendors billed for answers that no caller pays. Every process counts in
+// memory and adds to the rows from time to time, so a killed process loses its last seconds.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { dayOfMs, formatDay } from '../kernel/calendar.ts'
 import type { Credits } from '../kernel/credits.ts'

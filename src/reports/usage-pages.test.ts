@@ -1,4 +1,5 @@
-// Calls in every order and by every filter: each of them once, ties by their ids, the same ones in lists and sums, and no page that reads a whole account.
+// Calls in every order and by every filter: each of them once, ties by their ids, the same ones in lists and sums, and
+// no page that reads a whole account.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { account, database, rows } from '../../test/ledger-part.ts'

@@ -19,7 +19,10 @@ export type Step = z.infer<typeof step>
 const sums = { requests: count, errors: count, charged: credits }
 /** `requests` and `errors` are of calls that were not rejected. */
 const counts = { requests: count, errors: count, rejected: count, charged: credits }
-/** A product, the id of a key, a status, an endpoint, a vendor, an agent, the id of an account or a label's value; and the name of a key or account. */
+/**
+ * A product, the id of a key, a status, an endpoint, a vendor, an agent, the id of an account or a label's value; and
+ * the name of a key or account.
+ */
 const group = { group: z.string(), name: z.string().nullable() }
 
 /** One group in one step of time; these are the columns of the CSV file too. */
@@ -60,7 +63,10 @@ export const labelName = z.string().regex(STORED_LABEL, 'must be the name of a l
 export const labelSort = z.enum(['charged', 'calls', 'last'])
 export type LabelSort = z.infer<typeof labelSort>
 
-/** The totals of one value of a label: an end user, a session of an agent, a team. These are the columns of the CSV file too. */
+/**
+ * The totals of one value of a label: an end user, a session of an agent, a team. These are the columns of the CSV file
+ * too.
+ */
 export const labelSum = z.object({
   /** The account, if the request is for all accounts. */
   account: z.string().exactOptional(),
@@ -186,8 +192,9 @@ export const billingView = z.object({
 export type BillingView = z.infer<typeof billingView>
 
 /**
- * Why no caller is charged: it was a copy of a call (shadow traffic); it was aborted because another vendor was faster (hedging), because its first token was late, or because its caller disconnected
- * before the first token; or it was a check by a moderation model.
+ * Why no caller is charged: it was a copy of a call (shadow traffic); it was aborted because another vendor was faster
+ * (hedging), because its first token was late, or because its caller disconnected before the first token; or it was a
+ * check by a moderation model.
  */
 export const UNBILLED_KINDS = ['shadow', 'hedge_lost', 'first_token_timeout', 'client_closed', 'guardrail'] as const
 export type UnbilledKind = (typeof UNBILLED_KINDS)[number]

@@ -1,4 +1,5 @@
-// Files in one ZIP, as they come: stored without compression, because PDFs are compressed already. Only one file is in memory at a time.
+// Files in one ZIP, as they come: stored without compression, because PDFs are compressed already. Only one file is in
+// memory at a time.
 import { crc32 } from 'node:zlib'
 
 interface ZippedFile {
@@ -42,8 +43,16 @@ export async function* zip(files: AsyncIterable<ZippedFile>): AsyncGenerator<Buf
 /** The part that local header and directory entry share. */
 function factsOf(name: Buffer, body: Buffer): Buffer {
   return Buffer.concat([
-    ...[short(VERSION), short(FLAGS), short(0), short(0), short(DATE)],
-    ...[word(crc32(body)), word(body.length), word(body.length), short(name.length), short(0)],
+    short(VERSION),
+    short(FLAGS),
+    short(0),
+    short(0),
+    short(DATE),
+    word(crc32(body)),
+    word(body.length),
+    word(body.length),
+    short(name.length),
+    short(0),
   ])
 }
 

@@ -1,4 +1,5 @@
-// Tries the candidates until a vendor answers 2xx. Retries happen only before the first byte, and only after faults that a retry may cure.
+// Tries the candidates until a vendor answers 2xx. Retries happen only before the first byte, and only after faults
+// that a retry may cure.
 import type { Credits } from '../kernel/credits.ts'
 import { asFault, Fault } from '../kernel/fault.ts'
 import { given } from '../kernel/json.ts'
@@ -44,7 +45,9 @@ export interface Attempted {
   readonly startMs: number
   /** From sending to the vendor's headers, of the attempt that succeeded. */
   readonly firstByteMs: number
-  /** Frees the vendor's slot, and ends the wait for an answer whose caller has left. Call it when the exchange is over. */
+  /**
+   * Frees the vendor's slot, and ends the wait for an answer whose caller has left. Call it when the exchange is over.
+   */
   leave(): void
 }
 
@@ -61,7 +64,10 @@ interface AttemptOptions extends OpenOptions {
   /** The calling account: a vendor's breaker counts the accounts whose calls fail. */
   readonly account: string
   readonly recorder: AttemptRecorder
-  /** A repeated request with the same idempotency key gets this answer, so it is read to the end even if the caller disconnects. */
+  /**
+   * A repeated request with the same idempotency key gets this answer, so it is read to the end even if the caller
+   * disconnects.
+   */
   readonly isRepeatable: boolean
   /** Hedging: if no token arrives within this time, another vendor is called too. Absent: no hedging. */
   readonly hedgeMs?: number | undefined
@@ -156,7 +162,10 @@ function mayHedge({ stream, once, clientFormat }: PaidRequest, candidates: reado
   )
 }
 
-/** The cost of the prompt, which a vendor bills although its answer was aborted before a token was used. The operator pays it, except with a BYOK key. */
+/**
+ * The cost of the prompt, which a vendor bills although its answer was aborted before a token was used. The operator
+ * pays it, except with a BYOK key.
+ */
 export function recordAbortedCost(
   kind: UnbilledKind,
   { cost: rates, vendorName: vendor, target: { model }, credential }: Candidate,
@@ -318,7 +327,10 @@ async function send(sending: Sending, facts: Facts, { upstream, world }: Attempt
   }
 }
 
-/** A vendor that bills the whole answer anyway is not aborted once it answers, but a bounded time after its caller has left. */
+/**
+ * A vendor that bills the whole answer anyway is not aborted once it answers, but a bounded time after its caller has
+ * left.
+ */
 function begin(reply: UpstreamReply, { candidate, drains }: Sending, facts: Facts, world: World): UpstreamReply {
   facts.hasBegun = reply.status >= 200 && reply.status < 300
   if (!facts.hasBegun || !drains) return reply
@@ -388,7 +400,10 @@ function answeredBy(
   return latencyMs
 }
 
-/** A login token may be revoked early. A retry with a new token does not count as a failure; the token cache allows only one renewal. */
+/**
+ * A login token may be revoked early. A retry with a new token does not count as a failure; the token cache allows only
+ * one renewal.
+ */
 function renewsLogin(
   candidate: Candidate,
   { open, startMs, queuedMs }: Facts,
@@ -423,7 +438,10 @@ function refusedBy(candidate: Candidate, facts: Facts, verdict: Verdict, deps: A
   return ofCredential
 }
 
-/** Records an attempt without an answer. Throws an error that ends the call; returns a fault that another attempt may cure. */
+/**
+ * Records an attempt without an answer. Throws an error that ends the call; returns a fault that another attempt may
+ * cure.
+ */
 function failedAt(
   candidate: Candidate,
   { open, paidRequest, startMs, queuedMs, attempts, hasBegun }: Facts,
@@ -491,7 +509,8 @@ function whereTried({ vendorName: vendor, number: route, credential }: Candidate
 
 /** The candidate with the credential to use, or the fault why the vendor cannot be called now. */
 function choose(route: Candidate, turns: Turns, { account }: AttemptOptions, vendors: Vendors): Candidate | Fault {
-  // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or close it.
+  // The breaker judges only calls with the gateway's credentials. An account's own key must not be able to open or
+  // close it.
   if (route.credential === BYOK) return route
   if (isUntold(route)) return unavailable(route, 'its credential has no value')
   const failing = turns.isLast(route) ? undefined : vendors.givesWay(route.vendorName, account)
@@ -541,7 +560,10 @@ function enter(
   }
 }
 
-/** A rejection of the account's BYOK key becomes a fault that tells the account to fix its key. Another candidate may still work. */
+/**
+ * A rejection of the account's BYOK key becomes a fault that tells the account to fix its key. Another candidate may
+ * still work.
+ */
 function byByokKey(verdict: Verdict, { vendorName }: Candidate, isAlone: boolean): Verdict {
   const fault = byokKeyFault(verdict, vendorName)
   const { ours: _, ...rest } = verdict

@@ -1,12 +1,15 @@
-// The circuit breaker of one vendor. An account's own failures open the breaker for that account only. It opens for all accounts only when several
-// have failed and no call has succeeded since. So one account cannot close a vendor to others with requests that always fail, and a vendor that is
-// down is still left alone. Probes that fail make calls give way too; a success, of a call or of a probe, brings the vendor back.
+// The circuit breaker of one vendor. An account's own failures open the breaker for that account only. It opens for all
+// accounts only when several have failed and no call has succeeded since. So one account cannot close a vendor to
+// others with requests that always fail, and a vendor that is down is still left alone. Probes that fail make calls
+// give way too; a success, of a call or of a probe, brings the vendor back.
 
 export type Phase = 'closed' | 'open' | 'half-open'
 
 const FAILURES_TO_OPEN = 5
 const ACCOUNTS_TO_OPEN = 3
-/** Accounts whose trials must fail before the breaker opens for all again: a single one may fail for its own reasons. */
+/**
+ * Accounts whose trials must fail before the breaker opens for all again: a single one may fail for its own reasons.
+ */
 const TRIALS_TO_REOPEN = 2
 const TRIALS_MAX = 10
 const OPEN_MS = 5_000
@@ -38,7 +41,9 @@ class Gate {
     return nowMs - this.#openedMs < this.#openForMs ? 'open' : 'half-open'
   }
 
-  /** Opens for twice as long each time. A failure while it is open comes from a call that was in flight, and is ignored. */
+  /**
+   * Opens for twice as long each time. A failure while it is open comes from a call that was in flight, and is ignored.
+   */
   open(nowMs: number): void {
     if (this.phase(nowMs) === 'open') return
     this.sinceMs ??= nowMs
@@ -60,7 +65,9 @@ export class Breaker {
   #isBelieved = true
   #failedMs = 0
 
-  /** Whether this account may call the vendor now. While the breaker is half-open, one call of each account is a trial. */
+  /**
+   * Whether this account may call the vendor now. While the breaker is half-open, one call of each account is a trial.
+   */
   admits(account: string, nowMs: number): boolean {
     if (this.#accounts.size === 0) return true
     const own = this.#accounts.get(account)?.phase(nowMs) ?? 'closed'
@@ -125,7 +132,10 @@ export class Breaker {
     if (!found || found.failures < this.#disproved) this.#disproved = 0
   }
 
-  /** A probe that started at this time has succeeded. It closes a breaker that calls opened before, but only once until a call succeeds. */
+  /**
+   * A probe that started at this time has succeeded. It closes a breaker that calls opened before, but only once until
+   * a call succeeds.
+   */
   probeSucceeded(atMs: number): void {
     if (!this.#isBelieved || this.#accounts.size === 0 || atMs <= this.#failedMs) return
     this.#isBelieved = false
@@ -142,7 +152,10 @@ export class Breaker {
     return this.#isBelieved && this.state(nowMs).phase !== 'closed'
   }
 
-  /** For operators: the state for all accounts, or else the worst state of the accounts that failed since the last success. */
+  /**
+   * For operators: the state for all accounts, or else the worst state of the accounts that failed since the last
+   * success.
+   */
   state(nowMs: number): { phase: Phase; sinceMs: number | undefined; probed: Probed | undefined } {
     const gates = this.#all.phase(nowMs) === 'closed' ? [...this.#accounts.values()] : [this.#all]
     const worst =

@@ -1,6 +1,8 @@
-// This process's view of the credentials of vendors that have several. A rejected or rate-limited credential is disabled for as long as the vendor asks, or for twice as long each time, while the
-// others stay in use. It is disabled for the account whose call failed, and for all
-// accounts only when several have failed with it and no call has succeeded since. So, as with breakers, one account cannot block it for others.
+// This process's view of the credentials of vendors that have several. A rejected or rate-limited credential is
+// disabled for as long as the vendor asks, or for twice as long each time, while the others stay in use. It is disabled
+// for the account whose call failed, and for all
+// accounts only when several have failed with it and no call has succeeded since. So, as with breakers, one account
+// cannot block it for others.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { CredentialFault } from '../protocols/vendor-fault.ts'
@@ -24,7 +26,9 @@ interface Rejection {
 const LIMITED_SECONDS = 10
 const REFUSED_SECONDS = 60
 const REFUSED_SECONDS_MAX = 3600
-/** The number of accounts that must fail before a credential is disabled for all: the first time, and each further time. */
+/**
+ * The number of accounts that must fail before a credential is disabled for all: the first time, and each further time.
+ */
 const ACCOUNTS_TO_DISABLE = 3
 const ACCOUNTS_AGAIN = 2
 /** An account beyond this limit is forgotten, so its next call tries the credential once more. */
@@ -69,7 +73,9 @@ export function createCredentialStates(world: World) {
   })
 
   return {
-    /** The candidate with the first of its credentials that this account may use now, or the fault why there is none. */
+    /**
+     * The candidate with the first of its credentials that this account may use now, or the fault why there is none.
+     */
     choose(candidate: Candidate, account: string): Candidate | Fault {
       const { vendorName, credentials = [] } = candidate
       const nowMs = world.elapsedMs()

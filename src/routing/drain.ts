@@ -1,4 +1,5 @@
-// After a caller has disconnected, the answer of a vendor that reports usage only at the end is read on, for the time in the catalog.
+// After a caller has disconnected, the answer of a vendor that reports usage only at the end is read on, for the time
+// in the catalog.
 import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 

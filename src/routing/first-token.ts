@@ -1,4 +1,5 @@
-// Waits for the first token of a stream before its answer counts as begun, so that another vendor can still be called when none comes.
+// Waits for the first token of a stream before its answer counts as begun, so that another vendor can still be called
+// when none comes.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { StreamRelay } from '../protocols/protocol.ts'
@@ -19,8 +20,8 @@ export function tokenDeadline(
 }
 
 /**
- * Resolves at the first token, the end or a fault of the stream, with a reply that starts from the beginning. `scout` parses the stream to find
- * the token and is discarded. The vendor's data waits (backpressure) until the reply is read.
+ * Resolves at the first token, the end or a fault of the stream, with a reply that starts from the beginning. `scout`
+ * parses the stream to find the token and is discarded. The vendor's data waits (backpressure) until the reply is read.
  */
 export async function firstTokenOf(reply: UpstreamReply, scout: StreamRelay): Promise<UpstreamReply> {
   const chunks: Buffer[] = []

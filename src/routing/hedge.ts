@@ -1,5 +1,5 @@
-// Hedging: calls a second vendor once if the first sends no token in time. The stream with the first token is used; the other call is aborted,
-// and the operator pays for it.
+// Hedging: calls a second vendor once if the first sends no token in time. The stream with the first token is used; the
+// other call is aborted, and the operator pays for it.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 import type { Attempted } from './attempt.ts'
@@ -7,7 +7,10 @@ import type { Attempted } from './attempt.ts'
 interface Race {
   readonly hedgeMs: number
   readonly signal: AbortSignal
-  /** Tries candidates that nobody has tried yet. `lost` is aborted when the other call has won; `signal` then is, and when the caller leaves. */
+  /**
+   * Tries candidates that nobody has tried yet. `lost` is aborted when the other call has won; `signal` then is, and
+   * when the caller leaves.
+   */
   run(signal: AbortSignal, lost: AbortSignal): Promise<Attempted>
   /** Whether there is another candidate. */
   hasNext(): boolean

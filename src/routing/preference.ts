@@ -1,5 +1,5 @@
-// The routing preference of a call: which routes it may take and in which order, from its body, headers, key and rules of the catalog. Calls
-// without any of these have none.
+// The routing preference of a call: which routes it may take and in which order, from its body, headers, key and rules
+// of the catalog. Calls without any of these have none.
 
 import * as z from 'zod'
 import type { Principal } from '../admission/api-key.ts'
@@ -222,7 +222,10 @@ const rule = (field: keyof ProviderBody & string, allows: Rule['allows']): Rule 
   return { name: `"${param}"`, param, allows }
 }
 
-/** A name stands for all vendors whose names go on with a slash. Those of a test account are named as the ones that they simulate. */
+/**
+ * A name stands for all vendors whose names go on with a slash. Those of a test account are named as the ones that they
+ * simulate.
+ */
 export function isNamed(vendor: string, name: string): boolean {
   const plain = vendor.startsWith('test:') ? vendor.slice('test:'.length) : vendor
   const sought = name.toLowerCase()
@@ -230,19 +233,24 @@ export function isNamed(vendor: string, name: string): boolean {
 }
 
 const byVendor = (name: string, vendors: readonly string[], param?: string): Rule => ({
-  ...{ name, param },
+  name,
+  param,
   allows: ({ vendor }) => vendors.some((one) => isNamed(vendor, one)),
 })
 
 /** A vendor that names no region is in none. "eu" also stands for "eu-central-1". */
 const byRegion = (name: string, regions: readonly string[], param?: string): Rule => ({
-  ...{ name, param },
+  name,
+  param,
   allows: (_, { vendor: { region } }) =>
     region !== undefined &&
     regions.some((one) => region === one.toLowerCase() || region.startsWith(`${one.toLowerCase()}-`)),
 })
 
-/** Routes in the same format get every field, except fields that only the format's vendor knows and fields that the model rejects. */
+/**
+ * Routes in the same format get every field, except fields that only the format's vendor knows and fields that the
+ * model rejects.
+ */
 function takesAll(
   route: Route,
   { vendor, product, paidRequest: { clientFormat, unknown = [] }, json }: About,
@@ -256,7 +264,8 @@ function takesAll(
 type Ceilings = Readonly<Partial<Record<Unit, string | undefined>>>
 
 const byPrice = (name: string, ceilings: Ceilings, param?: string): Rule => ({
-  ...{ name, param },
+  name,
+  param,
   allows: (_, { product: { pricing }, paidRequest: { worst, price } }) =>
     UNIT_NAMES.every((unit) => {
       const most = ceilings[unit] === undefined ? undefined : parseCredits(ceilings[unit])

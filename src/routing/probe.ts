@@ -1,6 +1,6 @@
-// Active probes: vendors with `probe` in the catalog get a free request at an interval, such as for their list of models. One process makes
-// each probe, and all processes apply the result to the vendor's breaker. Without probes, and after their old results
-// were deleted, nothing runs, not even a database query.
+// Active probes: vendors with `probe` in the catalog get a free request at an interval, such as for their list of
+// models. One process makes each probe, and all processes apply the result to the vendor's breaker. Without probes, and
+// after their old results were deleted, nothing runs, not even a database query.
 import { type CatalogDocument, credentialsOf } from '../catalog/document.ts'
 import type { CatalogStore } from '../catalog/store.ts'
 import type { Changes } from '../database/changes.ts'
@@ -171,7 +171,9 @@ export function createProber(deps: ProberDeps) {
   }
 
   return {
-    /** Reads the results of other processes and starts the probes that are due. These continue after it has returned. */
+    /**
+     * Reads the results of other processes and starts the probes that are due. These continue after it has returned.
+     */
     async tick(): Promise<void> {
       const intervals = wanted()
       if (intervals.size === 0 && known.size === 0 && !hasStale) return
@@ -267,7 +269,9 @@ async function askFor(
   const how = { deadlines: DEADLINES, read: beginning, signal }
   const heard = await hear(call, target, { ...deps, isForeign: false }, how)
   const told = (state: ProbeState, counts: boolean, message: string): ProbeResult => ({
-    ...{ state, counts, message: message.slice(0, MESSAGE_CHARS_MAX).toWellFormed() },
+    state,
+    counts,
+    message: message.slice(0, MESSAGE_CHARS_MAX).toWellFormed(),
     latencyMs: heard instanceof Failure ? heard.found.latencyMs : heard.latencyMs,
   })
   // Another of several credentials may be right.

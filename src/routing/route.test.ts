@@ -11,7 +11,10 @@ const checked = checkDocument({
   vendors: Object.fromEntries(['one', 'two', 'three'].map((name) => [name, { baseUrl: `https://${name}.example` }])),
   models: {
     'alpha-5.4': {
-      ...{ name: 'Alpha', type: 'text', family: 'alpha', clientFormats: ['openai-chat'] },
+      name: 'Alpha',
+      type: 'text',
+      family: 'alpha',
+      clientFormats: ['openai-chat'],
       pricing: { unit: 'credits', tiers: [{ input: '1', output: '1' }] },
       routes: [
         { vendor: 'one', protocol: 'openai-chat', cost: cost('30') },

@@ -72,8 +72,9 @@ export function targetOf(
 }
 
 /**
- * A request with a need takes the routes that serve it, if there are any; a route that serves only certain needs is left to such requests.
- * Routes whose format cannot carry the request are dropped first, so that our own rejection never replaces the fault of a vendor tried earlier.
+ * A request with a need takes the routes that serve it, if there are any; a route that serves only certain needs is
+ * left to such requests. Routes whose format cannot carry the request are dropped first, so that our own rejection
+ * never replaces the fault of a vendor tried earlier.
  */
 export function routesFor(
   paidRequest: Pick<PaidRequest, 'clientFormat' | 'needs' | 'offer'> & { refusal?: PaidRequest['refusal'] },
@@ -113,7 +114,10 @@ export function offers(
   return offer === undefined || vendors[route.vendor]?.offers?.includes(offer) === true
 }
 
-/** The routes of the `pool`, lower orders first. Within an order, routes in the caller's format come first, then the product's routing decides. */
+/**
+ * The routes of the `pool`, lower orders first. Within an order, routes in the caller's format come first, then the
+ * product's routing decides.
+ */
 export function routeRequest(
   paidRequest: Pick<PaidRequest, 'product' | 'clientFormat' | 'sent' | 'timeoutMs'>,
   {
@@ -175,7 +179,10 @@ interface Made extends Offering {
   readonly candidate: Candidate
 }
 
-/** Made once for each route of a catalog, and again when its credential or the address of the simulated vendors has changed. */
+/**
+ * Made once for each route of a catalog, and again when its credential or the address of the simulated vendors has
+ * changed.
+ */
 const made = new WeakMap<Route, Made>()
 
 function candidateAt(route: Route, offering: Offering, sources: RouteSources): Candidate {
@@ -202,7 +209,10 @@ function withDeadline(vendor: Vendor, timeoutMs: number): Vendor {
   return { ...vendor, timeouts: { ...vendor.timeouts, firstByteMs: timeoutMs, totalMs: timeoutMs } }
 }
 
-/** The credentials that have a value, in a random order by weight. A conversation that sticks to its route also sticks to its credential. */
+/**
+ * The credentials that have a value, in a random order by weight. A conversation that sticks to its route also sticks
+ * to its credential.
+ */
 function heldCredentials(
   { baseUrl, credentials = [] }: Vendor,
   lot: Lot,

@@ -1,5 +1,5 @@
-// The recent history of each vendor by hour and model. Every process counts its calls in memory and adds the counts to the hour's rows from time
-// to time, so a call costs one map lookup.
+// The recent history of each vendor by hour and model. Every process counts its calls in memory and adds the counts to
+// the hour's rows from time to time, so a call costs one map lookup.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import type { World } from '../kernel/world.ts'
 import type { Asked } from './vendor.ts'

@@ -1,5 +1,6 @@
-// The live test of a vendor: it lists the models and makes the smallest call of the vendor's format, in the same way as customers' calls.
-// It reports each step and the cause of a failure. No account is charged; the vendor bills about one token.
+// The live test of a vendor: it lists the models and makes the smallest call of the vendor's format, in the same way as
+// customers' calls. It reports each step and the cause of a failure. No account is charged; the vendor bills about one
+// token.
 
 import type { CatalogDocument, Model, Route } from '../catalog/document.ts'
 import { readTextTraits } from '../catalog/traits.ts'

@@ -154,7 +154,9 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
   return {
     /** Whether this account may call the vendor now; false while the breaker is open. */
     available: (name: string, account: string) => stateOf(name).breaker.admits(account, world.elapsedMs()),
-    /** The reason why calls of this account should avoid the vendor although the breaker admits them: its probes fail. */
+    /**
+     * The reason why calls of this account should avoid the vendor although the breaker admits them: its probes fail.
+     */
     givesWay(name: string, account: string): string | undefined {
       const failing = states.get(name)?.breaker.givesWay(account, world.elapsedMs())
       return failing && probeWords(failing)
@@ -183,7 +185,8 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       return places.take(1, signal)?.then(() => leave) ?? leave
     },
     /**
-     * A slot for a shadow copy, in addition to those of calls. When calls need all slots, the oldest copy is aborted. Undefined: there is no room, or the vendor's breaker is not closed.
+     * A slot for a shadow copy, in addition to those of calls. When calls need all slots, the oldest copy is aborted.
+     * Undefined: there is no room, or the vendor's breaker is not closed.
      */
     enterCopy(name: string, { concurrencyMax }: Places, giveWay: () => void): (() => void) | undefined {
       const { breaker, copies, places } = stateOf(name)
@@ -197,7 +200,10 @@ export function createVendors(world: World, asked: (one: Asked) => void = () => 
       copies.add(giveAway)
       return leave
     },
-    /** Records an answer for the breaker and the figures. A refusal counts against the vendor only if it is the vendor's fault. */
+    /**
+     * Records an answer for the breaker and the figures. A refusal counts against the vendor only if it is the vendor's
+     * fault.
+     */
     answered(name: string, account: string, { status, latencyMs, refusal, product = '' }: VendorAnswer) {
       if (refusal?.vendorsFault) return failed(name, account, `HTTP ${status}`, product)
       asked({ vendor: name, product, failed: false, ...(refusal ? {} : { latencyMs }) })

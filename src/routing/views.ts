@@ -36,8 +36,8 @@ export const vendorTest = z.object({
 export type VendorTest = z.infer<typeof vendorTest>
 
 /**
- * What probes of a vendor find. `rejected`: it does not accept the credential. `unsupported`: it has no free request, so that it is not probed.
- * `waiting`: the first probe has not ended yet.
+ * What probes of a vendor find. `rejected`: it does not accept the credential. `unsupported`: it has no free request,
+ * so that it is not probed. `waiting`: the first probe has not ended yet.
  */
 const PROBE_STATES = ['answering', 'failing', 'rejected', 'unsupported', 'waiting'] as const
 export type ProbeState = (typeof PROBE_STATES)[number]

@@ -1,5 +1,7 @@
-// The names of OpenTelemetry's semantic conventions for generative AI, pinned here: the conventions are in development, and Langfuse, Datadog and Grafana go by them.
-// As of the conventions 1.41, which the JavaScript package 1.45 still has by these names; their home is the repository semantic-conventions-genai now. Prompts and answers are never put into traces; content logging has its own place, rules and retention.
+// The names of OpenTelemetry's semantic conventions for generative AI, pinned here: the conventions are in development,
+// and Langfuse, Datadog and Grafana go by them. As of the conventions 1.41, which the JavaScript package 1.45 still has
+// by these names; their home is the repository semantic-conventions-genai now. Prompts and answers are never put into
+// traces; content logging has its own place, rules and retention.
 import type { Credits } from '../kernel/credits.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { UNIT_NAMES, unitRow } from '../meter/kind.ts'
@@ -15,12 +17,16 @@ const GEN_AI = {
   outputTokens: 'gen_ai.usage.output_tokens',
   cacheRead: 'gen_ai.usage.cache_read.input_tokens',
   cacheWrite: 'gen_ai.usage.cache_creation.input_tokens',
-  // The conventions have no cost yet: Langfuse and others read this one, in the gateway's credits; the vendor's own is beside it.
+  // The conventions have no cost yet: Langfuse and others read this one, in the gateway's credits; the vendor's own is
+  // beside it.
   cost: 'gen_ai.usage.cost',
   vendorCost: 'tollgate.vendor_cost',
 } as const
 
-/** The well-known values of the conventions, by the names that vendors have in catalogs; any other vendor goes by its own name. */
+/**
+ * The well-known values of the conventions, by the names that vendors have in catalogs; any other vendor goes by its
+ * own name.
+ */
 const PROVIDERS: Readonly<Record<string, string>> = {
   google: 'gcp.gemini',
   gemini: 'gcp.gemini',
@@ -83,7 +89,9 @@ export const GEN_AI_METRICS = {
   },
 } as const
 
-/** The labels of both metrics, and the tokens; undefined: no vendor answered, or it was no operation of the conventions. */
+/**
+ * The labels of both metrics, and the tokens; undefined: no vendor answered, or it was no operation of the conventions.
+ */
 export function genAiMeasured(endpoint: string, product: string, facts: GenAiFacts) {
   const told = genAiAttributes(endpoint, product, facts)
   const { [GEN_AI.operation]: operation, [GEN_AI.provider]: provider } = told

@@ -60,22 +60,30 @@ function* storeIncidents(store: IncidentSources['store']): Generator<Incident> {
   const serves = true
   if (isStandbyMissing || standbys < standbysMost || (standbyLagBytes ?? 0) > STANDBY_LAG_BYTES)
     yield {
-      ...{ name: 'standby', serves, title: 'The database has lost a standby' },
+      name: 'standby',
+      serves,
+      title: 'The database has lost a standby',
       message: `${standbys} of ${standbysMost} standbys follow the primary${isStandbyMissing ? ', and none of them is synchronous: commits wait' : ''}. A failover now would lose what they have not received. See the runbook "A standby is missing or lags".`,
     }
   if ((exportLagSeconds ?? 0) > EXPORT_SECONDS)
     yield {
-      ...{ name: 'export', serves, title: 'An export is stuck' },
+      name: 'export',
+      serves,
+      title: 'An export is stuck',
       message: `For ${Math.round((exportLagSeconds ?? 0) / 60)} min an export has sent nothing, because its receiver does not accept it. Calls wait in the database and are sent later. See the runbook "An export is stuck".`,
     }
   if ((backupAgeSeconds ?? 0) > BACKUP_SECONDS)
     yield {
-      ...{ name: 'backup', serves, title: 'The last backup is old' },
+      name: 'backup',
+      serves,
+      title: 'The last backup is old',
       message: `The last backup was taken ${Math.round((backupAgeSeconds ?? 0) / 86_400)} days ago. See the runbook "The last backup is old".`,
     }
   if (archiveFault)
     yield {
-      ...{ name: 'archive', serves, title: 'A month of the ledger is not in its archive' },
+      name: 'archive',
+      serves,
+      title: 'A month of the ledger is not in its archive',
       message: `${archiveFault} Months that are not archived stay in the database. See the runbook "A month cannot be archived".`,
     }
 }

@@ -1,5 +1,5 @@
-// The metrics of this process in Prometheus' format. For several processes on one port, group-metrics.ts merges them by adding, unless a
-// metric's `aggregator` says otherwise.
+// The metrics of this process in Prometheus' format. For several processes on one port, group-metrics.ts merges them by
+// adding, unless a metric's `aggregator` says otherwise.
 import {
   AggregatorRegistry,
   Counter,
@@ -453,7 +453,10 @@ function registerStoreReadings(registry: Registry, sources: MetricSources): void
   })
   for (const [name, help, value] of STORE_GAUGES)
     new Gauge({
-      ...{ name, help, registers, aggregator: 'first' as const },
+      name,
+      help,
+      registers,
+      aggregator: 'first' as const,
       async collect() {
         const health = await sources.store.read()
         this.set((health && value(health)) ?? Number.NaN)
@@ -512,8 +515,8 @@ function registerVerification(registry: Registry, read: MetricSources['verified'
   )
 }
 
-// Merges the metrics of several processes. Counters never decrease: for a process that has exited or does not answer in time, its last known
-// counters are used, because a falling sum looks like a restart of everything.
+// Merges the metrics of several processes. Counters never decrease: for a process that has exited or does not answer in
+// time, its last known counters are used, because a falling sum looks like a restart of everything.
 
 /** The metrics of one process with their values. */
 export type Figures = MetricObjectWithValues<MetricValue<string>>[]
@@ -529,7 +532,10 @@ export function createGroupMetrics() {
       past = sum([past, countsOf(latest.get(member) ?? [])]).getMetricsAsArray() as unknown as Figures
       latest.delete(member)
     },
-    /** The Prometheus text. Processes not in `answered` contribute only counters and histograms; `silent` is the number that did not answer. */
+    /**
+     * The Prometheus text. Processes not in `answered` contribute only counters and histograms; `silent` is the number
+     * that did not answer.
+     */
     text(answered: ReadonlySet<number>, silent: number): Promise<string> {
       const parts = [...latest].map(([member, figures]) => (answered.has(member) ? figures : countsOf(figures)))
       return sum([...parts, past, [processesFigure({ silent })]]).metrics()

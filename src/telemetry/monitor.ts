@@ -397,13 +397,19 @@ function attemptView(attempt: VendorAttempt, callStartedMs: number, retried: boo
   }
 }
 
-// The parameters of a failed request for its attempt log: settings under the names of the formats, and the sizes of the rest. It contains no
-// content, and nothing under a name that the caller chose.
+// The parameters of a failed request for its attempt log: settings under the names of the formats, and the sizes of the
+// rest. It contains no content, and nothing under a name that the caller chose.
 
 /** Settings whose values are numbers, booleans or short words: those of the text formats, and of other endpoints. */
 const SETTINGS = new Set([
   ...[chatBody, responsesBody, messagesBody, geminiBody].flatMap(({ members }) => settingsOf(members)),
-  ...['dimensions', 'encoding_format', 'top_n', 'voice', 'speed', 'response_format', 'language'],
+  'dimensions',
+  'encoding_format',
+  'top_n',
+  'voice',
+  'speed',
+  'response_format',
+  'language',
 ])
 /** Lists of which only the length is recorded. */
 const COUNTED = ['messages', 'contents', 'tools', 'documents']
@@ -446,8 +452,9 @@ function membersOf(sent: string): Readonly<Record<string, unknown>> {
   }
 }
 
-// Rejected calls in the live list. Calls of one kind (key, fault, product, endpoint) in the same minute share one entry with a count, and the
-// number of entries is limited: a client that is rejected thousands of times a second does not push other calls out of the list.
+// Rejected calls in the live list. Calls of one kind (key, fault, product, endpoint) in the same minute share one entry
+// with a count, and the number of entries is limited: a client that is rejected thousands of times a second does not
+// push other calls out of the list.
 
 export const REFUSED_KEPT = 50
 /** The same interval as in refusals.ts, where the first call of a kind has a row. The entry links to that row. */
@@ -488,7 +495,10 @@ class RefusedCalls {
 // One slow timer for all open streams: it sends keep-alives on quiet ones and ends streams whose callers do not read.
 
 interface Watched {
-  /** Checks since the last write to the caller. The writer resets it to 0, which is cheaper than reading the clock for every piece. */
+  /**
+   * Checks since the last write to the caller. The writer resets it to 0, which is cheaper than reading the clock for
+   * every piece.
+   */
   quietLooks: number
   /** Since when the caller's socket has been full; 0 while it is not. */
   fullMs: number

@@ -1,7 +1,8 @@
-// Load shedding: rejects calls early that cannot be served in time, by event loop lag, calls waiting for the database, and calls in flight. A call
-// without room first waits for a moment, before its body is read, and is rejected only after that. A caller that is rejected at once retries at
-// once, and rejections cost too: at four times the peak with 4,000 callers, immediate rejection left a ninth of the peak for answers, a wait of one
-// second two thirds, a wait of three seconds four fifths.
+// Load shedding: rejects calls early that cannot be served in time, by event loop lag, calls waiting for the database,
+// and calls in flight. A call without room first waits for a moment, before its body is read, and is rejected only
+// after that. A caller that is rejected at once retries at once, and rejections cost too: at four times the peak with
+// 4,000 callers, immediate rejection left a ninth of the peak for answers, a wait of one second two thirds, a wait of
+// three seconds four fifths.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 
@@ -63,7 +64,9 @@ export function createOverload(options: OverloadOptions) {
     return undefined
   }
 
-  /** One fault is shared by all calls rejected at the same moment: a stack trace for each would cost more than the rest. */
+  /**
+   * One fault is shared by all calls rejected at the same moment: a stack trace for each would cost more than the rest.
+   */
   function refusal(why: string): Fault {
     return new Fault('unavailable', { retryAfterSeconds: RETRY_AFTER_SECONDS, internal: { why }, counted: true })
   }
@@ -91,7 +94,10 @@ export function createOverload(options: OverloadOptions) {
   }
 
   return {
-    /** Undefined while there is room. Otherwise a promise that resolves when there is room, or rejects with `unavailable`. */
+    /**
+     * Undefined while there is room. Otherwise a promise that resolves when there is room, or rejects with
+     * `unavailable`.
+     */
     admit(): undefined | Promise<void> {
       called = true
       if (!cancel) look()

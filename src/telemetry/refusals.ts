@@ -1,6 +1,7 @@
-// Calls that were rejected before a hold was made, for the usage list of their account. Recording does not delay the answer: calls are counted in
-// memory and written a second later in batches. Each key has a limited number of rows per minute; further calls are counted in one row for each
-// kind of rejection. While the database is down, a bounded number waits in memory, and the rest is dropped and counted.
+// Calls that were rejected before a hold was made, for the usage list of their account. Recording does not delay the
+// answer: calls are counted in memory and written a second later in batches. Each key has a limited number of rows per
+// minute; further calls are counted in one row for each kind of rejection. While the database is down, a bounded number
+// waits in memory, and the rest is dropped and counted.
 import { type Database, plain, quoted, SHORT_MS, statement } from '../database/database.ts'
 import { pruneAll } from '../database/prune.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
@@ -21,7 +22,10 @@ export interface RefusedCall {
 }
 
 export interface Refusals {
-  /** Marks a fault as noted: the path, which knows the product, notes it first, and the outer layer skips it. Without `call`: it has a usage row. */
+  /**
+   * Marks a fault as noted: the path, which knows the product, notes it first, and the outer layer skips it. Without
+   * `call`: it has a usage row.
+   */
   note(fault: Fault, call: RefusedCall | undefined): void
   isNoted(fault: Fault): boolean
   /** Writes the waiting rows. */
@@ -151,7 +155,10 @@ function rowOf(fault: Fault, call: RefusedCall): RefusalRow {
   }
 }
 
-/** Keeps an unknown model's name: it is not content, and the message is useless without it. It is escaped where the fault is made. */
+/**
+ * Keeps an unknown model's name: it is not content, and the message is useless without it. It is escaped where the
+ * fault is made.
+ */
 function messageOf({ kind, message }: Fault): string {
   return kind === 'model_unknown' ? message : withoutContent(message, '')
 }

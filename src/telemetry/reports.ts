@@ -1,5 +1,6 @@
-// The live view across all processes. When an operator opens it, the process that gets the request notifies the others by a cache version. Each
-// writes a report on its calls and vendors, and the answer merges the reports. Nothing is written while no operator looks.
+// The live view across all processes. When an operator opens it, the process that gets the request notifies the others
+// by a cache version. Each writes a report on its calls and vendors, and the answer merges the reports. Nothing is
+// written while no operator looks.
 import type { Changes } from '../database/changes.ts'
 import { type Database, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
@@ -85,7 +86,10 @@ export function createReports({ database, changes, world, processId, own }: Repo
         processes: { answering: parts.length, silent: rows.length + 1 - parts.length },
       }
     },
-    /** Writes an empty report at shutdown, so that others do not wait for this process while its heartbeat still counts as alive. */
+    /**
+     * Writes an empty report at shutdown, so that others do not wait for this process while its heartbeat still counts
+     * as alive.
+     */
     leave: (): Promise<unknown> => write({ calls: [], running: 0, vendors: [] }, ALIVE_SECONDS),
   }
 }

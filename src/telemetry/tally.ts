@@ -1,5 +1,5 @@
-// Metrics that are counted with every call: plain numbers by label, formatted for Prometheus only at a scrape. The client library's own
-// counting cost more than the routing of a call.
+// Metrics that are counted with every call: plain numbers by label, formatted for Prometheus only at a scrape. The
+// client library's own counting cost more than the routing of a call.
 import { Counter, type Histogram, type Registry } from 'prom-client'
 
 type Labels = Readonly<Record<string, string>>

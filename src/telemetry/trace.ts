@@ -1,5 +1,5 @@
-// OpenTelemetry traces, if an endpoint is configured: a span per call, per stage and per vendor attempt, sent as OTLP/HTTP in JSON. The caller's
-// `traceparent` is honoured, so that our spans join its trace.
+// OpenTelemetry traces, if an endpoint is configured: a span per call, per stage and per vendor attempt, sent as
+// OTLP/HTTP in JSON. The caller's `traceparent` is honoured, so that our spans join its trace.
 import type { Log } from '../kernel/log.ts'
 import type { World } from '../kernel/world.ts'
 import type { Upstream } from '../upstream/call.ts'

@@ -58,8 +58,14 @@ const METADATA = [
   'fd20:ce::254/128',
 ].map(prefixOf)
 const METADATA_NAMES = new Set([
-  ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal'],
-  ...['metadata.tencentyun.com', 'metadata.azure.com', 'metadata.azure.internal'],
+  'metadata',
+  'metadata.google.internal',
+  'metadata.goog',
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata.tencentyun.com',
+  'metadata.azure.com',
+  'metadata.azure.internal',
 ])
 
 export function isMetadataAddress(text: string): boolean {
@@ -130,8 +136,9 @@ export function plainAddress(ip: string): string {
   return ip.startsWith('::ffff:') && isIP(ip.slice(7)) === 4 ? ip.slice(7) : ip
 }
 
-// Turns a caller's URL into a destination that may be connected to, or refuses it. The destination holds the checked IP addresses. The client
-// connects to those and never asks the DNS again, so DNS rebinding between the check and the connection has no effect.
+// Turns a caller's URL into a destination that may be connected to, or refuses it. The destination holds the checked IP
+// addresses. The client connects to those and never asks the DNS again, so DNS rebinding between the check and the
+// connection has no effect.
 
 export interface Destination {
   readonly protocol: 'http:' | 'https:'
@@ -234,7 +241,9 @@ async function resolveAnyName(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address)
 }
 
-/** Asks the name servers directly: unlike getaddrinfo, slow ones cannot occupy the threads that files and vendors need. */
+/**
+ * Asks the name servers directly: unlike getaddrinfo, slow ones cannot occupy the threads that files and vendors need.
+ */
 export async function resolvePublicName(host: string, signal: AbortSignal): Promise<readonly string[]> {
   const resolver = new Resolver({ timeout: 1_500, tries: 2 })
   const cancel = () => resolver.cancel()

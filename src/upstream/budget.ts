@@ -1,12 +1,15 @@
-// A budget of bytes in flight, shared by all code that holds large bodies in memory. An account's share shrinks as the budget fills up, so that
-// there is always room for others. A request that does not fit waits for a while, and is then rejected with a retry-after.
+// A budget of bytes in flight, shared by all code that holds large bodies in memory. An account's share shrinks as the
+// budget fills up, so that there is always room for others. A request that does not fit waits for a while, and is then
+// rejected with a retry-after.
 import { Fault } from '../kernel/fault.ts'
 import type { World } from '../kernel/world.ts'
 
 /** The memory of one request. */
 export interface ByteLease {
   readonly bytes: number
-  /** Takes more bytes when there is room. Rejects with unavailable (503) after the wait, or with the signal's reason. */
+  /**
+   * Takes more bytes when there is room. Rejects with unavailable (503) after the wait, or with the signal's reason.
+   */
   grow(bytes: number, signal: AbortSignal): Promise<void>
   /** Returns the bytes above `bytes` to the budget. */
   shrinkTo(bytes: number): void
@@ -42,7 +45,10 @@ export function createByteBudget(options: {
   let used = 0
   let refused = 0
 
-  /** An account's first request only needs room. Beyond that, an account may hold at most as much as it leaves free for others. */
+  /**
+   * An account's first request only needs room. Beyond that, an account may hold at most as much as it leaves free for
+   * others.
+   */
   function fits({ account, bytes, held }: Omit<Waiter, 'enter'>): boolean {
     // A request larger than the whole budget may run alone.
     if (used === held()) return true
@@ -171,8 +177,8 @@ export function createByteBudget(options: {
   }
 }
 
-// A budget per minute for each account, network address or host, for example for outbound fetches and sends, or for attempts with unknown keys.
-// It refills evenly, so that a rejected caller need not wait for the end of a minute.
+// A budget per minute for each account, network address or host, for example for outbound fetches and sends, or for
+// attempts with unknown keys. It refills evenly, so that a rejected caller need not wait for the end of a minute.
 
 export type MinuteBudget = ReturnType<typeof createMinuteBudget>
 

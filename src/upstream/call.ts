@@ -29,9 +29,10 @@ export interface UpstreamReply {
   /** The whole body; more than `bytesMax` is the fault upstream_garbled. */
   read(bytesMax: number): Promise<Buffer>
   /**
-   * Hands over each piece as it arrives, and resolves at the clean end of the answer. While the promise returned by `onData` is pending, the
-   * vendor's socket is not read and the vendor's deadlines are suspended. If the consumer holds the vendor for the whole total deadline, or until
-   * the vendor hangs up, it gets a fault that says so (`isHeldBack`).
+   * Hands over each piece as it arrives, and resolves at the clean end of the answer. While the promise returned by
+   * `onData` is pending, the vendor's socket is not read and the vendor's deadlines are suspended. If the consumer
+   * holds the vendor for the whole total deadline, or until the vendor hangs up, it gets a fault that says so
+   * (`isHeldBack`).
    */
   pipe(onData: (chunk: Buffer) => Promise<void> | undefined): Promise<void>
   /** All of it is in memory: nothing can break it off any more. Absent: nobody knows. */
@@ -49,8 +50,8 @@ export function isHeldBack(error: unknown): boolean {
 
 export interface Upstream {
   /**
-   * Resolves when the vendor's headers have arrived. Rejects with upstream_timeout, upstream_failed (connection refused,
-   * reset, DNS) or, when `signal` fires, with the signal's reason. Redirects are never followed.
+   * Resolves when the vendor's headers have arrived. Rejects with upstream_timeout, upstream_failed (connection
+   * refused, reset, DNS) or, when `signal` fires, with the signal's reason. Redirects are never followed.
    */
   send(call: HttpCall, options: { deadlines: Deadlines; signal: AbortSignal }): Promise<UpstreamReply>
   close(): Promise<void>

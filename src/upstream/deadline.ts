@@ -1,11 +1,14 @@
-// One coarse timer for all exchanges in flight. Four timers per call would cost more than the call's bookkeeping; instead the due times are
-// checked a few times a second. They are in an array of numbers, because 2,000 open streams would not fit into the processor's cache.
+// One coarse timer for all exchanges in flight. Four timers per call would cost more than the call's bookkeeping;
+// instead the due times are checked a few times a second. They are in an array of numbers, because 2,000 open streams
+// would not fit into the processor's cache.
 import { SlotSet } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines } from './call.ts'
 
 const LOOK_EVERY_MS = 50
-/** Each item is checked at least this often: it may have entered a phase with a shorter deadline than the one it named. */
+/**
+ * Each item is checked at least this often: it may have entered a phase with a shorter deadline than the one it named.
+ */
 const UNSEEN_MS_MAX = 500
 /** A check this late means that the process was suspended or blocked. */
 const LATE_MS = 1_000
@@ -13,7 +16,10 @@ const LATE_MS = 1_000
 export interface Watched {
   /** Handles what is due at this monotonic time, and returns when to check next. */
   look(nowMs: number): number
-  /** The process was suspended for `ms`. Data may be waiting unread, so this time must not count as the vendor's silence. */
+  /**
+   * The process was suspended for `ms`. Data may be waiting unread, so this time must not count as the vendor's
+   * silence.
+   */
   slept(ms: number): void
 }
 
@@ -65,7 +71,10 @@ export class Patience {
   #totalAtMs: number
   /** The longest allowed silence. */
   #quietMs: number
-  /** The time of the first check after the last activity. Reading the clock at each activity would cost more than handling it. */
+  /**
+   * The time of the first check after the last activity. Reading the clock at each activity would cost more than
+   * handling it.
+   */
   #quietFromMs: number | undefined
   /** How long backpressure has held the vendor, without the current hold. */
   #heldMs = 0

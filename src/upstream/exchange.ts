@@ -1,5 +1,5 @@
-// The HTTP client for vendors. Their addresses come from the operator's catalog and are trusted; callers' addresses go through guard.ts.
-// Proxy variables of the environment are ignored, because a proxy would see every credential.
+// The HTTP client for vendors. Their addresses come from the operator's catalog and are trusted; callers' addresses go
+// through guard.ts. Proxy variables of the environment are ignored, because a proxy would see every credential.
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import type { buildConnector as Connector, Dispatcher, Client as UndiciClient } from 'undici'
@@ -11,8 +11,9 @@ import { createDeadlineWatch } from './deadline.ts'
 import { ARRIVAL, buildConnector, Client } from './internals.ts'
 import { Transfer, type TransferOptions } from './transfer.ts'
 
-// The connections to one vendor, each for one call at a time. The most recently used one is taken first, so that few connections stay busy and the
-// idle ones time out. undici's own pool instead searches its connections one by one, and emits an event for each that becomes free.
+// The connections to one vendor, each for one call at a time. The most recently used one is taken first, so that few
+// connections stay busy and the idle ones time out. undici's own pool instead searches its connections one by one, and
+// emits an event for each that becomes free.
 
 interface ConnectionSettings extends UndiciClient.Options {
   readonly connect: Connector.connector
@@ -60,7 +61,10 @@ class Connections {
   }
 }
 
-/** Long enough to save most handshakes, short enough to stay below the usual idle timeout of a vendor's front servers (60 s). */
+/**
+ * Long enough to save most handshakes, short enough to stay below the usual idle timeout of a vendor's front servers
+ * (60 s).
+ */
 const KEEP_ALIVE_MS = 20_000
 /** Only cleans up: each call has its own, usually shorter, connect deadline. */
 const CONNECT_CLEANUP_MS = 15_000

@@ -1,5 +1,6 @@
-// The SSRF guard: fetches URLs that callers give. It denies by default: address.ts checks every URL, every redirect and every resolved IP. The
-// socket is opened to a checked IP, and its remote address is checked again before a byte is sent.
+// The SSRF guard: fetches URLs that callers give. It denies by default: address.ts checks every URL, every redirect and
+// every resolved IP. The socket is opened to a checked IP, and its remote address is checked again before a byte is
+// sent.
 import net from 'node:net'
 import tls from 'node:tls'
 import type { buildConnector } from 'undici'
@@ -50,30 +51,45 @@ const USER_AGENT = 'tollgate'
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 export interface GuardedFetch {
-  /** Fetches an image that a caller names. Rejects with request_invalid and always the same message, or with rate_limited. */
+  /**
+   * Fetches an image that a caller names. Rejects with request_invalid and always the same message, or with
+   * rate_limited.
+   */
   fetchImage(
     url: string,
     options: { account: string; bytesMax: number; signal: AbortSignal },
   ): Promise<{ bytes: Buffer; type: ImageType }>
-  /** Posts to a caller's URL without following redirects. Returns the beginning of the answer. Rejects with upstream_failed or rate_limited. */
+  /**
+   * Posts to a caller's URL without following redirects. Returns the beginning of the answer. Rejects with
+   * upstream_failed or rate_limited.
+   */
   post(
     url: string,
     body: string,
     headers: Readonly<Record<string, string>>,
     options: { account: string; signal: AbortSignal },
   ): Promise<{ status: number; excerpt: string }>
-  /** Copies a vendor's result piece by piece; follows up to three redirects or `redirectsMax`. Rejects with upstream_failed, or with the error of `write`. */
+  /**
+   * Copies a vendor's result piece by piece; follows up to three redirects or `redirectsMax`. Rejects with
+   * upstream_failed, or with the error of `write`.
+   */
   download(
     url: string,
     write: (chunk: Buffer) => Promise<void> | undefined,
     options: { bytesMax: number; signal: AbortSignal; redirectsMax?: number },
   ): Promise<{ bytes: number; contentType: string }>
-  /** Makes one call without following redirects and returns the whole answer, of at most `bytesMax`. Rejects with upstream_failed. */
+  /**
+   * Makes one call without following redirects and returns the whole answer, of at most `bytesMax`. Rejects with
+   * upstream_failed.
+   */
   request(
     call: { method: 'GET' | 'POST'; url: string; headers: Readonly<Record<string, string>>; body?: string | undefined },
     options: { bytesMax: number; signal: AbortSignal; deadlineMs?: number },
   ): Promise<{ status: number; headers: UpstreamReply['headers']; body: Buffer }>
-  /** As the HTTP client for vendors does, to an address that is not trusted: the answer has arrived whole. Rejects with upstream_failed or upstream_timeout. */
+  /**
+   * As the HTTP client for vendors does, to an address that is not trusted: the answer has arrived whole. Rejects with
+   * upstream_failed or upstream_timeout.
+   */
   send: Upstream['send']
   /** Checks a URL before it is stored. Rejects with request_invalid. */
   check(url: string, options: { signal: AbortSignal }): Promise<void>
@@ -268,7 +284,8 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
       const call = { method, url, headers: own, ...(body === undefined ? {} : { body }) }
       try {
         return await walk(call, limitsWithin(deadlineMs), signal, async (reply) => ({
-          ...{ status: reply.status, headers: reply.headers },
+          status: reply.status,
+          headers: reply.headers,
           body: await reply.read(bytesMax),
         }))
       } catch (error) {
@@ -309,7 +326,10 @@ function limitsWithin(ms: number | undefined): Limits {
 /** An answer that has been read. */
 function whole({ status, headers }: UpstreamReply, body: Buffer): UpstreamReply {
   return {
-    ...{ status, headers, letGo() {}, abort() {} },
+    status,
+    headers,
+    letGo() {},
+    abort() {},
     async read(bytesMax) {
       if (body.length > bytesMax) throw new Fault('upstream_garbled', { internal: { bytesMax } })
       return body

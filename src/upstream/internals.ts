@@ -1,5 +1,5 @@
-// All code that relies on undocumented internals of Node and undici. The tests beside this file check each assumption against the versions in the
-// lockfile: run them first when you upgrade one.
+// All code that relies on undocumented internals of Node and undici. The tests beside this file check each assumption
+// against the versions in the lockfile: run them first when you upgrade one.
 /// <reference path="./undici.d.ts" />
 import type { IncomingMessage } from 'node:http'
 import { Server, Socket } from 'node:net'
@@ -23,10 +23,11 @@ export function isReadInPieces(request: IncomingMessage): boolean {
   return request.listenerCount('readable') > 0
 }
 
-// How bytes arrive from a vendor's socket. By default Node allocates 64 KB for each read, queues the data and emits it in a later tick. For a stream
-// of small pieces that costs more than everything done with a piece. Here all sockets are read into one shared buffer; the data is copied out at
-// once, and the HTTP client takes it in the same tick. Data that the client does not take goes the default way, with its queue and its limits.
-// This relies on undici calling `read()` when a socket emits `readable`.
+// How bytes arrive from a vendor's socket. By default Node allocates 64 KB for each read, queues the data and emits it
+// in a later tick. For a stream of small pieces that costs more than everything done with a piece. Here all sockets are
+// read into one shared buffer; the data is copied out at once, and the HTTP client takes it in the same tick. Data that
+// the client does not take goes the default way, with its queue and its limits. This relies on undici calling `read()`
+// when a socket emits `readable`.
 
 /** Small pieces share a slab of this size, which is freed when the last of them is. */
 const SLAB_BYTES = 16_384
@@ -40,7 +41,10 @@ export const ARRIVAL = { onread: { buffer: Buffer.allocUnsafeSlow(65_536), callb
 let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
 let slabUsed = 0
 
-/** The socket whose bytes are being taken now, and the bytes not taken yet. One socket at a time, because it all happens in one tick. */
+/**
+ * The socket whose bytes are being taken now, and the bytes not taken yet. One socket at a time, because it all happens
+ * in one tick.
+ */
 let arriving: Socket | undefined
 let fresh: Buffer | null = null
 /** Runs when all of them are parsed. */

@@ -1,5 +1,6 @@
-// The clouds' own logins: a service account, a role, an application or the machine's own identity is exchanged for a token, which the cache keeps. By hand,
-// because each is one request: https://docs.aws.amazon.com/STS, RFC 7523 and RFC 8693 as Google uses them, RFC 6749 (client credentials) as Entra uses it.
+// The clouds' own logins: a service account, a role, an application or the machine's own identity is exchanged for a
+// token, which the cache keeps. By hand, because each is one request: https://docs.aws.amazon.com/STS, RFC 7523 and RFC
+// 8693 as Google uses them, RFC 6749 (client credentials) as Entra uses it.
 import { createHash, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { Login } from '../catalog/document.ts'

@@ -22,7 +22,10 @@ const canary = started(() =>
 /** What the next questions for an address are answered with; the last one stays. */
 let answers = [PUBLIC]
 let asked = 0
-/** Since the last call began. Only what comes after it may be slow for nothing: the name server answers late on a busy machine. */
+/**
+ * Since the last call began. Only what comes after it may be slow for nothing: the name server answers late on a busy
+ * machine.
+ */
 let isAnswered = false
 let guard: GuardedFetch
 let url = ''

@@ -1,4 +1,5 @@
-// The WebSocket client for vendors, with the same rules as the HTTP client: their addresses come from the catalog, redirects are not followed.
+// The WebSocket client for vendors, with the same rules as the HTTP client: their addresses come from the catalog,
+// redirects are not followed.
 import type { WebSocket } from 'ws'
 import { Fault } from '../kernel/fault.ts'
 import { isMetadataHost } from './address.ts'
@@ -32,8 +33,12 @@ export async function openVendorSocket(
   const { WebSocket: Client } = await import('ws')
   signal.throwIfAborted()
   const options = {
-    ...{ headers: call.headers, perMessageDeflate: false, followRedirects: false, maxPayload: FRAME_BYTES_MAX },
-    ...{ handshakeTimeout: deadlines.connectMs, lookup: lookUpVendor },
+    headers: call.headers,
+    perMessageDeflate: false,
+    followRedirects: false,
+    maxPayload: FRAME_BYTES_MAX,
+    handshakeTimeout: deadlines.connectMs,
+    lookup: lookUpVendor,
   }
   const socket = new Client(url, options)
   return new Promise((resolve, reject) => {
@@ -71,7 +76,8 @@ export async function openVendorSocket(
 
 function replyOf(status: number, body: Buffer): UpstreamReply {
   return {
-    ...{ status, headers: {} },
+    status,
+    headers: {},
     read: async () => body,
     pipe: async () => undefined,
     letGo: () => undefined,

@@ -1,5 +1,6 @@
-// Server-sent events: bytes to events and back. Internally, text has one character per byte (latin1), so splitting a stream into events needs no
-// decoding, and a character that was split between two chunks is whole again before it is decoded.
+// Server-sent events: bytes to events and back. Internally, text has one character per byte (latin1), so splitting a
+// stream into events needs no decoding, and a character that was split between two chunks is whole again before it is
+// decoded.
 
 import { crc32 } from 'node:zlib'
 import { Fault } from '../kernel/fault.ts'
@@ -15,8 +16,8 @@ export interface SseEvent {
 }
 
 /**
- * Splits a stream into blocks that end with a blank line. Line ends become LF (CR LF and CR mean the same to every reader),
- * so that the output does not depend on how the stream was split into chunks.
+ * Splits a stream into blocks that end with a blank line. Line ends become LF (CR LF and CR mean the same to every
+ * reader), so that the output does not depend on how the stream was split into chunks.
  */
 export class SseBlocks {
   private parts: string[] = []
@@ -181,7 +182,10 @@ const MESSAGE_BYTES_MAX = 16 * 1024 * 1024 + 131_072
 const PRELUDE_BYTES = 12
 const CRC_BYTES = 4
 const TEXT_TYPE = 7
-/** By type: true, false, byte, short, int, long, bytes, text, timestamp, uuid. Those without a size have it in front of them. */
+/**
+ * By type: true, false, byte, short, int, long, bytes, text, timestamp, uuid. Those without a size have it in front of
+ * them.
+ */
 const SIZES: readonly (number | undefined)[] = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16]
 
 export class EventStreamDecoder {

@@ -1,4 +1,5 @@
-// Tokens that live for an hour: renewed ahead of their end, by one process for all. While a renewal fails, the old token is used for as long as it is valid.
+// Tokens that live for an hour: renewed ahead of their end, by one process for all. While a renewal fails, the old
+// token is used for as long as it is valid.
 import { type Database, statement } from '../database/database.ts'
 import { type Secrets, seal, unseal } from '../kernel/secret.ts'
 import { sleep } from '../kernel/timers.ts'
@@ -110,7 +111,10 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
   }
 
   return {
-    /** At once while it is fresh. `id` is a digest of the login and its credential; `fetch` is called by one process at a time. */
+    /**
+     * At once while it is fresh. `id` is a digest of the login and its credential; `fetch` is called by one process at
+     * a time.
+     */
     get(id: string, fetch: () => Promise<Token>): string | Promise<string> {
       const entry = entryOf(id)
       const nowMs = world.nowMs()
@@ -159,7 +163,8 @@ type SealedTokenRow = Readonly<Record<'renew_at' | 'expires_at', Date | null>> &
 export function createTokenStore(options: { database: Database; world: World; secrets: Secrets }) {
   const { database, world } = options
   const key = options.secrets.key('credential')
-  // The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be opened.
+  // The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot
+  // be opened.
   const placeOf = (id: string) => `login_token|${id}|sealed|1`
   return {
     async read(id: string): Promise<Kept | undefined> {

@@ -1,5 +1,6 @@
 // What is asked from the console itself. Batches: a file is checked by its lines before anything is begun, worked off,
-// looked at, cancelled and deleted. The playground beyond its first answer: prices, errors, tools, pictures, several models.
+// looked at, cancelled and deleted. The playground beyond its first answer: prices, errors, tools, pictures, several
+// models.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { before, test } from 'node:test'
@@ -27,7 +28,9 @@ before(async () => {
 
 const line = (custom_id: string, { model = 'alpha-5.4', content = `Hello ${custom_id}.` } = {}) =>
   JSON.stringify({
-    ...{ custom_id, method: 'POST', url: '/v1/chat/completions' },
+    custom_id,
+    method: 'POST',
+    url: '/v1/chat/completions',
     body: { model, max_tokens: 20, messages: [{ role: 'user', content }] },
   })
 
@@ -200,8 +203,15 @@ test('a picture goes to a model that sees', async () => {
   await operator.go(`/a/${account}/playground/chat?model=alpha-5.4&message=What+is+this%3F`)
   await page.getByText('Files', { exact: true }).click()
   const picture = await paint({
-    ...{ prompt: 'A fox', model: 'alpha-image-2', quality: 'low', seed: 7, references: [], note: '' },
-    ...{ width: 256, height: 256, format: 'png' },
+    prompt: 'A fox',
+    model: 'alpha-image-2',
+    quality: 'low',
+    seed: 7,
+    references: [],
+    note: '',
+    width: 256,
+    height: 256,
+    format: 'png',
   })
   await page.locator('input[type=file]').setInputFiles({ name: 'fox.png', mimeType: 'image/png', buffer: picture })
   await page.getByText('Files (1)').waitFor()

@@ -6,8 +6,9 @@ import type { Page } from 'playwright-core'
 export type Accessibility = (page: Page, options?: { onlyContrast: boolean }) => Promise<string[]>
 
 /**
- * Contrast is decided by an element's text and by what lies behind it, so it is measured once for all elements with the same
- * chain of names, colours and sizes: the first with each look that was not measured in this document before is marked.
+ * Contrast is decided by an element's text and by what lies behind it, so it is measured once for all elements with the
+ * same chain of names, colours and sizes: the first with each look that was not measured in this document before is
+ * marked.
  */
 const MARK_NEW_LOOKS = `() => {
   const theme = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'
@@ -43,7 +44,9 @@ const CONFIGURE = `axe.configure({ rules: [{ id: 'color-contrast', selector: '[d
 const BLEMISHES = ['region', 'landmark-unique', 'heading-order', 'aria-allowed-role', 'presentation-role-conflict']
 const RULES = Object.fromEntries(BLEMISHES.map((rule) => [rule, { enabled: false }]))
 
-/** Whether everything around the page's own content is built as on a page of this document that was looked at before. */
+/**
+ * Whether everything around the page's own content is built as on a page of this document that was looked at before.
+ */
 const IS_FRAME_KNOWN = `() => {
   const frame = [...document.body.querySelectorAll(':not(main *)')].map(({ localName, attributes }) =>
     [localName, ...[...attributes].map(({ name }) => name).filter((name) => !/^(aria-current|data-new-look|style)$/.test(name))])
@@ -53,8 +56,8 @@ const IS_FRAME_KNOWN = `() => {
 }`
 
 /**
- * What lies behind an open dialog cannot be reached, and has been looked at on its own page. The frame, with its menus, is looked at
- * once: it is half of most pages.
+ * What lies behind an open dialog cannot be reached, and has been looked at on its own page. The frame, with its menus,
+ * is looked at once: it is half of most pages.
  */
 const RUN = `(async (options) => {
   (${MARK_NEW_LOOKS})()
@@ -75,7 +78,8 @@ export async function readAxe(): Promise<Accessibility> {
     // Evaluated by the debugger, which the page's policy does not bind; the policy is never switched off.
     if (!(await page.evaluate('"axe" in window'))) await page.evaluate(`${axe};${CONFIGURE}`)
     const options = {
-      ...{ resultTypes: ['violations'], preload: false },
+      resultTypes: ['violations'],
+      preload: false,
       ...(onlyContrast ? { runOnly: ['color-contrast'] } : { rules: RULES }),
     }
     const found = (await page.evaluate(`${RUN}(${JSON.stringify(options)})`)) as Violation[]

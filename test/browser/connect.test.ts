@@ -1,4 +1,5 @@
-// A vendor that the gateway has never seen, connected and used by somebody with a mouse: few clicks, one paste, no JSON.
+// A vendor that the gateway has never seen, connected and used by somebody with a mouse: few clicks, one paste, no
+// JSON.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -304,7 +305,10 @@ test('list prices are compared, chosen and applied as one version', async () => 
   const document = structuredClone(home.gateway.catalog.current.input) as CatalogInput
   document.vendors.mistral = { baseUrl: 'https://api.mistral.ai/v1', credential: 'MISTRAL_API_KEY' }
   document.models['mistral-large-latest'] = {
-    ...{ name: 'Large', type: 'text', family: 'mistral', clientFormats: ['openai-chat'] },
+    name: 'Large',
+    type: 'text',
+    family: 'mistral',
+    clientFormats: ['openai-chat'],
     routes: [{ vendor: 'mistral', protocol: 'openai-chat' }],
     pricing: { unit: 'credits', tiers: [{ input: '99', output: '199' }] },
   }

@@ -6,7 +6,9 @@ import { type Accessibility, readAxe } from './axe.ts'
 import { launchChromium } from './chromium.ts'
 
 export const PASSWORD = 'seven grey herons wait for rain'
-/** A guard against waiting for ever: whatever is waited for comes long before, also on a machine that is busy or slow. */
+/**
+ * A guard against waiting for ever: whatever is waited for comes long before, also on a machine that is busy or slow.
+ */
 const WAIT_MS = 120_000
 
 export interface Visitor {
@@ -14,7 +16,9 @@ export interface Visitor {
   readonly page: Page
   /** Goes to a page of the console, by its path below /console. */
   go(path: string): Promise<void>
-  /** The same inside the app, without loading it anew, as a link does. What was read before may be seen for a moment. */
+  /**
+   * The same inside the app, without loading it anew, as a link does. What was read before may be seen for a moment.
+   */
   follow(path: string): Promise<void>
   close(): Promise<void>
 }

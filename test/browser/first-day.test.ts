@@ -24,7 +24,11 @@ before(async () => {
 test('the link that the first start prints makes the operator’s login, once', async () => {
   const lines: string[] = []
   await firstMinute({
-    ...{ gateway: home.gateway, config: home.config, url: home.url, store: 'a test', seconds: 0 },
+    gateway: home.gateway,
+    config: home.config,
+    url: home.url,
+    store: 'a test',
+    seconds: 0,
     directory: { secret: SECRET, operatorToken: OPERATOR_TOKEN, tokenIsNew: false },
     say: (line) => lines.push(line),
   })

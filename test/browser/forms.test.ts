@@ -1,5 +1,6 @@
-// Every form of the console says at the field what is wrong: what is missing, before anything is sent, and what the server refuses. What forms send
-// the test itself refuses, in the server's words, so that nothing is changed by what is pressed here.
+// Every form of the console says at the field what is wrong: what is missing, before anything is sent, and what the
+// server refuses. What forms send the test itself refuses, in the server's words, so that nothing is changed by what is
+// pressed here.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Locator, Page, Route } from 'playwright-core'

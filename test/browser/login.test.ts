@@ -1,5 +1,5 @@
-// Coming in without a password, in a real browser: by a provider as a person who did not exist before, and by a passkey of the browser's own
-// (virtual) authenticator.
+// Coming in without a password, in a real browser: by a provider as a person who did not exist before, and by a passkey
+// of the browser's own (virtual) authenticator.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Page } from 'playwright-core'
@@ -156,8 +156,12 @@ test('a passkey signs in by itself, is asked for after the password and before a
   await devtools.send('WebAuthn.enable')
   await devtools.send('WebAuthn.addVirtualAuthenticator', {
     options: {
-      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true },
-      ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
     },
   })
   await page.goto(`${base}/profile`)

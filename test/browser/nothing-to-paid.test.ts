@@ -1,5 +1,6 @@
-// From nothing to paid in one sitting, on the pages that people use: sign up, confirm by the mail that arrived, pay, see the credits, make a call, read the
-// statement, get the invoice; by Stripe, and by a payment provider that only sends signed webhooks.
+// From nothing to paid in one sitting, on the pages that people use: sign up, confirm by the mail that arrived, pay,
+// see the credits, make a call, read the statement, get the invoice; by Stripe, and by a payment provider that only
+// sends signed webhooks.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -195,9 +196,7 @@ async function tellPaid(payment: string, amount: string): Promise<void> {
   const body = JSON.stringify({ type: 'payment.updated', timestamp: new Date().toISOString(), data })
   const seconds = Math.floor(Date.now() / 1000)
   const signature = createHmac('sha256', WEBHOOK_KEY).update(`${event}.${seconds}.${body}`).digest('base64')
-  const headers = {
-    ...{ 'webhook-id': event, 'webhook-timestamp': String(seconds), 'webhook-signature': `v1,${signature}` },
-  }
+  const headers = { 'webhook-id': event, 'webhook-timestamp': String(seconds), 'webhook-signature': `v1,${signature}` }
   const told = await fetch(`${home.url}/webhooks/payments`, { method: 'POST', headers, body })
   assert.equal(told.status, 200, await told.text())
 }
@@ -259,7 +258,8 @@ const WRITES =
 
 test('whoever may only read is shown what is set, and no button that would be refused', async (t) => {
   const { data } = await home.operator<{ link: string }>('POST', '/operator-invites', {
-    ...{ email: 'auditor@example.com', role: 'auditor' },
+    email: 'auditor@example.com',
+    role: 'auditor',
   })
   const auditor = await home.visitor()
   t.after(() => auditor.close())

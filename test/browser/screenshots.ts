@@ -1,5 +1,5 @@
-// `npm run screenshots`: every page in light and dark, on a laptop and a phone. All of them go to a temporary folder, those that
-// pages show to docs/screenshots.
+// `npm run screenshots`: every page in light and dark, on a laptop and a phone. All of them go to a temporary folder,
+// those that pages show to docs/screenshots.
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

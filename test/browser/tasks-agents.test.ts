@@ -1,4 +1,5 @@
-// What an owner does for agents in the console: settings of a team, programs that people signed in, and what an agent proposed.
+// What an owner does for agents in the console: settings of a team, programs that people signed in, and what an agent
+// proposed.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { TeamView } from '../../src/admission/views.ts'
@@ -57,7 +58,10 @@ test('an owner sets what a team’s agents may use, sees a program that was sign
 test('what an agent proposed for a budget waits on the page Budgets, and counts once it is confirmed', async () => {
   const { page } = operator
   const { data: budget } = await g.operator<BudgetView>('POST', `/accounts/${account}/budgets`, {
-    ...{ name: 'One task', scope: `session:${team}`, span: 'total', max: '2' },
+    name: 'One task',
+    scope: `session:${team}`,
+    span: 'total',
+    max: '2',
   })
   const given = { budgetId: budget.id, max: '9', reason: 'The <b>migration</b> needs more' }
   assert.equal((await g.operator('POST', `/accounts/${account}/budget-proposals`, given)).status, 200)

@@ -1,4 +1,5 @@
-// What an account's manager comes for: teams with projects and keys, a budget that holds, what is left of it, and who spent what.
+// What an account's manager comes for: teams with projects and keys, a budget that holds, what is left of it, and who
+// spent what.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'

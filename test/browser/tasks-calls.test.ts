@@ -1,4 +1,5 @@
-// What people ask of calls: which were slow, what is behind a figure; and that lists, totals, charts and files say the same.
+// What people ask of calls: which were slow, what is behind a figure; and that lists, totals, charts and files say the
+// same.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { before, test } from 'node:test'
@@ -34,13 +35,20 @@ interface Past {
 let made = 0
 const micro = (row: Past) => (row.isFailed ? 0 : 1000 + (row.durationMs % 700))
 
-/** Calls as the ledger writes them: each with its row, and the hour's sums with all of them. Answers their request ids. */
+/**
+ * Calls as the ledger writes them: each with its row, and the hour's sums with all of them. Answers their request ids.
+ */
 async function past(account: string, rows: readonly Past[]): Promise<string[]> {
   const { database } = home.gateway
   const ids = rows.map(({ atMs }) => `${idAtTime(atMs)}${String(made++).padStart(16, '0')}`)
   const values = rows.map((row, at) => ({
-    ...{ id: ids[at], key: row.key, product: row.product, ms: row.durationMs, charged: micro(row) },
-    ...{ vendor: row.vendor ?? 'alpha', failed: row.isFailed ?? false },
+    id: ids[at],
+    key: row.key,
+    product: row.product,
+    ms: row.durationMs,
+    charged: micro(row),
+    vendor: row.vendor ?? 'alpha',
+    failed: row.isFailed ?? false,
     hour: new Date(Math.floor(row.atMs / HOUR_MS) * HOUR_MS).toISOString(),
   }))
   await database.query(
@@ -158,7 +166,9 @@ async function twoAccounts() {
   const rows = (key: string) =>
     Array.from({ length: 280 }, (_, n) => ({
       atMs: Date.now() - 1000 - Math.floor((n * 14 * DAY_MS) / 280),
-      ...{ key, product: n % 3 ? 'alpha-5.4' : 'beta-opus-5', vendor: n % 3 ? 'alpha' : 'beta' },
+      key,
+      product: n % 3 ? 'alpha-5.4' : 'beta-opus-5',
+      vendor: n % 3 ? 'alpha' : 'beta',
       durationMs: 1 + (n % 100),
       isFailed: n % 20 === 0,
     }))
@@ -225,7 +235,9 @@ test('totals say how they compare with the period before', async () => {
   const at = (daysAgo: number, count: number) =>
     Array.from({ length: count }, (_, n) => ({
       atMs: now - daysAgo * DAY_MS - 60_000 - n,
-      ...{ key: 'console', product: 'alpha-5.4', durationMs: 5 },
+      key: 'console',
+      product: 'alpha-5.4',
+      durationMs: 5,
     }))
   await past(account, [...at(0, 30), ...at(1, 20)])
   await operator.go(`/a/${account}/usage?period=24h`)
@@ -296,7 +308,10 @@ test('percentiles are those of the calls, by model and by vendor', async () => {
   const account = await home.gateway.accounts.create({ name: 'Percentiles', credits: 1_000_000n }, BY)
   const rows = Array.from({ length: 100 }, (_, n) => ({
     atMs: Date.now() - 60_000 - n * 1000,
-    ...{ key: 'console', product: 'alpha-5.4', durationMs: n + 1, vendor: n < 50 ? 'alpha' : 'beta' },
+    key: 'console',
+    product: 'alpha-5.4',
+    durationMs: n + 1,
+    vendor: n < 50 ? 'alpha' : 'beta',
   }))
   await past(account, rows)
   await operator.go(`/a/${account}/usage?view=latency&period=24h`)

@@ -1,5 +1,5 @@
-// The tasks that people come for, each done from the first page of its place, with its clicks counted: at most four, and one form. A form is what
-// is filled in and pressed on one page or in one dialog, up to the button that sends it.
+// The tasks that people come for, each done from the first page of its place, with its clicks counted: at most four,
+// and one form. A form is what is filled in and pressed on one page or in one dialog, up to the button that sends it.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
@@ -440,8 +440,12 @@ task('account', '31 a passkey', async (way) => {
   await devtools.send('WebAuthn.enable')
   await devtools.send('WebAuthn.addVirtualAuthenticator', {
     options: {
-      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true },
-      ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
     },
   })
   await way.link(/op@example\.com|Profile/)

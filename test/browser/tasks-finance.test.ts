@@ -1,4 +1,5 @@
-// What finance and account managers come for: statements of a month, margins, what a credit is worth; and to suspend and close an account.
+// What finance and account managers come for: statements of a month, margins, what a credit is worth; and to suspend
+// and close an account.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -252,7 +253,8 @@ test('an account is suspended with a reason that its callers read, reopened, and
 
 test('a member reads the statement of their own account in two clicks', async () => {
   const { data } = await home.operator<{ link: string }>('POST', `/accounts/${acme}/invites`, {
-    ...{ email: 'cfo@acme.example', role: 'member' },
+    email: 'cfo@acme.example',
+    role: 'member',
   })
   const member = await home.visitor()
   await member.page.goto(data.link)

@@ -1,4 +1,5 @@
-// What a reseller does in the console: a purse for a customer, credits, prices, what the customer's call cost, and a token for an app.
+// What a reseller does in the console: a purse for a customer, credits, prices, what the customer's call cost, and a
+// token for an app.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'

@@ -1,4 +1,5 @@
-// A newcomer tries selling on a fresh gateway, without a payment provider and without a script: sells a pack, is a customer, pays, gets the invoice.
+// A newcomer tries selling on a fresh gateway, without a payment provider and without a script: sells a pack, is a
+// customer, pays, gets the invoice.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'

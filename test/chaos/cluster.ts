@@ -1,5 +1,5 @@
-// Several gateways on one Postgres under steady load, while a gateway is killed every half minute and Postgres is restarted
-// twice. Only what was in flight on what was killed may fail.
+// Several gateways on one Postgres under steady load, while a gateway is killed every half minute and Postgres is
+// restarted twice. Only what was in flight on what was killed may fail.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, tmpdir } from 'node:os'
@@ -24,7 +24,9 @@ export interface ClusterOptions {
 
 /** After Postgres is back, connections are made anew and calls that waited are answered. */
 const AFTERMATH_MS = 10_000
-/** Text at all three doors, whole and streamed; data; callers who leave; a vendor that fails; now and then a picture. */
+/**
+ * Text at all three doors, whole and streamed; data; callers who leave; a vendor that fails; now and then a picture.
+ */
 export const MIX: readonly Kind[] = [
   ...Array.from({ length: 5 }, (): Kind[] => ['chat', 'stream', 'data', 'messages', 'leave', 'data', 'fail', 'stream']),
   ...(['chat', 'responses', 'data', 'messages', 'leave', 'responses', 'image', 'stream'] as const),

@@ -1,5 +1,5 @@
-// A primary that vanishes silently under load, and a synchronous standby that is promoted: nothing that was acknowledged is
-// lost, and calls go on soon after the promotion.
+// A primary that vanishes silently under load, and a synchronous standby that is promoted: nothing that was
+// acknowledged is lost, and calls go on soon after the promotion.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -102,8 +102,10 @@ async function failOverLagging(scene: Scene): Promise<string> {
   // Both processes have had calls of every account, and lease credits of them.
   for (const { key } of idle) for (const gateway of gateways) await served(gateway.url, key, 50)
   const traffic = startTraffic({
-    ...{ urls: () => gateways.map(({ url }) => url), key: busy.key },
-    ...{ kinds: ['chat', 'stream', 'data'], perSecond: 30 },
+    urls: () => gateways.map(({ url }) => url),
+    key: busy.key,
+    kinds: ['chat', 'stream', 'data'],
+    perSecond: 30,
   })
   await until(() => traffic.acknowledged().length, above(30))
   pair!.lag()

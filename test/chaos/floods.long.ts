@@ -1,5 +1,5 @@
-// F14, F41, F43 and overload: too many connections, too many bytes, too many logins, too many calls. The overload runs with
-// the settings that are shipped; the others do not refuse for the lag of a machine that runs many tests at once.
+// F14, F41, F43 and overload: too many connections, too many bytes, too many logins, too many calls. The overload runs
+// with the settings that are shipped; the others do not refuse for the lag of a machine that runs many tests at once.
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
@@ -139,7 +139,8 @@ test('bodies beyond the bytes in flight are refused with 503 before they are rea
   const body = (megabytes: number) =>
     JSON.stringify({ model: 'alpha-5.4', messages: [{ role: 'user', content: 'x'.repeat(megabytes * MB) }] })
   const { port } = new URL(gateway.url)
-  // Three of one account that announce 16 MB each and send all but the end: bytes are counted as they come, and an account may take what it leaves free.
+  // Three of one account that announce 16 MB each and send all but the end: bytes are counted as they come, and an
+  // account may take what it leaves free.
   const heads = await Promise.all(
     [...count(3)].map(async () => {
       const socket = connect(Number(port), '127.0.0.1')
@@ -155,7 +156,8 @@ test('bodies beyond the bytes in flight are refused with 503 before they are rea
       return { socket, answer: () => answer }
     }),
   )
-  // An account has half of the room at most, 20 MB, into which one of 15 MB fits and no second: whichever it is, two are refused when they have waited.
+  // An account has half of the room at most, 20 MB, into which one of 15 MB fits and no second: whichever it is, two
+  // are refused when they have waited.
   const answers = () => heads.map(({ answer }) => answer()).filter((answer) => answer.includes('\r\n\r\n'))
   await until(() => answers().length, atLeast(2))
   const told = answers()

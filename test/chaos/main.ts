@@ -1,7 +1,7 @@
 // `npm run chaos`: every fault with its full figures (`--short`: those of the test suite), into docs/reliability.md.
 // `npm run chaos -- cluster --minutes 5`: several processes and one Postgres, killed and restarted under load.
-// `npm run chaos -- troubles --seconds 45 [--only stopped,month]`: what else befalls several processes and their Postgres under load.
-// `npm run chaos -- overload`: four times the peak of one process, and what it serves meanwhile.
+// `npm run chaos -- troubles --seconds 45 [--only stopped,month]`: what else befalls several processes and their
+// Postgres under load. `npm run chaos -- overload`: four times the peak of one process, and what it serves meanwhile.
 import { parseArgs } from 'node:util'
 import { runCluster } from './cluster.ts'
 import { runOverload } from './overload.ts'

@@ -1,5 +1,5 @@
-// `npm run chaos -- overload`: the most that one gateway process can serve, then four times that rate, then nothing. What it
-// serves meanwhile must stay near its peak, what it refuses is told so, and afterwards it is as before.
+// `npm run chaos -- overload`: the most that one gateway process can serve, then four times that rate, then nothing.
+// What it serves meanwhile must stay near its peak, what it refuses is told so, and afterwards it is as before.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -83,7 +83,10 @@ export async function measureOverload(options: OverloadOptions): Promise<Overloa
     })
     undo.push(() => mock.stop())
     const gateway = await startTollgate({
-      ...{ directory, store, upstreamPort, slowPort: upstreamPort },
+      directory,
+      store,
+      upstreamPort,
+      slowPort: upstreamPort,
       cores: cores.gateway,
     })
     undo.push(() => gateway.stop())

@@ -1,5 +1,5 @@
-// The recipe of deploy/high-availability on one machine: etcd, and three Postgres servers under Patroni with the file that
-// is delivered. Needs programs that are not packages of ours.
+// The recipe of deploy/high-availability on one machine: etcd, and three Postgres servers under Patroni with the file
+// that is delivered. Needs programs that are not packages of ours.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chown, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -83,7 +83,11 @@ export async function startCluster(programs: Programs): Promise<PatroniCluster> 
   const start = (program: string, args: string[], env: Record<string, string> = {}) => {
     // In a group of its own, so that its server can be ended with it.
     const child = spawn(program, args, {
-      ...{ uid, gid, cwd: directory, detached: true, stdio: 'ignore' },
+      uid,
+      gid,
+      cwd: directory,
+      detached: true,
+      stdio: 'ignore',
       env: { PATH: process.env.PATH ?? '', LC_ALL: 'C', HOME: directory, ...env },
     })
     children.push(child)
@@ -91,14 +95,16 @@ export async function startCluster(programs: Programs): Promise<PatroniCluster> 
   }
   const [etcdPort = 0, peerPort = 0, ...ports] = await freePorts(8)
   start('etcd', [
-    ...['--data-dir', join(directory, 'etcd'), '--name', 'one'],
-    ...[
-      '--listen-client-urls',
-      `http://127.0.0.1:${etcdPort}`,
-      '--advertise-client-urls',
-      `http://127.0.0.1:${etcdPort}`,
-    ],
-    ...['--listen-peer-urls', `http://127.0.0.1:${peerPort}`],
+    '--data-dir',
+    join(directory, 'etcd'),
+    '--name',
+    'one',
+    '--listen-client-urls',
+    `http://127.0.0.1:${etcdPort}`,
+    '--advertise-client-urls',
+    `http://127.0.0.1:${etcdPort}`,
+    '--listen-peer-urls',
+    `http://127.0.0.1:${peerPort}`,
   ])
   await until(() => answers(`http://127.0.0.1:${etcdPort}/health`))
 

@@ -1,5 +1,5 @@
-// Behind pgbouncer in transaction mode, where two statements in a row may run on two connections: everything works, from the
-// migrations of an empty database to the end of a video job. Runs where pgbouncer is installed.
+// Behind pgbouncer in transaction mode, where two statements in a row may run on two connections: everything works,
+// from the migrations of an empty database to the end of a video job. Runs where pgbouncer is installed.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'

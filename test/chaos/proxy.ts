@@ -1,5 +1,5 @@
-// A TCP proxy that does to a connection what networks do: delay, stall, reset, cut short, slice. Every fault holds for the
-// connections that are open and for those to come, until `heal`.
+// A TCP proxy that does to a connection what networks do: delay, stall, reset, cut short, slice. Every fault holds for
+// the connections that are open and for those to come, until `heal`.
 
 import type { AddressInfo } from 'node:net'
 import { connect, createServer, type NetConnectOpts, type Socket } from 'node:net'
@@ -41,7 +41,8 @@ export async function startProxy(target: NetConnectOpts): Promise<ChaosProxy> {
   let held: Array<() => void> = []
 
   function kill({ client, server }: Pair): void {
-    // One that is being closed cannot be reset any more: Node would leave its handle open, and the process would never end.
+    // One that is being closed cannot be reset any more: Node would leave its handle open, and the process would never
+    // end.
     if (client.writableEnded) client.destroy()
     else client.resetAndDestroy()
     server.destroy()

@@ -1,5 +1,5 @@
-// Brings about each trouble while callers of several accounts go on, and looks afterwards: nothing lost, nothing paid twice,
-// nothing held, and nobody stopped by what befell another account.
+// Brings about each trouble while callers of several accounts go on, and looks afterwards: nothing lost, nothing paid
+// twice, nothing held, and nobody stopped by what befell another account.
 import assert from 'node:assert/strict'
 import { cpus, loadavg } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -166,8 +166,8 @@ async function judge({
 }
 
 /**
- * Callers of a locked account, of a database that is away, and of the process that was stopped are told to come again; one whose
- * request lay unread in the meantime by 408.
+ * Callers of a locked account, of a database that is away, and of the process that was stopped are told to come again;
+ * one whose request lay unread in the meantime by 408.
  */
 function isExpected({ kind, status, url }: Told, { everybody, name }: Trouble, aside: string | undefined): boolean {
   if (status === 200 || (kind === 'fail' && status === 502)) return true
@@ -203,7 +203,9 @@ interface Repeats {
   readonly failed: string[]
 }
 
-/** Callers who send each call with an Idempotency-Key, give up after 3 s, and try again elsewhere until it is answered. */
+/**
+ * Callers who send each call with an Idempotency-Key, give up after 3 s, and try again elsewhere until it is answered.
+ */
 function startRepeated(urls: () => readonly string[], { key }: Account): { stop(): Promise<Repeats> } {
   const running = new Set<Promise<void>>()
   const failed: string[] = []

@@ -50,13 +50,16 @@ const openDirect = (connection: object) =>
 
 async function oneServer(directory: string): Promise<Store> {
   const server = await startEmbedded({
-    ...{ dataDirectory: join(directory, 'store'), loopback: true },
+    dataDirectory: join(directory, 'store'),
+    loopback: true,
     log: (line) => console.log(`  ${line}`),
   })
   const { port, user, password, database } = server.connection
   const door = await startProxy({ host: '127.0.0.1', port })
   return {
-    ...{ door, pair: undefined, url: `postgres://${user}:${password}@127.0.0.1:${door.port}/${database}` },
+    door,
+    pair: undefined,
+    url: `postgres://${user}:${password}@127.0.0.1:${door.port}/${database}`,
     open: () => openDirect(server.connection),
     async close() {
       await door.close()
@@ -69,7 +72,10 @@ async function twoServers(synchronous: boolean): Promise<Store> {
   const pair = await startPair({ synchronous })
   const { primary, standby, url, close } = pair
   return {
-    ...{ pair, url, close, door: primary.door },
+    pair,
+    url,
+    close,
+    door: primary.door,
     open: (isPromoted) => openDirect((isPromoted ? standby : primary).server.connection),
   }
 }
@@ -85,7 +91,10 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
   const gateways: GatewayProcess[] = []
   let direct = store.open(false)
   const scene: Scene = {
-    ...{ gateways, listed: [], door: store.door, pair: store.pair },
+    gateways,
+    listed: [],
+    door: store.door,
+    pair: store.pair,
     get direct() {
       return direct
     },

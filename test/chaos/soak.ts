@@ -1,5 +1,5 @@
-// `npm run soak -- --minutes 60 [--at-once 30 | --per-second 60]`: mixed traffic for a long time; memory, open files and latency
-// must stay flat.
+// `npm run soak -- --minutes 60 [--at-once 30 | --per-second 60]`: mixed traffic for a long time; memory, open files
+// and latency must stay flat.
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'

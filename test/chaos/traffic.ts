@@ -112,8 +112,11 @@ const REFUSED_PAUSE_MS = 50
 const FAILING_MODEL = 'epsilon-k3'
 
 const MEDIA_OF: Partial<Record<Kind, MediaFormat>> = {
-  ...{ image: MEDIA['openai-images'], rerank: MEDIA.rerank, moderation: MEDIA['openai-moderations'] },
-  ...{ speech: MEDIA['openai-speech'], embedding: MEDIA['openai-embeddings'] },
+  image: MEDIA['openai-images'],
+  rerank: MEDIA.rerank,
+  moderation: MEDIA['openai-moderations'],
+  speech: MEDIA['openai-speech'],
+  embedding: MEDIA['openai-embeddings'],
 }
 /** Of all others. */
 const CHAT_PATH = '/v1/chat-completions'

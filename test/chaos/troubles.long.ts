@@ -1,4 +1,5 @@
-// The short form of `npm run chaos -- troubles`: two gateways on one Postgres, and what befalls a database in a few seconds.
+// The short form of `npm run chaos -- troubles`: two gateways on one Postgres, and what befalls a database in a few
+// seconds.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Database, openDatabase } from '../../src/database/database.ts'

@@ -1,4 +1,5 @@
-// The package for TypeScript as it is published: what it compiles to, its size, other runtimes, and what it lets nobody write.
+// The package for TypeScript as it is published: what it compiles to, its size, other runtimes, and what it lets nobody
+// write.
 import assert from 'node:assert/strict'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { arch, platform, tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// The client for TypeScript: its whole surface against the real gateway, what it refuses to compile, and how large it is.
+// The client for TypeScript: its whole surface against the real gateway, what it refuses to compile, and how large it
+// is.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
@@ -376,7 +377,11 @@ test('a customer has a purse, is granted credits once, calls with a session toke
   const link = await client.purses.page('ann', { seconds: 60 })
   assert.match(link.url, /\/purse#tgs_/)
   const sold = {
-    ...{ provider: 'simulated', currency: 'EUR', pricePerCredit: '0.01', minimum: '1', maximum: '9' },
+    provider: 'simulated',
+    currency: 'EUR',
+    pricePerCredit: '0.01',
+    minimum: '1',
+    maximum: '9',
     issuer: ISSUER,
   }
   assert.equal((await g.operator('PATCH', `/accounts/${account.id}/purse-payments`, sold)).status, 200)

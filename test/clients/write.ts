@@ -1,4 +1,5 @@
-// `npm run clients`: writes the code of the clients that follows from the catalog. It is not in the repository; type checks and tests write it first.
+// `npm run clients`: writes the code of the clients that follows from the catalog. It is not in the repository; type
+// checks and tests write it first.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pythonClient } from './python.ts'

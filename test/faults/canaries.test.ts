@@ -1,5 +1,5 @@
-// F61: a vendor that repeats our credential, addresses of its house and the caller's prompt, in every spelling and at every
-// door. Nothing of it may reach a caller, a log line, a trace, a row or a webhook.
+// F61: a vendor that repeats our credential, addresses of its house and the caller's prompt, in every spelling and at
+// every door. Nothing of it may reach a caller, a log line, a trace, a row or a webhook.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { CatalogInput } from '../../src/catalog/document.ts'
@@ -229,7 +229,8 @@ test('nothing of it was written to the log, a trace or the database', async () =
       for (const { row } of await gateway.sql<{ row: string }>(`select t::text as row from ${name} t`))
         if (!row.includes('catalog.apply')) {
           find(row, name, 'row')
-          // What is kept of a failed call tells of the failure, and not of what was asked. Calls for data had no prompt.
+          // What is kept of a failed call tells of the failure, and not of what was asked. Calls for data had no
+          // prompt.
           if (name.startsWith('public.usage') && !/siteanalytics|social/.test(row))
             assert.ok(!row.includes(PROMPT), row)
         }

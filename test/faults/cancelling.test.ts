@@ -1,4 +1,5 @@
-// A response in the background that is cancelled: its vendor is cut off at once, what it made is charged, and what is charged is shown.
+// A response in the background that is cancelled: its vendor is cut off at once, what it made is charged, and what is
+// charged is shown.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
@@ -33,7 +34,10 @@ before(async () => {
     ])
       for (const protocol of CLIENT_FORMATS)
         document.models[protocol + suffix] = {
-          ...{ name: protocol, type: 'text', family: 'fault', clientFormats: ['openai-responses'] },
+          name: protocol,
+          type: 'text',
+          family: 'fault',
+          clientFormats: ['openai-responses'],
           limits: { contextTokens: 200_000, outputTokensMax: 64_000 },
           pricing: { unit: 'credits', tiers: [{ input: '1', output: '2' }] },
           routes: [{ vendor: name, protocol, model: 'm' }],
@@ -70,7 +74,10 @@ interface Going {
   end(): void
 }
 
-/** A response that its vendor goes on with until the test lets it end; resolves when what the vendor has said by then has arrived. */
+/**
+ * A response that its vendor goes on with until the test lets it end; resolves when what the vendor has said by then
+ * has arrived.
+ */
 async function going(model: string, { begin, end }: ReturnType<typeof wayOf>, more: object = {}): Promise<Going> {
   const made = await g.account()
   const go = Promise.withResolvers<void>()

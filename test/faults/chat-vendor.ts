@@ -1,5 +1,5 @@
-// A vendor that does whatever a test tells it to, byte by byte, and a gateway with one model that is routed to it. Prices
-// are one micro-credit for a token of input and two for a token of output, so that charges can be read off.
+// A vendor that does whatever a test tells it to, byte by byte, and a gateway with one model that is routed to it.
+// Prices are one micro-credit for a token of input and two for a token of output, so that charges can be read off.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { CatalogInput } from '../../src/catalog/document.ts'
@@ -59,7 +59,9 @@ export async function startVendor(answer?: ChatVendor['answer']): Promise<ChatVe
   })
   const { url, close } = await listen(server)
   const vendor: ChatVendor = {
-    ...{ url, calls: [], close },
+    url,
+    calls: [],
+    close,
     get openSockets() {
       return sockets.size
     },

@@ -1,5 +1,6 @@
-// F63: input that is not in the body. What a vendor keeps, fetches or runs is held for beforehand and charged as reported,
-// up to the model's context; a report beyond that is charged as far as the hold covers it, marked, and never silent.
+// F63: input that is not in the body. What a vendor keeps, fetches or runs is held for beforehand and charged as
+// reported, up to the model's context; a report beyond that is charged as far as the hold covers it, marked, and never
+// silent.
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import fc from 'fast-check'

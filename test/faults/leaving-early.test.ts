@@ -1,4 +1,5 @@
-// F71: leaving early is not cheaper than the work. Where the vendor tells only at the end what it bills, it is heard after its caller has left.
+// F71: leaving early is not cheaper than the work. Where the vendor tells only at the end what it bills, it is heard
+// after its caller has left.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CLIENT_FORMATS, type ClientFormatName } from '../../src/meter/kind.ts'
@@ -33,7 +34,10 @@ const g = started(() =>
       document.vendors.mock = { baseUrl: vendor.url }
       for (const protocol of CLIENT_FORMATS)
         document.models[protocol] = {
-          ...{ name: protocol, type: 'text', family: 'fault', clientFormats: [protocol] },
+          name: protocol,
+          type: 'text',
+          family: 'fault',
+          clientFormats: [protocol],
           limits: { contextTokens: 200_000, outputTokensMax: 64_000 },
           pricing: { unit: 'credits', tiers: [{ input: '1', output: '2' }] },
           routes: [{ vendor: 'mock', protocol, model: 'm' }],

@@ -1,4 +1,5 @@
-// F1, F2, F3: callers who leave. Each call is settled once, by the table of endings, and its vendor is let go within 1 s.
+// F1, F2, F3: callers who leave. Each call is settled once, by the table of endings, and its vendor is let go within 1
+// s.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,5 +1,5 @@
-// F62: callers who read so slowly that a deadline passes, or that the vendor loses patience. It is they who end the call:
-// what they were given is paid for.
+// F62: callers who read so slowly that a deadline passes, or that the vendor loses patience. It is they who end the
+// call: what they were given is paid for.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'

@@ -1,5 +1,5 @@
-// F11: vendors that report nonsense. A charge is never negative, never more than the call can have used, and what is wrong
-// is said in the log.
+// F11: vendors that report nonsense. A charge is never negative, never more than the call can have used, and what is
+// wrong is said in the log.
 
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'

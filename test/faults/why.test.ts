@@ -70,7 +70,11 @@ test('what failed says with which parameters it was asked, and nothing of what w
     }),
   )
   assert.deepEqual(detail.attemptLog?.parameters, {
-    ...{ max_tokens: 77, temperature: 0.25, seed: 7, reasoning_effort: 'low', messages: 1 },
+    max_tokens: 77,
+    temperature: 0.25,
+    seed: 7,
+    reasoning_effort: 'low',
+    messages: 1,
   })
   // Who it was for is a label; what was said is nowhere.
   assert.deepEqual(detail.labels, { user: 'mara' })

@@ -337,7 +337,9 @@ const WAV = [
 /** The head of a picture of one pixel, of such bytes too. */
 const WEBP = `RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0${'\0'.repeat(10)}`
 const LINE = JSON.stringify({
-  ...{ custom_id: 'a', method: 'POST', url: '/v1/chat/completions' },
+  custom_id: 'a',
+  method: 'POST',
+  url: '/v1/chat/completions',
   body: { model: 'alpha-5.4-mini', messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 },
 })
 const recording = { file: fc.constant(WAV), model: fc.constant('alpha-transcribe-1') }
@@ -346,11 +348,16 @@ const forms: Readonly<Record<string, fc.Arbitrary<object>>> = {
   transcriptions: fc.record({ ...recording, response_format: fc.constantFrom('json', 'text', 'srt', 'verbose_json') }),
   translations: fc.record(recording),
   'images/edits': fc.record({
-    ...{ image: fc.constant(WEBP), prompt: text, model: fc.constant('alpha-image-2') },
-    ...{ n: fc.constantFrom('1', '2', ''), stream: fc.constantFrom('true', 'false', 'x') },
+    image: fc.constant(WEBP),
+    prompt: text,
+    model: fc.constant('alpha-image-2'),
+    n: fc.constantFrom('1', '2', ''),
+    stream: fc.constantFrom('true', 'false', 'x'),
   }),
   'video/create': fc.record({
-    ...{ prompt: text, model: fc.constant('videogen-2.0'), seconds: fc.constantFrom('4', '5', 'x') },
+    prompt: text,
+    model: fc.constant('videogen-2.0'),
+    seconds: fc.constantFrom('4', '5', 'x'),
     size: fc.constantFrom('1280x720', '720x1280', 'large'),
   }),
   'files/create': fc.record({ file: fc.constant(LINE), purpose: fc.constant('batch') }),

@@ -81,7 +81,8 @@ async function judge(request: FuzzedRequest, answer: Answer, slowMsMax: number):
   const isAsked = script !== undefined && vendor.asked.delete(script.act)
   const wrong = fault(request, answer, slowMsMax) ?? (script && vendorFaultIn(script, answer, isAsked, wholes))
   if (wrong !== undefined) return wrong
-  // Of its own for each: answers of one kind may all have the same length, and then nothing but one way would ever be gone.
+  // Of its own for each: answers of one kind may all have the same length, and then nothing but one way would ever be
+  // gone.
   for (const step of stepsAfter(request, answer, judged++)) {
     const next = await send(step.request)
     const { method, path, endpoint } = step.request

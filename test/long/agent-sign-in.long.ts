@@ -1,4 +1,5 @@
-// From `tollgate agent` to the first answer, with the programs themselves: the person signs in by a code, and no key is made or stored.
+// From `tollgate agent` to the first answer, with the programs themselves: the person signs in by a code, and no key is
+// made or stored.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -43,9 +44,7 @@ async function setUp(agent: string, home: string, model: string): Promise<void> 
 
 async function tokenOf(home: string): Promise<string> {
   const args = [join(ROOT, 'bin', 'tollgate.js'), 'token']
-  const { out } = await runProgram(process.execPath, args, {
-    ...{ cwd: home, timeoutMs: RUN_MS_MAX, env: environment(home) },
-  })
+  const { out } = await runProgram(process.execPath, args, { cwd: home, timeoutMs: RUN_MS_MAX, env: environment(home) })
   return out.trim()
 }
 
@@ -65,41 +64,56 @@ interface Case {
 const QUIET = { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', CLAUDE_CODE_MAX_RETRIES: '0', DISABLE_AUTOUPDATER: '1' }
 const CASES: readonly Case[] = [
   {
-    ...{ agent: 'claude-code', version: '@anthropic-ai/claude-code@2.1.325', model: 'beta-sonnet-5' },
+    agent: 'claude-code',
+    version: '@anthropic-ai/claude-code@2.1.325',
+    model: 'beta-sonnet-5',
     path: `@anthropic-ai/claude-code-${platform()}-${arch()}/claude`,
     command: (program) => [program, ['-p', 'Hello']],
     env: QUIET,
   },
   {
-    ...{ agent: 'codex', version: '@openai/codex@0.166.0', model: 'alpha-5.4', path: '@openai/codex/bin/codex.js' },
+    agent: 'codex',
+    version: '@openai/codex@0.166.0',
+    model: 'alpha-5.4',
+    path: '@openai/codex/bin/codex.js',
     command: (program) => [process.execPath, [program, 'exec', '--json', '--skip-git-repo-check', 'Hello']],
   },
   {
-    ...{ agent: 'gemini-cli', version: '@google/gemini-cli@0.61.0', model: 'delta-own' },
+    agent: 'gemini-cli',
+    version: '@google/gemini-cli@0.61.0',
+    model: 'delta-own',
     path: '@google/gemini-cli/bundle/gemini.js',
     command: (program) => [process.execPath, [program, '--prompt', 'Hello']],
     env: { CI: '1', NO_COLOR: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
     variable: 'GOOGLE_API_KEY',
   },
   {
-    ...{ agent: 'opencode', version: 'opencode-ai@1.18.33', model: 'alpha-5.4' },
+    agent: 'opencode',
+    version: 'opencode-ai@1.18.33',
+    model: 'alpha-5.4',
     path: `opencode-${platform()}-${arch()}/bin/opencode`,
     command: (program) => [program, ['run', 'Hello']],
     env: {
-      ...{ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1' },
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
       OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
     },
     variable: 'TOLLGATE_KEY',
   },
   {
-    ...{ agent: 'qwen-code', version: '@qwen-code/qwen-code@0.24.4', model: 'alpha-5.4' },
+    agent: 'qwen-code',
+    version: '@qwen-code/qwen-code@0.24.4',
+    model: 'alpha-5.4',
     path: '@qwen-code/qwen-code/cli-entry.js',
     command: (program) => [process.execPath, [program, '--prompt', 'Hello']],
     env: { CI: '1', NO_COLOR: '1' },
     variable: 'OPENAI_API_KEY',
   },
   {
-    ...{ agent: 'continue', version: '@continuedev/cli@1.5.47', model: 'alpha-5.4' },
+    agent: 'continue',
+    version: '@continuedev/cli@1.5.47',
+    model: 'alpha-5.4',
     path: '@continuedev/cli/dist/cn.js',
     command: (program) => [process.execPath, [program, '-p', 'Hello', '--config', '.continue/models/tollgate.yaml']],
     env: { CI: '1', CONTINUE_TELEMETRY_ENABLED: '0' },
@@ -119,7 +133,9 @@ for (const { agent, version, path, model, command, env, variable } of CASES)
     const token = variable === undefined ? {} : { [variable]: await tokenOf(home) }
     const [file, args] = command(program)
     const ran = await runProgram(file, args, {
-      ...{ cwd: home, timeoutMs: RUN_MS_MAX, env: { ...environment(home), ...env, ...token } },
+      cwd: home,
+      timeoutMs: RUN_MS_MAX,
+      env: { ...environment(home), ...env, ...token },
     })
     const tookMs = Date.now() - startedMs
     const said = `${ran.out.slice(-3000)}\n${ran.err.slice(-2000)}`

@@ -1,4 +1,5 @@
-// Codex and Claude Code, set up by the files that `tollgate agent-setup` writes and nothing else: the text model and the tools.
+// Codex and Claude Code, set up by the files that `tollgate agent-setup` writes and nothing else: the text model and
+// the tools.
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
@@ -45,17 +46,29 @@ test('Claude Code, as agent-setup sets it up, asks its model and calls a tool of
   const ran = await runProgram(
     program,
     [
-      ...['-p', `[[tool=${tool}]] Which keywords go with toll gates?`, '--output-format', 'json'],
-      ...['--mcp-config', '.mcp.json', '--strict-mcp-config', '--allowedTools', tool],
+      '-p',
+      `[[tool=${tool}]] Which keywords go with toll gates?`,
+      '--output-format',
+      'json',
+      '--mcp-config',
+      '.mcp.json',
+      '--strict-mcp-config',
+      '--allowedTools',
+      tool,
     ],
     {
       cwd: path,
       timeoutMs: RUN_MS_MAX,
       env: {
-        ...{ PATH: process.env.PATH, HOME: path, TOLLGATE_KEY: key, ANTHROPIC_AUTH_TOKEN: key },
+        PATH: process.env.PATH,
+        HOME: path,
+        TOLLGATE_KEY: key,
+        ANTHROPIC_AUTH_TOKEN: key,
         // Else it looks for tools by a search of its own, which a simulated model does not know.
         ENABLE_TOOL_SEARCH: 'false',
-        ...{ CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', CLAUDE_CODE_MAX_RETRIES: '0', DISABLE_AUTOUPDATER: '1' },
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+        CLAUDE_CODE_MAX_RETRIES: '0',
+        DISABLE_AUTOUPDATER: '1',
       },
     },
   )
@@ -74,7 +87,12 @@ test('Codex, as agent-setup sets it up, asks its model and calls a tool of the g
   const ran = await runProgram(
     process.execPath,
     [
-      ...[program, 'exec', '--json', '--skip-git-repo-check', '--sandbox', 'read-only'],
+      program,
+      'exec',
+      '--json',
+      '--skip-git-repo-check',
+      '--sandbox',
+      'read-only',
       '[[tool=keyword_suggestions]] Which keywords go with toll gates?',
     ],
     {

@@ -1,5 +1,6 @@
-// The coding agents that `tollgate agent-setup` names, the programs themselves, set up by what that command writes: each with a
-// model of every kind, and two versions of each. With TOLLGATE_TEST_UPDATE=1 what they ask is recorded for the ordinary tests.
+// The coding agents that `tollgate agent-setup` names, the programs themselves, set up by what that command writes:
+// each with a model of every kind, and two versions of each. With TOLLGATE_TEST_UPDATE=1 what they ask is recorded for
+// the ordinary tests.
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
@@ -137,24 +138,20 @@ const AGENTS: Readonly<Record<string, Agent>> = {
         desk,
         desk.program,
         [
-          ...[
-            '-m',
-            'aider',
-            '--message',
-            prompt,
-            '--no-git',
-            '--yes-always',
-            '--no-check-update',
-            '--analytics-disable',
-          ],
+          '-m',
+          'aider',
+          '--message',
+          prompt,
+          '--no-git',
+          '--yes-always',
+          '--no-check-update',
+          '--analytics-disable',
           // Without it, aider asks again for as long as an answer holds no edit of a file.
-          ...[
-            '--chat-mode',
-            'ask',
-            '--no-show-model-warnings',
-            '--no-show-release-notes',
-            ...(resume ? ['--restore-chat-history'] : []),
-          ],
+          '--chat-mode',
+          'ask',
+          '--no-show-model-warnings',
+          '--no-show-release-notes',
+          ...(resume ? ['--restore-chat-history'] : []),
         ],
         { OPENAI_API_KEY: key, LITELLM_LOCAL_MODEL_COST_MAP: 'True' },
       ),
@@ -189,11 +186,23 @@ async function setUp(agent: string, program: string, model: string, nth: number)
   }
   const code = await runCli({
     args: ['agent-setup', agent, '--model', model, '--gateway', through, '--write', home],
-    ...{ world: realWorld, otherVerbs: [] },
+    world: realWorld,
+    otherVerbs: [],
     settings: () => ({
-      ...{ url: g.url, urlSource: 'a test', token: OPERATOR_TOKEN, apiKey: undefined, tokenSource: 'a test' },
-      ...{ dataDirectory: home, databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
-      ...{ server: undefined, version: '0.0.0-test', credential: () => undefined, codexHome },
+      url: g.url,
+      urlSource: 'a test',
+      token: OPERATOR_TOKEN,
+      apiKey: undefined,
+      tokenSource: 'a test',
+      dataDirectory: home,
+      databaseUrl: undefined,
+      publicUrl: undefined,
+      trustProxy: '',
+      host: '127.0.0.1',
+      server: undefined,
+      version: '0.0.0-test',
+      credential: () => undefined,
+      codexHome,
     }),
     terminal: { out: write, err: write, input: async () => '' },
   })
@@ -204,7 +213,10 @@ async function setUp(agent: string, program: string, model: string, nth: number)
 const TEXT_CHARS_MAX = 48
 const LIST_MAX = 12
 
-/** A request as it was, but for its length: texts are cut, and of a list of tools only the first of each kind and group are kept. */
+/**
+ * A request as it was, but for its length: texts are cut, and of a list of tools only the first of each kind and group
+ * are kept.
+ */
 function shortened(value: unknown): unknown {
   if (typeof value === 'string')
     return value.length > TEXT_CHARS_MAX && !/^[\w+/=-]+$|^\{/.test(value)
@@ -249,7 +261,8 @@ async function step(agent: Agent, desk: Desk, prompt: string, resume?: boolean):
 
 async function converse(name: string, agent: Agent, desk: Desk): Promise<void> {
   const hello = await step(agent, desk, 'Hello')
-  // A greeting is answered: it is no reason to call tools again and again, which a new account would pay with its welcome.
+  // A greeting is answered: it is no reason to call tools again and again, which a new account would pay with its
+  // welcome.
   assert.ok(hello.length <= 2, `${name} ${desk.model}: ${hello.length} requests for a greeting`)
   await record(name, 'text', desk)
   if (agent.tool !== undefined) {

@@ -1,4 +1,5 @@
-// What a hostile tenant does, in a process of its own: `node attacker.ts <attack> <url> <key>`. It goes on until it is ended.
+// What a hostile tenant does, in a process of its own: `node attacker.ts <attack> <url> <key>`. It goes on until it is
+// ended.
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Agent, setGlobalDispatcher } from 'undici'
@@ -34,7 +35,9 @@ const chat = (content: string, more: object = {}) => ({
   ...more,
 })
 
-/** A chunked body whose beginning comes at once and whose rest trickles in. Resolves when the gateway has had enough. */
+/**
+ * A chunked body whose beginning comes at once and whose rest trickles in. Resolves when the gateway has had enough.
+ */
 function slowBody(path: string, bytes: number): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname)
@@ -53,7 +56,9 @@ function slowBody(path: string, bytes: number): Promise<void> {
   })
 }
 
-/** So many at once, each beginning again a while after it has ended: it is no flood that this is about, but what lasts. */
+/**
+ * So many at once, each beginning again a while after it has ended: it is no flood that this is about, but what lasts.
+ */
 function crowd(count: number, one: (at: number, tries: number) => Promise<unknown>): void {
   for (let at = 0; at < count; at += 1)
     void (async () => {

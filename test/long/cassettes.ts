@@ -1,4 +1,5 @@
-// Reads recorded HTTP exchanges in the forms that test libraries write: VCR (Ruby, Python), httpmock, HAR; YAML or JSON, also compressed.
+// Reads recorded HTTP exchanges in the forms that test libraries write: VCR (Ruby, Python), httpmock, HAR; YAML or
+// JSON, also compressed.
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'

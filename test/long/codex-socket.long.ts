@@ -1,4 +1,5 @@
-// Codex over a WebSocket, the program itself: it warms up, sends only what is new, and falls back to HTTP by itself only where it must.
+// Codex over a WebSocket, the program itself: it warms up, sends only what is new, and falls back to HTTP by itself
+// only where it must.
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -34,11 +35,17 @@ for (const version of ['0.166.0', '0.162.1'])
     const ran = await runProgram(
       process.execPath,
       [
-        ...[program, 'exec', '--json', '--skip-git-repo-check', '--sandbox', 'read-only'],
+        program,
+        'exec',
+        '--json',
+        '--skip-git-repo-check',
+        '--sandbox',
+        'read-only',
         '[[tool=keyword_suggestions]] Which keywords go with toll gates?',
       ],
       {
-        ...{ cwd: home, timeoutMs: RUN_MS_MAX },
+        cwd: home,
+        timeoutMs: RUN_MS_MAX,
         env: { PATH: process.env.PATH, HOME: home, CODEX_HOME: join(home, '.codex'), TOLLGATE_KEY: key },
       },
     )

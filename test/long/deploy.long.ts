@@ -1,4 +1,5 @@
-// The Helm chart by helm's own checks and the schemas of Kubernetes, and the Terraform module by terraform itself, against a gateway.
+// The Helm chart by helm's own checks and the schemas of Kubernetes, and the Terraform module by terraform itself,
+// against a gateway.
 import assert from 'node:assert/strict'
 import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,18 +16,28 @@ const HELM = 'helm.sh/helm/v3/cmd/helm@v3.19.0'
 const DIGEST = `sha256:${'0'.repeat(64)}`
 const IMAGE = ['--set', 'image.repository=registry.example.com/tollgate', '--set', `image.digest=${DIGEST}`]
 const ALL = [
-  ...['--set', 'autoscaling.enabled=true', '--set', 'networkPolicy.enabled=true', '--set', 'ingress.enabled=true'],
-  ...[
-    '--set',
-    'ingress.host=tollgate.example.com',
-    '--set',
-    'ingress.tlsSecret=tls',
-    '--set',
-    'ingress.className=nginx',
-  ],
-  ...['--set', 'serviceMonitor.enabled=true', '--set', 'serviceMonitor.tokenKey=TOLLGATE_METRICS_TOKEN'],
-  ...['--set', 'serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=arn:aws:iam::1:role/r'],
-  ...['--set', 'settings.TOLLGATE_WORKLOAD_IDENTITY=aws', '--set', 'settings.TOLLGATE_TRUST_PROXY=10.1.2.3'],
+  '--set',
+  'autoscaling.enabled=true',
+  '--set',
+  'networkPolicy.enabled=true',
+  '--set',
+  'ingress.enabled=true',
+  '--set',
+  'ingress.host=tollgate.example.com',
+  '--set',
+  'ingress.tlsSecret=tls',
+  '--set',
+  'ingress.className=nginx',
+  '--set',
+  'serviceMonitor.enabled=true',
+  '--set',
+  'serviceMonitor.tokenKey=TOLLGATE_METRICS_TOKEN',
+  '--set',
+  'serviceAccount.annotations.eks\\.amazonaws\\.com/role-arn=arn:aws:iam::1:role/r',
+  '--set',
+  'settings.TOLLGATE_WORKLOAD_IDENTITY=aws',
+  '--set',
+  'settings.TOLLGATE_TRUST_PROXY=10.1.2.3',
 ]
 
 const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } })
@@ -109,7 +120,9 @@ test('the Terraform module is valid, makes a gateway what it says, and changes n
     const use = {
       module: {
         tollgate: {
-          ...{ source: './module', url: g.url, command: `${process.execPath} ${join(ROOT, 'bin/tollgate.js')}` },
+          source: './module',
+          url: g.url,
+          command: `${process.execPath} ${join(ROOT, 'bin/tollgate.js')}`,
           configuration: { tollgate: 1, accounts: [{ name: 'By Terraform', limits: { requestsPerMinute: 7 } }] },
         },
       },

@@ -1,4 +1,5 @@
-// A default budget for each new end user, over HTTP: the first calls of thousands of users come at once, to four gateway processes.
+// A default budget for each new end user, over HTTP: the first calls of thousands of users come at once, to four
+// gateway processes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Agent } from 'undici'
@@ -25,8 +26,15 @@ async function makeBudget({ direct }: Scene, account: string): Promise<void> {
   await createBudgets({ database: direct, world, audit, ledger }).create(
     account,
     {
-      ...{ name: 'Trial', scope: 'user', value: null, unit: 'requests', span: 'month', windowSeconds: null },
-      ...{ max: String(MAX), hard: true, alertPercent: null },
+      name: 'Trial',
+      scope: 'user',
+      value: null,
+      unit: 'requests',
+      span: 'month',
+      windowSeconds: null,
+      max: String(MAX),
+      hard: true,
+      alertPercent: null,
     },
     BY,
   )
@@ -44,7 +52,9 @@ test(`each of ${USERS} end users who come at once gets ${MAX} calls of four proc
 
   async function once(user: string, n: number): Promise<number> {
     const answer = await dispatcher.request({
-      ...{ origin: scene.gateways[n % scene.gateways.length]!.url, path: '/v1/chat/completions', method: 'POST' },
+      origin: scene.gateways[n % scene.gateways.length]!.url,
+      path: '/v1/chat/completions',
+      method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({ model: 'alpha-5.4', max_tokens: 16, user, messages: [{ role: 'user', content: 'Hi' }] }),
     })

@@ -1,4 +1,5 @@
-// The files of `npm test` that try something many times, or with programs that have to be installed, as they do with TOLLGATE_TEST_FULL=1.
+// The files of `npm test` that try something many times, or with programs that have to be installed, as they do with
+// TOLLGATE_TEST_FULL=1.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

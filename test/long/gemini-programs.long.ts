@@ -1,4 +1,5 @@
-// Programs that speak Google's format and are not Google's SDKs: Gemini CLI in two versions, LangChain in two languages.
+// Programs that speak Google's format and are not Google's SDKs: Gemini CLI in two versions, LangChain in two
+// languages.
 
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
@@ -48,17 +49,19 @@ const SETTINGS = {
   privacy: { usageStatisticsEnabled: false },
   general: { disableAutoUpdate: true, enableAutoUpdate: false },
 }
-/** Without a file, an address in GOOGLE_GEMINI_BASE_URL makes it choose a kind of sign-in that it then refuses; Vertex mode needs no file. */
+/**
+ * Without a file, an address in GOOGLE_GEMINI_BASE_URL makes it choose a kind of sign-in that it then refuses; Vertex
+ * mode needs no file.
+ */
 const WAYS: readonly { way: string; settings?: object; env(address: string): Record<string, string> }[] = [
   {
-    ...{ way: 'a settings file', settings: SETTINGS },
+    way: 'a settings file',
+    settings: SETTINGS,
     env: (address) => ({ GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: address }),
   },
   {
     way: 'the environment alone',
-    env: (address) => ({
-      ...{ GOOGLE_GENAI_USE_VERTEXAI: 'true', GOOGLE_API_KEY: key, GOOGLE_VERTEX_BASE_URL: address },
-    }),
+    env: (address) => ({ GOOGLE_GENAI_USE_VERTEXAI: 'true', GOOGLE_API_KEY: key, GOOGLE_VERTEX_BASE_URL: address }),
   },
 ]
 
@@ -86,7 +89,11 @@ for (const version of CLI)
               cwd: work,
               timeoutMs: RUN_MS_MAX,
               env: {
-                ...{ PATH: process.env.PATH, HOME: home, CI: '1', NO_COLOR: '1', GEMINI_CLI_TRUST_WORKSPACE: 'true' },
+                PATH: process.env.PATH,
+                HOME: home,
+                CI: '1',
+                NO_COLOR: '1',
+                GEMINI_CLI_TRUST_WORKSPACE: 'true',
                 ...env(`http://127.0.0.1:${port}/gemini`),
               },
             },

@@ -1,4 +1,5 @@
-// Mustang, the reference implementation of ZUGFeRD and Factur-X, judges invoices of many shapes: PDF/A-3 by veraPDF, the XML by its schema and the rules of EN 16931.
+// Mustang, the reference implementation of ZUGFeRD and Factur-X, judges invoices of many shapes: PDF/A-3 by veraPDF,
+// the XML by its schema and the rules of EN 16931.
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -63,7 +64,8 @@ test(`${COUNT} invoices of many shapes are valid`, async (t) => {
       const { name, body } = await invoices.file(id, account)
       await writeFile(join(folder, 'pdf', name), body)
     }
-    // Two that are broken, so that the judge is seen to judge: a sum that is wrong, and a PDF without the colours that PDF/A wants.
+    // Two that are broken, so that the judge is seen to judge: a sum that is wrong, and a PDF without the colours that
+    // PDF/A wants.
     const [row] = await database.query<{ document: InvoiceDocument }>({
       text: 'select document from invoice order by gross_minor desc limit 1',
     })

@@ -1,4 +1,5 @@
-// Keycloak, unchanged, as the login provider: a person who did not exist comes in by their group, Keycloak signs them out, and an unverified address gets nowhere.
+// Keycloak, unchanged, as the login provider: a person who did not exist comes in by their group, Keycloak signs them
+// out, and an unverified address gets nowhere.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -24,8 +25,12 @@ async function startKeycloak(directory: string): Promise<{ url: string; stop: ()
   const args = ['start-dev', `--http-port=${port}`, '--http-host=127.0.0.1']
   const child = spawn(join(directory, `keycloak-${VERSION}`, 'bin', 'kc.sh'), args, {
     env: {
-      ...{ PATH: process.env.PATH, HOME: process.env.HOME, KC_DB: 'dev-mem', JAVA_OPTS_KC_HEAP: '-Xms64m -Xmx512m' },
-      ...{ KC_BOOTSTRAP_ADMIN_USERNAME: 'admin', KC_BOOTSTRAP_ADMIN_PASSWORD: 'admin' },
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      KC_DB: 'dev-mem',
+      JAVA_OPTS_KC_HEAP: '-Xms64m -Xmx512m',
+      KC_BOOTSTRAP_ADMIN_USERNAME: 'admin',
+      KC_BOOTSTRAP_ADMIN_PASSWORD: 'admin',
     },
     // The script starts Java as its own child; the group ends both.
     detached: true,
@@ -69,17 +74,28 @@ async function adminOf(url: string) {
 }
 
 const person = (username: string, emailVerified: boolean) => ({
-  ...{ username, email: `${username}@corp.example`, emailVerified, enabled: true, groups: ['/platform'] },
-  ...{ firstName: username, lastName: 'Test' },
+  username,
+  email: `${username}@corp.example`,
+  emailVerified,
+  enabled: true,
+  groups: ['/platform'],
+  firstName: username,
+  lastName: 'Test',
   credentials: [{ type: 'password', value: PASSWORD, temporary: false }],
 })
 
 const realm = (gateway: string) => ({
-  ...{ realm: 'corp', enabled: true, sslRequired: 'none', groups: [{ name: 'platform' }] },
+  realm: 'corp',
+  enabled: true,
+  sslRequired: 'none',
+  groups: [{ name: 'platform' }],
   users: [person('nora', true), person('nils', false)],
   clients: [
     {
-      ...{ clientId: CLIENT_ID, secret: CLIENT_SECRET, protocol: 'openid-connect', publicClient: false },
+      clientId: CLIENT_ID,
+      secret: CLIENT_SECRET,
+      protocol: 'openid-connect',
+      publicClient: false,
       redirectUris: [`${gateway}/console/sso/corp`],
       attributes: {
         'pkce.code.challenge.method': 'S256',
@@ -88,7 +104,9 @@ const realm = (gateway: string) => ({
       },
       protocolMappers: [
         {
-          ...{ name: 'groups', protocol: 'openid-connect', protocolMapper: 'oidc-group-membership-mapper' },
+          name: 'groups',
+          protocol: 'openid-connect',
+          protocolMapper: 'oidc-group-membership-mapper',
           config: { 'claim.name': 'groups', 'full.path': 'false', 'id.token.claim': 'true' },
         },
       ],
@@ -128,7 +146,10 @@ test(`Keycloak ${VERSION} lets people in by their groups, and signs them out`, a
   const account = (await asOperator(server)<{ id: string }>('POST', '/accounts', { name: 'Corp', credits: '1' })).data
     .id
   const stored = await asOperator(server)('PUT', '/login-providers/corp', {
-    ...{ name: 'Keycloak', issuer: `${keycloak.url}/realms/corp`, clientId: CLIENT_ID, secret: CLIENT_SECRET },
+    name: 'Keycloak',
+    issuer: `${keycloak.url}/realms/corp`,
+    clientId: CLIENT_ID,
+    secret: CLIENT_SECRET,
     groups: [{ group: 'platform', account, role: 'admin' }],
   })
   assert.equal(stored.status, 200, stored.text)

@@ -1,4 +1,5 @@
-// Programs of others, unchanged, in front of the real gateway: their own metadata, users and session headers are the labels of their calls.
+// Programs of others, unchanged, in front of the real gateway: their own metadata, users and session headers are the
+// labels of their calls.
 import assert from 'node:assert/strict'
 import { mkdir } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request } from 'node:http'
@@ -61,7 +62,11 @@ async function told(t: TestContext, account: string, from: number): Promise<Labe
 }
 
 const environment = (key: string, home: string) => ({
-  ...{ PATH: process.env.PATH, HOME: home, GATEWAY: through, GATEWAY_KEY: key, TOLLGATE_KEY: key },
+  PATH: process.env.PATH,
+  HOME: home,
+  GATEWAY: through,
+  GATEWAY_KEY: key,
+  TOLLGATE_KEY: key,
 })
 
 async function homeOf(name: string): Promise<string> {
@@ -128,9 +133,13 @@ test('Claude Code’s session and user are labels, and its name is the client', 
   const home = await homeOf('claude')
   const env = {
     ...environment(key, home),
-    ...{ ANTHROPIC_BASE_URL: through, ANTHROPIC_AUTH_TOKEN: key, ANTHROPIC_MODEL: 'beta-sonnet-5' },
-    ...{ ANTHROPIC_SMALL_FAST_MODEL: 'beta-haiku-4-5', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
-    ...{ CLAUDE_CODE_MAX_RETRIES: '0', DISABLE_AUTOUPDATER: '1' },
+    ANTHROPIC_BASE_URL: through,
+    ANTHROPIC_AUTH_TOKEN: key,
+    ANTHROPIC_MODEL: 'beta-sonnet-5',
+    ANTHROPIC_SMALL_FAST_MODEL: 'beta-haiku-4-5',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    CLAUDE_CODE_MAX_RETRIES: '0',
+    DISABLE_AUTOUPDATER: '1',
   }
   const ran = await runProgram(program, ['-p', 'Hello'], { env, cwd: home, timeoutMs: RUN_MS_MAX })
   assert.equal(ran.code, 0, ran.out + ran.err)
@@ -148,12 +157,19 @@ test('Codex’ session is a label, and its name is the client', async (t) => {
   const home = await homeOf('codex')
   const provider = `{ name = "gate", base_url = "${through}/v1", env_key = "TOLLGATE_KEY", wire_api = "responses", request_max_retries = 0 }`
   const settings = [
-    ...['-c', 'model_provider="gate"', '-c', `model_providers.gate=${provider}`],
-    ...['-c', 'model="alpha-5.4"', '--skip-git-repo-check'],
+    '-c',
+    'model_provider="gate"',
+    '-c',
+    `model_providers.gate=${provider}`,
+    '-c',
+    'model="alpha-5.4"',
+    '--skip-git-repo-check',
   ]
   const args = [program, 'exec', '--json', ...settings, 'Hello']
   const ran = await runProgram(process.execPath, args, {
-    ...{ env: environment(key, home), cwd: home, timeoutMs: RUN_MS_MAX },
+    env: environment(key, home),
+    cwd: home,
+    timeoutMs: RUN_MS_MAX,
   })
   assert.equal(ran.code, 0, ran.out + ran.err)
   checkAgent(await told(t, id, from), 'codex', seen.slice(from))

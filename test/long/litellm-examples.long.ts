@@ -1,5 +1,5 @@
-// The configurations that LiteLLM publishes in its package: each becomes a valid catalog, and what is left out says why; without
-// its table of prices and with it.
+// The configurations that LiteLLM publishes in its package: each becomes a valid catalog, and what is left out says
+// why; without its table of prices and with it.
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// One tenant attacks for as long as it likes while another works: in turns with quiet rounds, what the other one feels of it.
-// Every call of the other one must succeed. How much longer its slow calls take is printed, and written to
+// One tenant attacks for as long as it likes while another works: in turns with quiet rounds, what the other one feels
+// of it. Every call of the other one must succeed. How much longer its slow calls take is printed, and written to
 // docs/reliability.md with WRITE=1. SECONDS=60 makes each round last a minute, ATTACK=locked runs that one alone.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -101,8 +101,10 @@ function callsOf(key: string): Array<() => Promise<number>> {
     () =>
       post('/v1/chat/completions', HELLO, {
         headers: {
-          ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          ...{ 'x-forwarded-for': ADDRESS, 'idempotency-key': `other-${made++}` },
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'x-forwarded-for': ADDRESS,
+          'idempotency-key': `other-${made++}`,
         },
       }),
   ]

@@ -1,4 +1,5 @@
-// Pages that show calls: each is as fast after a million calls as after a hundred thousand, because it reads sums or a bounded number of rows.
+// Pages that show calls: each is as fast after a million calls as after a hundred thousand, because it reads sums or a
+// bounded number of rows.
 import assert from 'node:assert/strict'
 import { performance } from 'node:perf_hooks'
 import { after, before, test } from 'node:test'
@@ -92,59 +93,68 @@ async function fill(gateway: TestGateway, calls: number): Promise<{ account: str
 const pagesOf = ({ account, call }: { account: string; call: string }) => {
   const lately = `from=${formatDay(today - 7)}T00:00:00Z`
   const ofAccount = [
-    ...[
-      '',
-      '/balance',
-      '/limits',
-      '/labels',
-      '/keys',
-      '/keys/figures',
-      '/ledger',
-      '/ledger?kind=settled',
-      '/ledger?zero=true',
-    ],
-    ...[
-      '/overview',
-      '/overview?days=2',
-      '/overview?days=60',
-      '/usage-by-client',
-      `/statements/${month}`,
-      `/statements/${closed}`,
-    ],
-    ...[`/statements/${month}?label=user`, `/statements/${closed}?label=user`, '/jobs', '/batches'],
+    '',
+    '/balance',
+    '/limits',
+    '/labels',
+    '/keys',
+    '/keys/figures',
+    '/ledger',
+    '/ledger?kind=settled',
+    '/ledger?zero=true',
+    '/overview',
+    '/overview?days=2',
+    '/overview?days=60',
+    '/usage-by-client',
+    `/statements/${month}`,
+    `/statements/${closed}`,
+    `/statements/${month}?label=user`,
+    `/statements/${closed}?label=user`,
+    '/jobs',
+    '/batches',
   ].map((path) => `/accounts/${account}${path}`)
   const ofCalls = ['/usage', `/accounts/${account}/usage`].flatMap((path) => [
-    ...[path, `${path}?outcome=released`, `${path}?product=alpha-5.4`, `${path}?status=5xx`, `${path}?${lately}`],
+    path,
+    `${path}?outcome=released`,
+    `${path}?product=alpha-5.4`,
+    `${path}?status=5xx`,
+    `${path}?${lately}`,
     ...['product', 'key'].map((by) => `${path}/sums?by=${by}`),
-    ...[`${path}/sums?compare=true`, `${path}/sums?per=hour&${lately}`, `${path}/labels`, `${path}/labels?sort=calls`],
+    `${path}/sums?compare=true`,
+    `${path}/sums?per=hour&${lately}`,
+    `${path}/labels`,
+    `${path}/labels?sort=calls`,
     `${path}/latency`,
   ])
   return [
     ...ofAccount,
     ...ofCalls,
-    ...[
-      `/accounts/${account}/usage?sort=duration`,
-      `/accounts/${account}/usage?sort=charged`,
-      '/usage/sums?by=account',
-    ],
+    `/accounts/${account}/usage?sort=duration`,
+    `/accounts/${account}/usage?sort=charged`,
+    '/usage/sums?by=account',
     ...[month, closed].flatMap((of) => [
       ...['product', 'account', 'vendor', 'month', 'label:user'].map((by) => `/margins?by=${by}&from=${of}&to=${of}`),
       `/statements/${of}`,
     ]),
-    ...[
-      '/home',
-      '/accounts',
-      '/audit',
-      '/alerts',
-      '/margins/unbilled',
-      '/requests/live',
-      '/ledger/archive',
-      '/system',
-      `/focus?from=${closed}-01T00:00:00Z&to=${month}-01T00:00:00Z`,
-      '/payments',
-    ],
-    ...['/search?q=test', `/search?q=${call}`, `/usage/${call}`, '/models/alpha-5.4/routes'],
-    ...['/vendors', '/vendors/history', '/vendors/alpha/errors', '/invoices', '/deliveries'],
+    '/home',
+    '/accounts',
+    '/audit',
+    '/alerts',
+    '/margins/unbilled',
+    '/requests/live',
+    '/ledger/archive',
+    '/system',
+    `/focus?from=${closed}-01T00:00:00Z&to=${month}-01T00:00:00Z`,
+    '/payments',
+    '/search?q=test',
+    `/search?q=${call}`,
+    `/usage/${call}`,
+    '/models/alpha-5.4/routes',
+    '/vendors',
+    '/vendors/history',
+    '/vendors/alpha/errors',
+    '/invoices',
+    '/deliveries',
   ]
 }
 

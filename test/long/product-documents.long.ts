@@ -1,4 +1,5 @@
-// OpenAPI documents that nobody here wrote, from a published package that is installed outside of the checkout: read, sold, called at a scripted vendor, paid.
+// OpenAPI documents that nobody here wrote, from a published package that is installed outside of the checkout: read,
+// sold, called at a scripted vendor, paid.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -19,12 +19,16 @@ async function runs(t: TestContext, page: string, programs: readonly { at: strin
     return t.skip(found.missing)
   }
   const env = {
-    ...{ PATH: process.env.PATH, HOME: g.config.TOLLGATE_DATA, PYTHONPATH: join(ROOT, 'clients/python/src') },
-    ...{ TOLLGATE_URL: g.url, TOLLGATE_KEY: key },
+    PATH: process.env.PATH,
+    HOME: g.config.TOLLGATE_DATA,
+    PYTHONPATH: join(ROOT, 'clients/python/src'),
+    TOLLGATE_URL: g.url,
+    TOLLGATE_KEY: key,
   }
   for (const { at, code } of programs) {
     const { code: ended, err } = await runProgram(found.python, ['-c', code], {
-      ...{ env, timeoutMs: 120_000 },
+      env,
+      timeoutMs: 120_000,
       // Some save what they are given.
       cwd: g.config.TOLLGATE_DATA,
     })

@@ -1,5 +1,6 @@
-// Replays exchanges that others recorded with real vendors: each request is sent through the gateway to a vendor that answers with the recorded
-// bytes. The recordings are in a folder outside the checkout, named by TOLLGATE_RECORDINGS; nothing of them is kept here.
+// Replays exchanges that others recorded with real vendors: each request is sent through the gateway to a vendor that
+// answers with the recorded bytes. The recordings are in a folder outside the checkout, named by TOLLGATE_RECORDINGS;
+// nothing of them is kept here.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'

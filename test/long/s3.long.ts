@@ -1,5 +1,5 @@
-// The archive of the ledger in a real S3 server (MinIO, which is no part of the project): a closed month is written, read, proved and restored; the server refuses, dies in the
-// middle, has no room and loses its bucket.
+// The archive of the ledger in a real S3 server (MinIO, which is no part of the project): a closed month is written,
+// read, proved and restored; the server refuses, dies in the middle, has no room and loses its bucket.
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -83,7 +83,8 @@ const storeBy = (...login: Parameters<typeof sendBy>) => createS3Archive({ send:
 const archiveIn = (store: ArchiveStore, on = database) =>
   openLedgerArchive(
     {
-      ...{ world, log: silentLog },
+      world,
+      log: silentLog,
       config: { TOLLGATE_RETENTION_LEDGER_MONTHS: STAY, TOLLGATE_RETENTION_USAGE_MONTHS: STAY },
     },
     { database: on, store, key: KEY },

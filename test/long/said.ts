@@ -1,4 +1,5 @@
-// What an answer says, read from its bytes in the plainest way, without the gateway's own readers: text, thoughts, calls, end, tokens.
+// What an answer says, read from its bytes in the plainest way, without the gateway's own readers: text, thoughts,
+// calls, end, tokens.
 import type { ClientFormatName } from '../../src/meter/kind.ts'
 import { SseDecoder } from '../../src/upstream/sse.ts'
 
@@ -59,21 +60,31 @@ function inputOf(text: unknown): unknown {
 }
 
 const ENDS: Record<string, string> = {
-  ...{
-    stop: 'stop',
-    pause_turn: 'stop',
-    compaction: 'stop',
-    end_turn: 'stop',
-    stop_sequence: 'stop',
-    STOP: 'stop',
-    completed: 'stop',
-    eos: 'stop',
-  },
-  ...{ length: 'length', max_tokens: 'length', MAX_TOKENS: 'length', max_output_tokens: 'length' },
-  ...{ model_context_window_exceeded: 'length', model_length: 'length' },
-  ...{ tool_calls: 'tool', function_call: 'tool', tool_use: 'tool' },
-  ...{ content_filter: 'filter', refusal: 'filter', SAFETY: 'filter', RECITATION: 'filter' },
-  ...{ PROHIBITED_CONTENT: 'filter', BLOCKLIST: 'filter', SPII: 'filter', MODEL_ARMOR: 'filter' },
+  stop: 'stop',
+  pause_turn: 'stop',
+  compaction: 'stop',
+  end_turn: 'stop',
+  stop_sequence: 'stop',
+  STOP: 'stop',
+  completed: 'stop',
+  eos: 'stop',
+  length: 'length',
+  max_tokens: 'length',
+  MAX_TOKENS: 'length',
+  max_output_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  model_length: 'length',
+  tool_calls: 'tool',
+  function_call: 'tool',
+  tool_use: 'tool',
+  content_filter: 'filter',
+  refusal: 'filter',
+  SAFETY: 'filter',
+  RECITATION: 'filter',
+  PROHIBITED_CONTENT: 'filter',
+  BLOCKLIST: 'filter',
+  SPII: 'filter',
+  MODEL_ARMOR: 'filter',
 }
 const endOf = (reason: Loose) => (reason ? (ENDS[reason] ?? 'other') : '')
 

@@ -21,7 +21,9 @@ for (const place of ['account', 'gateway'] as const)
     const { data } = await g.operator<NewToken>('POST', path, { name: 'tester', scopes: ['scim'] })
     const args = [join(SCRIPTS, 'scim_check.py'), `${g.url}/scim/v2`, data.token]
     const { code, out, err } = await runProgram(found.python, args, {
-      ...{ cwd: SCRIPTS, env: { PATH: process.env.PATH, PYTHONDONTWRITEBYTECODE: '1' }, timeoutMs: RUN_MS_MAX },
+      cwd: SCRIPTS,
+      env: { PATH: process.env.PATH, PYTHONDONTWRITEBYTECODE: '1' },
+      timeoutMs: RUN_MS_MAX,
     })
     assert.equal(code, 0, err.slice(-2000))
     const lines = out.split('\n').filter((line) => line.startsWith('{'))

@@ -1,5 +1,6 @@
-// Our Stripe against two servers that others have made: stripe-mock, Stripe's own, checks every request by Stripe's OpenAPI document; localstripe keeps the state of customers, cards,
-// payments and refunds. Both are processes of their own.
+// Our Stripe against two servers that others have made: stripe-mock, Stripe's own, checks every request by Stripe's
+// OpenAPI document; localstripe keeps the state of customers, cards, payments and refunds. Both are processes of their
+// own.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -51,7 +52,8 @@ async function between(
       ['host', 'connection', 'content-length'].includes(name) ? [] : [[name, String(value)] as [string, string]],
     )
     const answered = await fetch(target + request.url, {
-      ...{ method: request.method ?? 'GET', headers },
+      method: request.method ?? 'GET',
+      headers,
       ...(body.length > 0 ? { body } : {}),
     })
     const answer = change(await answered.text())
@@ -79,9 +81,14 @@ test('every request that we make to Stripe is one that Stripe’s own descriptio
   const { url, exchanges } = await between(t, target)
   const made = (tax: 'off' | 'inclusive' | 'exclusive') =>
     createStripe({
-      ...{ world, baseUrl: url, apiKey: () => STRIPE_KEY, webhookSecret: () => STRIPE_SECRET, tax: async () => tax },
+      world,
+      baseUrl: url,
+      apiKey: () => STRIPE_KEY,
+      webhookSecret: () => STRIPE_SECRET,
+      tax: async () => tax,
     })
-  // The answers are examples of Stripe's document: what they say of an amount or an address is not ours, so only the requests are judged.
+  // The answers are examples of Stripe's document: what they say of an amount or an address is not ours, so only the
+  // requests are judged.
   const ask = (run: () => Promise<unknown>) => run().catch(() => undefined)
   for (const tax of ['off', 'inclusive', 'exclusive'] as const) {
     const { remote, checkout, receive } = made(tax)
@@ -92,12 +99,10 @@ test('every request that we make to Stripe is one that Stripe’s own descriptio
     for (const saved of [customer, null])
       await ask(() =>
         checkout(purchase, {
-          ...{
-            customer: saved,
-            email: 'a@example.com',
-            saveCard: saved !== null,
-            returnUrl: 'https://gateway.example/',
-          },
+          customer: saved,
+          email: 'a@example.com',
+          saveCard: saved !== null,
+          returnUrl: 'https://gateway.example/',
         }),
       )
     await ask(() => remote.saveCard(customer.id, 'https://gateway.example/'))
@@ -152,7 +157,10 @@ test('every request that we make to Stripe is one that Stripe’s own descriptio
   assert.equal(wrong.status, 400)
 })
 
-/** A member that the real API always has, and localstripe does not. Its Checkout, Tax, disputes and lists by time are missing too, so no more than this can be tried with it. */
+/**
+ * A member that the real API always has, and localstripe does not. Its Checkout, Tax, disputes and lists by time are
+ * missing too, so no more than this can be tried with it.
+ */
 const withReceived = (answer: string) =>
   answer.replace(/"amount": (\d+),(?=[\s\S]*"object": "payment_intent")/, '"amount": $1, "amount_received": $1,')
 
@@ -168,7 +176,8 @@ test('a payment at localstripe brings credits when its event comes; its refund t
   const { url } = await between(t, target, withReceived)
   await using fresh = await freshDatabase()
   await using gateway = await startGateway({
-    ...{ database: fresh, env: { TOLLGATE_STRIPE_URL: url } },
+    database: fresh,
+    env: { TOLLGATE_STRIPE_URL: url },
     catalog: (document) => {
       document.sales = { currency: 'EUR', pricePerCredit: '0.01', minimum: '5.00', maximum: '1000.00', packs: [] }
     },
@@ -187,13 +196,20 @@ test('a payment at localstripe brings credits when its event comes; its refund t
     })
   const { id } = await gateway.account({ credits: 0n })
   const method = await post('/v1/payment_methods', {
-    ...{ type: 'card', 'card[number]': '4242424242424242', 'card[exp_month]': '12', 'card[exp_year]': '2030' },
+    type: 'card',
+    'card[number]': '4242424242424242',
+    'card[exp_month]': '12',
+    'card[exp_year]': '2030',
     'card[cvc]': '123',
   })
   const customer = await post('/v1/customers', { description: 'Acme' })
   await post(`/v1/payment_methods/${method.id}/attach`, { customer: customer.id })
   const intent = await post('/v1/payment_intents', {
-    ...{ amount: '1200', currency: 'eur', customer: customer.id, payment_method: method.id, confirm: 'true' },
+    amount: '1200',
+    currency: 'eur',
+    customer: customer.id,
+    payment_method: method.id,
+    confirm: 'true',
     'metadata[tollgate_account]': id,
   })
   const posted = async () => (await gateway.balance(id)).posted

@@ -1,4 +1,5 @@
-// The upgrade of test/upgrade.test.ts on a million calls. On this machine alone it may be measured how long a call waits at most.
+// The upgrade of test/upgrade.test.ts on a million calls. On this machine alone it may be measured how long a call
+// waits at most.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { upgradeUnderLoad } from '../upgrade-story.ts'

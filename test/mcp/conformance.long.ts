@@ -1,5 +1,5 @@
-// The protocol's official conformance suite: against the gateway itself, and, for the scenarios that presuppose the suite's own
-// tools, against the same door with those tools behind it.
+// The protocol's official conformance suite: against the gateway itself, and, for the scenarios that presuppose the
+// suite's own tools, against the same door with those tools behind it.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

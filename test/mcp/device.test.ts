@@ -1,4 +1,5 @@
-// Sign-in of a program on a machine without a browser: it shows a code, a person types it into the console. Hostile programs and people do not get in.
+// Sign-in of a program on a machine without a browser: it shows a code, a person types it into the console. Hostile
+// programs and people do not get in.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { KeyView } from '../../src/admission/views.ts'
@@ -273,11 +274,9 @@ test('the page of a run: an owner goes from the sessions to one run, and sees wh
     await fetch(`${g.url}/v1/chat/completions`, {
       method: 'POST',
       headers: {
-        ...{
-          authorization: `Bearer ${key}`,
-          'content-type': 'application/json',
-          'x-tollgate-session': 'task <b>7</b>',
-        },
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'x-tollgate-session': 'task <b>7</b>',
         ...(agent === undefined ? {} : { 'x-tollgate-agent': agent }),
       },
       body: JSON.stringify(CHAT),

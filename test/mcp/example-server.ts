@@ -1,4 +1,5 @@
-// The tools, resources and prompts that the conformance suite presupposes, behind the gateway's own door to the protocol.
+// The tools, resources and prompts that the conformance suite presupposes, behind the gateway's own door to the
+// protocol.
 import {
   createRequestStateCodec,
   inputRequired,
@@ -168,8 +169,12 @@ const tools: Tool[] = [
 ]
 
 const resource = (uri: string, mimeType: string, read: Resource['read']): Resource => ({
-  ...{ uri, mimeType, read },
-  ...{ name: uri, title: uri, description: `An example: ${uri}.` },
+  uri,
+  mimeType,
+  read,
+  name: uri,
+  title: uri,
+  description: `An example: ${uri}.`,
 })
 const resources: Resource[] = [
   resource('test://static-text', 'text/plain', async () => ({
@@ -186,7 +191,10 @@ const resources: Resource[] = [
 
 const user = (content: any) => [{ role: 'user' as const, content }]
 const prompt = (title: string, names: string[], write: Prompt['write']): Prompt => ({
-  ...{ name: title, title, description: `An example: ${title}.`, write },
+  name: title,
+  title,
+  description: `An example: ${title}.`,
+  write,
   arguments: names.map((one) => ({ name: one, description: one, required: true })),
 })
 const prompts: Prompt[] = [
@@ -214,7 +222,10 @@ export async function startExampleServer(): Promise<{ url: string; close(): Prom
   const keys = { known: () => principal } as unknown as ApiKeys
   let url = 'http://127.0.0.1'
   const api = createApi(app, {
-    ...{ keys, strictErrors: false, log: silentLog, world: realWorld },
+    keys,
+    strictErrors: false,
+    log: silentLog,
+    world: realWorld,
     admit: () => undefined,
     budget: createByteBudget({ world: realWorld, bytesMax: 100_000_000, queueMax: 10 }),
     bodies: { world: realWorld, bytesPerSecondMin: 1 },
@@ -223,11 +234,17 @@ export async function startExampleServer(): Promise<{ url: string; close(): Prom
     publicUrl: () => url,
     challenge: () => 'Bearer',
     answer: createTransport({
-      ...{ resources, prompts, world: realWorld, log: silentLog, instructions: 'Examples.' },
+      resources,
+      prompts,
+      world: realWorld,
+      log: silentLog,
+      instructions: 'Examples.',
       tool: (_guest, wanted) => tools.find(({ name }) => name === wanted),
       list: () =>
         tools.map(({ name, title, description, input }) => ({
-          ...{ name, title, description },
+          name,
+          title,
+          description,
           inputSchema: { ...input, type: 'object' as const },
         })),
       options: { requestState: { verify: codec.verify } },

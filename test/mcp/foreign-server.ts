@@ -1,4 +1,5 @@
-// A foreign MCP server on a bare socket, in either era of the protocol, whose tools do what a test tells them: answer, lie, wait, or never end.
+// A foreign MCP server on a bare socket, in either era of the protocol, whose tools do what a test tells them: answer,
+// lie, wait, or never end.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { json } from 'node:stream/consumers'
 import { listen } from '../started.ts'
@@ -93,7 +94,8 @@ export async function startForeignServer(era: 'modern' | 'legacy', tools: Foreig
     if (result !== undefined) answer(result as object)
   })
   const made: ForeignServer = {
-    ...{ url: `${server.url}/mcp`, close: server.close },
+    url: `${server.url}/mcp`,
+    close: server.close,
     tools,
     acts: new Map(),
     seen: [],

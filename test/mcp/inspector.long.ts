@@ -1,5 +1,5 @@
-// The protocol's own inspector, its command line: what people try a server with first. That is a process for each call, two seconds of a processor, so
-// that it calls a sample: what differs from tool to tool, the schemas, it reads all of.
+// The protocol's own inspector, its command line: what people try a server with first. That is a process for each call,
+// two seconds of a processor, so that it calls a sample: what differs from tool to tool, the schemas, it reads all of.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { testGateway } from '../gateway.ts'

@@ -1,5 +1,5 @@
-// The tools as agents meet them: which are listed and how large the listing is, what answers and errors say, and what becomes of
-// bytes that no client would send.
+// The tools as agents meet them: which are listed and how large the listing is, what answers and errors say, and what
+// becomes of bytes that no client would send.
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'

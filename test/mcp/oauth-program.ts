@@ -1,4 +1,5 @@
-// A program that connects by OAuth, as the official client wants it described, and the document by which one may name itself.
+// A program that connects by OAuth, as the official client wants it described, and the document by which one may name
+// itself.
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
@@ -46,7 +47,10 @@ export class Program implements OAuthClientProvider {
   }
 }
 
-/** A document about a program, at an https address with a certificate that this process trusts; undefined where none can be made. */
+/**
+ * A document about a program, at an https address with a certificate that this process trusts; undefined where none can
+ * be made.
+ */
 export async function serveDocument() {
   const how = 'req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout - -days 2 -subj /CN=127.0.0.1'
   const made = await runProgram('openssl', [...how.split(' '), '-addext', 'subjectAltName=IP:127.0.0.1'])

@@ -213,7 +213,11 @@ test('a code that two exchange at once is exchanged by one at most', async () =>
 /** What a stranger's link to the authorization endpoint does: where it sends a browser, or what it says. */
 async function ask(client_id: string, changes: Record<string, string | undefined>) {
   const all = {
-    ...{ client_id, response_type: 'code', redirect_uri: callback, scope: 'mcp', state: 's' },
+    client_id,
+    response_type: 'code',
+    redirect_uri: callback,
+    scope: 'mcp',
+    state: 's',
     code_challenge: createHash('sha256').update('x'.repeat(43)).digest('base64url'),
     code_challenge_method: 'S256',
     ...changes,
@@ -306,7 +310,8 @@ test('a second person connects in the browser in which another one did', async (
     const [, secret] = data.link.split('#token=')
     await shared.context.clearCookies({ name: /^(__Host-)?tg_s$/ })
     const joined = await shared.context.request.post(`${home.url}/console/api/invites/${secret}`, {
-      ...{ headers: { origin: home.url }, data: { password: 'seven tired otters juggle' } },
+      headers: { origin: home.url },
+      data: { password: 'seven tired otters juggle' },
     })
     assert.equal(joined.status(), 200, await joined.text())
     const program = new Program(callback)
@@ -462,7 +467,9 @@ test('registrations are bounded, and what is registered must be sound', async (t
   assert.match(
     await textOf(
       fetch(`${gateway.url}/oauth/register`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, duplex: 'half' },
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        duplex: 'half',
         body: new Blob([JSON.stringify({ redirect_uris: [callback] })]).stream(),
       }),
       400,

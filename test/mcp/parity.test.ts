@@ -1,5 +1,5 @@
-// Made from the table: every tool of a data endpoint, beside the endpoint itself, with the same parameters. The answers, the
-// costs and the refusals are the same.
+// Made from the table: every tool of a data endpoint, beside the endpoint itself, with the same parameters. The
+// answers, the costs and the refusals are the same.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Client } from '@modelcontextprotocol/client'

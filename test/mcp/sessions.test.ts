@@ -1,4 +1,5 @@
-// Many agents at once on two processes, one of which is killed: whoever asks again with the same key gets the answer, once paid.
+// Many agents at once on two processes, one of which is killed: whoever asks again with the same key gets the answer,
+// once paid.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Client } from '@modelcontextprotocol/client'

@@ -1,4 +1,5 @@
-// Tool servers at which each person signs in: by clicks in the console, with a certified authorization server, and with hostile ones.
+// Tool servers at which each person signs in: by clicks in the console, with a certified authorization server, and with
+// hostile ones.
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -226,8 +227,11 @@ test('a hostile server cannot lead the sign-in to another issuer, an address wit
   const base = hostile.url
   await home.operator('PUT', '/tool-servers/trap', { url: `${base}/mcp`, auth: 'person' })
   const good = {
-    ...{ issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token` },
-    ...{ registration_endpoint: `${base}/register`, response_types_supported: ['code'] },
+    issuer: base,
+    authorization_endpoint: `${base}/authorize`,
+    token_endpoint: `${base}/token`,
+    registration_endpoint: `${base}/register`,
+    response_types_supported: ['code'],
     code_challenge_methods_supported: ['S256'],
   }
   const resource = (more: object) => ({ resource: `${base}/mcp`, authorization_servers: [base], ...more })

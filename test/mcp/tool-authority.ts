@@ -1,4 +1,5 @@
-// The authorization server of a tool server in tests: `oidc-provider`, a certified implementation, which signs in without a form whoever comes.
+// The authorization server of a tool server in tests: `oidc-provider`, a certified implementation, which signs in
+// without a form whoever comes.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import Provider from 'oidc-provider'
 import { listen } from '../started.ts'
@@ -23,7 +24,9 @@ export async function startToolAuthority(): Promise<ToolAuthority> {
     clientDefaults: { token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'] },
     clientAuthMethods: ['none'],
     features: {
-      ...{ devInteractions: { enabled: false }, registration: { enabled: true }, revocation: { enabled: true } },
+      devInteractions: { enabled: false },
+      registration: { enabled: true },
+      revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: () => ({ scope: 'notes', accessTokenTTL: 4, accessTokenFormat: 'opaque' }),
@@ -40,7 +43,9 @@ export async function startToolAuthority(): Promise<ToolAuthority> {
   } as never)
   const callback = provider.callback()
   const made: ToolAuthority = {
-    ...{ issuer, hostAndPort, visitor: '' },
+    issuer,
+    hostAndPort,
+    visitor: '',
     subjectOf: async (token) => (await provider.AccessToken.find(token))?.accountId,
     close: () => void server.close(),
   }

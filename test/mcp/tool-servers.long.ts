@@ -1,5 +1,5 @@
-// Foreign MCP servers that nobody here wrote, behind the gateway: the official example server with its tools paid, and the official conformance suite
-// against tools that are another server's.
+// Foreign MCP servers that nobody here wrote, behind the gateway: the official example server with its tools paid, and
+// the official conformance suite against tools that are another server's.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -72,7 +72,10 @@ test('tools of the official example server are called and paid, its errors are n
 const RELAYED =
   'tools-list tools-call-simple-text tools-call-image tools-call-audio tools-call-embedded-resource tools-call-mixed-content tools-call-error json-schema-2020-12'
 
-/** What only the server itself could answer: prompts, resources, questions to the user, progress and log messages are not relayed; tasks and completions are not offered. */
+/**
+ * What only the server itself could answer: prompts, resources, questions to the user, progress and log messages are
+ * not relayed; tasks and completions are not offered.
+ */
 const NOT_RELAYED =
   /^(prompts-get|resources-(read|templates|subscribe|unsubscribe)|input-required|elicitation|tools-call-(sampling|elicitation|with-logging|with-progress)|logging|completion|tasks-|server-stateless|http-custom-header)/
 

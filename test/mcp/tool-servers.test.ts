@@ -1,4 +1,5 @@
-// Tools of foreign MCP servers behind the same key and balance: registered, agreed to, priced, listed, called, paid, and held back when they change.
+// Tools of foreign MCP servers behind the same key and balance: registered, agreed to, priced, listed, called, paid,
+// and held back when they change.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, test } from 'node:test'
@@ -470,7 +471,8 @@ for (const era of ERAS)
     await until(() => told.length, 2)
     leaving.abort()
     assert.equal(await taken, 'taken back')
-    // In older revisions taking a request back is a request of its own, which names none of ours: there leaving ends the call.
+    // In older revisions taking a request back is a request of its own, which names none of ours: there leaving ends
+    // the call.
     if (era === 'legacy') await client.close()
     await until(async () => server.left.includes(`slow_${era}`))
     await client.close()

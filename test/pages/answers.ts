@@ -1,5 +1,6 @@
-// Answers of every endpoint to the example of its entry, recorded from a gateway with the simulated vendors, for the documentation. What
-// differs from run to run (ids, times, addresses) is replaced, so that a run on any day records the same.
+// Answers of every endpoint to the example of its entry, recorded from a gateway with the simulated vendors, for the
+// documentation. What differs from run to run (ids, times, addresses) is replaced, so that a run on any day records the
+// same.
 import { type EndpointSpec, exampleBody } from '../../src/catalog/endpoint.ts'
 import { ALL_ENDPOINTS } from '../../src/compose.ts'
 import type { RecordedAnswer } from '../../src/extensions/docs/endpoint-page.ts'
@@ -122,7 +123,10 @@ async function note(id: string, answer: Response, { values }: Made): Promise<voi
   if (owner !== undefined) values.set(owner, body.id ?? '')
 }
 
-/** The balance before it is spent, lists after there is something to list, deletions last, so that what they delete has been shown, and a part of a thing before the thing. */
+/**
+ * The balance before it is spent, lists after there is something to list, deletions last, so that what they delete has
+ * been shown, and a part of a thing before the thing.
+ */
 function order({ id, path }: EndpointSpec): number {
   if (id === 'account') return -2
   if (id.endsWith('/create')) return -1
@@ -187,11 +191,17 @@ async function ended(
 /** How far something had come when it was cancelled is a matter of moments. */
 const PINNED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'batches/{id}/cancel': {
-    ...{ status: 'cancelling', in_progress_at: null, finalizing_at: null, cancelled_at: null, output_file_id: null },
+    status: 'cancelling',
+    in_progress_at: null,
+    finalizing_at: null,
+    cancelled_at: null,
+    output_file_id: null,
     request_counts: { total: 0, completed: 0, failed: 0 },
   },
   'messages/batches/{id}/cancel': {
-    ...{ processing_status: 'canceling', ended_at: null, results_url: null },
+    processing_status: 'canceling',
+    ended_at: null,
+    results_url: null,
     request_counts: { processing: 1, succeeded: 0, errored: 0, canceled: 0, expired: 0 },
   },
   'realtime/client_secrets': { value: 'ek_5Gk0s8Qm…' },

@@ -1,4 +1,5 @@
-// The schema of the Helm chart's values: its settings are those of the gateway, so that a misspelt one or a secret among them is refused before anything is installed.
+// The schema of the Helm chart's values: its settings are those of the gateway, so that a misspelt one or a secret
+// among them is refused before anything is installed.
 import { SETTINGS } from '../../src/config.ts'
 
 /** What the image sets itself, and what only the command line reads. */

@@ -117,13 +117,11 @@ function fieldsOf(given: Schema, place: Place, of: string): DerivedField[] {
   const help = `${dot((schema.description ?? '') + secret + standard)}${none && kind !== 'flag' ? ` "${none}" removes it.` : ''}`
   const from = schema.refersTo?.startsWith('/') ? collectionAt(schema.refersTo) : undefined
   const field: DerivedField = {
-    ...{
-      name: schema.option ?? kebab(name) + (kind === 'sealed' ? '-env' : kind === 'input' ? '-stdin' : ''),
-      in: place.in,
-      at: place.at,
-      kind,
-      help,
-    },
+    name: schema.option ?? kebab(name) + (kind === 'sealed' ? '-env' : kind === 'input' ? '-stdin' : ''),
+    in: place.in,
+    at: place.at,
+    kind,
+    help,
     ...(kind === 'flag' ? { sends: isTruth(schema) ? 'true' : schema.const !== false } : {}),
     ...(kind === 'parts' ? { parts: Object.keys(schema.properties ?? {}) } : {}),
     ...(kind === 'flag' || kind === 'input'
@@ -210,7 +208,8 @@ function commandOf(resource: Resource, command: Exclude<Commands[string], readon
   const [usage = '', ...behind] = said.split(': ')
   const summary = behind.length > 0 ? behind.join(': ') : sentenceOf(resource.title)
   const texts = {
-    ...{ summary, ...more },
+    summary,
+    ...more,
     ...(columns === undefined ? {} : { columns: columnsOf(columns) }),
     ...(tables ? { tables: Object.fromEntries(Object.entries(tables).map(([at, one]) => [at, columnsOf(one)])) } : {}),
   }

@@ -1,4 +1,5 @@
-// The schema that the migrations make, read back from the server and written in one order, so that a change shows in a diff.
+// The schema that the migrations make, read back from the server and written in one order, so that a change shows in a
+// diff.
 import type { Database } from '../../src/database/database.ts'
 
 interface Named {

@@ -115,7 +115,10 @@ export async function pythonWith(
 
 const MAVEN_COPY = 'org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies'
 
-/** A directory with the jars of a Java library and of what it needs. Repositories that its description names besides the central one are not asked. */
+/**
+ * A directory with the jars of a Java library and of what it needs. Repositories that its description names besides the
+ * central one are not asked.
+ */
 export async function mavenJars(
   artifact: string,
   otherRepositories: readonly string[] = [],
@@ -154,7 +157,10 @@ export async function installed(t: TestContext, name: string, program: string): 
   return undefined
 }
 
-/** A program for Go that uses one module, built from the sources that `place` puts into a directory; or why there is none. */
+/**
+ * A program for Go that uses one module, built from the sources that `place` puts into a directory; or why there is
+ * none.
+ */
 export async function goProgram(
   module: string,
   place: (directory: string) => Promise<void>,

@@ -1,4 +1,5 @@
-// What the README says of the SDKs: as shipped each model has the formats of the contract, and one command opens all of them for all.
+// What the README says of the SDKs: as shipped each model has the formats of the contract, and one command opens all of
+// them for all.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -36,7 +37,8 @@ const clients: Record<string, (model: string) => Promise<string | null | undefin
   async anthropic(model) {
     const client = new Anthropic({ apiKey: key, baseURL: `${g.url}/beta`, maxRetries: 0 })
     const message = await client.messages.create({
-      ...{ model, max_tokens: 2000 },
+      model,
+      max_tokens: 2000,
       messages: [{ role: 'user', content: SAY }],
     })
     return message.content.map((block) => (block.type === 'text' ? block.text : '')).join('')

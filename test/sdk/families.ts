@@ -11,8 +11,15 @@ export function openAllDoors(document: { models: Record<string, { type: string; 
 export const GEMINI_MODEL = 'delta-own'
 /** One model for every way in which a request may reach a vendor: each family, and each format. */
 export const EVERY_KIND = [
-  ...['alpha-5.4', 'alpha-6-astra', 'beta-haiku-4-5', 'beta-sonnet-5'],
-  ...['gamma-v4-pro', 'delta-3.8-flash', GEMINI_MODEL, 'epsilon-k3', 'zeta-m3'],
+  'alpha-5.4',
+  'alpha-6-astra',
+  'beta-haiku-4-5',
+  'beta-sonnet-5',
+  'gamma-v4-pro',
+  'delta-3.8-flash',
+  GEMINI_MODEL,
+  'epsilon-k3',
+  'zeta-m3',
 ]
 /** With those that take thoughts in other ways. */
 export const FAMILIES = [...EVERY_KIND, 'beta-sonnet-4-6', 'beta-opus-4-5', 'beta-opus-5-5']
@@ -34,7 +41,10 @@ export function openGoogleDoor({ models }: { models: Record<string, { clientForm
 
 /** A city, as a tool takes it and as a structured answer has it. */
 const CITY = {
-  ...{ type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false },
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
 } as const
 export const OUTCOME = { name: 'outcome', schema: CITY, strict: true }
 export const WEATHER_QUESTION = 'What is the weather in Oslo? Use get_weather.'

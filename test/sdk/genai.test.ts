@@ -1,5 +1,5 @@
-// Google's official package, unchanged, at the door that operators may open, in front of every family and of a vendor that
-// speaks its format.
+// Google's official package, unchanged, at the door that operators may open, in front of every family and of a vendor
+// that speaks its format.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ApiError, FunctionCallingConfigMode, GoogleGenAI, Type } from '@google/genai'
@@ -263,7 +263,9 @@ test('in Vertex mode the SDK works with an express key, and with a project whose
   const express = new GoogleGenAI({ vertexai: true, apiKey: key, httpOptions: { baseUrl } })
   const headers = { authorization: `Bearer ${key}` }
   const project = new GoogleGenAI({
-    ...{ vertexai: true, project: 'some-project', location: 'europe-west4' },
+    vertexai: true,
+    project: 'some-project',
+    location: 'europe-west4',
     // Instead of a login at Google.
     googleAuthOptions: { authClient: { getRequestHeaders: async () => new Headers(headers) } as never },
     httpOptions: { baseUrl },

@@ -1,5 +1,5 @@
-// The OpenAPI document in the hands of others: three validators find nothing, and what two generators make of it compiles
-// and works in front of the real gateway.
+// The OpenAPI document in the hands of others: three validators find nothing, and what two generators make of it
+// compiles and works in front of the real gateway.
 import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -63,7 +63,14 @@ test('redocly and spectral find nothing in the document', async (t) => {
   const [spectral, redocly] = await Promise.all([
     run(process.execPath, [
       join(tools, '@stoplight/spectral-cli/dist/index.js'),
-      ...['lint', document, '-r', join(room, 'rules.yaml'), '-f', 'json', '--fail-severity', 'hint'],
+      'lint',
+      document,
+      '-r',
+      join(room, 'rules.yaml'),
+      '-f',
+      'json',
+      '--fail-severity',
+      'hint',
     ]),
     run(process.execPath, [join(tools, '@redocly/cli/bin/cli.js'), 'lint', document, ...NO_2XX, '--format', 'json']),
   ])
@@ -119,7 +126,11 @@ test('what openapi-typescript makes of the document compiles, refuses wrong valu
   await run(process.execPath, [
     join(tools, 'typescript/bin/tsc'),
     ...'--strict --noEmit --skipLibCheck --target es2022 --module esnext --moduleResolution bundler'.split(' '),
-    ...['--types', 'node', '--typeRoots', join(import.meta.dirname, '../../node_modules/@types'), 'sample.mts'],
+    '--types',
+    'node',
+    '--typeRoots',
+    join(import.meta.dirname, '../../node_modules/@types'),
+    'sample.mts',
   ])
   const said = JSON.parse(await run(process.execPath, ['sample.mts']))
   assert.ok(said.texts[0].length > 0)
@@ -136,8 +147,18 @@ test('openapi-spec-validator finds nothing, and what openapi-python-client makes
   const [, made] = await Promise.all([
     run(python, ['-m', 'openapi_spec_validator', document]),
     run(python, [
-      ...['-m', 'openapi_python_client', 'generate', '--path', document, '--output-path', client],
-      ...['--meta', 'none', '--config', config, '--fail-on-warning'],
+      '-m',
+      'openapi_python_client',
+      'generate',
+      '--path',
+      document,
+      '--output-path',
+      client,
+      '--meta',
+      'none',
+      '--config',
+      config,
+      '--fail-on-warning',
     ]),
   ])
   assert.doesNotMatch(made, /warning|error/i)

@@ -1,4 +1,5 @@
-// The official SDKs for Python, three majors of each, and frameworks above them, unchanged, in front of the real gateway.
+// The official SDKs for Python, three majors of each, and frameworks above them, unchanged, in front of the real
+// gateway.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -6,7 +7,9 @@ import { testGateway } from '../gateway.ts'
 import { pythonWith, runProgram } from './cache.ts'
 import { openAllDoors } from './families.ts'
 
-/** What can be installed side by side, with all that it needs, is in python/<set>.txt; and which scripts run with it. */
+/**
+ * What can be installed side by side, with all that it needs, is in python/<set>.txt; and which scripts run with it.
+ */
 const SETS = {
   newest: {
     openai_sdk: 'openai 3.49',

@@ -1,5 +1,5 @@
-// What must be true of holds, leases and limits after every statement of the ledger, seen from outside: by the rows that it
-// left, and by what its processes have admitted.
+// What must be true of holds, leases and limits after every statement of the ledger, seen from outside: by the rows
+// that it left, and by what its processes have admitted.
 import type { Queryable, Statement } from '../../src/database/database.ts'
 import type { Reservation } from '../../src/ledger/operation.ts'
 import type { Process } from './process.ts'
@@ -325,8 +325,8 @@ export class Books {
   }
 
   /**
-   * Of the whole gateway, whose processes count by themselves: what was spent and what calls hold together is no more than the limit, whatever
-   * the rows say; and the rows say what was spent.
+   * Of the whole gateway, whose processes count by themselves: what was spent and what calls hold together is no more
+   * than the limit, whatever the rows say; and the rows say what was spent.
    */
   #system({ counters, holds, journal, spent }: State): string[] {
     const wrong: string[] = []
@@ -346,7 +346,8 @@ export class Books {
         const held = sumOf(open) + sumOf(jobs)
         if (sum + held > max + this.#beyond(paid, 'shared'))
           wrong.push(`the gateway has ${sum} spent and ${held} held of ${name}: ${max}`)
-        // A row of the journal that was posted before, by a try whose answer was lost, counts until it is found to be so.
+        // A row of the journal that was posted before, by a try whose answer was lost, counts until it is found to be
+        // so.
         const counted = sumOf(spent) + sumOf(journal)
         if (used !== counted) wrong.push(`${name} of the gateway counts ${used} and it is ${counted}`)
       }

@@ -1,5 +1,5 @@
-// A real database behind a bad line: statements that are slow, never arrive, lose their answer after the commit, or arrive
-// long after everybody has given them up.
+// A real database behind a bad line: statements that are slow, never arrive, lose their answer after the commit, or
+// arrive long after everybody has given them up.
 import type { Database, Queryable, Statement, Value } from '../../src/database/database.ts'
 import { Fault } from '../../src/kernel/fault.ts'
 import type { Books } from './books.ts'

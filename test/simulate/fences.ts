@@ -1,4 +1,5 @@
-// What a worker may do to a job, whatever its statements say: seen from outside, by what a statement found and what it left.
+// What a worker may do to a job, whatever its statements say: seen from outside, by what a statement found and what it
+// left.
 import type { Queryable, Statement, Value } from '../../src/database/database.ts'
 
 interface Seen {

@@ -1,5 +1,5 @@
-// A database for one story after the other. Its clock is the story's: `now()` and `clock_timestamp()` are found in `public`
-// before Postgres's own, so that the very same statements, functions and defaults see virtual time.
+// A database for one story after the other. Its clock is the story's: `now()` and `clock_timestamp()` are found in
+// `public` before Postgres's own, so that the very same statements, functions and defaults see virtual time.
 import pg from 'pg'
 import { type Database, type Queryable, type Statement, type Value, withLast } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
@@ -24,7 +24,9 @@ const VIRTUAL_TIME = `
     as $$ select pg_catalog.to_timestamp(pg_catalog.current_setting('simulated.now')::float8 / 1000) $$;`
 /** A day's patience with a vendor passes in three minutes. */
 const SHORT_DEADLINE = `alter table job alter column deadline_at set default now() + interval '3 minutes'`
-/** Everything that a story writes. Rows are deleted and not truncated with their tables, which would cost every plan. */
+/**
+ * Everything that a story writes. Rows are deleted and not truncated with their tables, which would cost every plan.
+ */
 const WRITTEN = [
   'api_key',
   'budget',
@@ -77,7 +79,9 @@ export async function openLane(server: EmbeddedConnection, name: string): Promis
   }
 }
 
-/** One connection: a story's statements come one after the other anyway. The clock travels with the statement behind it. */
+/**
+ * One connection: a story's statements come one after the other anyway. The clock travels with the statement behind it.
+ */
 async function connect(server: EmbeddedConnection, name: string): Promise<Lane> {
   const client = new pg.Client({ ...server, database: name, options: SETTINGS, pipeline: true } as pg.ClientConfig)
   await client.connect()

@@ -1,6 +1,6 @@
-// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 4] [--limited]`: many stories on one Postgres, each in a database of its own. A
-// story that fails is named with the command that tells it again; `--tell` prints every line of it; `--limited` limits the whole
-// gateway in all of them.
+// `npm run simulate -- --seeds 10000 [--from 1] [--at-once 4] [--limited]`: many stories on one Postgres, each in a
+// database of its own. A story that fails is named with the command that tells it again; `--tell` prints every line of
+// it; `--limited` limits the whole gateway in all of them.
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { today, writePart } from '../chaos/report.ts'

@@ -34,7 +34,10 @@ export interface Plot {
     readonly forMs: number | undefined
     readonly product: string | undefined
   }>
-  /** Calls at one process, one after the other for so long that whatever it has leased by then must have gone back when it was asked for. */
+  /**
+   * Calls at one process, one after the other for so long that whatever it has leased by then must have gone back when
+   * it was asked for.
+   */
   readonly steady: { readonly atMs: number; readonly everyMs: number; readonly askedMs: number } | undefined
 }
 

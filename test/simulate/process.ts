@@ -118,7 +118,10 @@ export class Process implements Mortal {
     this.#world.note(`${this.id} sleeps for ${forMs} ms`)
   }
 
-  /** It will be stopped in the middle of a job or of a change of what it has leased, for longer than anybody waits for it. */
+  /**
+   * It will be stopped in the middle of a job or of a change of what it has leased, for longer than anybody waits for
+   * it.
+   */
   dozeOnce(): void {
     this.#dozes = 1
   }
@@ -170,7 +173,15 @@ export class Process implements Mortal {
         return result
       })
     return startJobs({
-      ...{ database, ledger, catalog: catalogs, upstream, vendors, routes, world, log, timing: PACE },
+      database,
+      ledger,
+      catalog: catalogs,
+      upstream,
+      vendors,
+      routes,
+      world,
+      log,
+      timing: PACE,
       logins: { open: () => Promise.reject(new Error('no logins')) },
       byokKeys: { of: () => undefined },
       mailer: undefined,

@@ -1,5 +1,5 @@
-// Ways to break the gateway on purpose, each at the one statement where it would do its harm. A simulator that lets one of
-// them pass proves nothing.
+// Ways to break the gateway on purpose, each at the one statement where it would do its harm. A simulator that lets one
+// of them pass proves nothing.
 import type { Value } from '../../src/database/database.ts'
 import { Fault } from '../../src/kernel/fault.ts'
 import type { Sabotage, Stage } from './faulty-database.ts'
@@ -16,7 +16,9 @@ function rowsOf(value: Value | undefined): StatementRow[] {
 type Settle = StatementRow & { readonly id: string; readonly outcome: string; readonly charged: string }
 type Settled = readonly [id: string, outcome: string, paid: string, loss: string, hold: string]
 
-/** Those that settlements go with now: what would be written into the journal goes directly, as it does when that fails. */
+/**
+ * Those that settlements go with now: what would be written into the journal goes directly, as it does when that fails.
+ */
 function onResolve(alter: (...of: Parameters<Sabotage>) => ReturnType<Sabotage>): Sabotage {
   return (statement, ...rest) => {
     if (statement.name?.startsWith('journal_write')) return Promise.reject(new Fault('unavailable'))
@@ -69,7 +71,10 @@ const asIs = <T>(it: T): T => it
 
 type Slice = StatementRow & { readonly version?: string }
 
-/** Alters what a process says of the gateway's limits, or is answered. The parameters are those of functions/quota-slice.sql. */
+/**
+ * Alters what a process says of the gateway's limits, or is answered. The parameters are those of
+ * functions/quota-slice.sql.
+ */
 function onShare(say: (values: Value[]) => Value[], answer: (slice: Slice) => Slice): Sabotage {
   return (statement, values, run) => {
     if (statement.name !== 'ledger_quota_slice') return undefined

@@ -1,5 +1,6 @@
-// One seed, one story: a few processes, a dozen calls, a bad line to the database, bad vendors, a crash or two. The code
-// under it is the real one: ledger, admission, routing, relay and jobs, on a real Postgres. Throws when the ledger is wrong.
+// One seed, one story: a few processes, a dozen calls, a bad line to the database, bad vendors, a crash or two. The
+// code under it is the real one: ledger, admission, routing, relay and jobs, on a real Postgres. Throws when the ledger
+// is wrong.
 import assert from 'node:assert/strict'
 import { newId } from '../../src/kernel/world.ts'
 import type { HttpCall } from '../../src/upstream/call.ts'

@@ -1,5 +1,5 @@
-// Vendors of videos that refuse, take orders without saying so, or long after they were asked; that fail, get stuck, lose
-// tasks and their files, and sometimes deliver. Each knows its own tasks only.
+// Vendors of videos that refuse, take orders without saying so, or long after they were asked; that fail, get stuck,
+// lose tasks and their files, and sometimes deliver. Each knows its own tasks only.
 import type { HttpCall } from '../../src/upstream/call.ts'
 import type { VendorPlan } from './faulty-vendor.ts'
 import type { VirtualWorld } from './virtual-world.ts'

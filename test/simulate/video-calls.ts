@@ -1,4 +1,5 @@
-// Callers of a video model in a story: they order, look, listen, change their minds, and are told at an address of their own.
+// Callers of a video model in a story: they order, look, listen, change their minds, and are told at an address of
+// their own.
 import assert from 'node:assert/strict'
 import type { JobStatus } from '../../src/catalog/generation-answers.ts'
 import { asFault } from '../../src/kernel/fault.ts'

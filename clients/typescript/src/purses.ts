@@ -1,4 +1,5 @@
-// Purses: what customers of the account have, at its own prices. For the account's server, with a key that is not restricted.
+// Purses: what customers of the account have, at its own prices. For the account's server, with a key that is not
+// restricted.
 import {
   PATHS,
   type Purse,

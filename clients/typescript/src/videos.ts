@@ -105,7 +105,10 @@ async function* jobs(body: Body): AsyncGenerator<Job> {
 
 export function videosOf(transport: Transport) {
   return {
-    /** Starts a video. When this returns the job is durable; sent again with the same `idempotencyKey` it is the same job. */
+    /**
+     * Starts a video. When this returns the job is durable; sent again with the same `idempotencyKey` it is the same
+     * job.
+     */
     async create(params: VideoParams, options?: CallOptions): Promise<Video> {
       const { first_frame: first, last_frame: last, image_urls: images, ...rest } = params
       const body = {

@@ -1,4 +1,5 @@
-// A key for a program that decides by itself what to call: what it is for is said in words, and decides what it may use.
+// A key for a program that decides by itself what to call: what it is for is said in words, and decides what it may
+// use.
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { useQuery } from '../query.ts'

@@ -1,4 +1,5 @@
-// Budgets of an account: how much each user, tag, session, key, member, team and project may use, and how much of that is used.
+// Budgets of an account: how much each user, tag, session, key, member, team and project may use, and how much of that
+// is used.
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { formatCredits } from '../credits.ts'
@@ -52,7 +53,10 @@ const OF_TEAM = 'session:'
 
 type Names = readonly (readonly [id: string, name: string])[]
 
-/** What the values of a scope are called, where they are ids of something. Undefined: they are text, or the reader may not see them. */
+/**
+ * What the values of a scope are called, where they are ids of something. Undefined: they are text, or the reader may
+ * not see them.
+ */
 function useNames(account: string, scopes: readonly string[]): (scope: string) => Names | undefined {
   const may = useMay()
   const key = (what: string, right: Parameters<typeof may>[0], ...of: string[]) =>
@@ -201,8 +205,13 @@ function BudgetForm({ account, onClose }: { account: string; onClose: () => void
   const [percent, setPercent] = useState('')
   const run = async () => {
     const input = {
-      ...{ name: name.trim(), ...scoped(scope, scope === 'tag' ? tag.trim() : value.trim(), value.trim()) },
-      ...{ unit, span, max: max.trim(), hard: hard === 'hard', alertPercent: percent ? Number(percent) : null },
+      name: name.trim(),
+      ...scoped(scope, scope === 'tag' ? tag.trim() : value.trim(), value.trim()),
+      unit,
+      span,
+      max: max.trim(),
+      hard: hard === 'hard',
+      alertPercent: percent ? Number(percent) : null,
       windowSeconds: span === 'rolling' ? Number(window) : null,
     } as BudgetInput // the options are those of the fields
     await api.createBudget(account, input)
@@ -282,7 +291,10 @@ function ValueField(props: {
     )
   return (
     <TextField
-      {...{ label, value, onText, required }}
+      label={label}
+      value={value}
+      onText={onText}
+      required={required}
       maxLength={64}
       placeholder={required ? 'alice' : 'Leave empty for one limit each'}
     />
@@ -323,7 +335,10 @@ function ChangeForm({ account, budget, onClose }: { account: string; budget: Bud
   const run = async () => {
     const alertPercent = percent ? Number(percent) : null
     await api.changeBudget(account, budget.id, {
-      ...{ name: name.trim(), max: max.trim(), hard: hard === 'hard', alertPercent },
+      name: name.trim(),
+      max: max.trim(),
+      hard: hard === 'hard',
+      alertPercent,
     })
     toast(`The budget ${name} was changed.`)
     refresh(`budgets/${account}`)

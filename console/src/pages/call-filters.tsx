@@ -1,4 +1,5 @@
-// The one bar of filters for calls. It lives in the address, and everything on the page is about the calls that it means.
+// The one bar of filters for calls. It lives in the address, and everything on the page is about the calls that it
+// means.
 import { type ReactNode, useEffect, useEffectEvent, useState } from 'react'
 import { api, CALL_FILTERS, type CallFilter } from '../api.ts'
 import { formatMoment } from '../format.ts'

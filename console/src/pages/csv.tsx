@@ -24,7 +24,10 @@ export function CsvButton({
   )
 }
 
-/** With the account's name and the days, so that one file is told from the next: `calls-Harbor-Books-2026-11-01-2026-11-19.csv`. The end is the moment after the last day. */
+/**
+ * With the account's name and the days, so that one file is told from the next:
+ * `calls-Harbor-Books-2026-11-01-2026-11-19.csv`. The end is the moment after the last day.
+ */
 export async function csvName(
   what: string,
   account: string | undefined,

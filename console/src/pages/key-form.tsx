@@ -128,21 +128,29 @@ export function KeyForm({ account, edit, rotate = false, preset, children, onClo
         <MemberField account={account} member={member} onMember={setMember} />
         {rotate ? <SelectField label="The old key" value={overlap} onText={setOverlap} options={OVERLAPS} /> : null}
       </div>
-      {edit ? null : (
-        <Checkbox
-          label="Test key: vendors are simulated, and nothing is charged to this account"
-          checked={test}
-          onCheck={setTest}
-        />
-      )}
+      {edit ? null : <Checkbox label={TEST_KEY} checked={test} onCheck={setTest} />}
       <Restrictions
-        {...{ open, models, onModels: setModels, endpoints, onEndpoints: setEndpoints }}
-        {...{ limits, onLimits: setLimits, routing, onRouting: setRouting }}
-        {...{ ranges, onRanges: setRanges, labels, onLabels: setLabels, keeps, onKeeps: setKeeps }}
+        open={open}
+        models={models}
+        onModels={setModels}
+        endpoints={endpoints}
+        onEndpoints={setEndpoints}
+        limits={limits}
+        onLimits={setLimits}
+        routing={routing}
+        onRouting={setRouting}
+        ranges={ranges}
+        onRanges={setRanges}
+        labels={labels}
+        onLabels={setLabels}
+        keeps={keeps}
+        onKeeps={setKeeps}
       />
     </FormDialog>
   )
 }
+
+const TEST_KEY = 'Test key: vendors are simulated, and nothing is charged to this account'
 
 /** Only where there are teams. */
 function TeamField({ account, team, onTeam }: { account: string; team: string; onTeam: (id: string) => void }) {

@@ -141,7 +141,10 @@ export function KeyAsked(props: {
 export function KeyActions({ account, row, onAsk }: { account: string; row: Key; onAsk: (ask: Ask) => void }) {
   const needs = { right: 'keys:write', account } as const
   const item = (about: Ask['about'], label: string, icon: 'edit' | 'refresh' | 'trash') => ({
-    ...{ label, icon, danger: about === 'revoke', run: () => onAsk({ about, key: row }) },
+    label,
+    icon,
+    danger: about === 'revoke',
+    run: () => onAsk({ about, key: row }),
   })
   if (isPast(row.revokedAt, Date.now())) return null
   if (row.revokedAt)

@@ -1,5 +1,5 @@
-// The only moment a key's value is on screen. It lives in this dialog's properties and nowhere else: closing the dialog,
-// or leaving the page, takes it out of the document.
+// The only moment a key's value is on screen. It lives in this dialog's properties and nowhere else: closing the
+// dialog, or leaving the page, takes it out of the document.
 import { useEffect } from 'react'
 import { ApiError, api } from '../api.ts'
 import { useQuery } from '../query.ts'

@@ -158,7 +158,7 @@ function OverviewBody({ account, data, sums, days }: BodyProps) {
         ) : null}
       </Stats>
       <AccountFills account={account} />
-      {callsOf(totals) === 0 ? <FirstSteps account={account} /> : <Charts {...{ account, sums }} />}
+      {callsOf(totals) === 0 ? <FirstSteps account={account} /> : <Charts account={account} sums={sums} />}
     </>
   )
 }

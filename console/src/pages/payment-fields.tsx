@@ -1,4 +1,5 @@
-// What the pages of payments share, the gateway's own and those by customers of an account: secrets, the webhook's address, states and refunds.
+// What the pages of payments share, the gateway's own and those by customers of an account: secrets, the webhook's
+// address, states and refunds.
 import { parseCredits } from '../credits.ts'
 import { Allowed, type RightProps } from '../session.tsx'
 import { useAction } from '../ui/action.ts'

@@ -1,4 +1,5 @@
-// Payments compared with the payment provider's own list, every night and now: the gateway's own, or those by customers of an account.
+// Payments compared with the payment provider's own list, every night and now: the gateway's own, or those by customers
+// of an account.
 import { refresh, useList } from '../query.ts'
 import { useAction } from '../ui/action.ts'
 import { Button } from '../ui/button.tsx'

@@ -9,7 +9,10 @@ type Members = Record<string, unknown>
 
 const TOOL_TABS: Record<string, string> = { 'mcp:generate_image': 'image', 'mcp:create_video': 'video' }
 
-/** The tab whose form is filled by its address: that of the kind which the endpoint sells, unless it is asked with a file. */
+/**
+ * The tab whose form is filled by its address: that of the kind which the endpoint sells, unless it is asked with a
+ * file.
+ */
 function tabOf(endpoint: string): string | undefined {
   const [kind] = Object.entries(POSTS).find(([, { id }]) => id === endpoint) ?? []
   return TOOL_TABS[endpoint] ?? KIND_NAMES.find((one) => one === kind && one !== 'transcription')

@@ -1,5 +1,5 @@
-// Ready-to-run examples for a model or an endpoint, as the documentation has them, with the address of this page. The key is always a
-// variable: its value is never written into a page after its dialog closed.
+// Ready-to-run examples for a model or an endpoint, as the documentation has them, with the address of this page. The
+// key is always a variable: its value is never written into a page after its dialog closed.
 import {
   type Language,
   type PostKind,

@@ -1,4 +1,5 @@
-// Sums of calls over time, stacked by what the reader chose, what they were in the period before, and how long calls took.
+// Sums of calls over time, stacked by what the reader chose, what they were in the period before, and how long calls
+// took.
 import { api, type CallFilter } from '../api.ts'
 import { amountsName, creditsAsNumber } from '../credits.ts'
 import { formatAny, formatCompact, formatMs, formatPercent, formatWhole } from '../format.ts'

@@ -1,4 +1,5 @@
-// Teams of an account and their projects: who is in them, and how many keys. All use the account's balance; budgets say how much of it.
+// Teams of an account and their projects: who is in them, and how many keys. All use the account's balance; budgets say
+// how much of it.
 import { useState } from 'react'
 import { api } from '../api.ts'
 import { formatWhole } from '../format.ts'

@@ -140,7 +140,9 @@ function TokenForm({ account, list, onClose }: { account?: string; list: string;
       run={async () => {
         const ranges = addresses.split(/[\s,]+/).filter(Boolean)
         const made = await api.createToken(account, {
-          ...{ name, scopes, ipRanges: ranges.length > 0 ? ranges : null },
+          name,
+          scopes,
+          ipRanges: ranges.length > 0 ? ranges : null,
           expiresAt: days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString(),
         })
         setToken(made.token)
@@ -225,7 +227,7 @@ function Rights({ offered, scopes, onScopes }: RightsProps) {
             head: level,
             tight: true,
             cell: ([name, rights]: (typeof resources)[number]) => (
-              <Level {...{ name, rights, level, scopes, onScopes }} />
+              <Level name={name} rights={rights} level={level} scopes={scopes} onScopes={onScopes} />
             ),
           })),
         ]}

@@ -1,4 +1,5 @@
-// Calls: of one account, or for operators of all accounts together. The list comes first; totals, chart and latencies are of the same calls.
+// Calls: of one account, or for operators of all accounts together. The list comes first; totals, chart and latencies
+// are of the same calls.
 import { lazy, Suspense, useState } from 'react'
 import { api, type CallFilter } from '../api.ts'
 import { creditsText } from '../credits.ts'
@@ -78,9 +79,11 @@ export function UsagePanel({ account }: { account: string | undefined }) {
       <Totals {...scope} />
       <div className="tabs-row">
         <RouteTabs label="Views" tabs={VIEWS.map((tab) => ({ ...tab, to: tabTo(tab.name) }))} current={view} />
-        {view === 'list' ? <ListActions {...{ account, filter, everyMs, columns }} /> : null}
+        {view === 'list' ? <ListActions account={account} filter={filter} everyMs={everyMs} columns={columns} /> : null}
       </div>
-      {view === 'list' ? <Calls {...{ account, filter, filtered, everyMs, columns }} /> : null}
+      {view === 'list' ? (
+        <Calls account={account} filter={filter} filtered={filtered} everyMs={everyMs} columns={columns} />
+      ) : null}
       {view === 'chart' ? <SumsCard {...scope} /> : null}
       {view === 'latency' ? <LatencyCard {...scope} /> : null}
       {view === 'labels' ? <LabelSumsCard account={account} filter={filter} /> : null}

@@ -56,7 +56,10 @@ function fieldAt(form: HTMLFormElement, path: string, sent: unknown): Control | 
   return holding.length === 1 ? holding[0] : named
 }
 
-/** "issuer.country: must be …" is shown at its field, as if the browser had found it. False: the form shows no such field. */
+/**
+ * "issuer.country: must be …" is shown at its field, as if the browser had found it. False: the form shows no such
+ * field.
+ */
 function isMarked(form: HTMLFormElement, line: string, sent: unknown): boolean {
   const [, path = '', text = ''] = /^([^\s:]+): (.+)$/s.exec(line) ?? []
   const field = path && fieldAt(form, path, sent)

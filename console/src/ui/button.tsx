@@ -19,7 +19,10 @@ interface ButtonProps extends Dress, Needs, Omit<ComponentProps<'button'>, 'clas
   className?: string
 }
 
-/** A busy button keeps its place and its name, says that it is busy, and takes no second click. Who has not the right for it does not see it. */
+/**
+ * A busy button keeps its place and its name, says that it is busy, and takes no second click. Who has not the right
+ * for it does not see it.
+ */
 export function Button({ look, icon, small, busy, className, children, type = 'button', ...props }: ButtonProps) {
   const { right, account, ...rest } = props
   if (!useAllowed({ right, account })) return null

@@ -1,5 +1,5 @@
-// Bars and lines over time, drawn as SVG in the page's own colours. Pointer and arrow keys move a cursor whose values are
-// shown beside the legend and announced.
+// Bars and lines over time, drawn as SVG in the page's own colours. Pointer and arrow keys move a cursor whose values
+// are shown beside the legend and announced.
 import { type CSSProperties, type KeyboardEvent, type PointerEvent, useEffect, useId, useRef, useState } from 'react'
 import { Link, navigate } from '../router.tsx'
 import { colorsOf, type SeriesColor } from './colors.ts'
@@ -234,7 +234,10 @@ interface Bar {
   color?: SeriesColor
 }
 
-/** Shares of a whole as labelled bars, which are easier to read than a pie chart. `named`: in the colours that the names have in charts. */
+/**
+ * Shares of a whole as labelled bars, which are easier to read than a pie chart. `named`: in the colours that the names
+ * have in charts.
+ */
 export function BarList({ label, rows, named = false }: { label: string; rows: readonly Bar[]; named?: boolean }) {
   const top = Math.max(...rows.map((row) => Math.abs(row.value)), 0)
   const colors = named

@@ -1,4 +1,5 @@
-// Which colour a name has in charts: its place in the palette follows from its letters, so it is the same on every page and in every browser.
+// Which colour a name has in charts: its place in the palette follows from its letters, so it is the same on every page
+// and in every browser.
 
 const PALETTE = 12
 export type SeriesColor = number | 'bad' | 'good' | 'warn' | 'rest'
@@ -19,7 +20,10 @@ function hashOf(text: string): number {
   return hash
 }
 
-/** Names of one chart never share a colour while there are enough: where two would, the later by the alphabet takes the next that is free. */
+/**
+ * Names of one chart never share a colour while there are enough: where two would, the later by the alphabet takes the
+ * next that is free.
+ */
 export function colorsOf(names: readonly string[]): SeriesColor[] {
   const colors = new Map<string, SeriesColor>()
   const taken = new Set<SeriesColor>()

@@ -1,5 +1,5 @@
-// A day, typed as 2026-11-19 or chosen from a month as the ARIA practices describe it. The browser's own field has the order of its own language, not
-// the one in which the page writes days.
+// A day, typed as 2026-11-19 or chosen from a month as the ARIA practices describe it. The browser's own field has the
+// order of its own language, not the one in which the page writes days.
 import { type ComponentProps, type KeyboardEvent, useEffect, useId, useRef, useState } from 'react'
 import { formatUtcDay, monthName } from '../format.ts'
 import { IconButton } from './button.tsx'

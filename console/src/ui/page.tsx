@@ -243,7 +243,10 @@ export function Facts({ items }: { items: readonly (readonly [string, ReactNode]
   )
 }
 
-/** Credits, and what they are worth beside them. The unit is said once by the heading around it, or here. Only statements show every decimal. */
+/**
+ * Credits, and what they are worth beside them. The unit is said once by the heading around it, or here. Only
+ * statements show every decimal.
+ */
 export function Amount({
   value,
   unit,

@@ -1,5 +1,5 @@
-// Chooses by name what has an id, so that nobody pastes one: chips of what is chosen, and a list that follows what is typed. A combobox as
-// the ARIA practices describe it.
+// Chooses by name what has an id, so that nobody pastes one: chips of what is chosen, and a list that follows what is
+// typed. A combobox as the ARIA practices describe it.
 import { type KeyboardEvent, type ReactNode, useId, useState } from 'react'
 import { Field } from './field.tsx'
 import { Icon } from './icon.tsx'

@@ -25,7 +25,8 @@ export function pickLabels(labels: readonly string[], room: number): AxisLabel[]
   return named
     .filter((_, place) => place % every === 0 && place + every / 3 <= named.length)
     .map(({ index, label }) => ({
-      ...{ index, label },
+      index,
+      label,
       anchor: index === 0 && labels.length > 12 ? ('start' as const) : ('middle' as const),
     }))
 }

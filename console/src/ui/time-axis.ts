@@ -1,4 +1,5 @@
-// The one axis of time: every chart of a page has the same steps, in the zone that the reader chose, and calls them alike.
+// The one axis of time: every chart of a page has the same steps, in the zone that the reader chose, and calls them
+// alike.
 import { formatDay, formatDayMonth, formatHour, formatTime, zoneAt } from '../format.ts'
 
 interface TimeAxis {

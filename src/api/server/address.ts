@@ -16,7 +16,10 @@ export function publicUrlOf(
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** The placeholder in documentation pages. When a page is sent, it is replaced by the address at which the reader reached it. */
+/**
+ * The placeholder in documentation pages. When a page is sent, it is replaced by the address at which the reader
+ * reached it.
+ */
 export const ORIGIN = 'http://127.0.0.1:8080'
 
 const NAMED: Readonly<Record<string, readonly string[]>> = {

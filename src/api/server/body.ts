@@ -1,4 +1,5 @@
-// Reads request bodies. A large body is counted against its account piece by piece, and a caller that sends too slowly is cut off.
+// Reads request bodies. A large body is counted against its account piece by piece, and a caller that sends too slowly
+// is cut off.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { KeyMemory } from '../../admission/api-key.ts'
@@ -15,7 +16,10 @@ export interface BodyRules {
 /** The time allowed for a body in addition to the time for its bytes at the minimum rate. */
 const GRACE_MS = 15_000
 
-/** Reads no more from the socket while the byte budget has no room. Only the sender's own time counts against the deadline. */
+/**
+ * Reads no more from the socket while the byte budget has no room. Only the sender's own time counts against the
+ * deadline.
+ */
 export async function* arriving(
   request: IncomingMessage,
   { world, bytesPerSecondMin }: BodyRules,
@@ -28,7 +32,8 @@ export async function* arriving(
   for (;;) {
     const sinceMs = world.elapsedMs()
     const piece = pieces.next().catch((error: unknown) => {
-      // A caller who hangs up before the body is read makes reading fail, even if all of it arrived. That is no error of the gateway.
+      // A caller who hangs up before the body is read makes reading fail, even if all of it arrived. That is no error
+      // of the gateway.
       throw request.destroyed ? CLIENT_CLOSED : error
     })
     const next = await inTime(world, GRACE_MS + (bytes * 1_000) / bytesPerSecondMin - waitedMs, piece)
@@ -148,8 +153,9 @@ function tooLarge(): Fault {
 const LINGER_MS = 1_000
 
 /**
- * Call it before an answer is written: unread bytes of the request's body must not precede the next request. A short rest is read and
- * discarded, and `true` is returned. A long rest, or one that can no longer be read, closes the connection after the answer.
+ * Call it before an answer is written: unread bytes of the request's body must not precede the next request. A short
+ * rest is read and discarded, and `true` is returned. A long rest, or one that can no longer be read, closes the
+ * connection after the answer.
  */
 export function drainBody(response: ServerResponse): boolean {
   const { req: request, socket } = response
@@ -165,7 +171,10 @@ export function drainBody(response: ServerResponse): boolean {
   return false
 }
 
-/** Closing a socket at once while the caller still sends would reset the connection, and the reset can overtake the answer. */
+/**
+ * Closing a socket at once while the caller still sends would reset the connection, and the reset can overtake the
+ * answer.
+ */
 function linger(socket: Socket): void {
   socket.end()
   socket.setTimeout(LINGER_MS, () => socket.destroy())
@@ -202,8 +211,8 @@ export function jsonBody({ headers, body }: { headers: IncomingHttpHeaders; body
   return body
 }
 
-// The state of a caller's connection beyond one request. It is stored on the socket itself, because a map from sockets would need several lookups
-// for every call.
+// The state of a caller's connection beyond one request. It is stored on the socket itself, because a map from sockets
+// would need several lookups for every call.
 
 const LINK: unique symbol = Symbol('link')
 

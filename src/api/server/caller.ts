@@ -107,7 +107,10 @@ export class Caller implements ResponseSink {
   }
 }
 
-/** Always through the response: it buffers pieces until the end of the tick, so a direct write to the socket would overtake them. */
+/**
+ * Always through the response: it buffers pieces until the end of the tick, so a direct write to the socket would
+ * overtake them.
+ */
 export function writePiece(
   response: ServerResponse,
   piece: string | Buffer,

@@ -10,8 +10,8 @@ import { isTrusted } from './address.ts'
 import type { WebServer } from './server.ts'
 import type { Sockets } from './sockets.ts'
 
-// The limit of connections per address: a flood from one address leaves room for others. Callers behind a proxy share few addresses, so trusted
-// proxies have no limit, and neither has this machine.
+// The limit of connections per address: a flood from one address leaves room for others. Callers behind a proxy share
+// few addresses, so trusted proxies have no limit, and neither has this machine.
 
 const SAY_EVERY_MS = 60_000
 
@@ -51,7 +51,8 @@ export function boundConnections(
   })
 }
 
-// Graceful shutdown: no new connections are accepted, every answer announces the end of its connection, and only then are idle connections closed.
+// Graceful shutdown: no new connections are accepted, every answer announces the end of its connection, and only then
+// are idle connections closed.
 
 interface Drain {
   /** Resolves when all connections have ended, or the time is up. */
@@ -59,8 +60,8 @@ interface Drain {
 }
 
 /**
- * How long an idle connection may still bring a last request before it is closed. It counts from the end of the last call: the answer of a
- * call that began before the drain has told its caller that the connection stays open.
+ * How long an idle connection may still bring a last request before it is closed. It counts from the end of the last
+ * call: the answer of a call that began before the drain has told its caller that the connection stays open.
  */
 const IDLE_MS = 1_500
 const SETTLE_MS = 10_000

@@ -7,7 +7,9 @@ import { geminiError, messagesError, openaiError } from '../../protocols/vendor-
 
 interface BodyOptions {
   readonly requestId: string
-  /** The request has an SDK's header or came by an alias. The flat bodies then also have the field that the SDK reads. */
+  /**
+   * The request has an SDK's header or came by an alias. The flat bodies then also have the field that the SDK reads.
+   */
   readonly sdk: boolean
 }
 
@@ -40,7 +42,10 @@ const BELOW: ReadonlyArray<readonly [RegExp, Surface]> = [
   [/^\/+gemini(?:\/|\?|$)/, 'gemini'],
 ]
 
-/** The Messages SDKs read all answers below /beta, and Google's SDKs those below /gemini, also at paths without an endpoint. */
+/**
+ * The Messages SDKs read all answers below /beta, and Google's SDKs those below /gemini, also at paths without an
+ * endpoint.
+ */
 export function surfaceOf(path: string, surface: Surface = 'native'): Surface {
   return surface === 'native' ? (BELOW.find(([pattern]) => pattern.test(path))?.[1] ?? surface) : surface
 }

@@ -35,7 +35,10 @@ export function openServer(parts: {
   const { config, world, log, database, incidents, metrics, groupMetrics, budget, leaving } = parts
   const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
   const app = createServer({
-    ...{ world, log, trustedProxies, strictErrors: config.TOLLGATE_STRICT_ERRORS },
+    world,
+    log,
+    trustedProxies,
+    strictErrors: config.TOLLGATE_STRICT_ERRORS,
     bodyBytesPerSecondMin: config.TOLLGATE_BODY_BYTES_PER_SECOND_MIN,
   })
   boundConnections(
@@ -56,8 +59,8 @@ export function openServer(parts: {
   return { app, drain, sockets }
 }
 
-// Health probes and metrics for machines: liveness, readiness, /metrics. They are open to anyone, so the database is queried at most once a
-// second, however many requests come.
+// Health probes and metrics for machines: liveness, readiness, /metrics. They are open to anyone, so the database is
+// queried at most once a second, however many requests come.
 
 const FRESH_MS = 1_000
 /** Base URLs that clients are configured with. */

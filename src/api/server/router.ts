@@ -69,7 +69,10 @@ export class Router<Route> {
     if (names.length === 0) this.#exact.set(path, { place: at.place, values: NONE })
   }
 
-  /** A path that accepts the method, else one that accepts another, else undefined. Throws a URIError if the path cannot be decoded. */
+  /**
+   * A path that accepts the method, else one that accepts another, else undefined. Throws a URIError if the path cannot
+   * be decoded.
+   */
   find(method: string, url: string): MatchedRoute<Route> | undefined {
     const end = url.search(/[?#]/)
     const path = end < 0 ? url : url.slice(0, end)
@@ -148,7 +151,8 @@ function match<Route>(at: Branch<Route>, walk: Walk, index: number): Place<Route
   const acting = action && taking(model, walk, () => match(action, walk, next))
   if (acting) return acting
   const { parameter, rest } = at
-  // A model id may contain a colon, so it may match as a whole. In a search for any method, an unknown action does not match as an id.
+  // A model id may contain a colon, so it may match as a whole. In a search for any method, an unknown action does not
+  // match as an id.
   const isPossible = parameter && (actions.length === 0 || method !== undefined)
   const whole = isPossible && taking(value, walk, () => match(parameter, walk, next))
   if (whole) return whole

@@ -38,7 +38,10 @@ const STATUS_WORDS = {
   431: 'Request Header Fields Too Large',
   501: 'Not Implemented',
 }
-/** The parser takes any list that ends in "chunked", such as "gzip, chunked", and would hand on what is still compressed. */
+/**
+ * The parser takes any list that ends in "chunked", such as "gzip, chunked", and would hand on what is still
+ * compressed.
+ */
 const CODINGS = /^chunked$/i
 const UNKNOWN_CODING = 'UNKNOWN_CODING'
 const REFUSED: Readonly<Record<string, keyof typeof STATUS_WORDS>> = {
@@ -69,7 +72,11 @@ export function createServer(options: {
   const { world, log, strictErrors, trustedProxies = [], bodyBytesPerSecondMin: bytesPerSecondMin = 1 } = options
   const router = new Router<Route>()
   const web = createWeb({
-    ...{ world, log, strictErrors, bytesPerSecondMin, refuseBytes },
+    world,
+    log,
+    strictErrors,
+    bytesPerSecondMin,
+    refuseBytes,
     addressOf: addressReader(trustedProxies),
     isHttps: httpsReader(trustedProxies),
   })
@@ -161,11 +168,15 @@ export function createServer(options: {
     const { authorization } = request.headers
     const headers = { authorization, accept: 'application/json', 'content-type': 'application/json' }
     const params = paramsOf(entry.names, found?.values)
-    return entry.route.handle({ ...request, ...{ raw, method, headers, params }, body: async () => bytes })
+    return entry.route.handle({ ...request, raw, method, headers, params, body: async () => bytes })
   }
 
   return Object.assign(web, {
-    ...{ server, router, dispatch, add, within },
+    server,
+    router,
+    dispatch,
+    add,
+    within,
     get: (path: string, handle: WebHandle) => add('GET', path, handle),
     /** Allows cross-origin requests to this path. */
     crossSite: (path: string) => router.add(path, ['OPTIONS']),
@@ -187,7 +198,10 @@ export function createServer(options: {
   })
 }
 
-/** Ends a connection after these bytes. The sides close one by one: a caller that keeps its own open, or sends on, is cut off. */
+/**
+ * Ends a connection after these bytes. The sides close one by one: a caller that keeps its own open, or sends on, is
+ * cut off.
+ */
 export function endLink(link: Duplex, world: World, bytes = ''): void {
   link.end(bytes)
   link.once(

@@ -225,7 +225,10 @@ export function createSockets(options: SocketOptions) {
     server ??= import('ws').then(
       ({ WebSocketServer: Server }) =>
         new Server({
-          ...{ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: FRAME_BYTES_MAX },
+          noServer: true,
+          clientTracking: false,
+          perMessageDeflate: false,
+          maxPayload: FRAME_BYTES_MAX,
           // Of what a browser offers, the credential among it must not be repeated.
           handleProtocols: (offered) => (offered.has('realtime') ? 'realtime' : false),
         }),

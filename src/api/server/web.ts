@@ -1,5 +1,5 @@
-// Requests that are no calls of the API: the operator API, the console, the documentation, webhooks. A handler lets the caller in, then reads the
-// body, and returns the answer. Whatever it throws is answered here.
+// Requests that are no calls of the API: the operator API, the console, the documentation, webhooks. A handler lets the
+// caller in, then reads the body, and returns the answer. Whatever it throws is answered here.
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Surface } from '../../catalog/endpoint.ts'
@@ -73,7 +73,13 @@ export function createWeb({ world, log, strictErrors, bytesPerSecondMin, ...give
       const { method = '', headers } = raw
       const hasBody = method !== 'GET' && method !== 'HEAD'
       return {
-        ...{ raw, response, params, resource, method, headers, id: `req_${newId(world)}` },
+        raw,
+        response,
+        params,
+        resource,
+        method,
+        headers,
+        id: `req_${newId(world)}`,
         get ip() {
           return addressOf(raw)
         },

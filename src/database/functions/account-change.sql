@@ -1,5 +1,5 @@
--- Which account's keys or sign-ins have changed, for processes that keep them (src/database/by-account.ts). The topic's row stays locked until the commit,
--- so that versions become visible in their order.
+-- Which account's keys or sign-ins have changed, for processes that keep them (src/database/by-account.ts). The topic's
+-- row stays locked until the commit, so that versions become visible in their order.
 create or replace function account_changed() returns trigger
 language plpgsql as $$
 declare

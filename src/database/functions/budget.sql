@@ -1,7 +1,9 @@
--- Budgets of an account: what counts for them is a counter for each value, whose scope is the budget's id and the value (`bgt_1=alice`). Called with the account locked, and
--- only for accounts with budgets.
+-- Budgets of an account: what counts for them is a counter for each value, whose scope is the budget's id and the value
+-- (`bgt_1=alice`). Called with the account locked, and only for accounts with budgets.
 
--- Makes the counters of values that were never seen, at the moment of the holds that they count, so that what these do not use is given back. An account has at most so many: callers choose the values. What is left out then has no counter.
+-- Makes the counters of values that were never seen, at the moment of the holds that they count, so that what these do
+-- not use is given back. An account has at most so many: callers choose the values. What is left out then has no
+-- counter.
 drop function if exists budget_make(text, text[]);
 create or replace function budget_make(account text, scopes text[], moment timestamptz default clock_timestamp()) returns void
 language plpgsql as $$
@@ -21,7 +23,8 @@ begin
   update account a set budget_values = a.budget_values + n where a.id = account and n > 0;
 end $$;
 
--- Removes counters of values whose span is over, or of sessions that began a month ago, and that no call holds; not those with a maximum of their own.
+-- Removes counters of values whose span is over, or of sessions that began a month ago, and that no call holds; not
+-- those with a maximum of their own.
 create or replace function ledger_end_budget_values(account text) returns int
 language plpgsql
 set lock_timeout = '300ms'
@@ -66,7 +69,8 @@ begin
       cross join lateral jsonb_array_elements_text(x.scopes) s(scope) group by s.scope) y);
 end $$;
 
--- What a counter leaves for calls that came in the second `came`. held: of budgets, as above. Soft ones always leave enough.
+-- What a counter leaves for calls that came in the second `came`. held: of budgets, as above. Soft ones always leave
+-- enough.
 create or replace function counter_room(c counter, came bigint, held jsonb) returns bigint
 language plpgsql stable as $$
 begin

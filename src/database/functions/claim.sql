@@ -1,6 +1,7 @@
--- What holds and leases release that were there before a claim goes to it, in the statement that releases: by a transfer of its own, a refund that makes up for a loss.
--- Called with the account locked. before: the number of the account's claims when the hold or lease was made. parts: what it held, [[lot, amount], …] in the order in which it was spent, of which
--- `spent` is gone. Of the rest, those that would be spent last are taken first.
+-- What holds and leases release that were there before a claim goes to it, in the statement that releases: by a
+-- transfer of its own, a refund that makes up for a loss. Called with the account locked. before: the number of the
+-- account's claims when the hold or lease was made. parts: what it held, [[lot, amount], …] in the order in which it
+-- was spent, of which `spent` is gone. Of the rest, those that would be spent last are taken first.
 create or replace function claim_take(account text, before int, parts jsonb, spent bigint, inout posted bigint, inout moved_at timestamptz, inout chain bytea)
 language plpgsql as $$
 declare
@@ -34,8 +35,8 @@ begin
   end loop;
 end $$;
 
--- What claims will take of what the account's holds and leases from before them release, at most. asked: of an account with lots, what a call may be charged as: a claim on a lot that does not serve them takes
--- nothing from it.
+-- What claims will take of what the account's holds and leases from before them release, at most. asked: of an account
+-- with lots, what a call may be charged as: a claim on a lot that does not serve them takes nothing from it.
 create or replace function claim_due(account text, asked text[]) returns bigint
 language plpgsql stable as $$
 begin

@@ -1,19 +1,22 @@
--- Limits and budgets count here. A counter has a unit (requests, tokens, credits, calls) and a span (minute, rolling, day, week, month, total, open); what a call
--- needs of it follows from the unit, and when it forgets what it counted from the span. A new limit is a row with a new name.
+-- Limits and budgets count here. A counter has a unit (requests, tokens, credits, calls) and a span (minute, rolling,
+-- day, week, month, total, open); what a call needs of it follows from the unit, and when it forgets what it counted
+-- from the span. A new limit is a row with a new name.
 --
--- A rolling window is a minute whose seconds are longer: each is a slot of `width` seconds, and all that is said of a minute holds for it in slots.
--- A minute has 83 seconds: the present one, the 60 before it, 6 of calls that waited, and 16 ahead, to which is counted what a process was
--- given in advance. No 60 seconds admit more than the limit: a call is judged by the second in which it came and the 60 before, and counted
--- when it is judged, which is not earlier.
+-- A rolling window is a minute whose seconds are longer: each is a slot of `width` seconds, and all that is said of a
+-- minute holds for it in slots. A minute has 83 seconds: the present one, the 60 before it, 6 of calls that waited, and
+-- 16 ahead, to which is counted what a process was given in advance. No 60 seconds admit more than the limit: a call is
+-- judged by the second in which it came and the 60 before, and counted when it is judged, which is not earlier.
 
--- The limits of an account (scope `account`), of a key, or with an empty account of the whole gateway (scope `system`), by their names. Credits are text: amounts may be large.
+-- The limits of an account (scope `account`), of a key, or with an empty account of the whole gateway (scope `system`),
+-- by their names. Credits are text: amounts may be large.
 create or replace function limits_of(account text, scope text) returns jsonb
 language sql stable as $$
   select coalesce(jsonb_object_agg(c.name, case c.unit when 'credits' then to_jsonb(c.max::text) else to_jsonb(c.max) end), '{}')
   from counter c where c.account_id = account and c.scope = limits_of.scope
 $$;
 
--- In which order counters of a scope are asked: who may not call at all is told that first, and of budgets the one that lasts longest.
+-- In which order counters of a scope are asked: who may not call at all is told that first, and of budgets the one that
+-- lasts longest.
 create or replace function counter_rank(unit text, span text) returns int
 language sql immutable as $$
   select 10 * array_position('{calls,requests,tokens,credits}', unit) + array_position('{open,minute,total,month,week,day,rolling}', span)
@@ -35,7 +38,8 @@ declare
 begin
   if c.span in ('minute', 'rolling') then
     if slot - c.second >= 83 or c.second - slot >= 60 or c.seconds = '{}' then
-      -- Nothing was counted for a minute; or the server's clock was set back, and what was counted lies in a future that will come again.
+      -- Nothing was counted for a minute; or the server's clock was set back, and what was counted lies in a future
+      -- that will come again.
       c.seconds := array_fill(0::bigint, array[83]); c.used := 0; c.second := slot;
     elsif slot > c.second then
       for s in c.second + 17 - 83 .. slot + 16 - 83 loop
@@ -48,7 +52,8 @@ begin
     end if;
   elsif c.span in ('day', 'week', 'month') then
     starts := extract(epoch from date_trunc(c.span, to_timestamp(now_second), 'UTC'))::bigint;
-    -- A clock that steps back over midnight gives nobody a second budget; one that was years ahead must not keep anybody waiting for them.
+    -- A clock that steps back over midnight gives nobody a second budget; one that was years ahead must not keep
+    -- anybody waiting for them.
     if starts > c.second or c.second > now_second + 172800 then
       c.second := starts; c.used := 0;
     end if;
@@ -70,8 +75,8 @@ begin
   return used;
 end $$;
 
--- Counts amounts in the seconds to which they belong. What the minute no longer has, or not yet, is left out, and what comes back of yesterday is not taken off
--- today. The counter is up to the present.
+-- Counts amounts in the seconds to which they belong. What the minute no longer has, or not yet, is left out, and what
+-- comes back of yesterday is not taken off today. The counter is up to the present.
 create or replace function counter_add(c counter, at bigint[], amounts bigint[]) returns counter
 language plpgsql immutable as $$
 declare
@@ -124,8 +129,9 @@ begin
   end loop;
 end $$;
 
--- Counts what settlements spent, the tokens that they used instead of the worst case, and the requests that were not counted, or are none. The arrays have an element for each
--- settlement; those that count alike, as those of one lease and second, come together. `made`: when its hold or lease was made; `scopes`: of its budgets. The account is locked.
+-- Counts what settlements spent, the tokens that they used instead of the worst case, and the requests that were not
+-- counted, or are none. The arrays have an element for each settlement; those that count alike, as those of one lease
+-- and second, come together. `made`: when its hold or lease was made; `scopes`: of its budgets. The account is locked.
 drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[]);
 drop function if exists counter_settle(text, text[], bigint[], bigint[], bigint[], timestamptz[], jsonb[]);
 drop function if exists counter_settle(text, text[], bigint[], int[], bigint[], bigint[], timestamptz[], jsonb[]);

@@ -1,5 +1,6 @@
--- Gives back what processes hold of an account that have been silent for so long: their holds but for those of jobs, and their leases, of which all that
--- was spent is in the ledger. A heartbeat from the future was written before the clock was set back; a living process has written one since.
+-- Gives back what processes hold of an account that have been silent for so long: their holds but for those of jobs,
+-- and their leases, of which all that was spent is in the ledger. A heartbeat from the future was written before the
+-- clock was set back; a living process has written one since.
 -- Answers [how many holds expired, how much was given back].
 create or replace function ledger_expire(account text, silent interval) returns jsonb
 language plpgsql as $$
@@ -33,7 +34,8 @@ begin
     if r.claims < o.claims then
       select k.* into o.posted, o.moved_at, o.chain from claim_take(account, r.claims, jsonb_build_array(jsonb_build_array('', r.amount)), 0, o.posted, o.moved_at, o.chain) k;
     end if;
-    -- What it did not use of limits on requests and tokens, and what calls took that nobody will settle. One that is settled after all is counted then.
+    -- What it did not use of limits on requests and tokens, and what calls took that nobody will settle. One that is
+    -- settled after all is counted then.
     if r.slices <> '{}' then
       perform counter_put(array(select slice_return(counter_now(c, now_second), r.slices) from counter c
         where c.account_id = account and c.scope in (select 'account' union all select r.key_id union all select jsonb_array_elements_text(r.scopes))

@@ -1,7 +1,9 @@
--- Gives credits to an account. A negative amount takes back what is available, and no more. Statement by statement, because what one statement
--- reads of a row that it had to wait for may be older than what it then changes. kind: what the transfer is; by itself a grant or a takeback.
--- What a refund cannot take back is a loss; recovered: what a purchase makes up of such a loss.
--- lot: {source, endsAt, products, priority} of credits that are a lot of their own; {id} of the lot from which credits are taken back first, and with {only} alone; {payment} that is
+-- Gives credits to an account. A negative amount takes back what is available, and no more. Statement by statement,
+-- because what one statement reads of a row that it had to wait for may be older than what it then changes. kind: what
+-- the transfer is; by itself a grant or a takeback. What a refund cannot take back is a loss; recovered: what a
+-- purchase makes up of such a loss.
+-- lot: {source, endsAt, products, priority} of credits that are a lot of their own; {id} of the lot from which credits
+-- are taken back first, and with {only} alone; {payment} that is
 -- refunded: what calls hold of it is claimed. Answers what the account has afterwards, and what was moved.
 drop function if exists ledger_grant(text, text, bigint, text, text);
 drop function if exists ledger_grant(text, text, bigint, text, text, text);

@@ -1,10 +1,15 @@
--- Changes leases of one account: credits that a process holds in advance for calls of a key (and of the budgets in `scopes`), with a slice of what limits on requests and tokens leave.
--- changes: [{id, key, scopes, budgets, fresh, give, add, least, requests, tokens, close, retired, back: {requests, tokens, second}}, …].
--- give, add: what goes back and what it would like to have more; least: the least that is worth having. requests, tokens: what it would like for a second, null where
--- it keeps what it has; back: what it had before and did not use, for the second to which that was counted. fresh: nothing was leased yet; else a lease that is
--- not there has expired, and none is made. close: all goes back. retired: its process admits no more calls by it.
--- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available, rests}, …]: added is null where the lease has expired, requests and tokens
--- are null where nothing limits them, `second` is the one to which they were counted, on the day of the counting where a limit ends with a day. rests: nothing is leased of an account with lots, whose calls have holds of their own.
+-- Changes leases of one account: credits that a process holds in advance for calls of a key (and of the budgets in
+-- `scopes`), with a slice of what limits on requests and tokens leave.
+-- changes: [{id, key, scopes, budgets, fresh, give, add, least, requests, tokens, close, retired, back: {requests,
+-- tokens, second}}, …].
+-- give, add: what goes back and what it would like to have more; least: the least that is worth having. requests,
+-- tokens: what it would like for a second, null where it keeps what it has; back: what it had before and did not use,
+-- for the second to which that was counted. fresh: nothing was leased yet; else a lease that is not there has expired,
+-- and none is made. close: all goes back. retired: its process admits no more calls by it.
+-- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available, rests}, …]: added is null where
+-- the lease has expired, requests and tokens are null where nothing limits them, `second` is the one to which they were
+-- counted, on the day of the counting where a limit ends with a day. rests: nothing is leased of an account with lots,
+-- whose calls have holds of their own.
 create or replace function ledger_lease(account text, process text, changes jsonb, system text) returns jsonb
 language plpgsql as $$
 declare
@@ -12,12 +17,14 @@ declare
   counters counter[]; places jsonb; mine int[]; p int; room bigint[]; changed boolean[]; budgets_held jsonb;
   freed bigint; given jsonb; kept jsonb;
 begin
-  -- A process closes a lease when all that it wrote under it is posted. After a failover to a standby that lagged, the postings may be lost and their rows in the journal not.
+  -- A process closes a lease when all that it wrote under it is posted. After a failover to a standby that lagged, the
+  -- postings may be lost and their rows in the journal not.
   if exists (select 1 from journal j where j.account_id = account and j.lease_id in (select k ->> 'id' from jsonb_array_elements(changes) k where (k ->> 'close')::boolean)) then
     perform ledger_post(account, '{}', true);
   end if;
   select a.posted, a.held, a.moved_at, a.chain, a.claims, a.has_lots, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots as is_shut into o from account a where a.id = account for update;
-  -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off it.
+  -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off
+  -- it.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
   budgets_held := case when o.budgets > 0 then budget_held(account) end;
   counters := counters_for(account, changes, now_second); places := counter_places(counters);
@@ -78,8 +85,11 @@ begin
   return to_jsonb(answers);
 end $$;
 
--- What a lease gets: credits, and of the limits on requests and tokens a slice (without what nothing limits), to be used up to the second `until`. A small part of what is there, so that nobody is refused for what another only might need.
--- wish: the most credits that it may have, those that it would like, the least that is worth having, and requests and tokens for a second (null where it keeps what it has). Unless `gets`, it gets nothing.
+-- What a lease gets: credits, and of the limits on requests and tokens a slice (without what nothing limits), to be
+-- used up to the second `until`. A small part of what is there, so that nobody is refused for what another only might
+-- need.
+-- wish: the most credits that it may have, those that it would like, the least that is worth having, and requests and
+-- tokens for a second (null where it keeps what it has). Unless `gets`, it gets nothing.
 create or replace function lease_share(counters counter[], room bigint[], places int[], wish bigint[], now_second bigint, gets boolean, out added bigint, out slice jsonb, out until bigint)
 language plpgsql immutable as $$
 declare
@@ -94,7 +104,8 @@ begin
   foreach p in array places loop
     -- Calls at the same time are counted one by one.
     added := least(added, case counters[p].unit when 'calls' then 0 when 'credits' then room[p] / 8 end);
-    -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was used.
+    -- For longer than a second only where that is little: what is given ahead leaves the minute later than what was
+    -- used.
     if room[p] / 64 < (case counters[p].unit when 'requests' then wish[4] when 'tokens' then wish[5] end) then
       seconds := least(seconds, 1);
     end if;
@@ -110,7 +121,8 @@ begin
   end if;
 end $$;
 
--- What a lease gets of the limits on requests and tokens: {requests, tokens}, without what nothing limits. want: for a second, null where it keeps what it has.
+-- What a lease gets of the limits on requests and tokens: {requests, tokens}, without what nothing limits. want: for a
+-- second, null where it keeps what it has.
 drop function if exists ledger_slice(counter[], bigint[], text, bigint[], int);
 create or replace function ledger_slice(counters counter[], room bigint[], places int[], want bigint[], seconds int) returns jsonb
 language plpgsql immutable as $$

@@ -1,7 +1,9 @@
--- Lots: credits of an account with an end, for some products only, or with a priority of their own. The account's balance includes them; its plain credits are what it
--- has beyond them. Credits are spent by priority, then by their end, then by age; plain credits never end and come after all lots that are like them.
--- All of these are called with the account locked, and only for accounts with lots. `free`: what the account has that nothing holds, lots included. `moment`: when
--- it is, the same for all steps of one statement; a lot that has ended is not there for new calls, while what calls hold of it is theirs until they end.
+-- Lots: credits of an account with an end, for some products only, or with a priority of their own. The account's
+-- balance includes them; its plain credits are what it has beyond them. Credits are spent by priority, then by their
+-- end, then by age; plain credits never end and come after all lots that are like them. All of these are called with
+-- the account locked, and only for accounts with lots. `free`: what the account has that nothing holds, lots included.
+-- `moment`: when it is, the same for all steps of one statement; a lot that has ended is not there for new calls, while
+-- what calls hold of it is theirs until they end.
 
 -- Whether calls of a product may use credits that are for these products only.
 create or replace function lot_serves(products text[], product text) returns boolean
@@ -9,7 +11,8 @@ language sql immutable as $$
   select products is null or exists (select 1 from unnest(products) p where p = product or right(p, 1) = '*' and starts_with(product, left(p, -1)))
 $$;
 
--- What is there for calls that may be charged as any of these products, in the order in which it is spent. An empty id is plain credit. Products null: whatever it is for.
+-- What is there for calls that may be charged as any of these products, in the order in which it is spent. An empty id
+-- is plain credit. Products null: whatever it is for.
 drop function if exists lot_order(text, text, bigint, timestamptz);
 create or replace function lot_order(account text, asked text[], free bigint, moment timestamptz) returns table (id text, amount bigint)
 language sql stable as $$
@@ -53,8 +56,9 @@ begin
   return parts;
 end $$;
 
--- Takes a charge out of what a call held, in its order, and gives the rest back to where it came from; what the call cost beyond that is taken from what is there for its
--- product. free: with what the call held. Answers what the account paid, and what of it came out of lots.
+-- Takes a charge out of what a call held, in its order, and gives the rest back to where it came from; what the call
+-- cost beyond that is taken from what is there for its product. free: with what the call held. Answers what the account
+-- paid, and what of it came out of lots.
 create or replace function lot_settle(account text, parts jsonb, product text, free bigint, moment timestamptz, charge bigint, out paid bigint, out lots jsonb)
 language plpgsql as $$
 declare
@@ -83,7 +87,8 @@ begin
   end if;
 end $$;
 
--- Takes credits back that nothing holds: first of the lot that is named, then those that would be spent last. Answers what came out of lots.
+-- Takes credits back that nothing holds: first of the lot that is named, then those that would be spent last. Answers
+-- what came out of lots.
 create or replace function lot_take_back(account text, first_lot text, free bigint, moment timestamptz, amount bigint) returns jsonb
 language plpgsql as $$
 declare
@@ -103,7 +108,8 @@ begin
   return lots;
 end $$;
 
--- What has ended and is not held expires, each lot by a transfer of its own. has_lots: whether there are lots afterwards.
+-- What has ended and is not held expires, each lot by a transfer of its own. has_lots: whether there are lots
+-- afterwards.
 create or replace function lot_expire(account text, moment timestamptz, inout posted bigint, inout moved_at timestamptz, inout chain bytea, out has_lots boolean)
 language plpgsql as $$
 declare

@@ -1,5 +1,6 @@
--- Posts rows of an account's journal, whoever wrote them. A row is the right to post it once, so that it does not matter who does and how often it is tried. Those of
--- `told` come first, and then as many others as one statement should take; without `others`, none. Answers {"left": whether there are more}.
+-- Posts rows of an account's journal, whoever wrote them. A row is the right to post it once, so that it does not
+-- matter who does and how often it is tried. Those of `told` come first, and then as many others as one statement
+-- should take; without `others`, none. Answers {"left": whether there are more}.
 create or replace function ledger_post(account text, told text[], others boolean) returns jsonb
 language plpgsql as $$
 declare
@@ -12,18 +13,20 @@ begin
   return jsonb_build_object('left', cardinality(more) = 500);
 end $$;
 
--- The one arithmetic of settlements: of those of these rows of the journal that are there still. Answers [[id, outcome, paid, loss, hold], …]. Outcomes besides the row's own: `late` (its hold or lease had
--- expired, and the amount was taken anew), `already` (it was posted before: by a try whose answer was lost, or because its hold expired while its process slept).
+-- The one arithmetic of settlements: of those of these rows of the journal that are there still. Answers [[id, outcome,
+-- paid, loss, hold], …]. Outcomes besides the row's own: `late` (its hold or lease had expired, and the amount was
+-- taken anew), `already` (it was posted before: by a try whose answer was lost, or because its hold expired while its
+-- process slept).
 create or replace function ledger_settle(account text, wanted text[]) returns jsonb
 language plpgsql as $$
 declare
   o record; r record; spent record; before record;
-  -- Those that have a transfer already: by a try whose answer was lost, or because their hold expired while their process slept. The bounds of the ids say in which months it is looked for.
+  -- Those that have a transfer already. The bounds of the ids say in which months it is looked for.
   known text[];
   moment timestamptz; n int := 0; at int; freed bigint; charge bigint; has_holds boolean := false; is_late boolean; answers jsonb := '[]';
-  -- The leases of these rows, what is left of each (null of one that has expired), when it was made, and the account's claims then.
+  -- The leases of these rows, what is left of each (null: it has expired), when it was made, and the claims then.
   cover record; leases text[] := '{}'; lease_left bigint[] := '{}'; lease_made timestamptz[] := '{}'; lease_claims int[] := '{}';
-  -- Of each row that is posted now, in the order of ids: 1, or 2 (beside the transfer of its expired hold); what became of it; and its transfer.
+  -- Of each row that is posted now, by id: 1, or 2 (beside the transfer of its expired hold); its outcome and transfer.
   kinds int[]; outcomes text[]; ids text[]; paid bigint[]; lost bigint[]; held bigint[]; moved timestamptz[]; balances bigint[]; hashes bytea[]; lots jsonb[];
   -- Where there are limits: what counts for them.
   is_limited boolean; is_sliced boolean := false; covers text[]; keys text[]; at_second bigint[]; made timestamptz[]; scopes jsonb[]; given bigint[]; requests bigint[]; tokens bigint[];
@@ -126,7 +129,8 @@ begin
   end loop;
 end $$;
 
--- Takes rows out of the journal, and writes their usage rows and the sums of their hour: by the place of each row in the order of ids.
+-- Takes rows out of the journal, and writes their usage rows and the sums of their hour: by the place of each row in
+-- the order of ids.
 create or replace function ledger_use(account text, ids text[], b_kind int[], b_paid bigint[], b_lost bigint[], b_held bigint[]) returns void
 language plpgsql as $$
 begin

@@ -1,20 +1,24 @@
--- Purses: what customers of an account have there. A call of a purse holds and charges both, in the statement that holds and charges the account, whose row
--- is locked first; what concerns the purse alone locks only the purse. A call without one meets none of this but a column that is null.
+-- Purses: what customers of an account have there. A call of a purse holds and charges both, in the statement that
+-- holds and charges the account, whose row is locked first; what concerns the purse alone locks only the purse. A call
+-- without one meets none of this but a column that is null.
 
--- Each movement of a purse has a hash over the one before it. extensions/purses/verify.ts reckons the same in its own words.
+-- Each movement of a purse has a hash over the one before it. extensions/purses/verify.ts reckons the same in its own
+-- words.
 create or replace function purse_hash(before bytea, m purse_movement) returns bytea
 language sql stable as $$
   select sha256(coalesce(before, ''::bytea) || convert_to(concat_ws('|', m.account_id, m.id, m.purse_id, m.kind, m.amount, m.balance, m.held, m.charged,
     coalesce(m.list::text, ''), coalesce(m.product, ''), coalesce(m.reference, ''), coalesce(m.note, ''), coalesce(m.actor, '')), 'UTF8'))
 $$;
 
--- When the next movement of a purse is: its month decides on discounts. Until the transaction ends nobody else changes the purse.
+-- When the next movement of a purse is: its month decides on discounts. Until the transaction ends nobody else changes
+-- the purse.
 create or replace function purse_moment(account text, purse text) returns timestamptz
 language sql as $$
   select greatest(clock_timestamp(), x.moved_at + interval '1 microsecond') from purse x where x.account_id = account and x.id = purse for update
 $$;
 
--- Writes a movement, and what the purse has after it. by: how much its balance changes; freed: what of its hold goes back. Answers the balance.
+-- Writes a movement, and what the purse has after it. by: how much its balance changes; freed: what of its hold goes
+-- back. Answers the balance.
 create or replace function purse_move(m purse_movement, by bigint, freed bigint) returns bigint
 language plpgsql as $$
 declare
@@ -47,8 +51,8 @@ language sql immutable as $$
   select case when p.volume_month = date_trunc('month', moment, 'UTC') at time zone 'UTC' then p.volume else 0 end
 $$;
 
--- Why a call of a purse is not let in, although the account could pay `floor`; null: it may be. call: {id, list, factor, least}: for each credit that the account holds
--- the purse holds `factor` millionths, and `least` at least.
+-- Why a call of a purse is not let in, although the account could pay `floor`; null: it may be. call: {id, list,
+-- factor, least}: for each credit that the account holds the purse holds `factor` millionths, and `least` at least.
 create or replace function purse_refused(account text, call jsonb, floor bigint, moment timestamptz) returns jsonb
 language plpgsql as $$
 declare
@@ -91,8 +95,10 @@ language sql as $$
   returning jsonb_build_object('id', x.id, 'list', (call ->> 'list')::int, 'amount', purse_need(call, amount))
 $$;
 
--- What a call costs its customer: by the first rule for its product, a multiple of what the account is charged, or rates of its own for the units that were used. A unit without one costs
--- the multiple. list: {inputs: [unit, …], rules: [{model, factor, tiers: [{upTo, rates: {unit: rate}}, …]}, …]}, factors in millionths and rates as those of charges.
+-- What a call costs its customer: by the first rule for its product, a multiple of what the account is charged, or
+-- rates of its own for the units that were used. A unit without one costs the multiple. list: {inputs: [unit, …],
+-- rules: [{model, factor, tiers: [{upTo, rates: {unit: rate}}, …]}, …]}, factors in millionths and rates as those of
+-- charges.
 create or replace function purse_price(list jsonb, product text, lines jsonb, charged bigint) returns bigint
 language plpgsql immutable as $$
 declare
@@ -127,7 +133,8 @@ begin
 end $$;
 create or replace trigger purse_resolved after delete on hold for each row when (old.purse is not null) execute function purse_resolved();
 
--- What a movement of a call costs by its price list, with the discount for what the purse, which is locked, has paid in this month before it.
+-- What a movement of a call costs by its price list, with the discount for what the purse, which is locked, has paid in
+-- this month before it.
 create or replace function purse_charge(m purse_movement, lines jsonb) returns bigint
 language sql as $$
   select case when m.kind = 'settled' then ceil(purse_price(l.list, m.product, lines, m.charged) * coalesce((
@@ -136,7 +143,8 @@ language sql as $$
   from purse x left join purse_prices l on l.account_id = x.account_id and l.version = m.list where x.account_id = m.account_id and x.id = m.purse_id
 $$;
 
--- A call whose hold had expired is settled after all: the purse pays anew, as far as it can, and no more than it had held.
+-- A call whose hold had expired is settled after all: the purse pays anew, as far as it can, and no more than it had
+-- held.
 create or replace function purse_late() returns trigger
 language plpgsql as $$
 declare

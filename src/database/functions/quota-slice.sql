@@ -1,12 +1,16 @@
--- The limits of the whole gateway. Each process takes a slice of what they leave, and admits calls against it by itself; so no call waits for a row that all share.
--- What a process has of credits and of calls at the same time stands in `quota_slice`; requests and tokens are counted to the minute when they are given. Jobs outlive
--- processes, and their holds say what they have.
+-- The limits of the whole gateway. Each process takes a slice of what they leave, and admits calls against it by
+-- itself; so no call waits for a row that all share. What a process has of credits and of calls at the same time stands
+-- in `quota_slice`; requests and tokens are counted to the minute when they are given. Jobs outlive processes, and
+-- their holds say what they have.
 --
 -- has: {credits, calls} that its running calls hold; what it had besides goes back, or was spent.
--- back: [[second, requests, tokens], …] that were counted and not used. need, want: {requests, tokens, credits, calls}, the least and the most that it would like to have.
--- everything: all that is left, not half of it. turn: the process counts what it sends; one that arrives after a later one was given up, and says what is no longer so.
--- Answers {version, credits, calls, requests, tokens, second, refused: {limit, unit, span, max, wait}}; what is not limited is left out. refused: the limit that left too little.
--- Not sent to another server as a whole: it reads holds of all accounts.
+-- back: [[second, requests, tokens], …] that were counted and not used. need, want: {requests, tokens, credits, calls},
+-- the least and the most that it would like to have.
+-- everything: all that is left, not half of it. turn: the process counts what it sends; one that arrives after a later
+-- one was given up, and says what is no longer so.
+-- Answers {version, credits, calls, requests, tokens, second, refused: {limit, unit, span, max, wait}}; what is not
+-- limited is left out. refused: the limit that left too little. Not sent to another server as a whole: it reads holds
+-- of all accounts.
 create or replace function ledger_quota_slice(process text, silent interval, has jsonb, back jsonb, need jsonb, want jsonb, everything boolean, turn bigint) returns jsonb
 language plpgsql as $$
 declare
@@ -69,8 +73,8 @@ begin
   return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $$;
 
--- What all accounts have spent is in the sums of their hours. Of the gateway's counters on credits, `used` has the hours that are closed, up to `since`; no statement
--- that began in them still runs.
+-- What all accounts have spent is in the sums of their hours. Of the gateway's counters on credits, `used` has the
+-- hours that are closed, up to `since`; no statement that began in them still runs.
 create or replace function system_closed(c counter) returns counter
 language plpgsql as $$
 declare

@@ -1,27 +1,34 @@
 -- Makes holds for calls of one account, in the order of their arrival, as if they had come one by one.
--- calls: [{id, key, scopes, budgets, want, floor, most, open, product, products, version, tokens, last, idem, hash, job: {id, input, request, callback, answer}}, …].
--- want, floor, most: what is held while it is there, the least that is worth holding, and the most that the call can cost. What lies between is shared:
--- of what is available, a call gets one part in twice the account's open calls, so that a lone call is seldom cut short and many at once are all
--- served. open: calls of the account that leases of the process cover. last: it has waited for what others have leased, and now takes no for an answer.
--- due: it has waited for running calls as well, and takes what is there. Others that get less than `want` while calls of the account run are `crowded`, and so are those behind them: first come, first served.
--- products: all that it may be charged as, where these are several. scopes: of its budgets; budgets: the version of the account's budgets by which the process found them.
--- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the process goes by.
+-- calls: [{id, key, scopes, budgets, want, floor, most, open, product, products, version, tokens, last, idem, hash,
+-- job: {id, input, request, callback, answer}}, …].
+-- want, floor, most: what is held while it is there, the least that is worth holding, and the most that the call can
+-- cost. What lies between is shared: of what is available, a call gets one part in twice the account's open calls, so
+-- that a lone call is seldom cut short and many at once are all served. open: calls of the account that leases of the
+-- process cover. last: it has waited for what others have leased, and now takes no for an answer.
+-- due: it has waited for running calls as well, and takes what is there. Others that get less than `want` while calls
+-- of the account run are `crowded`, and so are those behind them: first come, first served.
+-- products: all that it may be charged as, where these are several. scopes: of its budgets; budgets: the version of the
+-- account's budgets by which the process found them.
+-- waited: for how long the first of them has, in milliseconds. system: the version of the gateway's limits that the
+-- process goes by.
 -- purse: of a call that a customer of the account pays, what its purse holds beside the account (functions/purse.sql).
--- Answers [{as, amount, available, held, calls, limit, scope, unit, span, max, left, wait, full, rate_max, rate_left, status, reason, contact}, …]. `as` is held, short, limited or crowded (`held` is what `calls` running calls
--- hold); stale: the account has other budgets; tight: others were asked for what they have leased; away:
--- it lies with a process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, blocked (the account is suspended or closed), no_account, idem_conflict, idem_running, idem_replay.
+-- Answers [{as, amount, available, held, calls, limit, scope, unit, span, max, left, wait, full, rate_max, rate_left,
+-- status, reason, contact}, …]. `as` is held, short, limited or crowded (`held` is what `calls` running calls hold);
+-- stale: the account has other budgets; tight: others were asked for what they have leased; away: it lies with a
+-- process that does not answer; no_slice: the process must learn of the gateway's limits first; gone, frozen, blocked
+-- (the account is suspended or closed), no_account, idem_conflict, idem_running, idem_replay.
 create or replace function ledger_reserve(account text, process text, calls jsonb, waited int, system text) returns jsonb
 language plpgsql as $$
 declare
-  -- When the first of these calls came, and a little before: the way to the database takes a while as well. Limits on the minute judge by it.
+  -- When the first of these calls came, and a little before, for the way to the database: limits on the minute need it.
   came bigint := floor(extract(epoch from clock_timestamp()) - waited / 1000.0 - 0.25)::bigint;
   moment timestamptz; now_second bigint;
   o record; x record; judged record; r jsonb; answers jsonb[] := '{}';
   counters counter[] := '{}'; room bigint[] := '{}'; counted bigint[]; budgets_held jsonb; budget_scopes text[]; p int;
-  -- Where the counters of each scope are, and those of the present call, by its key and budgets: the next one often has the same.
+  -- Where the counters of each scope are, and those of the present call: the next one often has the same.
   places jsonb; mine int[] := '{}'; mine_key text; mine_of jsonb;
   amount bigint; open_calls bigint; one hold; made hold[] := '{}';
-  -- Whether others were asked for what they have leased, and what lies with processes that do not answer: worked out once.
+  -- Whether others were asked for what they have leased, and what lies with processes that do not answer.
   recalled boolean; elsewhere bigint; is_crowded boolean := false;
 begin -- Step 1, account: locked, so that what follows is true until the commit.
   select a.posted, a.held, a.frozen_until > now() as is_frozen, a.status, a.status_reason, a.has_lots, a.budgets, a.claims into o from account a where a.id = account for update;
@@ -111,8 +118,9 @@ begin -- Step 1, account: locked, so that what follows is true until the commit.
   return to_jsonb(answers);
 end $$;
 
--- The answer to a call that needs no look at credits and limits. has: its hold, by a try whose answer was lost, or made before its job was known; is_gone: it was given up before its reservation arrived. An
--- account that is being moved (frozen) gets no new jobs.
+-- The answer to a call that needs no look at credits and limits. has: its hold, by a try whose answer was lost, or made
+-- before its job was known; is_gone: it was given up before its reservation arrived. An account that is being moved
+-- (frozen) gets no new jobs.
 create or replace function reserve_known(has bigint, is_gone boolean, becomes_job boolean, is_frozen boolean, status text, reason text) returns jsonb
 language plpgsql stable as $$
 begin
@@ -123,8 +131,10 @@ begin
     else '{"as": "stale"}' end;
 end $$;
 
--- The answer to a call for which too little is available: with nothing held, it could pay (crowded) or not (short); what is claimed does not come back. balance: what the account has, and what of it is held; products: of an account with lots, what the
--- call may be charged as; open: calls that leases of its process cover. Of a lease of another process it is known only that calls use it.
+-- The answer to a call for which too little is available: with nothing held, it could pay (crowded) or not (short);
+-- what is claimed does not come back. balance: what the account has, and what of it is held; products: of an account
+-- with lots, what the call may be charged as; open: calls that leases of its process cover. Of a lease of another
+-- process it is known only that calls use it.
 create or replace function reserve_crowded(account text, process text, floor bigint, open int, balance bigint[], products text[]) returns jsonb
 language plpgsql as $$
 declare
@@ -139,8 +149,9 @@ begin
     + (select count(*) from lease e where e.account_id = account and e.process_id <> process and e.in_use > 0));
 end $$;
 
--- What the counters at these places say to a call. refused: the one without room for it, the first in their order, and of those that count credits the tightest, and how much it lacks; credits: what they leave
--- of credits; rate: of the limit on requests in a minute, what it allows and leaves.
+-- What the counters at these places say to a call. refused: the one without room for it, the first in their order, and
+-- of those that count credits the tightest, and how much it lacks; credits: what they leave of credits; rate: of the
+-- limit on requests in a minute, what it allows and leaves.
 drop function if exists ledger_refused(counter[], bigint[], int[], bigint[]);
 create or replace function counters_judge(counters counter[], room bigint[], places int[], tokens bigint, floor bigint, out refused int, out lacks bigint, out credits bigint, out rate jsonb)
 language plpgsql immutable as $$
@@ -161,8 +172,9 @@ begin
   end loop;
 end $$;
 
--- What others hold of an account although no call needs it, or although nobody has heard of them lately (they speak every 2.5 seconds): it comes back when they
--- answer, or are taken for dead. Until then, nobody can say that it is not there.
+-- What others hold of an account although no call needs it, or although nobody has heard of them lately (they speak
+-- every 2.5 seconds): it comes back when they answer, or are taken for dead. Until then, nobody can say that it is not
+-- there.
 create or replace function ledger_elsewhere(account text, process text) returns bigint
 language plpgsql stable as $$
 begin
@@ -174,7 +186,8 @@ begin
       where h.account_id = account and not h.job and h.process_id <> process and (p.id is null or p.heartbeat_at <= now() - interval '4 seconds')) u);
 end $$;
 
--- The answer to a call for which a counter has no room. asks: others may be asked for what they have leased. lacks: how much more room it needs.
+-- The answer to a call for which a counter has no room. asks: others may be asked for what they have leased. lacks: how
+-- much more room it needs.
 drop function if exists ledger_limited(counter, text, boolean, bigint);
 create or replace function ledger_limited(c counter, asks boolean, lacks bigint) returns jsonb
 language plpgsql as $$
@@ -186,8 +199,10 @@ begin
   return jsonb_build_object('as', 'limited', 'limit', c.name, 'scope', c.scope, 'unit', c.unit, 'span', c.span, 'max', c.max::text, 'wait', counter_wait(c, lacks));
 end $$;
 
--- Asks processes for what they have leased of an account, or of a key or budget alone. What was asked for longer ago has been given back, but for what calls need.
--- sliced: only leases that may have some of a limit on requests or tokens left, which one that admits no more calls has given back. Answers whether something may come back.
+-- Asks processes for what they have leased of an account, or of a key or budget alone. What was asked for longer ago
+-- has been given back, but for what calls need.
+-- sliced: only leases that may have some of a limit on requests or tokens left, which one that admits no more calls has
+-- given back. Answers whether something may come back.
 drop function if exists ledger_recall(text, text, text);
 create or replace function ledger_recall(account text, scope text, sliced boolean) returns boolean
 language plpgsql as $$

@@ -1,7 +1,8 @@
--- Resolves calls of an account that have holds of their own, or that a lease covers no more: they are written to the journal and posted at once.
--- calls: rows of the journal, each with `idempotent` where the call had an idempotency key, `replay` where its answer is to be replayed
--- ({status, type, sealed}), and `given_up` where its reservation made a job of which nobody was told: unless that has been begun, it goes with its
--- hold; if it has, it goes on, and its hold stays.
+-- Resolves calls of an account that have holds of their own, or that a lease covers no more: they are written to the
+-- journal and posted at once.
+-- calls: rows of the journal, each with `idempotent` where the call had an idempotency key, `replay` where its answer
+-- is to be replayed ({status, type, sealed}), and `given_up` where its reservation made a job of which nobody was told:
+-- unless that has been begun, it goes with its hold; if it has, it goes on, and its hold stays.
 -- Answers [[id, outcome, paid, loss, hold], …].
 create or replace function ledger_resolve(account text, calls jsonb) returns jsonb
 language plpgsql as $$

@@ -1,6 +1,7 @@
--- For the functions that calls wait for, when all are made. Every row is reached by its key, whatever the planner knows of the tables' sizes: a table that was empty when it was last
--- vacuumed is believed to have one row, and a plan that reads all of an account's rows is right then, and ruinous a day later. Hence the settings, and lookups that cannot become
--- a join (`limit 1`). An account whose lock takes longer goes to a queue of its own: see ledger/queue.ts.
+-- For the functions that calls wait for, when all are made. Every row is reached by its key, whatever the planner knows
+-- of the tables' sizes: a table that was empty when it was last vacuumed is believed to have one row, and a plan that
+-- reads all of an account's rows is right then, and ruinous a day later. Hence the settings, and lookups that cannot
+-- become a join (`limit 1`). An account whose lock takes longer goes to a queue of its own: see ledger/queue.ts.
 do $$
 declare
   name text;

@@ -14,13 +14,15 @@ create table account (
   search text generated always as (lower(name)) stored,
   -- The hash of its last transfer, which the hash of the next one covers.
   chain bytea,
-  -- Whether calls are served: open, suspended or closed (admission/accounts.ts), why, and since when. Functions check it with the account locked.
+  -- Whether calls are served: open, suspended or closed (admission/accounts.ts), why, and since when. Functions check
+  -- it with the account locked.
   status text not null default 'open',
   status_reason text,
   status_at timestamptz,
   -- Whether some of its balance lies in lots.
   has_lots boolean not null default false,
-  -- The version of an account's budgets, which a process must know that makes a hold; 0: there never were any. And how many counters they have.
+  -- The version of an account's budgets, which a process must know that makes a hold; 0: there never were any. And how
+  -- many counters they have.
   budgets integer not null default 0,
   budget_values integer not null default 0,
   -- How many claims were made on it: see claim.
@@ -43,20 +45,23 @@ create table hold (
   -- What limits on tokens counted for it.
   tokens bigint not null default 0,
   created_at timestamptz not null default now(),
-  -- From which lots a hold took how much, in the order in which its charge is taken: [[lot, amount], …]; an empty lot is plain credit. Null: all of it.
+  -- From which lots a hold took how much, in the order in which its charge is taken: [[lot, amount], …]; an empty lot
+  -- is plain credit. Null: all of it.
   lots jsonb,
   -- The budgets that a call counts for, as the scopes of their counters. Null: none.
   scopes jsonb,
   -- The account's claims when it was made: what it releases goes to the later ones.
   claims integer not null default 0,
-  -- Of a call that a customer of the account pays: {id, list, amount}, the purse, the version of the price list, and what the purse holds (functions/purse.sql).
+  -- Of a call that a customer of the account pays: {id, list, amount}, the purse, the version of the price list, and
+  -- what the purse holds (functions/purse.sql).
   purse jsonb,
   primary key (account_id, id)
   -- Empty one moment and full the next: whoever gave its empty pages back to the disk would lock it for that.
 ) with (vacuum_truncate = off);
 
--- Credits that a process holds in advance, for the calls of one key. It admits calls against them by itself; each settlement takes its charge
--- out of the lease. They are part of what the account has held, and go back like a hold when their process is silent.
+-- Credits that a process holds in advance, for the calls of one key. It admits calls against them by itself; each
+-- settlement takes its charge out of the lease. They are part of what the account has held, and go back like a hold
+-- when their process is silent.
 create table lease (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -66,11 +71,13 @@ create table lease (
   -- The account is tight: since then its process is asked to give back what no call needs.
   recalled_at timestamptz,
   created_at timestamptz not null default now(),
-  -- What running calls may spend of a lease. The rest of it is available to whoever looks, and given up before anybody is refused.
+  -- What running calls may spend of a lease. The rest of it is available to whoever looks, and given up before anybody
+  -- is refused.
   in_use bigint not null default 0,
   scopes jsonb,
-  -- What a lease was given of the limits and budgets that count requests and tokens, and has neither used nor given back: {second: [requests, tokens]}, by the second to
-  -- which it was counted. It comes off the counters when the lease ends.
+  -- What a lease was given of the limits and budgets that count requests and tokens, and has neither used nor given
+  -- back: {second: [requests, tokens]}, by the second to which it was counted. It comes off the counters when the lease
+  -- ends.
   slices jsonb,
   -- Its process admits no more calls by it, and said so.
   retired boolean not null default false,
@@ -80,13 +87,14 @@ create table lease (
 ) with (fillfactor = 50, vacuum_truncate = off);
 create index lease_process on lease (process_id);
 
--- Every movement of money. A resolved hold's transfer has the hold's id, so a hold resolves once. Partitioned like usage. When a month is in the archive,
--- its calls leave, and what was given or taken back stays, in the partition `transfer_kept` (extensions/archive).
+-- Every movement of money. A resolved hold's transfer has the hold's id, so a hold resolves once. Partitioned like
+-- usage. When a month is in the archive, its calls leave, and what was given or taken back stays, in the partition
+-- `transfer_kept` (extensions/archive).
 create table transfer (
   account_id text collate "C" not null,
   id text collate "C" not null,
-  -- grant, takeback, settled, released or expired. What is written here is proved by `ledger verify`: a check is read anew by every statement,
-  -- and four of them cost as much as the rest of a small settlement.
+  -- grant, takeback, settled, released or expired. What is written here is proved by `ledger verify`: a check is read
+  -- anew by every statement, and four of them cost as much as the rest of a small settlement.
   kind text not null,
   -- What the account paid, or was given.
   amount bigint not null,
@@ -96,12 +104,13 @@ create table transfer (
   note text,
   actor text,
   at timestamptz not null default now(),
-  -- Its place in the statement, and what the account had after it: written with the account locked, so that no two movements of an account
-  -- have the same moment and none ever comes before one that can be read.
+  -- Its place in the statement, and what the account had after it: written with the account locked, so that no two
+  -- movements of an account have the same moment and none ever comes before one that can be read.
   moved_at timestamptz,
   balance bigint,
   hash bytea,
-  -- What a transfer moved of lots: {lot: amount, …}, negative for what was taken. Null: of none. Part of the chain's hash where it is not.
+  -- What a transfer moved of lots: {lot: amount, …}, negative for what was taken. Null: of none. Part of the chain's
+  -- hash where it is not.
   lots jsonb,
   primary key (account_id, id)
 ) partition by range (id);
@@ -112,7 +121,8 @@ create index transfer_given on transfer (account_id, moved_at)
 create index transfer_lots on transfer (account_id, id) where lots is not null;
 create index transfer_moved on transfer (account_id, moved_at) where moved_at is not null;
 
--- What an account's transfers of a month come to that are in the archive. Each is signed together with the one before it.
+-- What an account's transfers of a month come to that are in the archive. Each is signed together with the one before
+-- it.
 create table ledger_checkpoint (
   account_id text collate "C" not null,
   month date not null,
@@ -149,10 +159,12 @@ create table ledger_archive (
   problems jsonb not null default '[]'
 );
 
--- Usage rows in the order in which they can be read to the end: a call's id says when it began, and its row is committed when it ends, so neither ids nor
--- times say what a reader has not seen yet. `posting` is the number of the transaction that wrote the row. Once no transaction with a smaller number runs
--- any more, no row with a smaller number can appear (usage_horizon).
--- Numbers of transactions begin anew in a database that was restored from a backup, so an offset is added, which migrate.ts raises beyond every known number.
+-- Usage rows in the order in which they can be read to the end: a call's id says when it began, and its row is
+-- committed when it ends, so neither ids nor times say what a reader has not seen yet. `posting` is the number of the
+-- transaction that wrote the row. Once no transaction with a smaller number runs any more, no row with a smaller number
+-- can appear (usage_horizon).
+-- Numbers of transactions begin anew in a database that was restored from a backup, so an offset is added, which
+-- migrate.ts raises beyond every known number.
 create function usage_offset() returns bigint language sql immutable as 'select 0::bigint';
 create function usage_posting() returns bigint language sql volatile as 'select pg_current_xact_id()::text::bigint + usage_offset()';
 create function usage_horizon() returns bigint language sql stable as 'select pg_snapshot_xmin(pg_current_snapshot())::text::bigint + usage_offset()';
@@ -178,9 +190,11 @@ create table usage (
   route smallint not null default 0,
   duration_ms integer not null default 0,
   first_byte_ms integer not null default 0,
-  -- How a call went that failed or needed more than one attempt: `AttemptLog` in ledger/views.ts. Null for all others, which have nothing to explain.
+  -- How a call went that failed or needed more than one attempt: `AttemptLog` in ledger/views.ts. Null for all others,
+  -- which have nothing to explain.
   attempt_log jsonb,
-  -- What the vendor took for it, in micro-credits, by the catalogue's cost of the route at that moment. Null: not known.
+  -- What the vendor took for it, in micro-credits, by the catalogue's cost of the route at that moment. Null: not
+  -- known.
   cost bigint,
   -- Which of the vendor's credentials it used, by its name; `own`: the account's own. Null: the only one.
   credential text,
@@ -188,7 +202,8 @@ create table usage (
   client text not null default '',
   at timestamptz not null default now(),
   attributes jsonb,
-  -- What decided the cost besides `lines` and `attributes`, which decided the price: {units: {output: 1200}, attributes: {resolution: "2k"}}. Nearly always null.
+  -- What decided the cost besides `lines` and `attributes`, which decided the price: {units: {output: 1200},
+  -- attributes: {resolution: "2k"}}. Nearly always null.
   cost_basis jsonb,
   -- Which vendor answered a call, or was tried last: calls are sought, counted and timed by it.
   vendor text,
@@ -198,15 +213,16 @@ create table usage (
   primary key (account_id, id)
 ) partition by range (id);
 create table usage_rest partition of usage default;
--- Calls that failed at a vendor, by their ids, which are times: few, so the index is small, and calls that succeed do not write it.
+-- Calls that failed at a vendor, by their ids, which are times: few, so the index is small, and calls that succeed do
+-- not write it.
 create index usage_attempts on usage (id) where attempt_log is not null;
 create index usage_charged on usage (account_id, charged, id);
 create index usage_client on usage (account_id, client, id) where client <> '';
 -- The slowest and the dearest calls of an account, page by page, without reading all of them.
 create index usage_duration on usage (account_id, duration_ms, id);
 create index usage_posting on usage (posting) where posting is not null;
--- Calls by their ids alone, which are times: one of them, and those of all accounts together. New ones come at the end, where an index costs least.
--- The calls of an agent's run.
+-- Calls by their ids alone, which are times: one of them, and those of all accounts together. New ones come at the end,
+-- where an index costs least. The calls of an agent's run.
 create index usage_run on usage (account_id, (labels ->> 'session'), id) where labels ->> 'session' is not null;
 create index usage_time on usage (id);
 
@@ -251,7 +267,8 @@ create table recording (
 create index recording_age on recording (expires_at);
 create index recording_call on recording (id);
 
--- Sums by the hour, written by the statement that posts calls. After 60 days the hours of a day become one row at its noon, UTC (ledger/fold.ts).
+-- Sums by the hour, written by the statement that posts calls. After 60 days the hours of a day become one row at its
+-- noon, UTC (ledger/fold.ts).
 create table usage_hour (
   account_id text collate "C" not null,
   hour timestamptz not null,
@@ -336,7 +353,8 @@ create table api_key (
   expires_at timestamptz,
   revoked_at timestamptz,
   replaced_by text,
-  -- Of a connection that somebody allowed a program by OAuth: nobody has the key's value, only the tokens of this grant stand for it.
+  -- Of a connection that somebody allowed a program by OAuth: nobody has the key's value, only the tokens of this grant
+  -- stand for it.
   grant_id text unique,
   -- What the program calls itself.
   client text,
@@ -348,18 +366,21 @@ create table api_key (
   required_labels text[],
   -- The first of the keys that a key replaced: a budget goes on when a key is rotated. Null: it replaced none.
   first_id text collate "C",
-  -- Where a key belongs, a team or a project, and whose it is. Its calls carry that as labels, so that they keep it when the key moves.
+  -- Where a key belongs, a team or a project, and whose it is. Its calls carry that as labels, so that they keep it
+  -- when the key moves.
   team_id text collate "C",
   member_id text collate "C",
   -- Where the calls of a key may go: vendors, regions, and the highest price. Null: anywhere.
   routing jsonb,
-  -- Who made a key, and so knows its value: only keys that people made for themselves use their sign-ins. Null: a token of nobody.
+  -- Who made a key, and so knows its value: only keys that people made for themselves use their sign-ins. Null: a token
+  -- of nobody.
   maker_id text collate "C"
 );
 create index api_key_account on api_key (account_id, id);
 create index api_key_team on api_key (team_id) where team_id is not null;
 
--- What the library for OAuth keeps: clients, grants, codes, tokens, consents that are under way. By a digest of the id, which may be the secret itself.
+-- What the library for OAuth keeps: clients, grants, codes, tokens, consents that are under way. By a digest of the id,
+-- which may be the secret itself.
 create table oauth_object (
   model text not null,
   digest bytea not null,
@@ -453,8 +474,8 @@ create table account_change (
 );
 create index account_change_version on account_change (topic, version);
 
--- What the job engine keeps of a job besides what its creation fixed. The row is the truth; the queue only says when to look
--- at it next. Every time here is the database's, so that no machine's clock can end a job or steal one.
+-- What the job engine keeps of a job besides what its creation fixed. The row is the truth; the queue only says when to
+-- look at it next. Every time here is the database's, so that no machine's clock can end a job or steal one.
 create table job (
   id text collate "C" primary key,
   account_id text collate "C" not null,
@@ -474,10 +495,12 @@ create table job (
   version integer not null default 0,
   -- Until when the process that raised it is believed to be working.
   lease_until timestamptz,
-  -- When a step is due. A row whose time has passed without a step is queued anew. A new row's first step is queued by its
-  -- creator; should that one have died, or never have learned that the row was made, others take over after this while.
+  -- When a step is due. A row whose time has passed without a step is queued anew. A new row's first step is queued by
+  -- its creator; should that one have died, or never have learned that the row was made, others take over after this
+  -- while.
   step_at timestamptz not null default now(),
-  -- Something is still to be done: to move it, to settle it, to tell about it, or to look whether the vendor changed its mind.
+  -- Something is still to be done: to move it, to settle it, to tell about it, or to look whether the vendor changed
+  -- its mind.
   open boolean not null default true,
   -- Steps in a row that failed for no reason of the vendor's.
   attempts smallint not null default 0,
@@ -537,8 +560,8 @@ create table person (
   password text,
   -- Null: nobody has proved that the mailbox is theirs (identity/proving.ts).
   email_verified_at timestamptz,
-  -- A link to sign in or to choose a password was opened that somebody had made who has not all rights. No further role until the mailbox
-  -- is proved again, which ends all other ways in.
+  -- A link to sign in or to choose a password was opened that somebody had made who has not all rights. No further role
+  -- until the mailbox is proved again, which ends all other ways in.
   lent_at timestamptz,
   created_at timestamptz not null default now(),
   terms_version text,
@@ -560,7 +583,8 @@ create table membership (
 );
 create index membership_account on membership (account_id);
 
--- A link that somebody was given: to join an account, to become an operator, or to choose a new password. Kept as a digest, used once.
+-- A link that somebody was given: to join an account, to become an operator, or to choose a new password. Kept as a
+-- digest, used once.
 create table invite (
   digest bytea primary key,
   kind text not null check (kind in ('member', 'operator', 'password', 'sign-up')),
@@ -617,8 +641,8 @@ create table login_attempt (
 );
 create index login_attempt_age on login_attempt (blocked_until);
 
--- The Idempotency-Keys with which credits were given or taken back, and what was answered. Kept for ever, as the money is: who
--- repeats a payment's message days later must not pay twice.
+-- The Idempotency-Keys with which credits were given or taken back, and what was answered. Kept for ever, as the money
+-- is: who repeats a payment's message days later must not pay twice.
 create table credit_idempotency (
   account_id text collate "C" not null references account,
   key text collate "C" not null,
@@ -628,8 +652,8 @@ create table credit_idempotency (
   primary key (account_id, key)
 );
 
--- Answers that a vendor keeps for a caller (stored responses, threads): whose they are, and which vendor has them. All accounts
--- share the vendor's credentials, so that this is what keeps them apart.
+-- Answers that a vendor keeps for a caller (stored responses, threads): whose they are, and which vendor has them. All
+-- accounts share the vendor's credentials, so that this is what keeps them apart.
 create table vendor_object (
   account_id text collate "C" not null,
   -- The vendor's own.
@@ -647,7 +671,8 @@ create table vendor_object (
 create index vendor_object_age on vendor_object (created_at) where id not like 'conv%';
 create index vendor_object_conversation_age on vendor_object (created_at) where id like 'conv%';
 
--- Files of callers: what they uploaded for batches, and what batches gave. Their bytes are in the store of results, by this name.
+-- Files of callers: what they uploaded for batches, and what batches gave. Their bytes are in the store of results, by
+-- this name.
 create table stored_file (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -663,7 +688,8 @@ create table stored_file (
 );
 create index stored_file_age on stored_file (expires_at);
 
--- Requests of a file that are worked off in the background. As of jobs, the row is the truth and the queue only says when to look at it.
+-- Requests of a file that are worked off in the background. As of jobs, the row is the truth and the queue only says
+-- when to look at it.
 create table batch (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -761,14 +787,15 @@ create table batch_line (
   result text,
   ok boolean,
   sealed bytea,
-  -- The call that answered a line. When the lines go, a hash over the calls of those that were completed stays with the batch.
+  -- The call that answered a line. When the lines go, a hash over the calls of those that were completed stays with the
+  -- batch.
   call_id text collate "C",
   primary key (account_id, batch_id, number)
 ) with (fillfactor = 70);
 create index batch_line_open on batch_line (account_id, batch_id, number) where ok is null;
 
--- Alerts of an account, or with an empty scope of the gateway: what fired, to whom it was told, and what is true now, so that each crossing
--- fires once.
+-- Alerts of an account, or with an empty scope of the gateway: what fired, to whom it was told, and what is true now,
+-- so that each crossing fires once.
 create table alert (
   id text collate "C" primary key,
   scope text collate "C" not null,
@@ -813,8 +840,8 @@ create table alert_mailbox (
 );
 create index alert_mailbox_asked on alert_mailbox (mailbox, asked_at);
 
--- How far `ledger verify` has come, by account: what was written before a moment of the database's clock has been checked, and
--- sums to this. An account in which something was wrong has no row, and is read from its beginning again.
+-- How far `ledger verify` has come, by account: what was written before a moment of the database's clock has been
+-- checked, and sums to this. An account in which something was wrong has no row, and is read from its beginning again.
 create table verified (
   account_id text collate "C" primary key,
   -- The start of an hour, so that the hours' sums before it are complete.
@@ -855,8 +882,8 @@ create table account_move (
   at timestamptz not null default now()
 );
 
--- What is sent to receivers outside: webhooks of jobs and of alerts, messages for Slack, mails. One row for each message and receiver, with
--- every attempt. The row is the truth; the queue only says when to look at it.
+-- What is sent to receivers outside: webhooks of jobs and of alerts, messages for Slack, mails. One row for each
+-- message and receiver, with every attempt. The row is the truth; the queue only says when to look at it.
 create table delivery (
   -- What receivers are told as the id of the message: the same for every attempt.
   id text collate "C" primary key,
@@ -891,8 +918,8 @@ create index delivery_of_account on delivery (account_id, created_at, id);
 create index delivery_open on delivery (step_at) where open;
 create index delivery_subject on delivery (subject);
 
--- A row for each limit that is set: of an account, of a key, or with an empty account of the whole gateway. What running calls hold is not
--- counted here: holds and leases say it.
+-- A row for each limit that is set: of an account, of a key, or with an empty account of the whole gateway. What
+-- running calls hold is not counted here: holds and leases say it.
 create table counter (
   account_id text collate "C" not null,
   -- `account`, the id of a key, or `system`.
@@ -909,18 +936,21 @@ create table counter (
   second bigint not null default 0,
   -- Of a minute: what was counted in each second, by the second modulo 83. See counters.sql.
   seconds bigint[] not null default '{}',
-  -- What began before was not counted here, and is not taken off. Of credits of the whole gateway: up to when `used` has what was spent.
+  -- What began before was not counted here, and is not taken off. Of credits of the whole gateway: up to when `used`
+  -- has what was spent.
   since timestamptz not null default '-infinity',
-  -- How long a slot of a minute or rolling window is, in seconds. Soft ones refuse nobody. own_max: somebody set the maximum for this value alone.
+  -- How long a slot of a minute or rolling window is, in seconds. Soft ones refuse nobody. own_max: somebody set the
+  -- maximum for this value alone.
   width integer not null default 1,
   soft boolean not null default false,
   own_max boolean not null default false,
   primary key (account_id, scope, name)
 ) with (fillfactor = 50, vacuum_truncate = off);
 
--- Settlements on their way into the books, each the right to be booked once: whoever deletes it does so in the transaction that books it, with
--- the account locked. A call that a lease covers is written here before its caller has the last byte, and booked with others a moment later;
--- a call with a hold of its own is written and booked by one statement.
+-- Settlements on their way into the books, each the right to be booked once: whoever deletes it does so in the
+-- transaction that books it, with the account locked. A call that a lease covers is written here before its caller has
+-- the last byte, and booked with others a moment later; a call with a hold of its own is written and booked by one
+-- statement.
 create table journal (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -968,7 +998,8 @@ create table journal (
   vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1, autovacuum_vacuum_cost_delay = 0
 );
 
--- What each process has of the gateway's limits on credits and on calls at the same time: functions/quota-slice.sql. The account is always empty.
+-- What each process has of the gateway's limits on credits and on calls at the same time: functions/quota-slice.sql.
+-- The account is always empty.
 create table quota_slice (
   account_id text collate "C" not null,
   process_id text collate "C" not null,
@@ -992,8 +1023,9 @@ create table saved_view (
   primary key (person_id, page, name)
 );
 
--- Usage by the day (UTC), customer, product, key and vendor: what statements and margins say of calls, also when these are no longer stored. Calls are added some seconds
--- after they were posted (ledger/usage-sums.ts); the setting `usage-sums` says up to which. Days of months whose calls are gone become one row on the first of the month.
+-- Usage by the day (UTC), customer, product, key and vendor: what statements and margins say of calls, also when these
+-- are no longer stored. Calls are added some seconds after they were posted (ledger/usage-sums.ts); the setting
+-- `usage-sums` says up to which. Days of months whose calls are gone become one row on the first of the month.
 create table usage_day (
   account_id text collate "C" not null,
   day date not null,
@@ -1043,7 +1075,8 @@ create table label_name (
   primary key (account_id, name)
 );
 
--- Money that was paid for credits. This table is the truth: what a provider says of a payment changes a row, and the row says what was granted for it.
+-- Money that was paid for credits. This table is the truth: what a provider says of a payment changes a row, and the
+-- row says what was granted for it.
 create table payment (
   -- Empty: nobody knows whose it is.
   account_id text collate "C" not null,
@@ -1056,7 +1089,8 @@ create table payment (
   kind text not null,
   offer_id text,
   currency text not null,
-  -- In the currency's smallest unit: what was asked for (null: nothing was), what was paid with its tax, and the tax in it.
+  -- In the currency's smallest unit: what was asked for (null: nothing was), what was paid with its tax, and the tax in
+  -- it.
   price_minor bigint,
   amount_minor bigint not null,
   tax_minor bigint not null default 0,
@@ -1087,7 +1121,8 @@ create table payment (
 );
 create unique index payment_id on payment (id);
 create index payment_open on payment (state, id) where state in ('pending', 'quarantined');
--- However many processes renew a plan, its card is charged for one month at a time. A checkout that the customer has left open does not count.
+-- However many processes renew a plan, its card is charged for one month at a time. A checkout that the customer has
+-- left open does not count.
 create unique index payment_plan on payment (account_id) where kind = 'plan' and state = 'pending' and detail ? 'charge';
 create unique index payment_provider on payment (provider, provider_id);
 -- However many processes see a low balance, one tops it up.
@@ -1143,7 +1178,8 @@ create table reconciliation (
   unique (account_id, night)
 );
 
--- The last number that was given out, by the issuer's series and year. The row is locked until the transaction ends, so that a number is never skipped.
+-- The last number that was given out, by the issuer's series and year. The row is locked until the transaction ends, so
+-- that a number is never skipped.
 create table invoice_counter (
   -- That invoices customers of its own. Empty: the gateway invoices its accounts.
   account_id text collate "C" not null default '',
@@ -1202,14 +1238,16 @@ create table billing_details (
   details jsonb not null
 );
 
--- A mailbox as a keyed digest, which outlives the person: who deletes their account and signs up again gets no second starting credits.
+-- A mailbox as a keyed digest, which outlives the person: who deletes their account and signs up again gets no second
+-- starting credits.
 create table starting_credit (
   mailbox bytea primary key,
   at timestamptz not null default now()
 );
 
--- Credits that end, that only some products may use, or that are spent before or after others are lots: functions/lot.sql. All others are the
--- plain credits of the account: what its balance has beyond its lots. An account without lots has no rows here.
+-- Credits that end, that only some products may use, or that are spent before or after others are lots:
+-- functions/lot.sql. All others are the plain credits of the account: what its balance has beyond its lots. An account
+-- without lots has no rows here.
 create table lot (
   account_id text collate "C" not null,
   -- The transfer that granted it.
@@ -1232,10 +1270,12 @@ create table lot (
 create index lot_ends on lot (ends_at) where remaining > 0;
 create index lot_open on lot (account_id) where remaining > 0;
 
--- What a refund or dispute could not take because calls and leases held it. It is taken from what those release that were there before it, and from nothing else (functions/claim.sql).
+-- What a refund or dispute could not take because calls and leases held it. It is taken from what those release that
+-- were there before it, and from nothing else (functions/claim.sql).
 create table claim (
   account_id text collate "C" not null,
-  -- The transfer of the refund. Its loss includes all of it, and its `held` is the amount; what is taken makes up for that loss.
+  -- The transfer of the refund. Its loss includes all of it, and its `held` is the amount; what is taken makes up for
+  -- that loss.
   id text collate "C" not null,
   payment_id text collate "C" not null,
   -- Its place among the account's claims.
@@ -1249,7 +1289,8 @@ create table claim (
   check (taken >= 0 and taken <= amount)
 );
 
--- Where usage goes: one row for each destination, which is also its work row (jobs/work.ts). The cursor is the last usage row that the receiver accepted.
+-- Where usage goes: one row for each destination, which is also its work row (jobs/work.ts). The cursor is the last
+-- usage row that the receiver accepted.
 create table export (
   account_id text collate "C" not null default '',
   id text collate "C" primary key,
@@ -1263,7 +1304,8 @@ create table export (
   cursor_posting bigint not null,
   cursor_account text collate "C" not null,
   cursor_id text collate "C" not null,
-  -- {"number", "from", "to", "id", "account", "sent"}: a range of days that is sent beside what is new, and its own cursor.
+  -- {"number", "from", "to", "id", "account", "sent"}: a range of days that is sent beside what is new, and its own
+  -- cursor.
   backfill jsonb,
   sent bigint not null default 0,
   skipped bigint not null default 0,
@@ -1278,7 +1320,8 @@ create table export (
 create unique index export_name on export (name);
 create index export_open on export (step_at) where open;
 
--- By which name a destination knows an account, where that is not the account's id: a customer at Stripe, a subscription at Lago.
+-- By which name a destination knows an account, where that is not the account's id: a customer at Stripe, a
+-- subscription at Lago.
 create table export_customer (
   export_id text collate "C" not null references export on delete cascade,
   account_id text collate "C" not null,
@@ -1320,7 +1363,8 @@ create table identity (
 );
 create index identity_person on identity (person_id);
 
--- Passkeys, and the shared secret of an authenticator app. `counter` is the passkey's own, or the last time step whose code was used.
+-- Passkeys, and the shared secret of an authenticator app. `counter` is the passkey's own, or the last time step whose
+-- code was used.
 create table second_factor (
   id text collate "C" primary key,
   person_id text collate "C" not null references person on delete cascade,
@@ -1344,8 +1388,8 @@ create table recovery_code (
   primary key (person_id, digest)
 );
 
--- What has begun in a browser and is finished once, or never: a journey to a provider, a passkey's challenge, a login link. Also the ids of
--- logout tokens, so that each is used once.
+-- What has begun in a browser and is finished once, or never: a journey to a provider, a passkey's challenge, a login
+-- link. Also the ids of logout tokens, so that each is used once.
 create table login_flow (
   digest bytea primary key,
   kind text not null,
@@ -1355,7 +1399,8 @@ create table login_flow (
 );
 create index login_flow_age on login_flow (expires_at);
 
--- Tokens of the operator API: of the whole gateway (no account), or of one account. identity/tokens.ts says what one may do.
+-- Tokens of the operator API: of the whole gateway (no account), or of one account. identity/tokens.ts says what one
+-- may do.
 create table access_token (
   id text collate "C" primary key,
   -- An HMAC of the token: whoever reads the database cannot guess by it.
@@ -1383,7 +1428,8 @@ create index access_token_account on access_token (account_id);
 create index access_token_parent on access_token (parent_id) where parent_id is not null;
 create index access_token_person on access_token (person_id);
 
--- Where the audit log is exported to, and how far that has come: one row at most, worked on as all background work. The address and its secret are sealed.
+-- Where the audit log is exported to, and how far that has come: one row at most, worked on as all background work. The
+-- address and its secret are sealed.
 create table audit_export (
   account_id text collate "C" not null default '' check (account_id = ''),
   id text collate "C" not null default 'audit' check (id = 'audit'),
@@ -1462,7 +1508,8 @@ create table code_use (
 );
 create index code_use_of_batch on code_use (batch_id);
 
--- What vendors say they were used for, to be compared with recorded calls and costs. A line says what it knows: by the day (UTC), model and, where the vendor tells, credential.
+-- What vendors say they were used for, to be compared with recorded calls and costs. A line says what it knows: by the
+-- day (UTC), model and, where the vendor tells, credential.
 create table vendor_report (
   id text collate "C" primary key,
   vendor text not null,
@@ -1490,7 +1537,8 @@ create table vendor_report_line (
   primary key (report_id, number)
 );
 
--- What a company's directory says of people and groups by SCIM. scope: an account, or empty for those who run the gateway.
+-- What a company's directory says of people and groups by SCIM. scope: an account, or empty for those who run the
+-- gateway.
 create table scim_user (
   scope text collate "C" not null,
   person_id text collate "C" not null references person on delete cascade,
@@ -1541,8 +1589,9 @@ create table login_token (
   claimed_until timestamptz not null
 );
 
--- Budgets: what a user, a tag, a session, a key, a member, a team or a project of an account may use in a span. What is counted stands in `counter`, as for limits;
--- its scope is the budget's id and the value (`bgt_1=alice`), its name is `budget`.
+-- Budgets: what a user, a tag, a session, a key, a member, a team or a project of an account may use in a span. What is
+-- counted stands in `counter`, as for limits; its scope is the budget's id and the value (`bgt_1=alice`), its name is
+-- `budget`.
 create table budget (
   account_id text collate "C" not null references account,
   id text collate "C" not null,
@@ -1579,7 +1628,8 @@ create table budget_proposal (
   primary key (account_id, id)
 );
 
--- What each foreign MCP server listed when somebody last looked. It says which tools are held back; what is sold stands in the catalog.
+-- What each foreign MCP server listed when somebody last looked. It says which tools are held back; what is sold stands
+-- in the catalog.
 create table tool_listing (
   server text collate "C" primary key,
   looked_at timestamptz not null default now(),
@@ -1589,7 +1639,8 @@ create table tool_listing (
   tools jsonb not null default '[]'
 );
 
--- Teams of an account, and projects, which are teams in a team. All use the account's balance; what each may use is a budget.
+-- Teams of an account, and projects, which are teams in a team. All use the account's balance; what each may use is a
+-- budget.
 create table team (
   account_id text collate "C" not null references account,
   id text collate "C" not null,
@@ -1603,7 +1654,8 @@ create table team (
   constraint team_account_id_parent_id_fkey foreign key (account_id, parent_id) references team (account_id, id)
 );
 
--- What people may do with the programs and keys of their own: those of a team or project, and of everybody else (`account`).
+-- What people may do with the programs and keys of their own: those of a team or project, and of everybody else
+-- (`account`).
 create table agent_settings (
   account_id text collate "C" not null references account,
   -- account, or the id of a team or project.
@@ -1627,7 +1679,8 @@ create table team_member (
 );
 create index team_member_person on team_member (account_id, person_id);
 
--- Sign-ins of people at foreign MCP servers (OAuth). Without a person: for keys that belong to nobody. Without an account: the operator's, for looking at tools.
+-- Sign-ins of people at foreign MCP servers (OAuth). Without a person: for keys that belong to nobody. Without an
+-- account: the operator's, for looking at tools.
 create table tool_connection (
   id text collate "C" primary key,
   account_id text collate "C" references account,
@@ -1643,7 +1696,8 @@ create table tool_connection (
 create unique index tool_connection_of on tool_connection (coalesce(account_id, ''), coalesce(person_id, ''), server);
 create index tool_connection_issuer on tool_connection (issuer);
 
--- What the last free probe of each vendor found, for all processes. Its lease keeps them to one probe at a time, and its version fences the result.
+-- What the last free probe of each vendor found, for all processes. Its lease keeps them to one probe at a time, and
+-- its version fences the result.
 create table vendor_probe (
   vendor text collate "C" primary key,
   version integer not null default 0,
@@ -1662,7 +1716,8 @@ create table vendor_probe (
   listed_url text
 );
 
--- What vendors took for answers that no caller pays: copies of calls, calls that were broken off, checks by moderation models. By the day (UTC): reports/unbilled.ts. Kept, as margins are.
+-- What vendors took for answers that no caller pays: copies of calls, calls that were broken off, checks by moderation
+-- models. By the day (UTC): reports/unbilled.ts. Kept, as margins are.
 create table unbilled_day (
   day date not null,
   kind text collate "C" not null,
@@ -1680,7 +1735,8 @@ create table unbilled_day (
   primary key (day, kind, vendor, product, model, credential)
 );
 
--- What customers of an account have there to spend, at the account's own prices. Calls of a purse hold and charge it beside the account (functions/purse.sql).
+-- What customers of an account have there to spend, at the account's own prices. Calls of a purse hold and charge it
+-- beside the account (functions/purse.sql).
 create table purse (
   account_id text collate "C" not null references account,
   -- The account's own name of its customer.
@@ -1710,7 +1766,8 @@ create table purse (
   check (held >= 0 and held <= posted)
 ) with (fillfactor = 50);
 
--- Every change of a purse, each with a hash over the one before it. Of a call: under the id of its transfer, whatever became of it.
+-- Every change of a purse, each with a hash over the one before it. Of a call: under the id of its transfer, whatever
+-- became of it.
 create table purse_movement (
   account_id text collate "C" not null,
   id text collate "C" not null,
@@ -1777,7 +1834,8 @@ create table purse_session (
 create index purse_session_purse on purse_session (account_id, purse_id, id);
 create index purse_session_age on purse_session (expires_at);
 
--- The payment provider of an account whose customers pay into their purses, what a credit costs there, and how the page for customers looks.
+-- The payment provider of an account whose customers pay into their purses, what a credit costs there, and how the page
+-- for customers looks.
 create table purse_payments (
   account_id text collate "C" primary key references account,
   settings jsonb not null,
@@ -1785,7 +1843,8 @@ create table purse_payments (
   sealed bytea
 );
 
--- What customers pay into purses through the provider of their account. What is asked for, and reports of the provider apply to it as to a payment.
+-- What customers pay into purses through the provider of their account. What is asked for, and reports of the provider
+-- apply to it as to a payment.
 create table purse_topup (
   account_id text collate "C" not null,
   -- The reference of its movement; those of what went back begin with it.
@@ -1832,7 +1891,8 @@ create view held as
   select account_id, id, amount from hold union all select account_id, id, amount from lease;
 
 -- The double entry of each transfer. Sums to zero by transfer, and so on the whole.
--- `plan` and `code` grant credits like `grant`; `expiry` takes what was left of a lot at its end, which nobody is given.
+-- `plan` and `code` grant credits like `grant`; `expiry` takes what was left of a lot at its end, which nobody is
+-- given.
 create view entry as
   select t.account_id, t.id as transfer_id, t.at, leg.account, leg.amount
   from transfer t

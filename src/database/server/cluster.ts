@@ -330,7 +330,9 @@ export async function chooseUser(dataDirectory: string): Promise<SystemUser | un
   )
 }
 
-/** What a child process is given: the user, and of our environment nothing, since it holds secrets and PG* surprises. */
+/**
+ * What a child process is given: the user, and of our environment nothing, since it holds secrets and PG* surprises.
+ */
 export function asUser(user: SystemUser | undefined): { uid?: number; gid?: number; env?: Record<string, string> } {
   if (process.platform === 'win32') return {} // Programs there fail without SystemRoot and its like.
   const env = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' }

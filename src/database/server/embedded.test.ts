@@ -120,7 +120,12 @@ test('the first start makes a durable database that only its owner can reach, an
       current_setting('max_connections') as connections, current_setting('data_checksums') as checksums`,
   )
   assert.deepEqual(settings, {
-    ...{ fsync: 'on', commit: 'on', listen: '', encoding: 'UTF8', connections: '200', checksums: 'on' },
+    fsync: 'on',
+    commit: 'on',
+    listen: '',
+    encoding: 'UTF8',
+    connections: '200',
+    checksums: 'on',
   })
   assert.ok(first.socketDirectory)
   assert.equal(statSync(first.socketDirectory).mode & 0o777, 0o700)

@@ -83,7 +83,11 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     const { host, port, password, socketDirectory } = cluster
     return {
       connection: {
-        ...{ host, port, user: SUPERUSER, database: DATABASE, ssl: false },
+        host,
+        port,
+        user: SUPERUSER,
+        database: DATABASE,
+        ssl: false,
         ...(password === undefined ? {} : { password }),
       },
       socketDirectory,
@@ -200,12 +204,13 @@ function backoff(): () => number {
   }
 }
 
-// One gateway per data directory. Node offers no file locks of its own, but the SQLite inside it takes the kernel's, and
-// those are what is wanted here: taking one is atomic, it vanishes with its process however that died, a reused pid
+// One gateway per data directory. Node offers no file locks of its own, but the SQLite inside it takes the kernel's,
+// and those are what is wanted here: taking one is atomic, it vanishes with its process however that died, a reused pid
 // cannot be mistaken for it, and it holds between containers that share a volume, where pids mean nothing.
 
 const SQLITE_BUSY = 5
-// A gateway writes its pid right after it took the lock; a second gateway that is rejected in between waits this long to read it.
+// A gateway writes its pid right after it took the lock; a second gateway that is rejected in between waits this long
+// to read it.
 const PID_WAIT_MS = 1_000
 
 interface DirectoryLock {
@@ -384,7 +389,12 @@ export async function withClient<T>(
 ): Promise<T> {
   const { host, port, password } = cluster
   const client = new pg.Client({
-    ...{ host, port, database, user: SUPERUSER, ssl: false, connectionTimeoutMillis: 2_000 },
+    host,
+    port,
+    database,
+    user: SUPERUSER,
+    ssl: false,
+    connectionTimeoutMillis: 2_000,
     ...(password === undefined ? {} : { password }),
   })
   client.on('error', () => {}) // The query that was lost to it rejects by itself.
@@ -471,8 +481,8 @@ async function mayServe(pid: number, directory: string): Promise<boolean> {
 }
 
 /**
- * Whether a process works inside a directory, as a server does in its own. Only Linux tells, and not of processes of other
- * users, whose servers would not be ours. Compared by what it is, not by name, which differs between containers.
+ * Whether a process works inside a directory, as a server does in its own. Only Linux tells, and not of processes of
+ * other users, whose servers would not be ours. Compared by what it is, not by name, which differs between containers.
  */
 async function worksIn(pid: number, directory: string): Promise<boolean> {
   const [cwd, wanted] = await Promise.all([stat(`/proc/${pid}/cwd`).catch(() => undefined), stat(directory)])

@@ -1,4 +1,5 @@
-// What a person types on the machine where an agent runs: sign in, and set the agent up, so that no key is copied or stored.
+// What a person types on the machine where an agent runs: sign in, and set the agent up, so that no key is copied or
+// stored.
 import { hostname } from 'node:os'
 import { CliError, type Command, type Invocation, takes, text, told } from '../../cli/command.ts'
 import { PROGRAMS, setUpAgent } from './setup/cli.ts'

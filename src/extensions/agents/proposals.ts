@@ -1,5 +1,5 @@
-// Proposals of agents to change a budget. An agent can only propose: a person with the right confirms it in the console, who has just proved that it
-// is them.
+// Proposals of agents to change a budget. An agent can only propose: a person with the right confirms it in the
+// console, who has just proved that it is them.
 import * as z from 'zod'
 import { type BudgetsOptions, createBudgets } from '../../admission/budgets.ts'
 import { type Queryable, statement } from '../../database/database.ts'
@@ -95,7 +95,11 @@ export function proposalResources(deps: BudgetsOptions): Resource[] {
 }
 
 const viewProposal = (row: ProposalRow): BudgetProposal => ({
-  ...{ id: row.id, budgetId: row.budget_id, was: row.was, max: row.max, reason: row.reason },
+  id: row.id,
+  budgetId: row.budget_id,
+  was: row.was,
+  max: row.max,
+  reason: row.reason,
   proposedBy: row.proposer,
   createdAt: row.created_at.toISOString(),
 })

@@ -1,4 +1,5 @@
-// A run is what an agent does for one task: all calls of one session, in parts when it starts sub-agents. Settlements that are not posted yet count.
+// A run is what an agent does for one task: all calls of one session, in parts when it starts sub-agents. Settlements
+// that are not posted yet count.
 
 import * as z from 'zod'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
@@ -69,8 +70,11 @@ const NOTHING = { calls: 0, failed: 0, charged: 0n, input: 0n, output: 0n, last:
 
 function added(sum: FigureRow, one: FigureRow): FigureRow {
   return {
-    ...{ calls: sum.calls + one.calls, failed: sum.failed + one.failed, charged: sum.charged + one.charged },
-    ...{ input: sum.input + one.input, output: sum.output + one.output },
+    calls: sum.calls + one.calls,
+    failed: sum.failed + one.failed,
+    charged: sum.charged + one.charged,
+    input: sum.input + one.input,
+    output: sum.output + one.output,
     first: one.first < sum.first ? one.first : sum.first,
     last: one.last > sum.last ? one.last : sum.last,
   }
@@ -80,17 +84,29 @@ const at = (callId: string) => new Date(timeOfId(callId)).toISOString()
 
 function viewFigures({ calls, failed, charged, input, output, first, last }: FigureRow) {
   return {
-    ...{ calls, failed, inputTokens: Number(input), outputTokens: Number(output) },
-    ...{ charged: formatCredits(charged), firstAt: at(first), lastAt: at(last) },
+    calls,
+    failed,
+    inputTokens: Number(input),
+    outputTokens: Number(output),
+    charged: formatCredits(charged),
+    firstAt: at(first),
+    lastAt: at(last),
   }
 }
 
 function shownCall({ id, agent, product, endpoint, status, charged, duration, input, output }: ItemRow) {
   return {
-    ...{ requestId: `req_${id}`, agent, at: at(id), product, endpoint, status },
+    requestId: `req_${id}`,
+    agent,
+    at: at(id),
+    product,
+    endpoint,
+    status,
     kind: endpoint.startsWith('mcp:') ? ('tool' as const) : ('call' as const),
-    ...{ charged: formatCredits(charged), durationMs: duration },
-    ...{ inputTokens: Number(input), outputTokens: Number(output) },
+    charged: formatCredits(charged),
+    durationMs: duration,
+    inputTokens: Number(input),
+    outputTokens: Number(output),
   }
 }
 

@@ -1,4 +1,5 @@
-// What a team lets its people's agents do: models, the highest cost of a call, a budget for each run, read by programs at one address.
+// What a team lets its people's agents do: models, the highest cost of a call, a budget for each run, read by programs
+// at one address.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'
@@ -66,7 +67,8 @@ test('a team’s list of models is enforced by the gateway: for programs and key
   const { id, key, person, team, token, put } = await teamOfOne()
   const made = await person.browser<{ key: string }>('POST', `/accounts/${id}/keys`, { name: 'mine' })
   const narrow = await person.browser<{ key: string }>('POST', `/accounts/${id}/keys`, {
-    ...{ name: 'narrow', models: ['beta-sonnet-5'] },
+    name: 'narrow',
+    models: ['beta-sonnet-5'],
   })
   for (const each of [token, made.data.key]) assert.equal(await status(each, 'alpha-5.5'), 200)
   assert.equal((await put(team, { models: ['alpha-5.4'] })).status, 200)
@@ -87,7 +89,9 @@ test('the nearest settings hold: a project’s, else its team’s, else the acco
   const project = (await g.operator<TeamView>('POST', `/accounts/${id}/teams`, { name: 'P', parentId: team })).data.id
   const keyIn = async (teamId: string | null) => {
     const { data } = await g.operator<{ key: string }>('POST', `/accounts/${id}/keys`, {
-      ...{ name: 'k', teamId, memberId: person.id },
+      name: 'k',
+      teamId,
+      memberId: person.id,
     })
     return data.key
   }
@@ -162,14 +166,14 @@ test('a program reads what it may do at one address, and its models follow the s
 test('settings that name what is not there, or come from who may not set them, change nothing', async () => {
   const { id, person, team, put } = await teamOfOne()
   for (const wrong of [
-    ...[{ models: ['alpha-5.44'] }, { models: [] }, { models: ['alpha-5.4'], defaultModel: 'alpha-5.5' }],
-    ...[
-      { defaultModel: 'nobody' },
-      { callMax: '-1' },
-      { callMax: 'much' },
-      { smallModel: 'x'.repeat(200) },
-      { all: 1 },
-    ],
+    { models: ['alpha-5.44'] },
+    { models: [] },
+    { models: ['alpha-5.4'], defaultModel: 'alpha-5.5' },
+    { defaultModel: 'nobody' },
+    { callMax: '-1' },
+    { callMax: 'much' },
+    { smallModel: 'x'.repeat(200) },
+    { all: 1 },
   ])
     assert.equal((await put(team, wrong)).status, 400, JSON.stringify(wrong))
   assert.equal((await put('team_nobody', {})).status, 404)

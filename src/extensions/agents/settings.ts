@@ -1,5 +1,5 @@
-// What the agents of an account's people may do: the settings of each team, which the gateway enforces with the key of each call (api-key.ts) and
-// programs read at one address, and the programs that people have signed in.
+// What the agents of an account's people may do: the settings of each team, which the gateway enforces with the key of
+// each call (api-key.ts) and programs read at one address, and the programs that people have signed in.
 import * as z from 'zod'
 import { mayUse, type Principal } from '../../admission/api-key.ts'
 import { type Budgets, type BudgetsOptions, createBudgets } from '../../admission/budgets.ts'
@@ -84,7 +84,9 @@ export function settingsResources(deps: SettingsDeps): Resource[] {
       const [row] = await tx.query<SettingsRow>(PUT, [account, scope, models, defaultModel, smallModel, callMax])
       const view = viewSettings(row!) // It was just written.
       await audit.write(tx, by, {
-        ...{ action: 'agent-settings.put', object: scope, detail: { account } },
+        action: 'agent-settings.put',
+        object: scope,
+        detail: { account },
         before: was ? told(was) : {},
         after: view,
       })
@@ -135,7 +137,9 @@ export function settingsResources(deps: SettingsDeps): Resource[] {
 export function mountSettings(api: Api, deps: SettingsDeps): void {
   const budgets = createBudgets(deps)
   api.add('GET', SETTINGS_PATH, {
-    ...{ surface: 'native', alias: false, isRecorded: false },
+    surface: 'native',
+    alias: false,
+    isRecorded: false,
     async handle({ principal, id: requestId }, out) {
       const data = await read(principal, deps, budgets)
       out.send(200, JSON_TYPE, JSON.stringify({ success: true, data, requestId }))
@@ -170,7 +174,13 @@ async function read(
       })
       // Of what each run or person may use, what is left is theirs, and not in this list.
       .map(({ name, scope, value, unit, span, max, left, hard, resetsAt }) => ({
-        ...{ name, scope: scope.replace(/^session:.*/, 'session'), unit, span, max, hard, resetsAt },
+        name,
+        scope: scope.replace(/^session:.*/, 'session'),
+        unit,
+        span,
+        max,
+        hard,
+        resetsAt,
         left: value === null ? null : left,
       })),
   }
@@ -194,7 +204,11 @@ interface ProgramRow {
 }
 
 const shownProgram = (row: ProgramRow): Program => ({
-  ...{ keyId: row.id, program: row.client, userId: row.person, email: row.email, teamId: row.team_id },
+  keyId: row.id,
+  program: row.client,
+  userId: row.person,
+  email: row.email,
+  teamId: row.team_id,
   lastUsedAt: row.last_used_at?.toISOString() ?? null,
   createdAt: row.created_at.toISOString(),
   charged: formatCredits(row.charged),

@@ -32,12 +32,26 @@ const worldAt = (aheadMs = 0): World => ({
 async function run(args: string[], options: { file?: string; world?: World; seen?: (text: string) => unknown } = {}) {
   const said = { out: '', err: '' }
   const code = await runCli({
-    ...{ args, world: options.world ?? worldAt(), otherVerbs: [] },
+    args,
+    world: options.world ?? worldAt(),
+    otherVerbs: [],
     settings: () => ({
-      ...{ url: g.url, urlSource: 'a test', token: undefined, apiKey: undefined, tokenSource: 'a test' },
-      ...{ dataDirectory: '', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
-      ...{ codexHome: join(home, 'codex'), loginFile: join(home, options.file ?? 'login.json') },
-      ...{ server: undefined, credential: () => undefined, version: '0.0.0-test', program: ['node', '/opt/toll gate'] },
+      url: g.url,
+      urlSource: 'a test',
+      token: undefined,
+      apiKey: undefined,
+      tokenSource: 'a test',
+      dataDirectory: '',
+      databaseUrl: undefined,
+      publicUrl: undefined,
+      trustProxy: '',
+      host: '127.0.0.1',
+      codexHome: join(home, 'codex'),
+      loginFile: join(home, options.file ?? 'login.json'),
+      server: undefined,
+      credential: () => undefined,
+      version: '0.0.0-test',
+      program: ['node', '/opt/toll gate'],
     }),
     terminal: {
       out: (text) => {
@@ -131,7 +145,8 @@ test('a denied sign-in, an address that is none, a gateway that is away and a br
 test('an agent is set up with the sign-in of its person: its files hold a command and no secret', async () => {
   const directory = join(home, 'project')
   const { code, out, err } = await run(['agent', 'claude-code', '--write', directory], {
-    ...{ file: 'agent.json', seen: answering('allow') },
+    file: 'agent.json',
+    seen: answering('allow'),
   })
   assert.equal(code, 0, err)
   assert.match(out, /Wrote .*settings\.local\.json/)

@@ -1,5 +1,6 @@
-// Sign-ins of this machine's person at gateways, as the command line keeps them: one file, which only that person may read. A fresh token is
-// printed for agents that run a command for it. Refresh tokens are good once, so processes take turns.
+// Sign-ins of this machine's person at gateways, as the command line keeps them: one file, which only that person may
+// read. A fresh token is printed for agents that run a command for it. Refresh tokens are good once, so processes take
+// turns.
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { type Api, createApi } from '../../cli/api.ts'

@@ -65,12 +65,18 @@ export function confirmationMail(scope: string, branding: BrandingView, base: st
   return renderMail(content, branding, base)
 }
 
-/** Mail programs make links of addresses in plain text, so they are written as nobody can follow them: `https[:]//example[.]com`. */
+/**
+ * Mail programs make links of addresses in plain text, so they are written as nobody can follow them:
+ * `https[:]//example[.]com`.
+ */
 function unlinked(text: string): string {
   return text.replaceAll('://', '[:]//').replaceAll(/[.\u3002\uff0e\uff61](?=[\p{L}\p{M}])/gu, '[.]')
 }
 
-/** For Slack, which reads `<!channel>` and `<address|text>`, and others, which read `@channel`: a name that a customer chose is text only. */
+/**
+ * For Slack, which reads `<!channel>` and `<address|text>`, and others, which read `@channel`: a name that a customer
+ * chose is text only.
+ */
 function plain(text: string): string {
   const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
   return unlinked(escaped).replaceAll('@', '@\u200b')

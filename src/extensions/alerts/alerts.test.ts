@@ -1,4 +1,5 @@
-// Alerts: each crossing fires once, whichever process looks, and reaches the bell, signed webhooks, Slack and a real mail server.
+// Alerts: each crossing fires once, whichever process looks, and reaches the bell, signed webhooks, Slack and a real
+// mail server.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { RequestListener } from 'node:http'

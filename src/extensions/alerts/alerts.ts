@@ -1,5 +1,6 @@
-// Alerts. Once a minute one process evaluates all rules. A condition that has become true, or worse, since the last evaluation is written
-// once, with a delivery for each receiver; deliveries.ts sends them. A condition that has cleared may fire again.
+// Alerts. Once a minute one process evaluates all rules. A condition that has become true, or worse, since the last
+// evaluation is written once, with a delivery for each receiver; deliveries.ts sends them. A condition that has cleared
+// may fire again.
 
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'
@@ -25,8 +26,8 @@ import {
 
 export interface Alerts {
   /**
-   * Alerts of an account; with '' those of the gateway; with null all. Newest first. `unread` counts those of the scope, with null those of
-   * the gateway.
+   * Alerts of an account; with '' those of the gateway; with null all. Newest first. `unread` counts those of the
+   * scope, with null those of the gateway.
    */
   list(scope: string | null, paging: Paging): Promise<AlertPage>
   /** Marks all alerts up to this one as read. */
@@ -44,7 +45,10 @@ export interface Alerts {
   tellUnstored(one: AlertFact): Promise<void>
   /** Evaluates the rules now. Returns the number of alerts that fired. */
   look(): Promise<number>
-  /** One process in the time evaluates the database; each process evaluates its own circuit breakers. What probes found all know. */
+  /**
+   * One process in the time evaluates the database; each process evaluates its own circuit breakers. What probes found
+   * all know.
+   */
   tick(): Promise<void>
 }
 
@@ -160,7 +164,12 @@ export function createAlerts(options: AlertsOptions): Alerts {
     async test(scope) {
       const receivers = (await store.of(scope)).receivers.filter(({ status }) => status === 'active')
       const one: AlertFact = {
-        ...{ scope, rule: 'test', subject: scope, level: 'on', rank: 1, title: 'A test' },
+        scope,
+        rule: 'test',
+        subject: scope,
+        level: 'on',
+        rank: 1,
+        title: 'A test',
         message: 'Somebody sent this alert to check its receivers. Nothing is wrong.',
       }
       await database.transaction(async (tx) => {

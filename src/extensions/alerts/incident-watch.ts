@@ -1,4 +1,5 @@
-// Tells of what keeps this process from its work, within seconds. It is often the database, so it is told without it if it must be.
+// Tells of what keeps this process from its work, within seconds. It is often the database, so it is told without it if
+// it must be.
 import type { Log } from '../../kernel/log.ts'
 import type { Incident } from '../../telemetry/incidents.ts'
 import type { Alerts } from './alerts.ts'

@@ -1,5 +1,6 @@
-// The page behind the link in each alert mail. Programs that scan mails open links, so a GET changes nothing; a POST does. Mail programs
-// send one to the link itself when their reader unsubscribes (RFC 8058), with any body and no cookie.
+// The page behind the link in each alert mail. Programs that scan mails open links, so a GET changes nothing; a POST
+// does. Mail programs send one to the link itself when their reader unsubscribes (RFC 8058), with any body and no
+// cookie.
 import { rawQuery, type WebServer } from '../../api/server/server.ts'
 import type { WebAnswer, WebRequest } from '../../api/server/web.ts'
 import type { Branding } from '../../identity/branding/branding.ts'

@@ -1,5 +1,5 @@
-// Alert mails go to members and operators, and to strangers who said so once: with a real mail server, and the links as a reader, a scanner and
-// a mail program open them.
+// Alert mails go to members and operators, and to strangers who said so once: with a real mail server, and the links as
+// a reader, a scanner and a mail program open them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startGateway } from '../../../test/gateway.ts'

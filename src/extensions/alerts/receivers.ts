@@ -1,5 +1,6 @@
-// Who receives alerts: the settings of each scope, and which mailboxes among them want mail. A mail goes to members of the account (for the
-// gateway's alerts: to operators) and to mailboxes that confirmed it once by a link, and to nobody who unsubscribed. Strangers get one mail.
+// Who receives alerts: the settings of each scope, and which mailboxes among them want mail. A mail goes to members of
+// the account (for the gateway's alerts: to operators) and to mailboxes that confirmed it once by a link, and to nobody
+// who unsubscribed. Strangers get one mail.
 
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import type { Branding } from '../../identity/branding/branding.ts'

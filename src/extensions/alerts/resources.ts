@@ -37,7 +37,9 @@ export function alertResources({ alerts, audit, database }: AlertDeps): Resource
     const detail = { rules: changed.rules, receivers: changed.receivers.length }
     await database.transaction((tx) =>
       audit.write(tx, by, {
-        ...{ action: 'alert.settings', object: scope || 'gateway', detail },
+        action: 'alert.settings',
+        object: scope || 'gateway',
+        detail,
         before,
         after: shownSettings(changed),
       }),

@@ -1,5 +1,5 @@
-// The rules of alerts: a rule is a row of `RULES`. Its schema with its words, the condition, and when it may fire again stand together; settings, the
-// command, the console's form and the evaluation follow.
+// The rules of alerts: a rule is a row of `RULES`. Its schema with its words, the condition, and when it may fire again
+// stand together; settings, the command, the console's form and the evaluation follow.
 import * as z from 'zod'
 import { type Queryable, type Statement, statement } from '../../database/database.ts'
 import { type Credits, formatCredits, parseCredits } from '../../kernel/credits.ts'
@@ -85,7 +85,10 @@ const RULE = (name: string, type: string) =>
 const LEAST_SHARE = `(select min(s::numeric) from jsonb_array_elements_text(${RULE('limitShares', 'jsonb')}) s)`
 const NOT_TEST = (account: string) => `not ${IS_TEST(account)}`
 
-/** No statement has a limit over all accounts: an omitted condition would count as cleared and fire again at the next evaluation. */
+/**
+ * No statement has a limit over all accounts: an omitted condition would count as cleared and fire again at the next
+ * evaluation.
+ */
 const asked = <Row extends object>(sql: Statement, conditionOf: (row: Row) => Condition): Reader => {
   return async ({ on, rules }) => (await on.query<Row>(sql, sql.text.includes('$1') ? [rules] : [])).map(conditionOf)
 }
@@ -231,7 +234,10 @@ const labels: Reader = async ({ on, rulesOf, special }) => {
   return found
 }
 
-/** The newest 20 of each account, so that an account with hundreds of failed jobs does not hide the others and is not sent an alert for each. */
+/**
+ * The newest 20 of each account, so that an account with hundreds of failed jobs does not hide the others and is not
+ * sent an alert for each.
+ */
 const jobs = asked<{ id: string; account_id: string; product: string; message: string | null }>(
   statement(
     'alert_jobs',
@@ -342,14 +348,17 @@ const gatewayRule = (title: string, words = title) =>
     .meta({ title, description: `${words} (gateway only)`, of: 'gateway' })
 
 /**
- * Null, false or nothing switches a rule off. `title`, `unit` and `usual` are words of the form, `description` and `value` of the command. Balances change
- * with every hold and failure rates with every call, so they must stay clear for an hour; otherwise one near its threshold would fire every
- * other minute. Each process has its own circuit breakers, so a vendor counts as recovered after ten minutes in which no process saw its breaker open. A
- * failed job stays for two hours. A value of a label spends within a day, and is told once in a day.
+ * Null, false or nothing switches a rule off. `title`, `unit` and `usual` are words of the form, `description` and
+ * `value` of the command. Balances change with every hold and failure rates with every call, so they must stay clear
+ * for an hour; otherwise one near its threshold would fire every other minute. Each process has its own circuit
+ * breakers, so a vendor counts as recovered after ten minutes in which no process saw its breaker open. A failed job
+ * stays for two hours. A value of a label spends within a day, and is told once in a day.
  */
 const RULES = {
   balanceBelow: {
-    ...{ kind: 'balance', clears: '1 hour', lasts: true },
+    kind: 'balance',
+    clears: '1 hour',
+    lasts: true,
     schema: credits
       .refine(
         (text) => (parseCredits(text) ?? -1n) >= 0n,
@@ -358,33 +367,49 @@ const RULES = {
       .nullable()
       .default(null)
       .meta({
-        ...{ title: 'Available credits fall below', unit: 'credits', usual: '100' },
-        ...{ description: 'Fewer credits than this are available', value: 'credits', none: 'off' },
+        title: 'Available credits fall below',
+        unit: 'credits',
+        usual: '100',
+        description: 'Fewer credits than this are available',
+        value: 'credits',
+        none: 'off',
       }),
   },
   balanceDays: {
-    ...{ kind: 'balance', read: balances },
+    kind: 'balance',
+    read: balances,
     schema: days
       .default(3)
       .meta({
-        ...{ title: 'At last week’s rate the balance is used up within', unit: 'days', usual: '3' },
+        title: 'At last week’s rate the balance is used up within',
+        unit: 'days',
+        usual: '3',
         description: 'At the rate of the last seven days, the balance is used up within so many days',
-        ...{ value: 'days', none: 'off' },
+        value: 'days',
+        none: 'off',
       }),
   },
   limitShares: {
-    ...{ kind: 'limit', read: [limits, budgets] },
+    kind: 'limit',
+    read: [limits, budgets],
     schema: z
       .array(z.number().int().min(1).max(100))
       .max(10)
       .default([50, 80, 100])
       .meta({
-        ...{ title: 'A spending limit of the account or a key reaches', unit: '%', usual: '50, 80, 100' },
-        ...{ description: 'Percentages of a spending limit, such as 50,80,100', value: 'list', none: 'off' },
+        title: 'A spending limit of the account or a key reaches',
+        unit: '%',
+        usual: '50, 80, 100',
+        description: 'Percentages of a spending limit, such as 50,80,100',
+        value: 'list',
+        none: 'off',
       }),
   },
   failurePercent: {
-    ...{ kind: 'failures', clears: '1 hour', lasts: true, read: failures },
+    kind: 'failures',
+    clears: '1 hour',
+    lasts: true,
+    read: failures,
     schema: z
       .number()
       .min(1)
@@ -392,7 +417,9 @@ const RULES = {
       .nullable()
       .default(50)
       .meta({
-        ...{ title: 'Failing calls in two hours reach', unit: '%', usual: '50' },
+        title: 'Failing calls in two hours reach',
+        unit: '%',
+        usual: '50',
         description: 'At least so many percent of the calls of the current and the previous hour failed',
         none: 'off',
       }),
@@ -406,21 +433,31 @@ const RULES = {
       .max(1_000_000)
       .default(20)
       .meta({
-        ...{ title: 'of at least', unit: 'calls', usual: '20', after: 'failurePercent' },
+        title: 'of at least',
+        unit: 'calls',
+        usual: '20',
+        after: 'failurePercent',
         description: 'Minimum number of calls for that',
       }),
   },
   keyDays: {
-    ...{ kind: 'key', read: keys },
+    kind: 'key',
+    read: keys,
     schema: days
       .default(7)
       .meta({
-        ...{ title: 'A key expires within', unit: 'days', usual: '7' },
-        ...{ description: 'A key expires within so many days', value: 'days', none: 'off' },
+        title: 'A key expires within',
+        unit: 'days',
+        usual: '7',
+        description: 'A key expires within so many days',
+        value: 'days',
+        none: 'off',
       }),
   },
   labelSpend: {
-    ...{ kind: 'label', clears: '1 day', read: labels },
+    kind: 'label',
+    clears: '1 day',
+    read: labels,
     schema: z
       .record(z.string().regex(LABEL_NAME, 'must be the name of a label'), credits)
       .refine(
@@ -430,13 +467,18 @@ const RULES = {
       .refine((amounts) => Object.keys(amounts).length <= LABELS_MAX, `must have at most ${LABELS_MAX} labels`)
       .default({})
       .meta({
-        ...{ title: 'An end user, tag or session spends more than this in 24 hours', unit: 'credits', usual: 'user=5' },
+        title: 'An end user, tag or session spends more than this in 24 hours',
+        unit: 'credits',
+        usual: 'user=5',
         description: 'A value of a label, such as one end user, is charged so many credits in 24 hours: user=5',
-        ...{ value: 'label=credits,…', none: 'off' },
+        value: 'label=credits,…',
+        none: 'off',
       }),
   },
   jobFailed: {
-    ...{ kind: 'job', clears: '2 hours', read: jobs },
+    kind: 'job',
+    clears: '2 hours',
+    read: jobs,
     schema: z.boolean().default(true).meta({ title: 'A job failed', description: 'A job failed' }),
   },
   topUps: {
@@ -451,29 +493,33 @@ const RULES = {
       }),
   },
   vendorOpen: {
-    ...{ kind: 'vendor', clears: '10 minutes', lasts: true, read: vendors },
+    kind: 'vendor',
+    clears: '10 minutes',
+    lasts: true,
+    read: vendors,
     schema: gatewayRule('The circuit breaker of a vendor is open'),
   },
-  chargeAboveHold: {
-    ...{ kind: 'vendor', read: overruns },
-    schema: gatewayRule('A call costs more than was held for it'),
-  },
+  chargeAboveHold: { kind: 'vendor', read: overruns, schema: gatewayRule('A call costs more than was held for it') },
   verification: {
-    ...{ kind: 'verification', read: verification },
+    kind: 'verification',
+    read: verification,
     schema: gatewayRule(
       'A check of the ledger or the audit log found problems or did not finish',
       'A check of the ledger or the audit log found problems',
     ),
   },
   exportPaused: {
-    ...{ kind: 'export', read: exports },
+    kind: 'export',
+    read: exports,
     schema: gatewayRule(
       'An export of usage is paused because its receiver rejected it',
       'A receiver of usage rejected what was sent, and its export is paused',
     ),
   },
   setAside: {
-    ...{ kind: 'stored', clears: '1 hour', lasts: true },
+    kind: 'stored',
+    clears: '1 hour',
+    lasts: true,
     read: async ({ own }: Look): Promise<Condition[]> =>
       own.setAside().map((part) => condition('', ...setAsideText(part))),
     schema: gatewayRule(
@@ -482,7 +528,9 @@ const RULES = {
     ),
   },
   gateway: {
-    ...{ kind: 'gateway', clears: '10 minutes', lasts: true },
+    kind: 'gateway',
+    clears: '10 minutes',
+    lasts: true,
     read: async ({ own }: Look): Promise<Condition[]> => own.incidents().map(incidentCondition),
     schema: gatewayRule(
       'The gateway cannot do its work',
@@ -490,7 +538,8 @@ const RULES = {
     ),
   },
   payments: {
-    ...{ kind: 'payment', read: [quarantined, reconciled('alert_reconciled', `r.account_id = ''`)] },
+    kind: 'payment',
+    read: [quarantined, reconciled('alert_reconciled', `r.account_id = ''`)],
     schema: gatewayRule('A payment is quarantined, or payments differ from the payment provider’s list'),
   },
 } as const satisfies Readonly<Record<string, Rule>>

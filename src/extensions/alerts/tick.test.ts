@@ -13,7 +13,11 @@ test('of what probes find for all one process a minute tells; a breaker of its o
     }
     const failing = { name: 'north', isRejected, reason: 'It does not accept the credential.' }
     const options = {
-      ...{ world: realWorld, log: silentLog, failingVendors: () => [failing], overruns: () => [], setAside: () => [] },
+      world: realWorld,
+      log: silentLog,
+      failingVendors: () => [failing],
+      overruns: () => [],
+      setAside: () => [],
       incidents: () => [],
       database: { query, transaction: async () => 0 },
     }
@@ -27,8 +31,9 @@ test('of what probes find for all one process a minute tells; a breaker of its o
 test('settings that cannot be opened are said in the log: nobody receives alerts by the defaults', async () => {
   const said: unknown[] = []
   const options = {
-    ...{ world: realWorld, secrets: { key: () => Buffer.alloc(32) } },
-    ...{ log: { ...silentLog, error: (fields: unknown) => said.push(fields) } },
+    world: realWorld,
+    secrets: { key: () => Buffer.alloc(32) },
+    log: { ...silentLog, error: (fields: unknown) => said.push(fields) },
     database: {
       query: async () => [{ scope: 'acc_1', sealed: Buffer.from('of another key, and long enough for one') }],
     },

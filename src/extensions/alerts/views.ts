@@ -44,7 +44,10 @@ export const alertView = z.object({
   /** Null: the alert concerns the gateway. */
   account: z.string().nullable(),
   rule: z.enum([...ALERT_KINDS, 'test']),
-  /** The id of the account, limit, key, job, vendor, verification run, export or payment that it is about; or a label and its value. */
+  /**
+   * The id of the account, limit, key, job, vendor, verification run, export or payment that it is about; or a label
+   * and its value.
+   */
   subject: z.string(),
   level: z.string(),
   title: z.string(),

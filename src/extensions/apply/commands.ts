@@ -1,4 +1,5 @@
-// `tollgate apply`: changes the gateway to match a YAML file. It also writes such a file from the gateway's current state.
+// `tollgate apply`: changes the gateway to match a YAML file. It also writes such a file from the gateway's current
+// state.
 import { readFile, writeFile } from 'node:fs/promises'
 import type { KeyView, TeamView } from '../../admission/views.ts'
 import { type CatalogInput, credentialsOf } from '../../catalog/document.ts'
@@ -135,11 +136,15 @@ async function accountOf(api: Api, { id, name, limits }: AccountView): Promise<o
   const named = nameIn({ teams, keys, members: members.items })
   const byEmail = new Map(people.map(({ email, role }) => [email, role]))
   return {
-    ...{ id, name, limits },
+    id,
+    name,
+    limits,
     keys: keys
       .filter(({ revokedAt, client }) => revokedAt === null && client === null)
       .map(({ id: keyId, name: keyName, test, teamId, memberId, limits: own, ...rest }) => ({
-        ...{ id: keyId, name: keyName, ...(test ? { test } : {}) },
+        id: keyId,
+        name: keyName,
+        ...(test ? { test } : {}),
         ...(teamId === null ? {} : { team: named('team', teamId) }),
         // The member may have left the account; the key still has their id.
         ...withoutNull({ member: members.items.find(({ userId }) => userId === memberId)?.email ?? null }),
@@ -161,8 +166,12 @@ const restrictionsOf = (
   >,
 ) =>
   withoutNull({
-    ...{ models: key.models, endpoints: key.endpoints, ipRanges: key.ipRanges },
-    ...{ responseCache: key.responseCache, expiresAt: key.expiresAt, requiredLabels: key.requiredLabels },
+    models: key.models,
+    endpoints: key.endpoints,
+    ipRanges: key.ipRanges,
+    responseCache: key.responseCache,
+    expiresAt: key.expiresAt,
+    requiredLabels: key.requiredLabels,
     routing: key.routing,
   })
 
@@ -170,7 +179,9 @@ function teamsOf(teams: readonly TeamView[], parent: string | null): object[] {
   return teams
     .filter(({ parentId }) => parentId === parent)
     .map(({ id, name, members, scimGroup }) => ({
-      ...{ id, name, ...(scimGroup === null ? { members: members.map(({ email }) => email) } : { scimGroup }) },
+      id,
+      name,
+      ...(scimGroup === null ? { members: members.map(({ email }) => email) } : { scimGroup }),
       ...(parent === null ? { projects: teamsOf(teams, id) } : {}),
     }))
 }
@@ -184,8 +195,15 @@ async function budgetOf(
   const path = at`/accounts/${account}/budgets/${id}/values` + query({ overridden: 'true', limit: String(VALUES_MAX) })
   const own = value === null ? (await api.call<Page<BudgetValueView>>('GET', path)).items : []
   return {
-    ...{ id, name, scope, ...withoutNull({ value: value === null ? null : named(scope, value) }), unit, span },
-    ...{ ...withoutNull({ windowSeconds, alertPercent }), max, hard },
+    id,
+    name,
+    scope,
+    ...withoutNull({ value: value === null ? null : named(scope, value) }),
+    unit,
+    span,
+    ...withoutNull({ windowSeconds, alertPercent }),
+    max,
+    hard,
     ...(own.length > 0 ? { values: Object.fromEntries(own.map((one) => [named(scope, one.value), one.max])) } : {}),
   }
 }

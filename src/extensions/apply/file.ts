@@ -1,5 +1,6 @@
-// The file of `tollgate apply`: accounts, keys, limits, members, teams, budgets, vendors and the catalog in one YAML document. Problems are reported with
-// line and column. The file is untrusted, so its size and the expansion of its aliases are bounded.
+// The file of `tollgate apply`: accounts, keys, limits, members, teams, budgets, vendors and the catalog in one YAML
+// document. Problems are reported with line and column. The file is untrusted, so its size and the expansion of its
+// aliases are bounded.
 import * as z from 'zod'
 import { keyRouting } from '../../admission/views.ts'
 import { CliError } from '../../cli/command.ts'
@@ -104,14 +105,17 @@ const people = z.array(email).max(1_000)
 /** With `scimGroup`, the group of a directory decides who is in the team. */
 const inTeam = { members: people.optional(), scimGroup: z.string().min(1).max(254).nullable().optional() }
 const project = object({ id: id.optional(), name, ...inTeam })
-const team = object({ ...{ id: id.optional(), name, ...inTeam }, projects: z.array(project).max(500).optional() })
+const team = object({ id: id.optional(), name, ...inTeam, projects: z.array(project).max(500).optional() })
 
 const amount = z.union([z.string(), z.number()])
 const budget = object({
   id: id.optional(),
   name,
   scope: budgetScope,
-  /** The one that it limits, by name: a team, team/project, a key, an email address, a user … Absent: each value has a budget of its own. */
+  /**
+   * The one that it limits, by name: a team, team/project, a key, an email address, a user … Absent: each value has a
+   * budget of its own.
+   */
   value: z.string().min(1).max(254).optional(),
   unit: z.enum(BUDGET_UNITS).default('credits'),
   span: z.enum(BUDGET_SPANS),
@@ -155,7 +159,10 @@ const customerPrice = object({
 /** The gateway checks them. */
 const money = amount.transform(String).optional()
 const text = z.string().nullable().optional()
-/** What customers of the account pay and how, and where it is told of their purses. The purses themselves are made by its programs. */
+/**
+ * What customers of the account pay and how, and where it is told of their purses. The purses themselves are made by
+ * its programs.
+ */
 const purses = object({
   prices: object({
     markupPercent: percent.default('0'),
@@ -166,9 +173,15 @@ const purses = object({
       .default([]),
   }).optional(),
   payments: object({
-    ...{ provider: z.string().optional(), currency: z.string().optional() },
-    ...{ pricePerCredit: money, minimum: money, maximum: money },
-    ...{ name: text, color: text, colorDark: text, issuer: object(issuerInput.shape).nullable().optional() },
+    provider: z.string().optional(),
+    currency: z.string().optional(),
+    pricePerCredit: money,
+    minimum: money,
+    maximum: money,
+    name: text,
+    color: text,
+    colorDark: text,
+    issuer: object(issuerInput.shape).nullable().optional(),
     secrets: object({ stripe: reference.optional(), 'stripe-webhook': reference.optional() }).default({}),
   }).optional(),
   events: object({ url: z.string().max(2_000).nullable(), settled: z.boolean().default(false) }).optional(),
@@ -331,7 +344,10 @@ function checkNames({ accounts = [], vendors = {} }: Declaration, at: (path: Pat
   if (problems.length > 0) throw problemsIn(problems)
 }
 
-/** The parser is recursive, so the depth is checked before: by brackets in flow style, and by indentation in block style. */
+/**
+ * The parser is recursive, so the depth is checked before: by brackets in flow style, and by indentation in block
+ * style.
+ */
 function nestsTooDeep(text: string): boolean {
   let depth = 0
   for (const char of text) {

@@ -1,4 +1,5 @@
-// Compares the file of `tollgate apply` with the gateway, and makes a list of steps: each has a sentence and an action. Nothing is changed here.
+// Compares the file of `tollgate apply` with the gateway, and makes a list of steps: each has a sentence and an action.
+// Nothing is changed here.
 import type { KeyView, NewKey } from '../../admission/views.ts'
 import { describeChanges } from '../../catalog/change-sentences.ts'
 import { checkDocument, credentialsOf } from '../../catalog/document.ts'
@@ -60,7 +61,9 @@ async function planCatalog(context: Context, draft: Draft): Promise<void> {
     sentences: [...(isOther ? differences : []), ...stored],
     async run() {
       await api.call<Applied>('PUT', '/catalog', {
-        ...{ document: isOther ? document : current, note: 'tollgate apply', basedOn: version },
+        document: isOther ? document : current,
+        note: 'tollgate apply',
+        basedOn: version,
         ...(values.size > 0 ? { credentials: Object.fromEntries(values) } : {}),
       })
       return undefined
@@ -68,7 +71,9 @@ async function planCatalog(context: Context, draft: Draft): Promise<void> {
   })
 }
 
-/** The current catalog with the entries of the file. Entries that are not in the file stay, unless `--prune` is given. */
+/**
+ * The current catalog with the entries of the file. Entries that are not in the file stay, unless `--prune` is given.
+ */
 function wantedDocument({ file, prune }: Context, current: Tree, draft: Draft): Tree {
   const { catalog, vendors } = file.declared
   const wanted: Record<string, unknown> = { ...current }
@@ -381,7 +386,8 @@ function createKey(
       try {
         await secrets.write(writeTo, made.key)
       } catch (error) {
-        // The value could not be stored, so the key is revoked. Otherwise the next run would take it for the wanted key.
+        // The value could not be stored, so the key is revoked. Otherwise the next run would take it for the wanted
+        // key.
         await api.call('DELETE', at`/keys/${made.id}`)
         throw new CliError(`${error instanceof Error ? error.message : 'it failed.'} The new key was revoked again.`)
       }

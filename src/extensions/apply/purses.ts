@@ -1,4 +1,5 @@
-// What the file of `tollgate apply` says of an account's purses: the prices for its customers, how they pay, and where it is told of them.
+// What the file of `tollgate apply` says of an account's purses: the prices for its customers, how they pay, and where
+// it is told of them.
 import { type Api, Refused } from '../../cli/api.ts'
 import { at } from '../../cli/command.ts'
 import { query } from '../../cli/table.ts'
@@ -21,9 +22,15 @@ const paymentsOf = (api: Api, id: string, salt?: string) =>
 const eventsOf = (api: Api, id: string) => api.call<Events>('GET', at`/accounts/${id}/purse-events`)
 
 const PAYMENT_WORDS: Readonly<Record<keyof PaymentFields, string>> = {
-  ...{ provider: 'provider', currency: 'currency', pricePerCredit: 'price of a credit' },
-  ...{ minimum: 'minimum', maximum: 'maximum', name: 'name on their page' },
-  ...{ color: 'color on light pages', colorDark: 'color on dark pages', issuer: 'issuer of invoices' },
+  provider: 'provider',
+  currency: 'currency',
+  pricePerCredit: 'price of a credit',
+  minimum: 'minimum',
+  maximum: 'maximum',
+  name: 'name on their page',
+  color: 'color on light pages',
+  colorDark: 'color on dark pages',
+  issuer: 'issuer of invoices',
 }
 const PAYMENT_FIELDS = Object.keys(PAYMENT_WORDS) as (keyof PaymentFields)[] // its own names
 
@@ -66,7 +73,9 @@ export async function planPurses(
   return steps
 }
 
-/** Fields that the file does not name stay as they are. Secrets are compared by fingerprint; equal values are not sent. */
+/**
+ * Fields that the file does not name stay as they are. Secrets are compared by fingerprint; equal values are not sent.
+ */
 async function changedPayments(
   { api, world, file, secrets: places }: Context,
   { id }: Place,
@@ -97,7 +106,10 @@ async function changedPayments(
   }
 }
 
-/** As the file says it; nothing, where the account has no price list, sells nothing and is told of nothing, or the gateway has no purses. */
+/**
+ * As the file says it; nothing, where the account has no price list, sells nothing and is told of nothing, or the
+ * gateway has no purses.
+ */
 export async function exportedPurses(api: Api, id: string): Promise<{ purses?: object }> {
   const found = await Promise.all([pricesOf(api, id), paymentsOf(api, id), eventsOf(api, id)]).catch(
     (error: unknown) => {

@@ -1,4 +1,5 @@
-// Secrets by reference, from small servers that speak the real formats of Vault, AWS and Google Cloud and refuse what those would refuse.
+// Secrets by reference, from small servers that speak the real formats of Vault, AWS and Google Cloud and refuse what
+// those would refuse.
 import assert from 'node:assert/strict'
 import { createHash, createHmac, generateKeyPairSync, verify } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
@@ -149,8 +150,11 @@ test('AWS Secrets Manager: signed requests, a field of JSON, written and created
     return [200, { Name: name }]
   })
   const environment = {
-    ...{ AWS_ACCESS_KEY_ID: AWS.accessKeyId, AWS_SECRET_ACCESS_KEY: AWS.secretAccessKey, AWS_SESSION_TOKEN: 'session' },
-    ...{ AWS_REGION: 'eu-central-1', AWS_ENDPOINT_URL_SECRETS_MANAGER: url },
+    AWS_ACCESS_KEY_ID: AWS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: AWS.secretAccessKey,
+    AWS_SESSION_TOKEN: 'session',
+    AWS_REGION: 'eu-central-1',
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: url,
   }
   await using(environment, async (secrets) => {
     assert.equal(await secrets.read('aws:prod/vendors#openai'), 'sk-aws')

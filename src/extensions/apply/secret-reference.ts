@@ -1,5 +1,6 @@
-// References to secrets: a file in a repository names the place of a secret, never the secret. `env:NAME`, `file:/path`, and the secret managers
-// of Vault (KV v2), AWS and Google Cloud by their HTTP APIs, configured by the environment variables of their own tools.
+// References to secrets: a file in a repository names the place of a secret, never the secret. `env:NAME`,
+// `file:/path`, and the secret managers of Vault (KV v2), AWS and Google Cloud by their HTTP APIs, configured by the
+// environment variables of their own tools.
 import { open, readFile } from 'node:fs/promises'
 import { CliError } from '../../cli/command.ts'
 import { sha256, signAwsCall } from '../../kernel/aws-signature.ts'
@@ -180,13 +181,18 @@ export function openSecretReferences({ world, environment }: Deps): SecretRefere
     return answer
   }
 
-  /** By the same login as vendors of Google Cloud: a service account, an external account, or the machine's own identity. */
+  /**
+   * By the same login as vendors of Google Cloud: a service account, an external account, or the machine's own
+   * identity.
+   */
   async function readGcpToken(base: string): Promise<string> {
     const workload = environment('GOOGLE_APPLICATION_CREDENTIALS') ? 'file' : 'metadata'
     const hosts = new Set([URL.parse(base)?.host ?? ''])
     const allows = new Set(['google', 'google-metadata'])
     const logins = createLogins({
-      ...{ world, upstream: client(), tokens: createTokenCache({ world }) },
+      world,
+      upstream: client(),
+      tokens: createTokenCache({ world }),
       workload: { allows, hosts, environment, metadata: client() },
     })
     try {

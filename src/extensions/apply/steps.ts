@@ -129,7 +129,10 @@ export interface Inside {
   /** Existing teams and those that the file creates. */
   readonly teamPlaces: TeamPlace[]
   readonly keyPlaces: Place[]
-  /** Finds one by name or id. Without an id it will be created; undefined: the person has not accepted an invitation yet. */
+  /**
+   * Finds one by name or id. Without an id it will be created; undefined: the person has not accepted an invitation
+   * yet.
+   */
   find(scope: string, name: string, where: string): Place | undefined
 }
 
@@ -177,7 +180,10 @@ export async function readInside(api: Api, account: Place, wanted: DeclaredAccou
   return { teams, keys, members, invited, teamPlaces, keyPlaces, find }
 }
 
-/** Excludes OAuth connections, which people create, replaced keys, which expire, and test keys, which budgets do not count. */
+/**
+ * Excludes OAuth connections, which people create, replaced keys, which expire, and test keys, which budgets do not
+ * count.
+ */
 function livingKeys(keys: readonly KeyView[]): KeyView[] {
   return keys.filter(({ revokedAt, client, test }) => revokedAt === null && client === null && !test)
 }

@@ -26,7 +26,10 @@ export interface Account {
   readonly spot: Spot
 }
 
-/** Returns a function that removes teams that are not in the file, to be called after their keys and budgets are removed. */
+/**
+ * Returns a function that removes teams that are not in the file, to be called after their keys and budgets are
+ * removed.
+ */
 export function planTeams(account: Account, wanted: readonly DeclaredTeam[] | undefined): () => void {
   const { inside, spot } = account
   const teams = inside.teams.filter(({ parentId }) => parentId === null)
@@ -280,7 +283,8 @@ async function planValues(
   const there = new Map(listed.items.map((one) => [currentId(inside, scope, one.value), one]))
   const set = (kind: 'change' | 'remove', sentence: string, value: () => string | undefined, max: string | null) =>
     draft.steps.push({
-      ...{ kind, sentences: [sentence] },
+      kind,
+      sentences: [sentence],
       run: async () =>
         void (await api.call('PUT', at`/accounts/${place.id}/budgets/${made.id}/values`, { value: value(), max })),
     })

@@ -29,7 +29,8 @@ import type { ArchiveStore } from './archive.ts'
 import { openLedgerArchive } from './check.ts'
 import { createDiskArchive } from './store.ts'
 
-// A year in which three customers call every month, on a clock that only looks forward: what was written is set back to the month that is simulated.
+// A year in which three customers call every month, on a clock that only looks forward: what was written is set back to
+// the month that is simulated.
 
 const MONTHS = 12
 const CALLS = 40
@@ -53,7 +54,10 @@ const world: World = { ...realWorld, nowMs: () => nowMs }
 const sizes: Array<{ rows: number; bytes: number }> = []
 const statements: string[] = []
 
-/** A process that stops in the middle of its files, the one or the other, and wakes much later as if nothing had happened. */
+/**
+ * A process that stops in the middle of its files, the one or the other, and wakes much later as if nothing had
+ * happened.
+ */
 function asleep(where: string, file: number) {
   const store = createDiskArchive({ world, directory: where })
   const [fell, wake] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]

@@ -1,6 +1,7 @@
-// The ledger archives itself. A month that is over and verified becomes one signed checkpoint for each account, and its transfers become files with digests. Then its calls
-// leave the database; what was given or taken back stays, since invoices, lots and payments refer to it. What is here of an account after its last checkpoint is all
-// that verification replays.
+// The ledger archives itself. A month that is over and verified becomes one signed checkpoint for each account, and its
+// transfers become files with digests. Then its calls leave the database; what was given or taken back stays, since
+// invoices, lots and payments refer to it. What is here of an account after its last checkpoint is all that
+// verification replays.
 import { type Database, PATIENT, type Queryable, statement } from '../../database/database.ts'
 import { changeTables, isLocked } from '../../database/prune.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart, parseDay } from '../../kernel/calendar.ts'
@@ -203,8 +204,14 @@ export function createLedgerArchive(options: ArchiveOptions) {
         due: store ? due.map((day) => formatDay(day).slice(0, 7)) : [],
         waitsFor: store ? waitsFor : null,
         months: rows.map(({ month, archived_at, checked_at, running, ...row }) => ({
-          ...{ month: month.slice(0, 7), folder: row.folder, failure: row.failure, problems: row.problems, running },
-          ...{ accounts: Number(row.accounts), transfers: Number(row.transfers), bytes: Number(row.bytes) },
+          month: month.slice(0, 7),
+          folder: row.folder,
+          failure: row.failure,
+          problems: row.problems,
+          running,
+          accounts: Number(row.accounts),
+          transfers: Number(row.transfers),
+          bytes: Number(row.bytes),
           archivedAt: archived_at?.toISOString() ?? null,
           checkedAt: checked_at?.toISOString() ?? null,
         })),
@@ -229,7 +236,8 @@ export function createLedgerArchive(options: ArchiveOptions) {
 async function whatIsDue({ database, world, months, usageMonths }: ArchiveOptions) {
   const none = { due: [], waitsFor: null }
   const today = dayOfMs(world.nowMs())
-  // Calls and their transfers are read together, so no transfer goes before its call, which may stay longer while somebody reads it.
+  // Calls and their transfers are read together, so no transfer goes before its call, which may stay longer while
+  // somebody reads it.
   const until = Math.min(
     monthStart(today - SETTLED_DAYS, -months),
     await oldestDayOf(database, today, usageMonths),
@@ -365,14 +373,20 @@ class MonthWriter {
   }
 }
 
-/** What stays: all that is no call, what no checkpoint covers, and the few calls whose transaction began in another month than it ended, which statements need. */
+/**
+ * What stays: all that is no call, what no checkpoint covers, and the few calls whose transaction began in another
+ * month than it ended, which statements need.
+ */
 const STAYS = `t.kind in (${GIVEN.map((kind) => `'${kind}'`).join(', ')}) or c.until is null or t.moved_at is null or t.moved_at > c.until
   or date_trunc('month', t.at, 'UTC') <> date_trunc('month', t.moved_at, 'UTC')`
 const STAYING = (TRANSFERS: string) =>
   `select t.* from ${TRANSFERS} t left join (select account_id, max(moved_at) as until from ledger_checkpoint group by 1) c on c.account_id = t.account_id where ${STAYS}`
 const OLD = 'transfer_kept_old'
 
-/** In one transaction, of which the last moment alone locks calls out: the month's partition goes, and what stays of it is in `transfer_kept`. */
+/**
+ * In one transaction, of which the last moment alone locks calls out: the month's partition goes, and what stays of it
+ * is in `transfer_kept`.
+ */
 async function removeArchived(
   { database, world }: ArchiveOptions,
   { firstDay, month, folder }: Month,

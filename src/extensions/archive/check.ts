@@ -58,7 +58,10 @@ interface Surroundings {
 export function openLedgerArchive({ config, world, log }: Surroundings, parts: CheckOptions): ArchiveWork {
   const { database, store } = parts
   const archive = createLedgerArchive({
-    ...{ ...parts, world, log, months: config.TOLLGATE_RETENTION_LEDGER_MONTHS },
+    ...parts,
+    world,
+    log,
+    months: config.TOLLGATE_RETENTION_LEDGER_MONTHS,
     usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
   })
   let checking: Promise<unknown> = Promise.resolve()
@@ -85,7 +88,10 @@ export function openLedgerArchive({ config, world, log }: Surroundings, parts: C
   }
 }
 
-/** Every file has its digest, every transfer the hash that follows from the one before it, and every account comes to its checkpoint. */
+/**
+ * Every file has its digest, every transfer the hash that follows from the one before it, and every account comes to
+ * its checkpoint.
+ */
 async function checkMonth(
   { database, store, key }: CheckOptions & { readonly store: ArchiveStore },
   { month, folder, files }: ArchivedMonth,

@@ -34,7 +34,10 @@ export const archive = defineExtension({
   close: ({ archive }) => archive.stop(),
 })
 
-/** A directory that is named, the bucket, or beside the bundled database. A data directory beside another database may be gone tomorrow, so nothing that is for ever is put there. */
+/**
+ * A directory that is named, the bucket, or beside the bundled database. A data directory beside another database may
+ * be gone tomorrow, so nothing that is for ever is put there.
+ */
 function storeOf({ config, world, s3: send }: Core): ArchiveStore | undefined {
   const { TOLLGATE_LEDGER_ARCHIVE: named, TOLLGATE_S3_BUCKET: bucket, DATABASE_URL, dataDirectory } = config
   if (named !== undefined) return createDiskArchive({ world, directory: named })

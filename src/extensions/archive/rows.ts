@@ -1,4 +1,5 @@
-// A row of the archive, its place in the chain of its account, and the checkpoint of a month: what the writer of the archive and those who check it have in common.
+// A row of the archive, its place in the chain of its account, and the checkpoint of a month: what the writer of the
+// archive and those who check it have in common.
 import { createHash } from 'node:crypto'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../../kernel/calendar.ts'
 import type { Checkpoint } from '../../ledger/checkpoint.ts'
@@ -69,7 +70,12 @@ export class AccountMonths {
     if (!last || !hash) return undefined
     const byName = <T>(all: Map<string, T>) => [...all].sort(([a], [b]) => (a < b ? -1 : 1))
     const checkpoint: Checkpoint = {
-      ...{ account, folder, hash, month: monthOfUs(last.moved_us), moved_us: last.moved_us, balance: last.balance },
+      account,
+      folder,
+      hash,
+      month: monthOfUs(last.moved_us),
+      moved_us: last.moved_us,
+      balance: last.balance,
       sums: byName(this.sums).map(([kind, [rows, amount, loss]]) => [kind, `${rows}`, `${amount}`, `${loss}`]),
       lots: byName(this.lots).map(([lot, moved]) => [lot, `${moved}`]),
     }
@@ -104,10 +110,18 @@ export async function rowsOfParquet(bytes: Buffer): Promise<FileRow[]> {
     const text = (name: string) => (typeof row[name] === 'string' ? row[name] : null)
     const whole = (name: string) => BigInt(String(row[name]))
     return {
-      ...{ account: text('account') ?? '', id: text('id') ?? '', kind: text('kind') ?? '' },
-      ...{ note: text('note'), actor: text('actor'), lots: text('lots') },
-      ...{ amount: whole('amount'), loss: whole('loss'), held: whole('held'), balance: whole('balance') },
-      ...{ at_us: whole('at_us'), moved_us: whole('moved_us') },
+      account: text('account') ?? '',
+      id: text('id') ?? '',
+      kind: text('kind') ?? '',
+      note: text('note'),
+      actor: text('actor'),
+      lots: text('lots'),
+      amount: whole('amount'),
+      loss: whole('loss'),
+      held: whole('held'),
+      balance: whole('balance'),
+      at_us: whole('at_us'),
+      moved_us: whole('moved_us'),
     }
   })
 }

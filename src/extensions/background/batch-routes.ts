@@ -169,8 +169,14 @@ const shapeOf = (request: RequestContext) => (isAnthropic(request) ? viewAnthrop
 
 function viewAnthropicFile({ id, bytes, created_at, expires_at, filename }: FileRow): object {
   return {
-    ...{ id, type: 'file', filename, mime_type: 'application/octet-stream', size_bytes: Number(bytes) },
-    ...{ created_at: created_at.toISOString(), expires_at: expires_at.toISOString(), downloadable: true },
+    id,
+    type: 'file',
+    filename,
+    mime_type: 'application/octet-stream',
+    size_bytes: Number(bytes),
+    created_at: created_at.toISOString(),
+    expires_at: expires_at.toISOString(),
+    downloadable: true,
   }
 }
 

@@ -1,5 +1,5 @@
-// The rows of batches and their lines. A worker's writes are fenced by the version that it raised when it took the batch. The result of a line is
-// written once.
+// The rows of batches and their lines. A worker's writes are fenced by the version that it raised when it took the
+// batch. The result of a line is written once.
 import type { Labels } from '../../admission/labels.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
@@ -84,7 +84,9 @@ const PUT_LINES = statement(
    select $1, $2, * from unnest($3::int[], $4::text[], $5::bigint[], $6::int[]) on conflict do nothing`,
 )
 const DROP_LINES = statement('batch_drop_lines', 'delete from batch_line where account_id = $1 and batch_id = $2')
-/** Null values keep the column. The status only moves forward, and only the worker that holds the batch may change it. */
+/**
+ * Null values keep the column. The status only moves forward, and only the worker that holds the batch may change it.
+ */
 const MOVE = statement(
   'batch_move',
   `update batch set status = $4, total = coalesce($5, total), errors = coalesce($6, errors),
@@ -165,7 +167,9 @@ export function createBatchTable(database: Database, sealer: ContentSealer, { le
     column: 'sealed',
   })
 
-  /** Some lines after a number; `ok` null means all of them. A result sealed with another secret is treated as missing. */
+  /**
+   * Some lines after a number; `ok` null means all of them. A result sealed with another secret is treated as missing.
+   */
   async function results(batch: WorkRow, after: number, ok: boolean | null = null): Promise<ResultLine[]> {
     type ResultRow = ResultLine & { readonly sealed: Buffer | null }
     const rows = await database.query<ResultRow>(RESULTS, [...of(batch), after, ok])

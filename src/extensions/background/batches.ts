@@ -1,5 +1,5 @@
-// Batches run the requests of a file, a few at a time when the gateway has capacity, each as if the caller had sent it. A step does a part of one
-// batch and then yields it, so that many batches progress side by side, in any process.
+// Batches run the requests of a file, a few at a time when the gateway has capacity, each as if the caller had sent it.
+// A step does a part of one batch and then yields it, so that many batches progress side by side, in any process.
 
 import { type ApiKeys, maySee, type Principal, playerOf } from '../../admission/api-key.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -97,7 +97,10 @@ export function startBatches(deps: BatchDeps) {
       steps.wake()
       return made
     },
-    /** Undefined: there is no such batch. Throws `conflict` when it has ended. `by`: an actor other than the caller, for the audit log. */
+    /**
+     * Undefined: there is no such batch. Throws `conflict` when it has ended. `by`: an actor other than the caller, for
+     * the audit log.
+     */
     async cancel(account: string, id: string, by?: By): Promise<BatchRow | undefined> {
       const cancelled = by ? await cancelFor(by, account, id) : await table.cancel(account, id)
       if (cancelled) {
@@ -282,8 +285,8 @@ async function readAll(pieces: AsyncIterable<Buffer> | undefined): Promise<Buffe
   return Buffer.concat(all)
 }
 
-// Batches as the console, the command line and the operator API show them: the cost, the result of each line, and a check of an input file.
-// Lines are read from the database while a batch runs, and from its files when it has ended.
+// Batches as the console, the command line and the operator API show them: the cost, the result of each line, and a
+// check of an input file. Lines are read from the database while a batch runs, and from its files when it has ended.
 
 /** A page ends after reading so many bytes of the file, but has at least one line. */
 const PAGE_BYTES = 8_000_000
@@ -371,7 +374,10 @@ function createBatchQueries(
     return { heads: shown.map(({ head }) => head), next: rows.length > limit && last ? String(last.number) : null }
   }
 
-  /** The cursor has the number of the last line, in case the batch has ended since the previous page, and the byte where the next line begins. */
+  /**
+   * The cursor has the number of the last line, in case the batch has ended since the previous page, and the byte where
+   * the next line begins.
+   */
   async function fromFile(batch: BatchRow, { ok, after, byte, limit }: Wanted): Promise<Heads> {
     const id = ok ? batch.output_file_id : batch.error_file_id
     const file = id === null ? undefined : await files.find(batch.account_id, id)

@@ -1,4 +1,5 @@
-// Batches of an account that brings its own key: every line goes by it, costs its fee, and what is wrong with the key is its line's.
+// Batches of an account that brings its own key: every line goes by it, costs its fee, and what is wrong with the key
+// is its line's.
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
 import { completed, sendBatch } from '../../../test/batches.ts'

@@ -1,5 +1,5 @@
-// One background call, on the same path as every paid call. It has its own idempotency key, so it is charged once however often and by however
-// many processes it is retried.
+// One background call, on the same path as every paid call. It has its own idempotency key, so it is charged once
+// however often and by however many processes it is retried.
 
 import type { Principal } from '../../admission/api-key.ts'
 import { dropStoredAnswer, runsWith, storedAnswers } from '../../admission/idempotency.ts'
@@ -35,7 +35,10 @@ interface BackgroundCall {
   readonly batch?: string
   /** What the request that ordered it was labelled with. */
   readonly labels?: Labels | undefined
-  /** Aborts a call that was cancelled. Absent: the call is never aborted, because an aborted call is charged in part and its retry again in full. */
+  /**
+   * Aborts a call that was cancelled. Absent: the call is never aborted, because an aborted call is charged in part and
+   * its retry again in full.
+   */
   readonly signal?: AbortSignal
   /** Receives the answer piece by piece. Only with it may the answer be a stream, in the Responses format. */
   readonly out?: BufferedSink
@@ -52,7 +55,10 @@ export interface Told {
 interface Later {
   readonly afterMs: number
   readonly told: Told
-  /** A vendor failed, which is retried only a few times. Rate limits and faults of the gateway are retried for as long as they last. */
+  /**
+   * A vendor failed, which is retried only a few times. Rate limits and faults of the gateway are retried for as long
+   * as they last.
+   */
   readonly isVendors: boolean
 }
 
@@ -118,7 +124,9 @@ export async function runBackgroundCall(call: BackgroundCall, deps: BackgroundCa
   }
 }
 
-/** Stored answers of calls that were settled before their process crashed. They are final, whatever has changed since. */
+/**
+ * Stored answers of calls that were settled before their process crashed. They are final, whatever has changed since.
+ */
 export async function paidBefore(
   { account, spec }: Pick<BackgroundCall, 'account' | 'spec'>,
   names: readonly string[],

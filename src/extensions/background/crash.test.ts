@@ -1,4 +1,5 @@
-// Gateways that are killed in the middle of a batch: the next one goes on, each line is answered once and paid for once.
+// Gateways that are killed in the middle of a batch: the next one goes on, each line is answered once and paid for
+// once.
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import OpenAI, { toFile } from 'openai'

@@ -120,7 +120,10 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
   }
 
   return {
-    /** Throws rate_limited when this account uploads too many files at once. `isOurs`: result files are exempt, since their input bounds them. */
+    /**
+     * Throws rate_limited when this account uploads too many files at once. `isOurs`: result files are exempt, since
+     * their input bounds them.
+     */
     async upload(
       { account_id: account, key_id }: Pick<FileRow, 'account_id' | 'key_id'>,
       isOurs: boolean = false,
@@ -188,7 +191,10 @@ export function createFiles(deps: { database: Database; store: AssetStore; world
         throw new Fault('conflict', { message: 'This file is the input of a batch that has not ended.' })
       return gone !== undefined
     },
-    /** The bytes from `start` to `end`, both included; by default the whole file. Undefined when the bytes are gone from the store. */
+    /**
+     * The bytes from `start` to `end`, both included; by default the whole file. Undefined when the bytes are gone from
+     * the store.
+     */
     async read({ asset }: Pick<FileRow, 'asset'>, start: number = 0, end?: number): Promise<Readable | undefined> {
       const opened = await store.open(asset)
       if (!opened) return undefined

@@ -39,7 +39,11 @@ const batch = object({
   type: { const: 'message_batch' },
   processing_status: { type: 'string', enum: ['in_progress', 'canceling', 'ended'] },
   request_counts: object({
-    ...{ processing: integer, succeeded: integer, errored: integer, canceled: integer, expired: integer },
+    processing: integer,
+    succeeded: integer,
+    errored: integer,
+    canceled: integer,
+    expired: integer,
   }),
   created_at: string,
   expires_at: string,
@@ -65,7 +69,10 @@ export const MESSAGE_BATCHES = defineEndpoints({
       limit: { kind: 'integer', min: 1, max: 1000, default: '20', description: 'How many.', example: '20' },
     },
     answer: object({
-      ...{ data: list({ ...batch }), has_more: boolean, first_id: nullable(string), last_id: nullable(string) },
+      data: list({ ...batch }),
+      has_more: boolean,
+      first_id: nullable(string),
+      last_id: nullable(string),
     }),
   },
   'messages/batches/create': {

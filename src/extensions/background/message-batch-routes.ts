@@ -1,4 +1,5 @@
-// Message batches in the shapes of the anthropic SDKs, on the gateway's own files and batches: the messages become the lines of a file.
+// Message batches in the shapes of the anthropic SDKs, on the gateway's own files and batches: the messages become the
+// lines of a file.
 import { Readable } from 'node:stream'
 import { keySeenBy, maySee, requireEndpoint } from '../../admission/api-key.ts'
 import type { HandlersOf, RequestContext } from '../../api/api.ts'

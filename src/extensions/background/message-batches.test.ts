@@ -14,7 +14,7 @@ const g = testGateway({}, async () => {
 const client = (apiKey = key) => new Anthropic({ apiKey, baseURL: g.url, maxRetries: 0 })
 const asked = (custom_id: string, content: string, over: object = {}) => ({
   custom_id,
-  params: { ...{ model: 'beta-sonnet-4-6', max_tokens: 50, messages: [{ role: 'user' as const, content }] }, ...over },
+  params: { model: 'beta-sonnet-4-6', max_tokens: 50, messages: [{ role: 'user' as const, content }], ...over },
 })
 const ended = async (id: string) => {
   await until(async () => (await client().messages.batches.retrieve(id)).processing_status, 'ended')

@@ -1,5 +1,5 @@
-// The event stream of a background response. Events are stored for a day, so that a caller may connect, disconnect and reconnect at any process.
-// The worker writes events and the follower reads them; they share nothing but the table.
+// The event stream of a background response. Events are stored for a day, so that a caller may connect, disconnect and
+// reconnect at any process. The worker writes events and the follower reads them; they share nothing but the table.
 
 import { type Database, statement } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
@@ -26,13 +26,19 @@ const FOLLOWERS_MAX = 1_000
 const DAY_MS = 86_400_000
 /** The first and last events, which are made from the response's row. */
 const FROM_ROW = new Set([
-  ...['response.created', 'response.queued', 'response.completed', 'response.incomplete', 'response.failed', 'error'],
+  'response.created',
+  'response.queued',
+  'response.completed',
+  'response.incomplete',
+  'response.failed',
+  'error',
 ])
 
 /** One row holds the events of one flush, one per line, numbered up to `last`. */
 const KEEP = statement(
   'background_event_keep',
-  // Locks the response's row: a concurrent deletion either comes first, and nothing is inserted, or removes these events too.
+  // Locks the response's row: a concurrent deletion either comes first, and nothing is inserted, or removes these
+  // events too.
   `insert into background_event (account_id, id, last, sealed)
    select $1, $2, $3, $4 from (select 1 from background where account_id = $1 and id = $2 and version = $5 for key share) mine
    on conflict do nothing`,
@@ -78,7 +84,10 @@ const placeOf = ({ account_id, id }: Whose, last: number) => ({
 export const pruneEvents = (database: Database) => pruneAll(database, PRUNE)
 export const removeEvents = ({ account_id, id }: Whose, database: Database) => database.query(REMOVE, [account_id, id])
 
-/** Stores the stream of the first attempt that has events. Later attempts show only their end: readers would take two beginnings for one answer. */
+/**
+ * Stores the stream of the first attempt that has events. Later attempts show only their end: readers would take two
+ * beginnings for one answer.
+ */
 export class EventTaker extends BufferedSink {
   readonly #row: Whose & { readonly version: number }
   readonly #stores: Stores
@@ -111,7 +120,10 @@ export class EventTaker extends BufferedSink {
     return undefined
   }
 
-  /** Resolves when all events are stored. Events that could not be stored are left out; the last event has the whole response. */
+  /**
+   * Resolves when all events are stored. Events that could not be stored are left out; the last event has the whole
+   * response.
+   */
   async flushed(): Promise<void> {
     await this.#flush()
   }

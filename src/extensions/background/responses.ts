@@ -1,5 +1,5 @@
-// Background responses: accepted at once, run on the paid path when there is capacity, and stored until the caller fetches them. They work with
-// any text model, whether or not its vendor has such a feature.
+// Background responses: accepted at once, run on the paid path when there is capacity, and stored until the caller
+// fetches them. They work with any text model, whether or not its vendor has such a feature.
 
 import { createHash } from 'node:crypto'
 import { type ApiKeys, maySee } from '../../admission/api-key.ts'
@@ -245,7 +245,9 @@ async function removeRest(row: Pick<WorkRow, 'account_id' | 'id'>, database: Dat
 }
 
 const placeOf = (account: string, id: string, column: 'request' | 'answer') => ({
-  ...{ table: 'background', row: `${account} ${id}`, column },
+  table: 'background',
+  row: `${account} ${id}`,
+  column,
 })
 
 function opened(row: BackgroundRow, sealer: ContentSealer): Opened {

@@ -1,4 +1,5 @@
-// Mail domains that an account has proved to be its own, by a TXT record. A directory of the account may create people of these domains only.
+// Mail domains that an account has proved to be its own, by a TXT record. A directory of the account may create people
+// of these domains only.
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, statement } from '../../database/database.ts'
@@ -57,8 +58,11 @@ export function createDomains(deps: { database: Database; audit: Audit; key: Buf
         if (!row)
           throw new Fault('conflict', { message: `This account has ${DOMAINS_MAX} domains already. Remove one first.` })
         await audit.write(tx, by, {
-          ...{ action: 'domain.prove', object: account, detail: { domain } },
-          ...{ before: {}, after: { domain } },
+          action: 'domain.prove',
+          object: account,
+          detail: { domain },
+          before: {},
+          after: { domain },
         })
         return viewOf(account, row)
       })
@@ -68,8 +72,11 @@ export function createDomains(deps: { database: Database; audit: Audit; key: Buf
         if (!(await tx.query(REMOVE, [account, domain]))[0])
           throw new Fault('not_found', { message: 'This account has not proved such a domain.' })
         await audit.write(tx, by, {
-          ...{ action: 'domain.remove', object: account, detail: { domain } },
-          ...{ before: { domain }, after: {} },
+          action: 'domain.remove',
+          object: account,
+          detail: { domain },
+          before: { domain },
+          after: {},
         })
       })
     },

@@ -1,4 +1,5 @@
-// Logins that a company manages: single sign-on, people and groups by SCIM, the mail domains that are an account's, and passkeys.
+// Logins that a company manages: single sign-on, people and groups by SCIM, the mail domains that are an account's, and
+// passkeys.
 import type { WebServer } from '../../api/server/server.ts'
 import type { Config } from '../../config.ts'
 import { defineExtension } from '../../extension.ts'
@@ -43,7 +44,9 @@ export const directory = defineExtension({
     const [oidc, providers] = [createOidc(core), createProviders(core)]
     const readTxt = createReadTxt(core.config.TOLLGATE_DNS_SERVERS.split(',').filter(Boolean))
     return {
-      ...{ oidc, providers, passkeys: createPasskeys(core) },
+      oidc,
+      providers,
+      passkeys: createPasskeys(core),
       sso: createSso({ ...core, oidc, providers }),
       domains: createDomains({ ...core, key: core.secrets.key('account-domain'), readTxt }),
       scim: createScim({ ...core, mails: core.mails !== undefined }),

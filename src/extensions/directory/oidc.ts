@@ -1,5 +1,5 @@
-// OpenID Connect by openid-client: the authorization code flow with PKCE, nonce, state and `iss`. Every address of a provider, also those
-// in its metadata, is checked by the SSRF guard.
+// OpenID Connect by openid-client: the authorization code flow with PKCE, nonce, state and `iss`. Every address of a
+// provider, also those in its metadata, is checked by the SSRF guard.
 
 import { constants, createPublicKey, verify, type webcrypto } from 'node:crypto'
 import type { Configuration, CustomFetchOptions } from 'openid-client'
@@ -147,7 +147,8 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
       const url = client.buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
         scope: provider.scopes.join(' '),
-        ...{ state, nonce },
+        state,
+        nonce,
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
         ...(again ? { prompt: 'login', max_age: '0' } : {}),
@@ -207,7 +208,9 @@ export function createOidc({ world, guard }: { world: World; guard: Pick<Guarded
   }
 }
 
-/** Entra ID has no `email_verified`; it says instead whether the address is of a domain that the tenant has verified. */
+/**
+ * Entra ID has no `email_verified`; it says instead whether the address is of a domain that the tenant has verified.
+ */
 const ENTRA =
   /^https:\/\/(?:login\.microsoftonline\.com|login\.microsoftonline\.us|login\.partner\.microsoftonline\.cn)\//
 
@@ -240,7 +243,8 @@ function refused(provider: OidcClient, error: unknown): Fault {
     return new Fault('access_denied', { message: 'The sign-in was cancelled at the provider.', internal })
   return new Fault('access_denied', {
     message: 'The provider’s answer was not accepted. Start the sign-in again.',
-    ...{ internal, cause: error },
+    internal,
+    cause: error,
   })
 }
 
@@ -252,8 +256,9 @@ function whyOf(error: unknown): { why: string; code: string | undefined } {
   return { why: String(inner ?? (error instanceof Error ? error.message : error)), code }
 }
 
-// The logout token of OpenID Connect Back-Channel Logout 1.0: a provider says that a person's session there has ended. Anyone who can reach the
-// gateway can post one, so everything that is cheap to check is checked before a key is fetched.
+// The logout token of OpenID Connect Back-Channel Logout 1.0: a provider says that a person's session there has ended.
+// Anyone who can reach the gateway can post one, so everything that is cheap to check is checked before a key is
+// fetched.
 
 type Jwk = webcrypto.JsonWebKey & { readonly kid?: string; readonly use?: string; readonly alg?: string }
 

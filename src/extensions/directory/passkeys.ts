@@ -1,5 +1,5 @@
-// Passkeys (WebAuthn): a key in the person's device that signs our challenge for our host alone, so nothing can be phished. The device asks for a
-// fingerprint or a PIN itself, so a passkey counts as both factors.
+// Passkeys (WebAuthn): a key in the person's device that signs our challenge for our host alone, so nothing can be
+// phished. The device asks for a fingerprint or a PIN itself, so a passkey counts as both factors.
 
 import { isIP } from 'node:net'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
@@ -15,7 +15,10 @@ import { newId } from '../../kernel/world.ts'
 export interface Passkeys {
   /** Passkeys need a host name; they do not work with an IP address. */
   possible(): boolean
-  /** Returns the options for the browser and the token of the flow. Without a person, the device offers all its passkeys for this host. */
+  /**
+   * Returns the options for the browser and the token of the flow. Without a person, the device offers all its passkeys
+   * for this host.
+   */
   ask(person?: string): Promise<Asked>
   /** Returns the person. Throws if the answer is wrong, or was used before. */
   verify(token: string | undefined, response: PasskeyResponse): Promise<Pick<Person, 'id' | 'email'>>
@@ -61,7 +64,10 @@ const INSERT = statement(
    values ($1, $2, 'passkey', $3, $4, $5, $6, $7, true) on conflict (credential_id) do nothing returning id`,
 )
 const MINUTES = 5
-/** EdDSA, ES256 and RS256: what authenticators have. Named here, because the library's default asks the runtime for more and makes it warn. */
+/**
+ * EdDSA, ES256 and RS256: what authenticators have. Named here, because the library's default asks the runtime for more
+ * and makes it warn.
+ */
 const supportedAlgorithmIDs = [-8, -7, -257]
 const PER_PERSON_MAX = 20
 
@@ -157,8 +163,12 @@ export function createPasskeys(
         throw new Fault('conflict', { message: `You have ${PER_PERSON_MAX} passkeys. Remove one first.` })
       const { generateRegistrationOptions } = await library()
       const options = await generateRegistrationOptions({
-        ...{ rpName: 'Tollgate', rpID: host(), userName: person.email, userID: new TextEncoder().encode(person.id) },
-        ...{ excludeCredentials, supportedAlgorithmIDs },
+        rpName: 'Tollgate',
+        rpID: host(),
+        userName: person.email,
+        userID: new TextEncoder().encode(person.id),
+        excludeCredentials,
+        supportedAlgorithmIDs,
         authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
       })
       const about = { person: person.id, minutes: MINUTES }
@@ -173,7 +183,8 @@ export function createPasskeys(
         // The schema has checked what the library does not check itself.
         response: response as unknown as RegistrationResponseJSON,
         ...place(),
-        ...{ expectedChallenge, supportedAlgorithmIDs },
+        expectedChallenge,
+        supportedAlgorithmIDs,
         requireUserVerification: true,
       }).catch((error: unknown) => {
         throw notAccepted(String(error))

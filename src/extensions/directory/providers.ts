@@ -1,5 +1,6 @@
-// The OpenID Connect providers for logins, as data: the address of each, the email domains for which it alone is responsible, and the accounts and
-// roles that its groups and domains give. A client secret is a sealed credential named `login-<id>`.
+// The OpenID Connect providers for logins, as data: the address of each, the email domains for which it alone is
+// responsible, and the accounts and roles that its groups and domains give. A client secret is a sealed credential
+// named `login-<id>`.
 import { accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
@@ -60,8 +61,8 @@ const ACCOUNT = statement('provider_account', 'select 1 from account where id = 
 const REMOVE = statement('provider_remove', 'delete from login_provider where id = $1 returning id')
 const CHECK_MS = 10_000
 /**
- * Whoever decides about a login provider can sign in as anybody of its domains, now and later: a directory may make any of them an operator. So adding, changing and
- * removing one needs all rights.
+ * Whoever decides about a login provider can sign in as anybody of its domains, now and later: a directory may make any
+ * of them an operator. So adding, changing and removing one needs all rights.
  */
 const REACH: AnyRole = 'operator'
 const credentialOf = (id: string) => `login-${id}`
@@ -83,9 +84,17 @@ interface ProviderRow {
 export function createProviders({ database, audit, credentials, guard }: ProviderDeps) {
   async function read(on: Queryable, id: string | null): Promise<StoredProvider[]> {
     return (await on.query<ProviderRow>(LIST, [id])).map((row) => ({
-      ...{ id: row.id, name: row.name, issuer: row.issuer, clientId: row.client_id, scopes: row.scopes },
-      ...{ groupsClaim: row.groups_claim, provesSecondFactor: row.proves_second_factor, enabled: row.enabled },
-      ...{ domains: row.domains, groups: row.groups, updatedAt: row.updated_at.toISOString() },
+      id: row.id,
+      name: row.name,
+      issuer: row.issuer,
+      clientId: row.client_id,
+      scopes: row.scopes,
+      groupsClaim: row.groups_claim,
+      provesSecondFactor: row.proves_second_factor,
+      enabled: row.enabled,
+      domains: row.domains,
+      groups: row.groups,
+      updatedAt: row.updated_at.toISOString(),
     }))
   }
 

@@ -1,4 +1,5 @@
-// Signing in at login providers and by passkeys; for operators, the providers; for accounts, the mail domains that are theirs.
+// Signing in at login providers and by passkeys; for operators, the providers; for accounts, the mail domains that are
+// theirs.
 import * as z from 'zod'
 import type { WebServer } from '../../api/server/server.ts'
 import { isShared } from '../../identity/mailbox.ts'
@@ -335,7 +336,10 @@ export function domainResources({ domains }: DirectoryDeps): Resource[] {
 const LOGOUT_BYTES_MAX = 32_768
 const LOGOUTS_PER_MINUTE = 120
 
-/** OpenID Connect Back-Channel Logout 1.0: a provider reports that a person has signed out. The signed token authenticates it. */
+/**
+ * OpenID Connect Back-Channel Logout 1.0: a provider reports that a person has signed out. The signed token
+ * authenticates it.
+ */
 export function mountBackchannelLogout(app: WebServer, { sso, world }: { sso: Sso; world: World }): void {
   const budget = createMinuteBudget(world, LOGOUTS_PER_MINUTE)
   app.add('POST', '/sso/{provider}/logout', async (request) => {

@@ -51,7 +51,10 @@ export function readUser(body: Json): GivenUser {
     : undefined
   const displayName = textOf(body.displayName, 'displayName')
   return {
-    ...{ userName, active, email, externalId: textOf(body.externalId, 'externalId') },
+    userName,
+    active,
+    email,
+    externalId: textOf(body.externalId, 'externalId'),
     attributes: {
       ...(displayName === null ? {} : { displayName }),
       ...(name ? { name } : {}),

@@ -1,4 +1,5 @@
-// SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of scope `scim`. The token decides to which account they belong.
+// SCIM 2.0 over HTTP, below /scim/v2: a directory (Okta, Entra ID, Keycloak) sends people and groups with a token of
+// scope `scim`. The token decides to which account they belong.
 import { rawQuery, type WebServer } from '../../api/server/server.ts'
 import type { WebAnswer, WebRequest } from '../../api/server/web.ts'
 import type { Permission } from '../../identity/roles.ts'
@@ -52,12 +53,22 @@ export function mountScim(app: WebServer, { scim, authenticate, publicUrl }: Sci
   const at = (path: string) => `${publicUrl()}${PREFIX}${path}`
   const kinds: readonly Kind[] = [
     {
-      ...{ path: '/Users', names: USER_NAMES, list: scim.users, get: scim.user },
-      ...{ create: scim.createUser, replace: scim.replaceUser, remove: scim.deleteUser },
+      path: '/Users',
+      names: USER_NAMES,
+      list: scim.users,
+      get: scim.user,
+      create: scim.createUser,
+      replace: scim.replaceUser,
+      remove: scim.deleteUser,
     },
     {
-      ...{ path: '/Groups', names: GROUP_NAMES, list: scim.groups, get: scim.group },
-      ...{ create: scim.createGroup, replace: scim.replaceGroup, remove: scim.deleteGroup },
+      path: '/Groups',
+      names: GROUP_NAMES,
+      list: scim.groups,
+      get: scim.group,
+      create: scim.createGroup,
+      replace: scim.replaceGroup,
+      remove: scim.deleteGroup,
     },
   ]
   const withAddresses = (kind: Kind, resource: Json): Json => {
@@ -73,7 +84,8 @@ export function mountScim(app: WebServer, { scim, authenticate, publicUrl }: Sci
     const account = actor.token?.account ?? undefined
     const right: Permission = request.method === 'GET' ? 'scim:read' : 'scim:write'
     requireRight(actor, right, account)
-    // The token needs only the scope `scim`. The roles that the directory may give are limited by the rights of the token's creator.
+    // The token needs only the scope `scim`. The roles that the directory may give are limited by the rights of the
+    // token's creator.
     const maker = actor.token ? { ...actor, token: { ...actor.token, scopes: ['*'] } } : actor
     return {
       account: account ?? null,
@@ -167,7 +179,8 @@ function answerOf(status: number, body?: Json): WebAnswer {
   return {
     status,
     headers: {
-      ...{ ...NO_STORE, 'content-type': 'application/scim+json; charset=utf-8' },
+      ...NO_STORE,
+      'content-type': 'application/scim+json; charset=utf-8',
       ...(status === 201 && typeof location === 'string' ? { location } : {}),
     },
     body: JSON.stringify(body),
@@ -177,7 +190,9 @@ function answerOf(status: number, body?: Json): WebAnswer {
 const NO_STORE = { 'cache-control': 'no-store' }
 
 const errorBody = ({ status, message, scimType }: ScimError): Json => ({
-  ...{ schemas: [ERROR_SCHEMA], status: String(status), detail: message },
+  schemas: [ERROR_SCHEMA],
+  status: String(status),
+  detail: message,
   ...(scimType ? { scimType } : {}),
 })
 
@@ -268,7 +283,9 @@ const USER_ATTRIBUTES: readonly Attribute[] = [
   },
   { name: 'displayName', description: 'The name to show.' },
   {
-    ...{ name: 'name', description: 'The parts of the name.', type: 'complex' },
+    name: 'name',
+    description: 'The parts of the name.',
+    type: 'complex',
     parts: [
       { name: 'formatted', description: 'The whole name.' },
       { name: 'familyName', description: 'The family name.' },
@@ -276,7 +293,11 @@ const USER_ATTRIBUTES: readonly Attribute[] = [
     ],
   },
   {
-    ...{ name: 'emails', description: 'The primary one is the login.', type: 'complex', many: true, required: true },
+    name: 'emails',
+    description: 'The primary one is the login.',
+    type: 'complex',
+    many: true,
+    required: true,
     parts: [
       { name: 'value', description: 'The address.', required: true },
       { name: 'type', description: 'Such as work.' },
@@ -284,7 +305,11 @@ const USER_ATTRIBUTES: readonly Attribute[] = [
     ],
   },
   {
-    ...{ name: 'groups', description: 'The groups of the person.', type: 'complex', many: true, readOnly: true },
+    name: 'groups',
+    description: 'The groups of the person.',
+    type: 'complex',
+    many: true,
+    readOnly: true,
     parts: [
       { name: 'value', description: 'The id of the group.', readOnly: true },
       { name: 'display', description: 'Its name.', readOnly: true },
@@ -299,7 +324,10 @@ const GROUP_ATTRIBUTES: readonly Attribute[] = [
     unique: true,
   },
   {
-    ...{ name: 'members', description: 'The people in it.', type: 'complex', many: true },
+    name: 'members',
+    description: 'The people in it.',
+    type: 'complex',
+    many: true,
     parts: [
       { name: 'value', description: 'The id of a user.' },
       { name: '$ref', description: 'The address of the user.', type: 'reference' },
@@ -319,8 +347,14 @@ function attribute({
   parts,
 }: Attribute): Json {
   return {
-    ...{ name, type, description, multiValued: many ?? false, required: required ?? false, returned: 'default' },
-    ...{ mutability: readOnly ? 'readOnly' : 'readWrite', uniqueness: unique ? 'server' : 'none' },
+    name,
+    type,
+    description,
+    multiValued: many ?? false,
+    required: required ?? false,
+    returned: 'default',
+    mutability: readOnly ? 'readOnly' : 'readWrite',
+    uniqueness: unique ? 'server' : 'none',
     ...(type === 'string' ? { caseExact: exact ?? false } : {}),
     ...(type === 'reference' ? { referenceTypes: ['User'], caseExact: true } : {}),
     ...(parts ? { subAttributes: parts.map(attribute) } : {}),
@@ -329,14 +363,21 @@ function attribute({
 
 function descriptions(at: (path: string) => string): Record<'/Schemas' | '/ResourceTypes', readonly Json[]> {
   const schema = (id: string, name: string, attributes: readonly Attribute[]): Json => ({
-    ...{ schemas: ['urn:ietf:params:scim:schemas:core:2.0:Schema'], id, name, description: name },
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:Schema'],
+    id,
+    name,
+    description: name,
     attributes: attributes.map(attribute),
     get meta() {
       return { resourceType: 'Schema', location: at(`/Schemas/${id}`) }
     },
   })
   const type = (id: string, endpoint: string, schemaId: string): Json => ({
-    ...{ schemas: ['urn:ietf:params:scim:schemas:core:2.0:ResourceType'], id, name: id, description: id, endpoint },
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:ResourceType'],
+    id,
+    name: id,
+    description: id,
+    endpoint,
     schema: schemaId,
     get meta() {
       return { resourceType: 'ResourceType', location: at(`/ResourceTypes/${id}`) }
@@ -352,7 +393,10 @@ function providerConfig(at: (path: string) => string): Json {
   const no = { supported: false }
   return {
     schemas: ['urn:ietf:params:scim:schemas:core:2.0:ServiceProviderConfig'],
-    ...{ patch: { supported: true }, sort: no, etag: no, changePassword: no },
+    patch: { supported: true },
+    sort: no,
+    etag: no,
+    changePassword: no,
     bulk: { supported: false, maxOperations: 0, maxPayloadSize: 0 },
     filter: { supported: true, maxResults: PAGE_MAX },
     authenticationSchemes: [

@@ -1,4 +1,5 @@
-// SCIM 2.0: a directory makes, changes and ends logins of an account and of the gateway, and gets hold of nobody else's.
+// SCIM 2.0: a directory makes, changes and ends logins of an account and of the gateway, and gets hold of nobody
+// else's.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'

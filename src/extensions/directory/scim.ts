@@ -1,6 +1,7 @@
-// People and groups by SCIM 2.0: a company's directory creates, changes and deactivates logins here. A token of an account manages the people of that account, a token of
-// the whole gateway its operators. A directory cannot take over a person who also belongs to others: it can remove its own membership from
-// them, and neither change their email address nor delete them.
+// People and groups by SCIM 2.0: a company's directory creates, changes and deactivates logins here. A token of an
+// account manages the people of that account, a token of the whole gateway its operators. A directory cannot take over
+// a person who also belongs to others: it can remove its own membership from them, and neither change their email
+// address nor delete them.
 import { GIVE_UP } from '../../admission/teams.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, isTaken, type Queryable, statement } from '../../database/database.ts'
@@ -23,7 +24,10 @@ import { newId, type World } from '../../kernel/world.ts'
 import { type GivenGroup, type GivenUser, readGroup, readUser } from './scim-given.ts'
 import { ScimError } from './scim-query.ts'
 
-/** The account whose people are managed, or null for the gateway's operators; and the roles that the token may give and remove. */
+/**
+ * The account whose people are managed, or null for the gateway's operators; and the roles that the token may give and
+ * remove.
+ */
 export interface ScimScope {
   readonly account: string | null
   readonly mayGive: (role: AnyRole) => boolean
@@ -80,7 +84,10 @@ const USER = `select p.id, p.email, s.user_name, s.external_id, s.attributes, s.
 const LIST = statement('scim_users', `${USER} order by p.id limit ${PEOPLE_MAX}`)
 const FIND = statement('scim_user', `${USER} and p.id = $2`)
 const PERSON = statement('scim_person', 'select id from person where email = $1')
-/** The domain is this account's or, with null, the gateway's: a login provider maps it there, or nowhere and the account has proved it by DNS. */
+/**
+ * The domain is this account's or, with null, the gateway's: a login provider maps it there, or nowhere and the account
+ * has proved it by DNS.
+ */
 const DOMAIN = statement(
   'scim_domain',
   `select 1 from login_domain where domain = $1 and account_id is not distinct from $2
@@ -198,7 +205,10 @@ export function createScim(deps: ScimDeps) {
     return row.role === role && row.by_group === byGroup
   }
 
-  /** Applies the directory's state to the membership, and stores it in the same transaction: a rejected change leaves no trace, and no login in between finds a person active who is not. */
+  /**
+   * Applies the directory's state to the membership, and stores it in the same transaction: a rejected change leaves no
+   * trace, and no login in between finds a person active who is not.
+   */
   async function place(scope: ScimScope, row: UserRow, active: boolean, keep: Keep): Promise<void> {
     const { role, byGroup } = roleOf(scope, row)
     const also = (tx: Queryable) => keep(tx, byGroup)
@@ -229,8 +239,11 @@ export function createScim(deps: ScimDeps) {
       await also(tx)
       const action = account === null ? 'operator.join' : 'member.join'
       await audit.write(tx, by, {
-        ...{ action, object: account ?? person, detail: { person, role } },
-        ...{ before: { role: null }, after: { role } },
+        action,
+        object: account ?? person,
+        detail: { person, role },
+        before: { role: null },
+        after: { role },
       })
       return proved
     })
@@ -246,14 +259,23 @@ export function createScim(deps: ScimDeps) {
     await place(scope, row, given.active, async (tx, byGroup) => {
       if (isMoved) await changeEmail(tx, scope, row, given.email)
       await tx.query(PUT_USER, [
-        ...[nameOf(scope), row.id, given.userName, given.externalId, JSON.stringify(given.attributes)],
-        ...[given.active, managed, byGroup],
+        nameOf(scope),
+        row.id,
+        given.userName,
+        given.externalId,
+        JSON.stringify(given.attributes),
+        given.active,
+        managed,
+        byGroup,
       ])
     })
     return userView(await find(scope, row.id))
   }
 
-  /** Only for people whom this directory created and who belong nowhere else, because whoever controls the address can set a new password. */
+  /**
+   * Only for people whom this directory created and who belong nowhere else, because whoever controls the address can
+   * set a new password.
+   */
   async function changeEmail(tx: Queryable, scope: ScimScope, row: UserRow, email: string): Promise<void> {
     if (!(await tx.query(LOCK_OWN, [nameOf(scope), row.id]))[0]) throw notOurs()
     const [other] = await tx.query(PERSON, [email])
@@ -262,13 +284,17 @@ export function createScim(deps: ScimDeps) {
     for (const end of END_WAYS_IN) await tx.query(end, [row.id])
     await sessions.endAll(tx, row.id)
     await audit.write(tx, scope.by, {
-      ...{ action: 'person.email', object: row.id },
+      action: 'person.email',
+      object: row.id,
       before: { email: row.email },
       after: { email },
     })
   }
 
-  /** A directory of an account decides about addresses of proved domains only. The answer does not say whether an address has a login. */
+  /**
+   * A directory of an account decides about addresses of proved domains only. The answer does not say whether an
+   * address has a login.
+   */
   async function requireDomain({ account }: ScimScope, email: string): Promise<void> {
     const domain = domainOf(email)
     const [own] = await database.query(DOMAIN, [domain, account])
@@ -380,9 +406,11 @@ export function createScim(deps: ScimDeps) {
       const told = (group: GivenGroup | undefined, changed: readonly UserRow[]) =>
         group ? { name: group.displayName, members: changed.map(({ email }) => email) } : {}
       await audit.write(tx, scope.by, {
-        ...{ action: to ? 'scim.group.put' : 'scim.group.delete', object: id },
+        action: to ? 'scim.group.put' : 'scim.group.delete',
+        object: id,
         detail: { name: (to ?? from)?.displayName ?? id },
-        ...{ before: told(from, went), after: told(to, came) },
+        before: told(from, went),
+        after: told(to, came),
       })
     })
   }
@@ -447,8 +475,11 @@ export function createScim(deps: ScimDeps) {
         await tx.query(DROP_USER, [nameOf(scope), id])
         if (own) await tx.query(DROP_PERSON, [id])
         await audit.write(tx, scope.by, {
-          ...{ action: 'scim.user.delete', object: id, detail: { email: row.email } },
-          ...{ before: { email: row.email, userName: row.user_name, role: row.role }, after: {} },
+          action: 'scim.user.delete',
+          object: id,
+          detail: { email: row.email },
+          before: { email: row.email, userName: row.user_name, role: row.role },
+          after: {},
         })
       })
     },
@@ -480,8 +511,14 @@ const nameOf = ({ account }: ScimScope) => account ?? ''
 
 type Stored = Pick<UserRow, 'id' | 'user_name' | 'external_id' | 'attributes' | 'active' | 'managed'>
 const userValues = (scope: ScimScope, row: Stored, byGroup: boolean) => [
-  ...[nameOf(scope), row.id, row.user_name, row.external_id, JSON.stringify(row.attributes ?? {})],
-  ...[row.active ?? true, row.managed ?? false, byGroup],
+  nameOf(scope),
+  row.id,
+  row.user_name,
+  row.external_id,
+  JSON.stringify(row.attributes ?? {}),
+  row.active ?? true,
+  row.managed ?? false,
+  byGroup,
 ]
 
 const rolesOf = ({ account }: ScimScope): readonly AnyRole[] => (account === null ? OPERATOR_ROLES : ACCOUNT_ROLES)
@@ -495,7 +532,9 @@ function roleNamed(display: string): string {
 }
 
 const givenIn = ({ display_name: displayName, external_id: externalId, members }: GroupRow): GivenGroup => ({
-  ...{ displayName, externalId, members: members?.map(({ value }) => value) ?? [] },
+  displayName,
+  externalId,
+  members: members?.map(({ value }) => value) ?? [],
 })
 
 /** Members of the first group that are not in the second. */

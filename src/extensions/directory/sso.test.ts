@@ -1,4 +1,5 @@
-// Single sign-on against real providers: who comes in, who does not, and what somebody tries who would like to be another person.
+// Single sign-on against real providers: who comes in, who does not, and what somebody tries who would like to be
+// another person.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { pluck } from '../../../test/lists.ts'
@@ -269,7 +270,8 @@ test('neither a second provider nor another email address at the provider makes 
 
 test('a person with a password connects the provider’s login by proving who they are', async () => {
   const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${other}/invites`, {
-    ...{ email: 'paula@corp.example', role: 'member' },
+    email: 'paula@corp.example',
+    role: 'member',
   })
   const first = asBrowser(server)
   const link = tokenOf(invited.data.link)
@@ -310,7 +312,8 @@ test('whose session ends while they connect a login, as when their mailbox is pr
   const sql = (text: string, values: string[] = []) => server.database.query({ text }, values)
   const email = 'racer@free.example'
   const invited = await asOperator(server)<{ link: string }>('POST', `/accounts/${other}/invites`, {
-    ...{ email, role: 'member' },
+    email,
+    role: 'member',
   })
   const browser = asBrowser(server)
   await browser('POST', `/invites/${tokenOf(invited.data.link)}`, { password: PASSWORD })

@@ -1,6 +1,6 @@
 // Single sign-on. A person is identified by issuer and subject, never by the email address. An unknown login
-// creates a person, or is connected to an existing person who proves their identity. Memberships follow the provider's groups and domains at
-// each login.
+// creates a person, or is connected to an existing person who proves their identity. Memberships follow the provider's
+// groups and domains at each login.
 import type { By } from '../../database/audit.ts'
 import { type Queryable, statement } from '../../database/database.ts'
 import type { Flows } from '../../identity/flows.ts'
@@ -186,7 +186,10 @@ export function createSso(deps: SsoDeps) {
     return factors.some(({ kind }) => kind === 'totp') ? ['totp', 'recovery'] : ['recovery']
   }
 
-  /** The provider is responsible for their domain, and the person has no login yet, or one that somebody else may have prepared. */
+  /**
+   * The provider is responsible for their domain, and the person has no login yet, or one that somebody else may have
+   * prepared.
+   */
   async function isExpected(person: PersonRow, provider: StoredProvider, domain: string): Promise<boolean> {
     if (!provider.domains.some((one) => one.domain === domain)) return false
     if (!person.verified) return true
@@ -214,7 +217,8 @@ export function createSso(deps: SsoDeps) {
       })
     const [known] = await database.query<PersonRow>(FIND_PERSON, [email])
     if (known) {
-      // A person whom a directory created and who has no login yet, or whose address nobody has proved, may use the provider of their domain.
+      // A person whom a directory created and who has no login yet, or whose address nobody has proved, may use the
+      // provider of their domain.
       if (await isExpected(known, provider, domain)) {
         const { visit, by } = about
         const told = await database.transaction(async (tx) => {
@@ -248,7 +252,7 @@ export function createSso(deps: SsoDeps) {
       await audit.write(
         tx,
         { ...by, actor: email },
-        { ...{ action: 'person.create', object: person, detail }, ...{ before: {}, after: { email, ...detail } } },
+        { action: 'person.create', object: person, detail, before: {}, after: { email, ...detail } },
       )
       return person
     })
@@ -298,7 +302,10 @@ export function createSso(deps: SsoDeps) {
   }
 
   return {
-    /** Returns the provider's address and the value of the flow cookie. With a session: to connect a login, or to confirm the person's identity. */
+    /**
+     * Returns the provider's address and the value of the flow cookie. With a session: to connect a login, or to
+     * confirm the person's identity.
+     */
     async begin(id: string, purpose: Purpose, session?: Session): Promise<{ url: string; token: string }> {
       const provider = await enabled(id)
       const redirectUri = ssoRedirectUri(deps.publicUrl(), id)
@@ -321,7 +328,10 @@ export function createSso(deps: SsoDeps) {
       return done
     },
 
-    /** Connects the pending login to the person with its email address, who proves it by password and, if they have one, second factor. */
+    /**
+     * Connects the pending login to the person with its email address, who proves it by password and, if they have one,
+     * second factor.
+     */
     async connect({ token, password, code }: Connect, visit: SessionUse, by: By): Promise<SignedIn> {
       // Only reads the flow, so that a mistyped password does not end it.
       const waiting = await flows.look<Waiting>('link-identity', token)
@@ -355,8 +365,12 @@ export function createSso(deps: SsoDeps) {
         used_at: Date
       }>(LIST, [person])
       return rows.map(({ id, provider_id: provider, name, email, ...at }) => ({
-        ...{ id, provider, name, email },
-        ...{ createdAt: at.created_at.toISOString(), lastUsedAt: at.used_at.toISOString() },
+        id,
+        provider,
+        name,
+        email,
+        createdAt: at.created_at.toISOString(),
+        lastUsedAt: at.used_at.toISOString(),
       }))
     },
 
@@ -374,8 +388,11 @@ export function createSso(deps: SsoDeps) {
             message: 'This is your only way to sign in. Add a passkey or a password first.',
           })
         await audit.write(tx, by, {
-          ...{ action: 'identity.disconnect', object: person, detail: { identity } },
-          ...{ before: { ...gone }, after: {} },
+          action: 'identity.disconnect',
+          object: person,
+          detail: { identity },
+          before: { ...gone },
+          after: {},
         })
       })
     },
@@ -402,7 +419,10 @@ export function createSso(deps: SsoDeps) {
 
 const NOBODY_ASKS = { mayGive: () => true, mayRemoveLastOwner: false }
 
-/** Updates the memberships that single sign-on created from the provider's current groups and domains. Memberships that were created otherwise are not changed. */
+/**
+ * Updates the memberships that single sign-on created from the provider's current groups and domains. Memberships that
+ * were created otherwise are not changed.
+ */
 async function follow(
   deps: SsoDeps,
   { provider, person, claims }: { provider: StoredProvider; person: string; claims: Claims },

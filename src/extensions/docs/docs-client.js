@@ -1,5 +1,5 @@
-// What the documentation can do beyond reading, where the browser runs scripts: copy an example, keep the language that was chosen, send
-// the request of a page. Everything else works without it.
+// What the documentation can do beyond reading, where the browser runs scripts: copy an example, keep the language that
+// was chosen, send the request of a page. Everything else works without it.
 
 function copyButton(block) {
   const button = document.createElement('button')

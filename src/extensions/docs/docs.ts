@@ -1,5 +1,6 @@
-// The pages of the documentation: guides written in docs/guides, references, and the API from the OpenAPI document, all as Markdown. They
-// are made on the server and are complete without a script, so they work everywhere and offline; agents read the Markdown itself.
+// The pages of the documentation: guides written in docs/guides, references, and the API from the OpenAPI document, all
+// as Markdown. They are made on the server and are complete without a script, so they work everywhere and offline;
+// agents read the Markdown itself.
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { ORIGIN } from '../../api/server/address.ts'
@@ -81,7 +82,9 @@ function readFolder(folder: 'guides' | 'reference'): Doc[] {
     })
 }
 
-/** The endpoints of a group stand in the menu only while one of them is read: all of them would be two hundred entries. */
+/**
+ * The endpoints of a group stand in the menu only while one of them is read: all of them would be two hundred entries.
+ */
 function menuOf(docs: readonly Doc[], here?: Doc): MenuGroup[] {
   const links = (list: readonly Doc[]) => list.map(({ href, title }) => ({ href, title }))
   const siblings = docs.filter(({ group, href }) => group === here?.group && href.startsWith('/docs/api/'))
@@ -174,7 +177,10 @@ export function openDocs({ catalog, endpoints: listed, brand: branding = () => P
       const body = searchHtml(asked, found)
       return page({ brand: branding(), title: 'Search', menu, here: '/docs/search', body, query })
     },
-    /** By its address; undefined where there is none. Prices are those of the current catalog, and the head is the current branding's. */
+    /**
+     * By its address; undefined where there is none. Prices are those of the current catalog, and the head is the
+     * current branding's.
+     */
     html(href: string): string | undefined {
       const doc = current().docs.find((one) => one.href === href)
       if (!doc) return undefined

@@ -1,4 +1,5 @@
-// The pages of the API as Markdown: an index, and one page an operation. Agents read the Markdown, people what is made of it.
+// The pages of the API as Markdown: an index, and one page an operation. Agents read the Markdown, people what is made
+// of it.
 import { type EndpointSpec, isDataEndpoint, type JsonSchema, TAGS } from '../../catalog/endpoint.ts'
 import type { Catalog } from '../../catalog/store.ts'
 import { priceSummary, priceWords } from '../../meter/price-words.ts'

@@ -1,5 +1,5 @@
-// Requests that can be run as they stand, in the languages and with the packages that people use. The code itself is made where the
-// console takes it from: snippet.ts.
+// Requests that can be run as they stand, in the languages and with the packages that people use. The code itself is
+// made where the console takes it from: snippet.ts.
 
 import { ORIGIN } from '../../api/server/address.ts'
 import { exampleBody, isDataEndpoint, type JsonSchema } from '../../catalog/endpoint.ts'

@@ -24,13 +24,11 @@ export const docs = defineExtension<Core, object, Place>({
   name: 'docs',
   endpoints({ config, catalog, branding }: Core, { app, operator }: Place) {
     mountDocs(app, {
-      ...{
-        version: VERSION,
-        serverUrl: config.PUBLIC_URL ?? '/',
-        catalog,
-        sockets: catalog.current.sockets,
-        brand: branding.get,
-      },
+      version: VERSION,
+      serverUrl: config.PUBLIC_URL ?? '/',
+      catalog,
+      sockets: catalog.current.sockets,
+      brand: branding.get,
       endpoints: () => endpointsOf(catalog.current),
       // Put together later, and asked for by readers only.
       get operator() {

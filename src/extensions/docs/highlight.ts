@@ -1,4 +1,5 @@
-// Colours for the code of the documentation: comments, names of members, texts, numbers and keywords of the few languages that it shows.
+// Colours for the code of the documentation: comments, names of members, texts, numbers and keywords of the few
+// languages that it shows.
 import { escapeHtml } from '../../kernel/html.ts'
 
 const LANGUAGES = ['sh', 'json', 'python', 'ts', 'js', 'go', 'yaml', 'toml', 'java', 'http']

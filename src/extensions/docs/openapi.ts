@@ -41,7 +41,9 @@ function answerOf(spec: EndpointSpec): JsonSchema | undefined {
 
 const operationId = (spec: EndpointSpec) => spec.id.replaceAll(/[^a-zA-Z0-9]+/g, '_').replaceAll(/^_|_$/g, '')
 
-/** `siteanalytics_websites_visits` names its answer SiteanalyticsWebsitesVisitsAnswer: what generators make a type of. */
+/**
+ * `siteanalytics_websites_visits` names its answer SiteanalyticsWebsitesVisitsAnswer: what generators make a type of.
+ */
 const named = (spec: EndpointSpec, what: 'Request' | 'Answer') =>
   `${operationId(spec).replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}${what}`
 
@@ -55,7 +57,10 @@ function schemas(endpoints: readonly EndpointSpec[]): Record<string, JsonSchema>
   return made
 }
 
-/** What a product's schema has under `$defs` becomes components of their own: elsewhere its references would lead nowhere. */
+/**
+ * What a product's schema has under `$defs` becomes components of their own: elsewhere its references would lead
+ * nowhere.
+ */
 function addSchema(made: Record<string, JsonSchema>, name: string, { $defs, ...schema }: JsonSchema): void {
   if ($defs === undefined) {
     made[name] = schema
@@ -197,7 +202,10 @@ const idempotencyKey = (description: string) => ({
 })
 
 const header = (name: string, description: string, maxLength: number) => ({
-  ...{ name, in: 'header', required: false, description },
+  name,
+  in: 'header',
+  required: false,
+  description,
   schema: { type: 'string', minLength: 1, maxLength },
 })
 

@@ -38,7 +38,9 @@ export function operationsOf(document: JsonSchema, endpoints: readonly EndpointS
   const paths = document.paths as Record<string, Record<string, Operation>> // The document is our own.
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
-      ...{ path, method: method.toUpperCase(), operation },
+      path,
+      method: method.toUpperCase(),
+      operation,
       href: `/docs/api/${operation.operationId.replaceAll('_', '-')}`,
       spec: endpoints.find((one) => one.path === path && one.method === method.toUpperCase()),
     })),
@@ -64,7 +66,10 @@ export const schemaIn = (value: unknown) => value as JsonSchema
 
 const DEPTH_MAX = 7
 
-/** A value that the schema allows: its own example where it has one, else made of its parts. `name` is of the member that it is. */
+/**
+ * A value that the schema allows: its own example where it has one, else made of its parts. `name` is of the member
+ * that it is.
+ */
 export function exampleOf(given: JsonSchema, document: JsonSchema, name = '', depth = 0): unknown {
   const schema = resolved(given, document)
   if (Array.isArray(schema.examples) && schema.examples.length > 0) return schema.examples[0]

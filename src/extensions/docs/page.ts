@@ -1,5 +1,5 @@
-// The HTML of the documentation's pages: the frame, the menu, the landing page, and the form that sends a request. Everything that comes
-// from a document is escaped on its way in.
+// The HTML of the documentation's pages: the frame, the menu, the landing page, and the form that sends a request.
+// Everything that comes from a document is escaped on its way in.
 
 import { Marked } from 'marked'
 import { exampleBody, isDataEndpoint, type JsonSchema } from '../../catalog/endpoint.ts'
@@ -222,8 +222,8 @@ function playgroundOf({ spec }: Listed): string | undefined {
 }
 
 /**
- * A form that sends the request from this page with a pasted key. A script shows it and sends it: the key stays in the tab's own storage and
- * never gets into an address, so the field has no name.
+ * A form that sends the request from this page with a pasted key. A script shows it and sends it: the key stays in the
+ * tab's own storage and never gets into an address, so the field has no name.
  */
 export function tryHtml(listed: Listed, document: JsonSchema): string {
   const { method, path, operation, spec } = listed
@@ -256,7 +256,8 @@ ${fields.join('\n')}${body}
 ${playground}`
 }
 
-// Search over the documentation: sections of pages, found by their words. Made on the server, so that it works without a script.
+// Search over the documentation: sections of pages, found by their words. Made on the server, so that it works without
+// a script.
 
 export interface Section {
   readonly href: string
@@ -291,7 +292,10 @@ export function sectionsOf(markdown: string, title: string, href: string): Secti
   })
 }
 
-/** How well a word is met: 2 as it is, 1 as the beginning of one ("idempot"), 0 not at all. In the middle of a word it is another word. */
+/**
+ * How well a word is met: 2 as it is, 1 as the beginning of one ("idempot"), 0 not at all. In the middle of a word it
+ * is another word.
+ */
 function met(word: string, { starts, whole }: Pattern, text: string): 0 | 1 | 2 {
   // Most texts hold it nowhere, which is found out faster.
   if (!text.includes(word)) return 0
@@ -360,7 +364,10 @@ export function searchSections(sections: readonly Section[], query: string): { a
 
 // Markdown into the HTML of the documentation.
 
-/** Anchors and comments are all the HTML that pages hold: anything else in angle brackets is a word for a reader, such as <key>. */
+/**
+ * Anchors and comments are all the HTML that pages hold: anything else in angle brackets is a word for a reader, such
+ * as <key>.
+ */
 const OWN_HTML = /^(?:<a id="[\w-]+">|<\/a>|<!--[\s\S]*?-->|<a id="[\w-]+"><\/a>)\s*$/
 const marked = new Marked({
   gfm: true,
@@ -376,7 +383,10 @@ const marked = new Marked({
 
 const LINK_TO_FILE = /href="(?:\.\.\/)?(?:(guides|reference)\/)?(?:\d+-)?([a-z-]+)\.md(#[\w-]+)?"/g
 
-/** `folder`: where the page stands. Pages link to one another as files, so that they read well in a repository too; here the files have addresses. */
+/**
+ * `folder`: where the page stands. Pages link to one another as files, so that they read well in a repository too; here
+ * the files have addresses.
+ */
 export function htmlOf(text: string, folder: string): string {
   const html = marked
     .parse(text, { async: false })
@@ -401,7 +411,10 @@ function anchored(html: string): string {
 const TAB = /<pre tabindex="0" data-tab="([^"]*)">(<code>(?:[^<]|<\/?span[^>]*>)*<\/code>)<\/pre>\n/g
 const RUN = /(?:<pre tabindex="0" data-tab="[^"]*"><code>(?:[^<]|<\/?span[^>]*>)*<\/code><\/pre>\n)+/g
 
-/** Blocks that say the same in several languages lie on top of one another: the radio buttons of HTML, so no script is needed. */
+/**
+ * Blocks that say the same in several languages lie on top of one another: the radio buttons of HTML, so no script is
+ * needed.
+ */
 function tabbed(html: string): string {
   let sets = 0
   return html.replaceAll(RUN, (run) => {

@@ -1,5 +1,5 @@
-// The documentation that the gateway serves. Its pages, the library that makes them of their texts, and the description of
-// the API are loaded when somebody first asks: most processes are never asked.
+// The documentation that the gateway serves. Its pages, the library that makes them of their texts, and the description
+// of the API are loaded when somebody first asks: most processes are never asked.
 import { ORIGIN } from '../../api/server/address.ts'
 import { rawQuery, type WebServer } from '../../api/server/server.ts'
 import type { WebAnswer, WebRequest } from '../../api/server/web.ts'
@@ -13,7 +13,10 @@ type Docs = ReturnType<typeof openDocs>
 /** Names and addresses only: nothing of a header that is not an address gets into a page. */
 const HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
 
-/** The configured address; without one, the address that this reader used, which is nobody else's: a shared cache must not keep it. */
+/**
+ * The configured address; without one, the address that this reader used, which is nobody else's: a shared cache must
+ * not keep it.
+ */
 function originOf(request: WebRequest, configured: string): { origin: string; isShared: boolean } {
   if (/^https?:/.test(configured)) return { origin: new URL(configured).origin, isShared: true }
   const { host } = request.headers

@@ -1,5 +1,5 @@
-// Ready-to-run examples for a model or an endpoint, in three languages. The key is always an environment variable: its value is never
-// written into a page after its dialog closed.
+// Ready-to-run examples for a model or an endpoint, in three languages. The key is always an environment variable: its
+// value is never written into a page after its dialog closed.
 import { KIND_NAMES, type KindName, kindRow } from '../../meter/kind.ts'
 
 export const LANGUAGES = ['curl', 'python', 'typescript'] as const
@@ -179,7 +179,8 @@ function exampleValues(endpoint: DataSubject): Record<string, string> {
   )
 }
 
-// Examples with the clients for TypeScript and Python: images, videos and data. The key is TOLLGATE_KEY in the environment.
+// Examples with the clients for TypeScript and Python: images, videos and data. The key is TOLLGATE_KEY in the
+// environment.
 
 type Origin = Pick<Tables, 'origin'>
 

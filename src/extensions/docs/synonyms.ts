@@ -1,4 +1,7 @@
-/** What people search for, and the word of the pages: for the documentation's search, and for the console's finder, which bundles this file. */
+/**
+ * What people search for, and the word of the pages: for the documentation's search, and for the console's finder,
+ * which bundles this file.
+ */
 const SYNONYMS: Readonly<Record<string, string>> = {
   p50: 'latency',
   p95: 'latency',

@@ -1,5 +1,6 @@
 // Exports of usage to finance systems. Each destination has a cursor over the usage rows. A step reads a page
-// after the cursor, sends it, and moves the cursor to the last accepted row. Rows that were sent before a crash are sent again with the same ids and content.
+// after the cursor, sends it, and moves the cursor to the last accepted row. Rows that were sent before a crash are
+// sent again with the same ids and content.
 
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -186,7 +187,11 @@ export function createExports(options: ExportOptions): Exports {
     }
     const rows = await database.query<ExportCustomer>(CUSTOMERS, [row.id, '', CUSTOMERS_MAX])
     const deps: ReceiverDeps = {
-      ...{ upstream: options.guard, world, secrets: options.secrets, id: row.id, secret },
+      upstream: options.guard,
+      world,
+      secrets: options.secrets,
+      id: row.id,
+      secret,
       customers: new Map(rows.map(({ account, customer }) => [account, customer])),
     }
     switch (row.kind) {
@@ -230,8 +235,12 @@ export function createExports(options: ExportOptions): Exports {
       },
       backfill: row.backfill && !isBackfilled ? moved(row.backfill, past) : null,
       backfillNumber: row.backfill?.number ?? null,
-      ...{ sent, skipped: live.skipped + past.skipped },
-      ...{ failures, status: problem?.status ?? null, error: problem?.message ?? null, paused },
+      sent,
+      skipped: live.skipped + past.skipped,
+      failures,
+      status: problem?.status ?? null,
+      error: problem?.message ?? null,
+      paused,
     }
   }
 
@@ -296,8 +305,11 @@ function createOffice(
         const [made] = await tx.query(CREATE, [id, name, kind, JSON.stringify(checked), LAST, EXPORTS_MAX])
         if (!made) throw new Fault('conflict', { message: `There can be at most ${EXPORTS_MAX} exports.` })
         await audit.write(tx, by, {
-          ...{ action: 'export.create', object: id, detail: { name, kind } },
-          ...{ before: {}, after: { name, kind, settings: audited(checked) } },
+          action: 'export.create',
+          object: id,
+          detail: { name, kind },
+          before: {},
+          after: { name, kind, settings: audited(checked) },
         })
       })
       awake()
@@ -308,8 +320,10 @@ function createOffice(
       if (name !== undefined) await refuseTaken(database, name, id)
       const checked = settings && JSON.stringify(await settingsOf(kind, settings, guard))
       return write(id, by, {
-        ...{ statement: CHANGE, values: [name ?? null, checked ?? null] },
-        ...{ action: 'export.change', detail: { name } },
+        statement: CHANGE,
+        values: [name ?? null, checked ?? null],
+        action: 'export.change',
+        detail: { name },
       })
     },
     async remove(id, by) {
@@ -329,10 +343,7 @@ function createOffice(
       const to = Math.min(toMs, world.nowMs())
       const begun: Backfill = { number: newId(world), from: fromMs, to, id: '', account: '', sent: 0 }
       const detail = { from: new Date(fromMs).toISOString(), to: new Date(to).toISOString() }
-      return write(id, by, {
-        ...{ statement: BACKFILL, values: [JSON.stringify(begun)] },
-        ...{ action: 'export.backfill', detail },
-      })
+      return write(id, by, { statement: BACKFILL, values: [JSON.stringify(begun)], action: 'export.backfill', detail })
     },
     async test(id) {
       const receiver = await receiverOf(await find(id))
@@ -355,8 +366,11 @@ function createOffice(
           if (!named) throw new Fault('not_found', { message: 'There is no such account, or there are too many.' })
         }
         await audit.write(tx, by, {
-          ...{ action: 'export.customer', object: id, detail: { account, customer } },
-          ...{ before: { customer: was?.customer ?? null }, after: { customer } },
+          action: 'export.customer',
+          object: id,
+          detail: { account, customer },
+          before: { customer: was?.customer ?? null },
+          after: { customer },
         })
         return customer === null ? [] : [{ account, customer }]
       })
@@ -365,8 +379,8 @@ function createOffice(
 }
 
 /**
- * The name of a credential includes its address. Otherwise a person who may change an export or a report could send a credential that they do not know
- * to another address. Names of vendor credentials have another form.
+ * The name of a credential includes its address. Otherwise a person who may change an export or a report could send a
+ * credential that they do not know to another address. Names of vendor credentials have another form.
  */
 export const boundTo = (credential: string, url: string) => `${credential} ${new URL(url).origin}`
 

@@ -1,4 +1,5 @@
-// Statements of customers and margins; sends usage and the audit log to systems outside; compares vendors' reports with what was recorded.
+// Statements of customers and margins; sends usage and the audit log to systems outside; compares vendors' reports with
+// what was recorded.
 import { defineExtension } from '../../extension.ts'
 import { withCommands } from '../../operator/command.ts'
 import { type AuditExportOptions, createAuditExport } from './audit/audit-export.ts'
@@ -27,8 +28,11 @@ export const finance = defineExtension({
   resources: (all) =>
     withCommands(
       [
-        ...[...statementResources(all), ...marginResources(all)],
-        ...[...exportResources(all), ...auditExportResources(all.auditExport), ...vendorReportResources(all)],
+        ...statementResources(all),
+        ...marginResources(all),
+        ...exportResources(all),
+        ...auditExportResources(all.auditExport),
+        ...vendorReportResources(all),
       ],
       FINANCE_COMMANDS,
     ),

@@ -1,5 +1,5 @@
-// Files of usage in a bucket: calls as Parquet by the hour in which they were posted, or FOCUS by the day. A file is named by its first call, so a file that is
-// written again after a crash overwrites itself.
+// Files of usage in a bucket: calls as Parquet by the hour in which they were posted, or FOCUS by the day. A file is
+// named by its first call, so a file that is written again after a crash overwrites itself.
 import { createS3Client } from '../../assets/s3.ts'
 import { DAY_MS } from '../../kernel/calendar.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -87,7 +87,10 @@ export function fileReceiver(
   }
 }
 
-/** Groups rows by the day, or hour, in which they were posted. Rows are ordered by transaction, which is nearly but not always the order of time. */
+/**
+ * Groups rows by the day, or hour, in which they were posted. Rows are ordered by transaction, which is nearly but not
+ * always the order of time.
+ */
 function byFolder(rows: readonly UsageRow[], everyMs: number): Map<string, UsageRow[]> {
   const folders = new Map<string, UsageRow[]>()
   for (const row of rows) {
@@ -109,12 +112,16 @@ function formatOf(format: ExportSettings<'s3'>['format'], { worth, names }: Focu
       return { everyMs: HOUR_MS, name: 'usage-*.parquet', type: PARQUET_TYPE, write: usageParquet }
     case 'focus-csv':
       return {
-        ...{ everyMs: DAY_MS, name: 'focus-*.csv', type: 'text/csv' },
+        everyMs: DAY_MS,
+        name: 'focus-*.csv',
+        type: 'text/csv',
         write: async (rows) => Buffer.from(`${focusHeader()}${focusLines(await charges(rows))}`),
       }
     case 'focus-parquet':
       return {
-        ...{ everyMs: DAY_MS, name: 'focus-*.parquet', type: PARQUET_TYPE },
+        everyMs: DAY_MS,
+        name: 'focus-*.parquet',
+        type: PARQUET_TYPE,
         write: async (rows) => focusParquet(await charges(rows)),
       }
   }
@@ -203,7 +210,9 @@ async function focusParquet(rows: readonly FocusRow[]): Promise<Buffer> {
 // Downloads of FOCUS files, page by page, so that a month of any size needs the memory of one page.
 
 const PAGE_ROWS = 5_000
-/** Calls are selected by their start, but count for the day in which they were posted. No call takes longer than this. */
+/**
+ * Calls are selected by their start, but count for the day in which they were posted. No call takes longer than this.
+ */
 const CALL_MS_MAX = 40 * 86_400_000
 
 interface FocusDeps extends FocusSources {

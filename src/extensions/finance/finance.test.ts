@@ -1,4 +1,5 @@
-// Statements, margins and what a credit is worth, as finance gets them: exact, also for months of which no call is stored any more.
+// Statements, margins and what a credit is worth, as finance gets them: exact, also for months of which no call is
+// stored any more.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { crc32, inflateSync } from 'node:zlib'
@@ -32,7 +33,8 @@ before(async () => {
   await then.call(3n * ONE + 1n, '2025-08-20T10:00:00Z', { key: key.id, cost: 2n * ONE })
   await then.give(50n * ONE, '2025-09-01T00:00:00Z', { note: 'Invoice 2' })
   await then.call(7n * ONE, '2025-09-02T10:00:00Z', { key: key.id, cost: 8n * ONE })
-  // It began in September and was posted in October; and one whose transaction began in September found its place in October.
+  // It began in September and was posted in October; and one whose transaction began in September found its place in
+  // October.
   await then.call(11n * ONE, '2025-09-30T23:59:59.900Z', { movedAt: '2025-10-01T00:00:02Z', key: 'console' })
   await then.call(13n * ONE, '2025-10-01T00:00:00Z', {
     began: '2025-09-30T23:50:00Z',
@@ -40,7 +42,8 @@ before(async () => {
     key: key.id,
   })
   await then.call(500_001n, '2025-10-31T23:59:59.999Z', {
-    ...{ product: 'siteanalytics/websites/visits', vendor: 'dataworks' },
+    product: 'siteanalytics/websites/visits',
+    vendor: 'dataworks',
     key: key.id,
     cost: 250_000n,
   })
@@ -259,7 +262,10 @@ test('what a credit is worth is set, audited, told to people, and each statement
   )
 })
 
-/** What a reader of the PDF sees, in the order in which it was drawn. Its fonts are embedded, each with a table of its letters. */
+/**
+ * What a reader of the PDF sees, in the order in which it was drawn. Its fonts are embedded, each with a table of its
+ * letters.
+ */
 function textOf(pdf: Buffer): string {
   const raw = pdf.toString('latin1')
   const streamAt = (from: number) => {

@@ -1,5 +1,6 @@
-// Usage in the columns of FOCUS 1.2, the FinOps Foundation's specification of cost and usage data. A row is an account's usage of a product in a day by one key and
-// vendor. Rows are summed within a page of calls, so several rows may have the same dimensions; their sum is right.
+// Usage in the columns of FOCUS 1.2, the FinOps Foundation's specification of cost and usage data. A row is an
+// account's usage of a product in a day by one key and vendor. Rows are summed within a page of calls, so several rows
+// may have the same dimensions; their sum is right.
 
 import type { CatalogStore } from '../../catalog/store.ts'
 import { type Queryable, statement } from '../../database/database.ts'
@@ -134,7 +135,8 @@ export async function readFocusNames(
     kinds.set(skuOf(product, version), (Object.hasOwn(models, product) && models[product]?.type) || 'data')
   }
   return {
-    ...{ provider: branding.get().name, kinds },
+    provider: branding.get().name,
+    kinds,
     accounts: await named(
       ACCOUNTS,
       rows.map(({ account_id: id }) => id),
@@ -182,37 +184,57 @@ function focusRow(group: Group, { currency, rate }: CreditWorth, names: FocusNam
   const credits = formatCredits(charged)
   const money = worthOf(charged, rate)
   return {
-    ...{ BilledCost: money, ContractedCost: money, EffectiveCost: money, ListCost: money },
-    ...{ BillingAccountId: row.account_id, BillingAccountType: 'Account' },
+    BilledCost: money,
+    ContractedCost: money,
+    EffectiveCost: money,
+    ListCost: money,
+    BillingAccountId: row.account_id,
+    BillingAccountType: 'Account',
     BillingAccountName: names.accounts.get(row.account_id) ?? null,
-    ...{ BillingCurrency: currency, BillingPeriodStart: at(monthStart(day)), BillingPeriodEnd: at(monthStart(day, 1)) },
-    ...{ ChargeCategory: 'Usage', ChargeClass: null, ChargeFrequency: 'Usage-Based' },
+    BillingCurrency: currency,
+    BillingPeriodStart: at(monthStart(day)),
+    BillingPeriodEnd: at(monthStart(day, 1)),
+    ChargeCategory: 'Usage',
+    ChargeClass: null,
+    ChargeFrequency: 'Usage-Based',
     ChargeDescription: `Calls of ${row.product}`,
-    ...{ ChargePeriodStart: at(day), ChargePeriodEnd: at(day + 1) },
+    ChargePeriodStart: at(day),
+    ChargePeriodEnd: at(day + 1),
     ...(tokens > 0
       ? { ConsumedQuantity: tokens, ConsumedUnit: 'Tokens' }
       : { ConsumedQuantity: calls, ConsumedUnit: 'Requests' }),
-    ...{ ContractedUnitPrice: rate, ListUnitPrice: rate, PricingCategory: 'Standard' },
-    ...{ PricingCurrency: 'Credits', PricingQuantity: credits, PricingUnit: 'Credits' },
-    ...{
-      PricingCurrencyContractedUnitPrice: 1,
-      PricingCurrencyListUnitPrice: 1,
-      PricingCurrencyEffectiveCost: credits,
-    },
-    ...{ InvoiceIssuerName: names.provider, ProviderName: names.provider, PublisherName: names.provider },
-    ...{ RegionId: null, RegionName: null },
-    ...{ ResourceId: row.key_id, ResourceName: names.keys.get(row.key_id) ?? null, ResourceType: 'API key' },
+    ContractedUnitPrice: rate,
+    ListUnitPrice: rate,
+    PricingCategory: 'Standard',
+    PricingCurrency: 'Credits',
+    PricingQuantity: credits,
+    PricingUnit: 'Credits',
+    PricingCurrencyContractedUnitPrice: 1,
+    PricingCurrencyListUnitPrice: 1,
+    PricingCurrencyEffectiveCost: credits,
+    InvoiceIssuerName: names.provider,
+    ProviderName: names.provider,
+    PublisherName: names.provider,
+    RegionId: null,
+    RegionName: null,
+    ResourceId: row.key_id,
+    ResourceName: names.keys.get(row.key_id) ?? null,
+    ResourceType: 'API key',
     ...serviceOf(row.product, names.kinds.get(skuOf(row.product, row.catalog_version)) ?? 'data'),
     ServiceName: row.product,
-    ...{
-      SkuId: row.product,
-      SkuMeter: tokens > 0 ? 'Tokens' : 'Requests',
-      SkuPriceDetails: JSON.stringify({ x_CatalogVersion: String(row.catalog_version) }),
-      SkuPriceId: skuOf(row.product, row.catalog_version),
-    },
-    ...{ SubAccountId: null, SubAccountName: null, Tags: JSON.stringify(row.labels ?? {}) },
-    ...{ x_Calls: calls, x_Endpoint: row.endpoint, x_InputTokens: inputTokens, x_OutputTokens: outputTokens },
-    ...{ x_Vendor: row.vendor, x_VendorCost: cost === null ? null : worthOf(cost, rate) },
+    SkuId: row.product,
+    SkuMeter: tokens > 0 ? 'Tokens' : 'Requests',
+    SkuPriceDetails: JSON.stringify({ x_CatalogVersion: String(row.catalog_version) }),
+    SkuPriceId: skuOf(row.product, row.catalog_version),
+    SubAccountId: null,
+    SubAccountName: null,
+    Tags: JSON.stringify(row.labels ?? {}),
+    x_Calls: calls,
+    x_Endpoint: row.endpoint,
+    x_InputTokens: inputTokens,
+    x_OutputTokens: outputTokens,
+    x_Vendor: row.vendor,
+    x_VendorCost: cost === null ? null : worthOf(cost, rate),
   }
 }
 

@@ -1,4 +1,5 @@
-// Receivers of events over HTTP: a webhook, OpenMeter, Lago and Stripe. Each sends rows in order and returns how many of them, from the first on, were accepted.
+// Receivers of events over HTTP: a webhook, OpenMeter, Lago and Stripe. Each sends rows in order and returns how many
+// of them, from the first on, were accepted.
 import { signedHeaders } from '../../jobs/webhook.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { withoutCredentials } from '../../kernel/redact.ts'
@@ -115,7 +116,9 @@ export function webhookReceiver(
   { url, source, batch }: ExportSettings<'webhook'>,
   { upstream, secrets, world, id, customers }: ReceiverDeps,
 ): Receiver {
-  function post(events: readonly { readonly id: string }[]): Promise<Problem | undefined> {
+  function post(
+    events: readonly { readonly id: string; readonly [field: string]: unknown }[],
+  ): Promise<Problem | undefined> {
     const [first] = events
     const body = JSON.stringify(batch === 1 ? first : events)
     // Webhooks of the gateway itself are signed with the secret of the account with the empty id.
@@ -138,8 +141,13 @@ export function webhookReceiver(
     test: () =>
       post([
         {
-          ...{ specversion: '1.0', type: 'tollgate.test', source, id: `test_${newId(world)}` },
-          ...{ time: new Date(world.nowMs()).toISOString(), datacontenttype: 'application/json', data: {} },
+          specversion: '1.0',
+          type: 'tollgate.test',
+          source,
+          id: `test_${newId(world)}`,
+          time: new Date(world.nowMs()).toISOString(),
+          datacontenttype: 'application/json',
+          data: {},
         },
       ]),
   }
@@ -157,7 +165,9 @@ export function openMeterReceiver(
     async send(rows) {
       const events = rows.map((row) => cloudEvent(row, source, customers.get(row.account_id) ?? row.account_id))
       const problem = await accepted(upstream, {
-        ...{ method: 'POST', url: `${base(url)}/api/v1/events`, headers },
+        method: 'POST',
+        url: `${base(url)}/api/v1/events`,
+        headers,
         body: JSON.stringify(events),
       })
       return problem ? { accepted: 0, problem } : { accepted: rows.length }
@@ -168,7 +178,10 @@ export function openMeterReceiver(
 
 const base = (url: string) => url.replace(/(?<!\/)\/+$/, '')
 
-/** The property by which Lago charges an event to a certain wallet. Labels come from callers, who must not choose the wallet. */
+/**
+ * The property by which Lago charges an event to a certain wallet. Labels come from callers, who must not choose the
+ * wallet.
+ */
 const LAGO_WALLET = 'target_wallet_code'
 /** Lago's maximum of events per request. */
 const LAGO_EVENTS = 100
@@ -199,7 +212,8 @@ export function lagoReceiver({ url, code }: ExportSettings<'lago'>, deps: Receiv
         if (isProblem(answer)) return { accepted: 0, problem: answer }
         const problem = problemOf(answer)
         if (!problem) return { accepted: rows.length }
-        // Lago accepts a batch completely or not at all. If its answer lists duplicates, the other events are sent again without them.
+        // Lago accepts a batch completely or not at all. If its answer lists duplicates, the other events are sent
+        // again without them.
         const known = answer.status === 422 ? knownByLago(answer.text) : undefined
         if (!known || known.size === 0) return { accepted: 0, problem }
         events = events.filter((_, at) => !known.has(at))
@@ -208,7 +222,9 @@ export function lagoReceiver({ url, code }: ExportSettings<'lago'>, deps: Receiv
     },
     test: () =>
       accepted(upstream, {
-        ...{ method: 'GET', url: `${base(url)}/api/v1/billable_metrics/${encodeURIComponent(code)}`, headers },
+        method: 'GET',
+        url: `${base(url)}/api/v1/billable_metrics/${encodeURIComponent(code)}`,
+        headers,
       }),
   }
 }

@@ -1,4 +1,5 @@
-// Compares vendors' reports with recorded calls, by day, model and credential: what matches, what differs, and what only one side has; with the calls of each line.
+// Compares vendors' reports with recorded calls, by day, model and credential: what matches, what differs, and what
+// only one side has; with the calls of each line.
 
 import { credentialsOf } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
@@ -158,8 +159,10 @@ export function createVendorReports(options: ReportOptions) {
         await tx.query(REMOVE, [id])
         const { vendor, source, from, to } = gone
         await audit.write(tx, by, {
-          ...{ action: 'vendor-report.remove', object: id },
-          ...{ before: { vendor, source, from, to }, after: {} },
+          action: 'vendor-report.remove',
+          object: id,
+          before: { vendor, source, from, to },
+          after: {},
         })
       })
       return gone
@@ -273,12 +276,13 @@ function compareLines(
       const sum = ours.get(key)
       const cost = row.cost === null ? (sum?.cost ?? null) : (sum?.cost ?? 0n) + row.cost
       ours.set(key, {
-        ...{ day: row.day, model: sum?.model ?? row.model, credential, cost },
-        ...{
-          calls: (sum?.calls ?? 0n) + row.calls,
-          input: (sum?.input ?? 0n) + row.input,
-          output: (sum?.output ?? 0n) + row.output,
-        },
+        day: row.day,
+        model: sum?.model ?? row.model,
+        credential,
+        cost,
+        calls: (sum?.calls ?? 0n) + row.calls,
+        input: (sum?.input ?? 0n) + row.input,
+        output: (sum?.output ?? 0n) + row.output,
       })
     }
     for (const line of some) {
@@ -307,7 +311,11 @@ function lineOf(
   const isKnown = (theirs ?? ours)?.cost !== null
   const difference = isKnown ? (theirs?.cost ?? 0n) - (ours?.cost ?? 0n) : null
   return {
-    ...{ day, model, credential, verdict, differing },
+    day,
+    model,
+    credential,
+    verdict,
+    differing,
     theirs: theirs ? figuresView(theirs) : null,
     ours: ours ? figuresView(ours) : null,
     difference: difference === null ? null : formatCredits(difference),
@@ -352,8 +360,14 @@ interface CallRow {
 
 function callView({ id, account_id: account, product, credential, cost, input, output }: CallRow): ComparedCall {
   return {
-    ...{ id: `req_${id}`, at: new Date(timeOfId(id)).toISOString(), account, product, credential },
-    ...{ inputTokens: Number(input), outputTokens: Number(output), cost: cost === null ? null : formatCredits(cost) },
+    id: `req_${id}`,
+    at: new Date(timeOfId(id)).toISOString(),
+    account,
+    product,
+    credential,
+    inputTokens: Number(input),
+    outputTokens: Number(output),
+    cost: cost === null ? null : formatCredits(cost),
   }
 }
 

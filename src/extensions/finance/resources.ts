@@ -197,15 +197,20 @@ async function* comparedCsv(read: () => Promise<readonly ComparedLine[]>): Async
   ])
   for (const { day, model, credential, verdict, differing, theirs, ours, difference } of await read())
     yield csvLine([
-      ...[day, model, credential, verdict, differing.join(' ')],
-      ...[theirs?.calls ?? null, ours?.calls ?? null, theirs?.inputTokens ?? null, ours?.inputTokens ?? null],
-      ...[
-        theirs?.outputTokens ?? null,
-        ours?.outputTokens ?? null,
-        theirs?.cost ?? null,
-        ours?.cost ?? null,
-        difference,
-      ],
+      day,
+      model,
+      credential,
+      verdict,
+      differing.join(' '),
+      theirs?.calls ?? null,
+      ours?.calls ?? null,
+      theirs?.inputTokens ?? null,
+      ours?.inputTokens ?? null,
+      theirs?.outputTokens ?? null,
+      ours?.outputTokens ?? null,
+      theirs?.cost ?? null,
+      ours?.cost ?? null,
+      difference,
     ])
 }
 

@@ -1,4 +1,5 @@
-// Usage rows for exports: read page by page with a cursor, in an order in which no row can appear before the cursor later.
+// Usage rows for exports: read page by page with a cursor, in an order in which no row can appear before the cursor
+// later.
 import { type Queryable, statement } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { timeOfId } from '../../kernel/world.ts'
@@ -50,7 +51,8 @@ interface RangeCursor {
 
 const COLUMNS = `u.account_id, u.id, u.posting, u.at, u.key_id, u.product, u.endpoint, u.outcome, u.status, u.charged, u.loss, u.cost, u.vendor, u.credential,
   u.client, u.stream, u.estimated, u.duration_ms, u.first_byte_ms, u.catalog_version, u.lines, u.cost_basis -> 'units' as unpriced, u.labels`
-// Rows below the horizon are complete: every transaction with a smaller number has ended, so this statement sees its rows.
+// Rows below the horizon are complete: every transaction with a smaller number has ended, so this statement sees its
+// rows.
 const NEW = `u.posting >= $1 and u.posting < usage_horizon() and (u.posting, u.account_id, u.id) > ($1, $2, $3)`
 const AFTER = statement(
   'export_after',
@@ -80,7 +82,10 @@ export function readWithin(on: Queryable, { from, to, id, account }: RangeCursor
   return on.query<UsageRow>(WITHIN, [from, to, id, account, limit])
 }
 
-/** The id of a row ends in `+late` if the call was settled after its hold had expired, because the expired hold has a row too. */
+/**
+ * The id of a row ends in `+late` if the call was settled after its hold had expired, because the expired hold has a
+ * row too.
+ */
 export const requestIdOf = ({ id }: Pick<UsageRow, 'id'>) => `req_${id}`
 
 interface Quantities {

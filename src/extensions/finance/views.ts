@@ -164,7 +164,8 @@ export const reportInput = z.strictObject({
     .optional()
     .meta({
       description: 'A CSV file with day, model, credential, requests, input_tokens, output_tokens, cost',
-      ...{ option: 'file', read: 'file' },
+      option: 'file',
+      read: 'file',
     }),
   url: address.optional().describe('Another address than the vendor’s own'),
   credential: credential.optional().describe('Another admin credential than the usual one'),

@@ -126,7 +126,10 @@ interface Channel {
   last: Json
 }
 
-/** The events of an inner relay, each with its texts rewritten. What a text may still become is held back, bounded by the patterns. */
+/**
+ * The events of an inner relay, each with its texts rewritten. What a text may still become is held back, bounded by
+ * the patterns.
+ */
 export class GuardedRelay implements StreamRelay {
   readonly encoding = 'utf8'
   readonly #inner: StreamRelay

@@ -1,4 +1,5 @@
-// What holds a stream back while a check takes its time: one check after the other, and nothing leaves that was not let through.
+// What holds a stream back while a check takes its time: one check after the other, and nothing leaves that was not let
+// through.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Verdict } from './checks.ts'

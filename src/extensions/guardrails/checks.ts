@@ -1,5 +1,6 @@
-// The checks of a call by others: an operator's hook, or a moderation model. Requests are asked about when they are counted and held, whole answers before
-// they are sent, and streams window by window, so that what was not asked about does not leave.
+// The checks of a call by others: an operator's hook, or a moderation model. Requests are asked about when they are
+// counted and held, whole answers before they are sent, and streams window by window, so that what was not asked about
+// does not leave.
 
 import { admittedFor, estimate, rateHeaders } from '../../admission/admit.ts'
 import type { Credits } from '../../kernel/credits.ts'
@@ -84,7 +85,8 @@ export async function checkRequest<Call extends Held>(by: Checking, held: Call, 
   }
   if (!last) return held
   const { paidRequest, routes, guard: again, fallbacks, shadow } = guard.reread(json)
-  // Its prices stay, because those of a batch differ. An answer to replaced texts does not belong to the original request, so it is not cached.
+  // Its prices stay, because those of a batch differ. An answer to replaced texts does not belong to the original
+  // request, so it is not cached.
   const others = fallbacks?.map((one, at) => ({ ...one, product: held.fallbacks?.[at]?.product ?? one.product }))
   const replaced = { ...held, paidRequest, routes, guard: again, fallbacks: others, shadow, cache: undefined }
   if (estimate(replaced).floor > held.admitted.held)

@@ -1,4 +1,5 @@
-// Guardrails where a call is not a body of JSON to one model: forms and transcripts, queries, longer models, stored objects, and empty accounts.
+// Guardrails where a call is not a body of JSON to one model: forms and transcripts, queries, longer models, stored
+// objects, and empty accounts.
 import assert from 'node:assert/strict'
 import { json } from 'node:stream/consumers'
 import { test } from 'node:test'

@@ -1,4 +1,5 @@
-// Guardrails on the path: what they take out no vendor sees, what they put back only its own caller gets, and what they block costs nothing.
+// Guardrails on the path: what they take out no vendor sees, what they put back only its own caller gets, and what they
+// block costs nothing.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'

@@ -1,4 +1,5 @@
-// An operator's hook: texts are sent to the operator's address, signed like webhooks, and the answer allows, blocks or replaces them.
+// An operator's hook: texts are sent to the operator's address, signed like webhooks, and the answer allows, blocks or
+// replaces them.
 import * as z from 'zod'
 import { signedHeaders } from '../../jobs/webhook.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -40,8 +41,16 @@ export function createHooks(deps: HookDeps): Hooks {
       const { requestId, principal, endpoint, labels, product, signal } = about
       const { accountId: account, keyId: key } = principal
       const body = JSON.stringify({
-        ...{ type: 'guardrail.check', rule, on, requestId, account, key, model: product, endpoint },
-        ...{ labels: labels ?? {}, texts },
+        type: 'guardrail.check',
+        rule,
+        on,
+        requestId,
+        account,
+        key,
+        model: product,
+        endpoint,
+        labels: labels ?? {},
+        texts,
       })
       // The secret of the empty account is the operator's.
       const headers = signedHeaders(deps, { account: '', id: `chk_${newId(deps.world)}`, body })

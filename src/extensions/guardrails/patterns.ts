@@ -1,5 +1,5 @@
-// What redaction finds in a text: the patterns with a name, and the operator's own. Each says where its matches are, and from where on the end of an
-// unfinished text may be the beginning of one.
+// What redaction finds in a text: the patterns with a name, and the operator's own. Each says where its matches are,
+// and from where on the end of an unfinished text may be the beginning of one.
 
 import { CREDENTIALS } from '../../kernel/redact.ts'
 import { compilePattern, type LinearPattern, type PatternName } from './rules.ts'
@@ -43,8 +43,9 @@ function* nativeSpans(pattern: RegExp, text: string): Generator<Span> {
   for (const { index, 0: found } of text.matchAll(pattern)) yield [index, index + found.length]
 }
 
-// The same text may be written with other characters: compatibility forms (full width, mathematical), other spaces and dashes, characters without a width
-// in between, an encoded @. It is searched as if it were written plainly, and the matches are mapped back.
+// The same text may be written with other characters: compatibility forms (full width, mathematical), other spaces and
+// dashes, characters without a width in between, an encoded @. It is searched as if it were written plainly, and the
+// matches are mapped back.
 
 const ODD = /%40|[^\x00-\x7f]/gu
 const isOdd = (text: string) => text.search(ODD) >= 0

@@ -37,8 +37,14 @@ test('checks by others see every text of a request, and none of its settings', (
     { type: 'mcp_call', error: 'nine' },
   ]
   const all = {
-    ...{ model: 'm', tool_choice: 'auto', service_tier: 'default', messages: [{ role: 'user', content: [document] }] },
-    ...{ tools, input: items, prompt: { id: 'pmpt_1', variables: { a: 'ten' } }, suffix: 'eleven' },
+    model: 'm',
+    tool_choice: 'auto',
+    service_tier: 'default',
+    messages: [{ role: 'user', content: [document] }],
+    tools,
+    input: items,
+    prompt: { id: 'pmpt_1', variables: { a: 'ten' } },
+    suffix: 'eleven',
     contents: [{ role: 'user', parts: [{ executableCode: { language: 'PYTHON', code: 'twelve' } }] }],
   }
   const words = 'one two three four five six seven eight nine ten eleven twelve'.split(' ')

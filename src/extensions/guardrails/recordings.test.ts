@@ -49,7 +49,7 @@ test('nothing is kept until it is switched on; then answers, streams and refusal
   const view = await kept(whole.id)
   assert.deepEqual([view.request.method, view.request.path, view.request.cut], ['POST', CHAT, false])
   assert.deepEqual(JSON.parse(view.request.body), chat('Why is the sky blue?'))
-  assert.deepEqual(view.answer, { ...{ status: 200, contentType: 'application/json', body: whole.text, cut: false } })
+  assert.deepEqual(view.answer, { status: 200, contentType: 'application/json', body: whole.text, cut: false })
   assert.equal(Math.round((Date.parse(view.expiresAt) - Date.parse(view.at)) / 86_400_000), 3)
 
   const stream = await made(key, chat('Tell me more', { stream: true }))

@@ -1,6 +1,7 @@
-// Recordings of requests and answers, for accounts and keys with a recording policy. Recording does not delay the answer: bytes are collected in
-// memory up to a limit, then redacted, encrypted and written later in batches. A recording that does not fit into memory is dropped and counted,
-// and a killed process loses what it has not written. Nothing that concerns money reads recordings.
+// Recordings of requests and answers, for accounts and keys with a recording policy. Recording does not delay the
+// answer: bytes are collected in memory up to a limit, then redacted, encrypted and written later in batches. A
+// recording that does not fit into memory is dropped and counted, and a killed process loses what it has not written.
+// Nothing that concerns money reads recordings.
 
 import { accountUnknown } from '../../admission/accounts.ts'
 import { keyUnknown } from '../../admission/keys.ts'
@@ -24,9 +25,15 @@ import type { RuleGuards } from './chain.ts'
 
 // The recording of one call: collects the bytes as they were sent, up to a limit, and truncates longer ones.
 
-/** The bytes collected of each body. Files and secrets are removed from them before the rest is truncated to the policy's size. */
+/**
+ * The bytes collected of each body. Files and secrets are removed from them before the rest is truncated to the
+ * policy's size.
+ */
 const GATHERED_BYTES_MAX = 524_288
-/** A secret that is cut in two at the end of a text would not be recognized, so the last characters before a cut are never stored. */
+/**
+ * A secret that is cut in two at the end of a text would not be recognized, so the last characters before a cut are
+ * never stored.
+ */
 const TAIL_CHARS = 256
 /** The overhead of a call besides its bytes. Without it, many small bodies would use far more memory than the limit. */
 const CALL_BYTES = 1_024
@@ -161,7 +168,8 @@ const READ = statement(
   'recording_read',
   'select sealed, at, expires_at from recording where account_id = $1 and id = $2 and expires_at > now() and sealed is not null',
 )
-// Any process may still be about to write this recording. An empty row stays for a day, so that the later insert conflicts and has no effect.
+// Any process may still be about to write this recording. An empty row stays for a day, so that the later insert
+// conflicts and has no effect.
 const REMOVE = statement(
   'recording_remove',
   `insert into recording (account_id, id, key_id, sealed, expires_at)
@@ -170,7 +178,8 @@ const REMOVE = statement(
    on conflict (account_id, id) do update set sealed = null, expires_at = excluded.expires_at where recording.sealed is not null
    returning 1`,
 )
-// The share lock orders this insert against turning recording off: nothing is written after the recordings were deleted.
+// The share lock orders this insert against turning recording off: nothing is written after the recordings were
+// deleted.
 const PUT = statement(
   'recording_put',
   `with rules as materialized (
@@ -311,8 +320,9 @@ const idOf = (requestId: string) => requestId.slice('req_'.length)
 
 const placeOf = (account: string, id: string) => ({ table: 'content', row: `${account} ${id}`, column: 'sealed' })
 
-// Recording policies: which requests and answers are recorded. By default none are; an account's owner or an operator turns recording on for the
-// account or for one key. A change is announced like a change of keys, because the cached keys carry the policy.
+// Recording policies: which requests and answers are recorded. By default none are; an account's owner or an operator
+// turns recording on for the account or for one key. A change is announced like a change of keys, because the cached
+// keys carry the policy.
 
 export interface RecordingPolicies {
   get(account: string): Promise<ContentRules>
@@ -408,7 +418,9 @@ export function createRecordingPolicies(options: {
         const [before = {}] = await tx.query<RecordingPolicy>(FIND, [accounts, scope])
         await tx.query(SET, [accounts, scope, rule.days, rule.maxBytes])
         await audit.write(tx, by, {
-          ...{ action: 'content.on', object: key ?? account, detail: { account, ...rule } },
+          action: 'content.on',
+          object: key ?? account,
+          detail: { account, ...rule },
           before,
           after: rule,
         })

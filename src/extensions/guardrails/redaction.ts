@@ -1,9 +1,13 @@
-// Redaction in both directions, without I/O. What patterns find in a request becomes a placeholder before a vendor sees it, and the placeholder
-// becomes the text again in the answer. What patterns find in an answer becomes a placeholder for good.
+// Redaction in both directions, without I/O. What patterns find in a request becomes a placeholder before a vendor sees
+// it, and the placeholder becomes the text again in the answer. What patterns find in an answer becomes a placeholder
+// for good.
 import { editLeaves } from '../../kernel/json.ts'
 import type { Pattern, Span } from './patterns.ts'
 
-/** Makes the placeholder of a text: always the same one within an account, so that vendors' prompt caches find the same prompt. */
+/**
+ * Makes the placeholder of a text: always the same one within an account, so that vendors' prompt caches find the same
+ * prompt.
+ */
 type PlaceholderOf = (label: string, secret: string, turn: number) => string
 
 const PLACEHOLDER = /\[[A-Z][A-Z_]{0,19}_[0-9A-F]{12}\]/g
@@ -99,8 +103,17 @@ const STRUCTURE = new Set([
 ])
 /** Members that hold bytes, written as text. */
 const OPAQUE = new Set([
-  ...['signature', 'thoughtSignature', 'thought_signature', 'encrypted_content', 'data', 'file_data'],
-  ...['b64_json', 'partial_image_b64', 'bytesBase64Encoded', 'embedding', 'result'],
+  'signature',
+  'thoughtSignature',
+  'thought_signature',
+  'encrypted_content',
+  'data',
+  'file_data',
+  'b64_json',
+  'partial_image_b64',
+  'bytesBase64Encoded',
+  'embedding',
+  'result',
 ])
 const ADDRESSED = new Set(['url', 'image_url', 'file_url', 'uri', 'fileUri', 'file_uri'])
 /** Members that hold a tool's own JSON, in which no name means anything to the vendor. */
@@ -113,7 +126,10 @@ const ENCODED_CHARS_MIN_FREE = 1000
 const WORD = /^[\w.:/-]{1,200}$/
 const NUMBER_CHARS_MIN = 7
 
-/** Whether the format means something by the leaf at this place, so that it must stay. `isTool`: all of it is a tool's own JSON. */
+/**
+ * Whether the format means something by the leaf at this place, so that it must stay. `isTool`: all of it is a tool's
+ * own JSON.
+ */
 export function isStructure(leaf: string, path: readonly string[], isTool = false): boolean {
   const name = path.at(-1) ?? ''
   const isOpaque = OPAQUE.has(name)
@@ -147,7 +163,10 @@ export function editTexts(json: string, edit: (text: string, isLabel?: boolean) 
   })
 }
 
-/** What is looked for in ids and names, most of which are made by chance: keys, and what is a number of somebody's as a whole. */
+/**
+ * What is looked for in ids and names, most of which are made by chance: keys, and what is a number of somebody's as a
+ * whole.
+ */
 export function forLabels(patterns: readonly Pattern[]): Pattern[] {
   const whole = ({ spans }: Pattern) =>
     function* (text: string) {
@@ -161,11 +180,44 @@ export function forLabels(patterns: readonly Pattern[]): Pattern[] {
 
 /** Members whose values are words of the formats. */
 const SETTINGS = new Set([
-  ...['models', 'tool_choice', 'reasoning_effort', 'effort', 'service_tier', 'voice', 'size', 'quality', 'style'],
-  ...['response_format', 'output_format', 'language', 'verbosity', 'truncation', 'include', 'modalities', 'mode'],
-  ...['finish_reason', 'stop_reason', 'finishReason', 'system_fingerprint', 'modelVersion', 'responseId', 'ttl'],
-  ...['responseMimeType', 'mimeType', 'mime_type', 'media_type', 'role', 'category', 'threshold', 'probability'],
-  ...['responseModalities', 'aspect_ratio', 'resolution', 'background', 'moderation', 'timestamp_granularities[]'],
+  'models',
+  'tool_choice',
+  'reasoning_effort',
+  'effort',
+  'service_tier',
+  'voice',
+  'size',
+  'quality',
+  'style',
+  'response_format',
+  'output_format',
+  'language',
+  'verbosity',
+  'truncation',
+  'include',
+  'modalities',
+  'mode',
+  'finish_reason',
+  'stop_reason',
+  'finishReason',
+  'system_fingerprint',
+  'modelVersion',
+  'responseId',
+  'ttl',
+  'responseMimeType',
+  'mimeType',
+  'mime_type',
+  'media_type',
+  'role',
+  'category',
+  'threshold',
+  'probability',
+  'responseModalities',
+  'aspect_ratio',
+  'resolution',
+  'background',
+  'moderation',
+  'timestamp_granularities[]',
 ])
 const SETTING = /^[\w.:/-]{1,60}$/
 const SCHEMA_TYPE = /^(?:object|string|number|integer|boolean|array|null)$/
@@ -208,7 +260,10 @@ interface Rewriting {
   readonly found: (pattern: Pattern) => void
 }
 
-/** One text of an answer, piece by piece: placeholders become what they stand for, and what the patterns find becomes a placeholder. */
+/**
+ * One text of an answer, piece by piece: placeholders become what they stand for, and what the patterns find becomes a
+ * placeholder.
+ */
 export class Rewriter {
   readonly #by: Rewriting
   /** The end of what was released, and what was not. */
@@ -253,7 +308,8 @@ export class Rewriter {
     out += this.#plain(text.slice(done, to))
     this.#before = text.slice(Math.max(0, to - CONTEXT_CHARS), to)
     this.#held = text.slice(to)
-    // What is held back is searched again only when it has grown by a part of itself, or a long one would cost its square.
+    // What is held back is searched again only when it has grown by a part of itself, or a long one would cost its
+    // square.
     const { length } = this.#held
     this.#lookAt = length < EAGER_CHARS_MAX ? 0 : length + length / 2
     return out

@@ -77,7 +77,10 @@ const rule = z.strictObject({
   accounts: names.optional(),
   /** Ids. */
   keys: names.optional(),
-  /** A name that ends in * matches all names with that prefix. Data endpoints and tools are included only if they are named. */
+  /**
+   * A name that ends in * matches all names with that prefix. Data endpoints and tools are included only if they are
+   * named.
+   */
   models: names.optional(),
   /** The call must have all of them. */
   labels: z.record(z.string(), z.string()).optional(),
@@ -147,7 +150,10 @@ export interface LinearPattern {
 
 let compile: ((source: string) => LinearPattern) | undefined
 
-/** Compiles a pattern, or returns what is wrong with it. The package is loaded with the first pattern, because most catalogs have none. */
+/**
+ * Compiles a pattern, or returns what is wrong with it. The package is loaded with the first pattern, because most
+ * catalogs have none.
+ */
 export function compilePattern(source: string): LinearPattern | string {
   if (repetitionsOf(source) > REPETITIONS_MAX) return `repeats something more than ${REPETITIONS_MAX} times in all`
   if (!compile) {

@@ -1,4 +1,5 @@
-// Redaction over streams that are cut at random: through the real formats, from each to each, with the vendor's events and bytes cut anywhere.
+// Redaction over streams that are cut at random: through the real formats, from each to each, with the vendor's events
+// and bytes cut anywhere.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { runs } from '../../../test/runs.ts'
@@ -98,7 +99,12 @@ function requestOf({ name }: TextFormat, said: string): object {
 /** What a vendor streams: its text and its arguments in pieces. */
 function vendorStream(format: TextFormat, texts: readonly string[], inputs: readonly string[]): string {
   const facts = {
-    ...{ uid: 'm', requestId: 'req_1', createdSeconds: 1, nowSeconds: () => 1, inputTokens: 1, includeUsage: true },
+    uid: 'm',
+    requestId: 'req_1',
+    createdSeconds: 1,
+    nowSeconds: () => 1,
+    inputTokens: 1,
+    includeUsage: true,
     request: {},
   }
   const events: ReplyEvent[] = [
@@ -126,7 +132,9 @@ function one(random: Random, seed: number): void {
   const guard = guardFor('a', mode)
   const json = guard.redact(readJson(Buffer.from(JSON.stringify(requestOf(front, own.join(' and '))))))
   const asked = readTextRequest(front.name, json, {
-    ...{ uid: 'm', traits: TRAITS, limits: { outputTokensReserve: 100, outputTokensFloor: 1 } },
+    uid: 'm',
+    traits: TRAITS,
+    limits: { outputTokensReserve: 100, outputTokensFloor: 1 },
   })
   const target = { protocol: back.name, baseUrl: 'http://v', secret: undefined, headers: {}, model: 'v' }
   const options = { requestId: 'req_1', createdSeconds: 5, signal: new AbortController().signal, guard }

@@ -1,4 +1,5 @@
-// Databases that LiteLLM and new-api wrote themselves (test/fixtures/*/README.md), taken over by the commands into a gateway.
+// Databases that LiteLLM and new-api wrote themselves (test/fixtures/*/README.md), taken over by the commands into a
+// gateway.
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -62,16 +63,20 @@ async function run(...args: string[]) {
     world: realWorld,
     otherVerbs: [],
     settings: () => ({
-      ...{ url: server.url, urlSource: 'from a test', token: OPERATOR_TOKEN, tokenSource: 'a test' },
-      ...{
-        apiKey: undefined,
-        dataDirectory: folder,
-        databaseUrl: undefined,
-        publicUrl: undefined,
-        trustProxy: '',
-        codexHome: '',
-      },
-      ...{ host: '127.0.0.1', server: undefined, version: '0.0.0-test', credential: () => undefined },
+      url: server.url,
+      urlSource: 'from a test',
+      token: OPERATOR_TOKEN,
+      tokenSource: 'a test',
+      apiKey: undefined,
+      dataDirectory: folder,
+      databaseUrl: undefined,
+      publicUrl: undefined,
+      trustProxy: '',
+      codexHome: '',
+      host: '127.0.0.1',
+      server: undefined,
+      version: '0.0.0-test',
+      credential: () => undefined,
     }),
     terminal: {
       out(text) {
@@ -176,14 +181,13 @@ test('LiteLLM’s teams, users, budgets and keys are shown first, then taken ove
   const accounts = await accountsByName()
   const of = (name: string) => accounts[name] ?? assert.fail(name)
   assert.equal(of('Growth').balance, '8750')
-  assert.deepEqual(of('Growth').limits, {
-    ...{ requestsPerMinute: 600, tokensPerMinute: 200_000, spendPerMonth: '10000' },
-  })
+  assert.deepEqual(of('Growth').limits, { requestsPerMinute: 600, tokensPerMinute: 200_000, spendPerMonth: '10000' })
   assert.equal(of('ada@example.com').balance, '1925')
   assert.equal(of('LiteLLM, keys without an owner').balance, '10')
   assert.deepEqual(await whose(keys.growth ?? ''), { account: of('Growth').id, models: ['gpt-5.4'] })
   assert.deepEqual(await whose(keys['growth-all'] ?? ''), {
-    ...{ account: of('Growth').id, models: ['gpt-5.4', 'claude-sonnet'] },
+    account: of('Growth').id,
+    models: ['gpt-5.4', 'claude-sonnet'],
   })
   assert.deepEqual(await whose(keys.ada ?? ''), { account: of('ada@example.com').id, models: null })
   assert.deepEqual(await whose(keys.chosen ?? ''), { account: of('ada@example.com').id, models: ['house-llama'] })
@@ -271,7 +275,8 @@ for (const [name, keyFile] of [
     const { document } = await catalog()
     // The one of LiteLLM's configuration has its name already.
     assert.deepEqual(document.models['gpt-5.4-new-api']?.pricing, {
-      ...{ unit: 'credits', tiers: [{ input: '250', cachedInput: '25', output: '1500' }] },
+      unit: 'credits',
+      tiers: [{ input: '250', cachedInput: '25', output: '1500' }],
     })
     assert.deepEqual(document.models['gpt-image-2']?.pricing, { unit: 'credits', tiers: [{ image: '4' }] })
     const own = ['openai-main', 'azure', 'anthropic']

@@ -1,5 +1,5 @@
-// Imports from another gateway: its configuration becomes a catalog, its database accounts, balances and keys. Reports line by line
-// what was taken, and applies nothing unless asked.
+// Imports from another gateway: its configuration becomes a catalog, its database accounts, balances and keys. Reports
+// line by line what was taken, and applies nothing unless asked.
 import { readFile } from 'node:fs/promises'
 import { accountIdFrom } from '../../admission/accounts.ts'
 import type { KeyView } from '../../admission/views.ts'
@@ -222,8 +222,8 @@ async function readYaml(file: string): Promise<unknown> {
   }
 }
 
-// An account's id is derived from its name at the other gateway, and a key is recognized by its hash. So an import that is repeated, or was
-// interrupted, creates only what is missing.
+// An account's id is derived from its name at the other gateway, and a key is recognized by its hash. So an import that
+// is repeated, or was interrupted, creates only what is missing.
 
 /** The parts of a plan that already exist. */
 interface FoundAccount {

@@ -1,4 +1,5 @@
-// Adds one deployment of a model at one vendor, read from another gateway, to a catalog, beside the model's existing routes.
+// Adds one deployment of a model at one vendor, read from another gateway, to a catalog, beside the model's existing
+// routes.
 import { type ChosenModel, suggestedUid, withConnection } from '../../catalog/connect.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import type { Preset } from '../../catalog/preset.ts'
@@ -9,7 +10,10 @@ export interface ImportOptions {
   readonly presets: readonly Preset[]
   readonly markup: string
   readonly creditsPerDollar: string
-  /** True: existing models get the imported routes and price. False: an imported model whose name is taken gets another name. */
+  /**
+   * True: existing models get the imported routes and price. False: an imported model whose name is taken gets another
+   * name.
+   */
   readonly replace: boolean
 }
 
@@ -51,8 +55,9 @@ export function uidOf(name: string): string {
 type VendorInput = CatalogInput['vendors'][string]
 
 /**
- * Chooses names for imported entries so that existing ones stay untouched: if a different vendor or model already has the name, the imported
- * one gets a new name. An existing vendor's address never changes, since its stored credential would be sent to the new address.
+ * Chooses names for imported entries so that existing ones stay untouched: if a different vendor or model already has
+ * the name, the imported one gets a new name. An existing vendor's address never changes, since its stored credential
+ * would be sent to the new address.
  */
 export class Placement {
   readonly #current: CatalogInput
@@ -81,8 +86,8 @@ export class Placement {
   }
 
   /**
-   * The uid under which a model of that name was imported, now or earlier. Imported keys are restricted to this model and not to another one
-   * of the same name.
+   * The uid under which a model of that name was imported, now or earlier. Imported keys are restricted to this model
+   * and not to another one of the same name.
    */
   uidOf(name: string): string {
     const uid = uidOf(name)
@@ -90,7 +95,9 @@ export class Placement {
     return this.#placed.get(uid) ?? (Object.hasOwn(this.#current.models, renamed) ? renamed : uid)
   }
 
-  /** The uid under which these routes are offered. `kept`: the model already exists and only gets its missing routes. */
+  /**
+   * The uid under which these routes are offered. `kept`: the model already exists and only gets its missing routes.
+   */
   model(
     wanted: string,
     routes: readonly Pick<Deployment, 'vendorName' | 'model'>[],
@@ -131,8 +138,8 @@ export class Placement {
   }
 
   /**
-   * The variable whose value is sent to this address. A variable is sent only to the vendor after which it is named, or where this catalog
-   * already sends it. Otherwise a generated name is used, which no existing variable has by chance.
+   * The variable whose value is sent to this address. A variable is sent only to the vendor after which it is named, or
+   * where this catalog already sends it. Otherwise a generated name is used, which no existing variable has by chance.
    */
   credential(vendorName: string, address: string, named: string | undefined, preset: Preset | undefined): string {
     const usual = preset?.vendor.credential
@@ -151,7 +158,10 @@ export class Placement {
   }
 }
 
-/** Whether the model came from an import: it has all of these routes, or all its routes before the fallbacks are among them. */
+/**
+ * Whether the model came from an import: it has all of these routes, or all its routes before the fallbacks are among
+ * them.
+ */
 function isImported(
   { routes: there }: CatalogInput['models'][string],
   uid: string,
@@ -193,14 +203,12 @@ export function withDeployment(
   const before = document.models[uid]?.routes ?? []
   const { model, type, cost, pricing, preset, vendorName, vendor, weight, order } = read
   const made = withConnection(document, {
-    ...{
-      vendorName,
-      vendor,
-      preset,
-      formats: read.formats ?? preset?.formats ?? [{ protocol: 'openai-chat' as const }],
-      markup,
-      creditsPerDollar,
-    },
+    vendorName,
+    vendor,
+    preset,
+    formats: read.formats ?? preset?.formats ?? [{ protocol: 'openai-chat' as const }],
+    markup,
+    creditsPerDollar,
     models: [{ model, uid, type, ...(cost ? { cost } : {}), ...(pricing ? { pricing } : {}) }],
   })
   const after = made.document.models[uid]

@@ -1,5 +1,6 @@
-// Reads teams, users and keys from LiteLLM's database as accounts and keys. Rows are read column by column, because the columns differ between
-// LiteLLM versions. A key whose restriction cannot be kept is not imported, rather than imported without it.
+// Reads teams, users and keys from LiteLLM's database as accounts and keys. Rows are read column by column, because the
+// columns differ between LiteLLM versions. A key whose restriction cannot be kept is not imported, rather than imported
+// without it.
 import type { CatalogInput } from '../../catalog/document.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import type { LimitsInput } from '../../meter/limits.ts'
@@ -48,13 +49,46 @@ export async function readLitellm(source: ForeignSource): Promise<LitellmRows | 
   }
 }
 
-/** Columns that are imported or are LiteLLM's own bookkeeping. Every other column that is set is reported as left out. */
+/**
+ * Columns that are imported or are LiteLLM's own bookkeeping. Every other column that is set is reported as left out.
+ */
 const READ = new Set([
-  ...['token', 'key_name', 'key_alias', 'spend', 'total_spend', 'expires', 'models', 'user_id', 'team_id', 'budget_id'],
-  ...['max_parallel_requests', 'blocked', 'tpm_limit', 'rpm_limit', 'max_budget', 'budget_duration', 'allowed_routes'],
-  ...['team_alias', 'user_alias', 'user_email', 'user_role', 'teams', 'key_type'],
-  ...['budget_reset_at', 'created_at', 'created_by', 'updated_at', 'updated_by', 'settings_updated_at', 'last_active'],
-  ...['soft_budget_cooldown', 'model_spend', 'rotation_count', 'last_rotation_at', 'key_rotation_at', 'password'],
+  'token',
+  'key_name',
+  'key_alias',
+  'spend',
+  'total_spend',
+  'expires',
+  'models',
+  'user_id',
+  'team_id',
+  'budget_id',
+  'max_parallel_requests',
+  'blocked',
+  'tpm_limit',
+  'rpm_limit',
+  'max_budget',
+  'budget_duration',
+  'allowed_routes',
+  'team_alias',
+  'user_alias',
+  'user_email',
+  'user_role',
+  'teams',
+  'key_type',
+  'budget_reset_at',
+  'created_at',
+  'created_by',
+  'updated_at',
+  'updated_by',
+  'settings_updated_at',
+  'last_active',
+  'soft_budget_cooldown',
+  'model_spend',
+  'rotation_count',
+  'last_rotation_at',
+  'key_rotation_at',
+  'password',
   'last_breach_check_at',
 ])
 
@@ -126,7 +160,9 @@ function ownerOf(
   if (found) return found
   const name = row ? nameOf(kind, row, id) : 'LiteLLM, keys without an owner'
   const owner: Owner = {
-    ...{ name, row, keys: [] },
+    name,
+    row,
+    keys: [],
     at: row ? `${kind} ${name}` : 'keys without an owner',
     reference: referenceOf('litellm', source, row ? kind : 'nobody', id),
   }
@@ -193,7 +229,11 @@ function readKey(
   const expires = momentOf(key.expires)
   sayLeft(key, at, say)
   const planned: PlannedKey = {
-    ...{ at, name: keyName(key), limits, ipRanges: null, models: uids ?? null },
+    at,
+    name: keyName(key),
+    limits,
+    ipRanges: null,
+    models: uids ?? null,
     sha256: String(key.token),
     last4: plain(key.key_name).slice(-4) || String(key.token).slice(-4),
     expiresAt: expires === undefined ? null : new Date(expires).toISOString(),
@@ -243,7 +283,10 @@ interface Spending {
   readonly options: AccountOptions
 }
 
-/** A budget that resets daily or monthly becomes such a limit. Any other budget becomes a total limit of what is left of it. */
+/**
+ * A budget that resets daily or monthly becomes such a limit. Any other budget becomes a total limit of what is left of
+ * it.
+ */
 function spendOf(row: ForeignRow, { at, rest, say, options }: Spending): LimitsInput {
   const budget = creditsOf(row.max_budget, options.creditsPerDollar)
   if (budget === undefined || rest === undefined) return {}

@@ -25,7 +25,9 @@ function packagesNear(file: string | undefined): string[] {
   const places = [...new Set([file === undefined ? '.' : dirname(file), '.'])]
   return [
     ...places.flatMap((place) => ['.venv', 'venv', 'env'].map((name) => join(place, name, 'lib'))),
-    ...[join(homedir(), '.local', 'lib'), '/usr/local/lib', '/usr/lib'],
+    join(homedir(), '.local', 'lib'),
+    '/usr/local/lib',
+    '/usr/lib',
   ].map((lib) => `${lib}/python3*/{site,dist}-packages/${TABLE}`)
 }
 
@@ -125,7 +127,10 @@ export function costOf(members: Members, type: KindName, creditsPerDollar: strin
   return { unit: 'credits', ...(bounds.length > 0 ? { tokenTierBasis: 'input_tokens' as const } : {}), tiers }
 }
 
-/** The costs of a deployment; where it gives only one of those that every text has, the others are the known ones, as in LiteLLM. */
+/**
+ * The costs of a deployment; where it gives only one of those that every text has, the others are the known ones, as in
+ * LiteLLM.
+ */
 export function withMissing(own: Members, known: Members): Members {
   const given = ['input_cost_per_token', 'output_cost_per_token'].filter((name) => own[name] != null)
   if (given.length !== 1) return own

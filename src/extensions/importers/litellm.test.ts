@@ -101,7 +101,8 @@ test('nonsense is left with a word, and never throws', () => {
 test('an entry without a usable price is left out with a line, and the others of the file are taken', () => {
   const empty = { vendors: {}, models: {}, endpoints: {} }
   const entry = (name: string, model: string, more: object = {}) => ({
-    ...{ model_name: name, litellm_params: { model, api_key: 'os.environ/OPENAI_API_KEY', ...more } },
+    model_name: name,
+    litellm_params: { model, api_key: 'os.environ/OPENAI_API_KEY', ...more },
   })
   const { document, lines } = imported(
     {
@@ -147,7 +148,9 @@ test('clouds are found by project and region, credentials by their names, and so
     {
       credential_list: [{ credential_name: 'shared', credential_values: azure }],
       model_list: entries.map(([name, params, mode]) => ({
-        ...{ model_name: name, litellm_params: params, model_info: { mode } },
+        model_name: name,
+        litellm_params: params,
+        model_info: { mode },
       })),
     },
     { vendors: {}, models: {}, endpoints: {} },

@@ -1,5 +1,5 @@
-// Reads a configuration of LiteLLM's proxy as a catalog: deployments become vendors and routes, fallbacks become routes of a higher order.
-// Reports for each setting whether it was taken, changed or left out, and why.
+// Reads a configuration of LiteLLM's proxy as a catalog: deployments become vendors and routes, fallbacks become routes
+// of a higher order. Reports for each setting whether it was taken, changed or left out, and why.
 
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
 import { filledAddress, filledIn, type Preset } from '../../catalog/preset.ts'
@@ -39,9 +39,17 @@ const presetOf = (provider: string, model: string) =>
 /** The members of a deployment that fill a preset's address. */
 const VARIABLES = { project: 'vertex_project', location: 'vertex_location', region: 'aws_region_name' } as const
 const KINDS: Readonly<Record<string, KindName>> = {
-  ...{ chat: 'text', completion: 'text', responses: 'text', embedding: 'embedding', image_generation: 'image' },
-  ...{ rerank: 'rerank', moderation: 'moderation', ocr: 'ocr', realtime: 'realtime' },
-  ...{ audio_transcription: 'transcription', audio_speech: 'speech' },
+  chat: 'text',
+  completion: 'text',
+  responses: 'text',
+  embedding: 'embedding',
+  image_generation: 'image',
+  rerank: 'rerank',
+  moderation: 'moderation',
+  ocr: 'ocr',
+  realtime: 'realtime',
+  audio_transcription: 'transcription',
+  audio_speech: 'speech',
 }
 const STRATEGIES: Readonly<Record<string, NonNullable<ModelInput['routing']>>> = {
   'simple-shuffle': { policy: 'weighted' },
@@ -50,8 +58,15 @@ const STRATEGIES: Readonly<Record<string, NonNullable<ModelInput['routing']>>> =
 }
 /** The members of a deployment that are imported. */
 const READ = new Set([
-  ...['model', 'api_base', 'base_url', 'api_key', 'weight', 'custom_llm_provider', 'api_version'],
-  ...['litellm_credential_name', ...Object.values(VARIABLES)],
+  'model',
+  'api_base',
+  'base_url',
+  'api_key',
+  'weight',
+  'custom_llm_provider',
+  'api_version',
+  'litellm_credential_name',
+  ...Object.values(VARIABLES),
 ])
 const READ_INFO = new Set(['mode', 'base_model', 'id'])
 const LEFT_INFO: Readonly<Record<string, string>> = {
@@ -415,7 +430,10 @@ function addFallbacks({ models }: CatalogInput, value: unknown, { groups, placem
   }
 }
 
-/** Orders the fallbacks after the model's own routes, one after the other. Fallback routes from an earlier import are moved to their new place. */
+/**
+ * Orders the fallbacks after the model's own routes, one after the other. Fallback routes from an earlier import are
+ * moved to their new place.
+ */
 function behind(uid: string, routes: readonly RouteInput[], others: readonly RouteInput[][]): RouteInput[] {
   const own = routes.filter((route) => !others.flat().some((other) => isSameRoute(route, other, uid)))
   // The model would only be its own fallback, so nothing changes.

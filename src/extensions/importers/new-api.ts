@@ -1,5 +1,6 @@
-// Reads channels, ratios and prices of new-api's database as a catalog: a channel becomes a vendor, each of its models a route to it. Its
-// ratios are what callers pay there, so they become prices. The vendor's cost is the preset's list price, where there is one.
+// Reads channels, ratios and prices of new-api's database as a catalog: a channel becomes a vendor, each of its models
+// a route to it. Its ratios are what callers pay there, so they become prices. The vendor's cost is the preset's list
+// price, where there is one.
 
 import { hash } from 'node:crypto'
 import { readIpRanges } from '../../admission/api-key.ts'
@@ -36,7 +37,9 @@ export async function readNewApi(source: ForeignSource): Promise<NewApiRows | un
   if (!channels || !tokens) return undefined
   const options = (await source.rows('options')) ?? []
   return {
-    ...{ channels, tokens, users: (await source.rows('users')) ?? [] },
+    channels,
+    tokens,
+    users: (await source.rows('users')) ?? [],
     options: Object.fromEntries(options.map(({ key, value }) => [String(key), String(value ?? '')])),
   }
 }
@@ -51,8 +54,19 @@ function quotaPerDollar(options: NewApiRows['options']): number {
 
 /** new-api's channel types, and our presets. */
 const PRESETS: Readonly<Record<number, string>> = {
-  ...{ 1: 'openai', 3: 'azure', 4: 'ollama', 14: 'anthropic', 20: 'openrouter', 24: 'gemini', 25: 'moonshot' },
-  ...{ 34: 'cohere', 35: 'minimax', 42: 'mistral', 43: 'deepseek', 45: 'volcengine', 48: 'xai' },
+  1: 'openai',
+  3: 'azure',
+  4: 'ollama',
+  14: 'anthropic',
+  20: 'openrouter',
+  24: 'gemini',
+  25: 'moonshot',
+  34: 'cohere',
+  35: 'minimax',
+  42: 'mistral',
+  43: 'deepseek',
+  45: 'volcengine',
+  48: 'xai',
 }
 /** An OpenAI-compatible vendor at a custom address. */
 const CUSTOM = 8
@@ -61,9 +75,30 @@ const MODELS_MAX = 1_000
 
 /** The columns of a channel that are imported or are new-api's own bookkeeping. */
 const READ = new Set([
-  ...['id', 'type', 'key', 'status', 'name', 'weight', 'base_url', 'models', 'group', 'model_mapping', 'priority'],
-  ...['created_time', 'test_time', 'response_time', 'balance', 'balance_updated_time', 'used_quota', 'test_model'],
-  ...['other', 'other_info', 'auto_ban', 'tag', 'remark', 'channel_info'],
+  'id',
+  'type',
+  'key',
+  'status',
+  'name',
+  'weight',
+  'base_url',
+  'models',
+  'group',
+  'model_mapping',
+  'priority',
+  'created_time',
+  'test_time',
+  'response_time',
+  'balance',
+  'balance_updated_time',
+  'used_quota',
+  'test_model',
+  'other',
+  'other_info',
+  'auto_ban',
+  'tag',
+  'remark',
+  'channel_info',
 ])
 const PRICES = ['ModelRatio', 'CompletionRatio', 'CacheRatio', 'ModelPrice', 'GroupRatio'] as const
 const READ_OPTIONS = new Set<string>([...PRICES, 'QuotaPerUnit'])
@@ -205,7 +240,10 @@ function channelOf(row: ForeignRow, rows: NewApiRows, { presets, placement, say 
     say(`${at}.group`, 'changed', 'It served certain groups only; here it serves every key that may use its models.')
   const weight = Number(row.weight ?? 0)
   return {
-    ...{ id, at, vendorName, preset },
+    id,
+    at,
+    vendorName,
+    preset,
     vendor,
     models: [
       ...new Set(
@@ -401,7 +439,10 @@ function accountOf(
     say(`${at}.group`, 'left', 'There are no groups here; keys list their models, and prices are the same for all.')
   if (!isUnset(user.email)) say(`${at}.email`, 'left', 'People are invited: tollgate members invite <account> <email>')
   return {
-    ...{ at, credits, limits: {}, name: plain(user.display_name) || name },
+    at,
+    credits,
+    limits: {},
+    name: plain(user.display_name) || name,
     reference: referenceOf('new-api', options.source, 'user', id),
     note: 'opening balance from new-api: the quota that was left',
     keys: tokens.flatMap((token) => keyOf(token, { name, group: groupOf(token, user) }, reading) ?? []),
@@ -456,7 +497,12 @@ function keyOf(
   const known = { sha256: hash('sha256', PREFIX + value, 'hex'), last4: value.slice(-4) }
   warnShort(at, known, say, value)
   return {
-    ...{ at, limits, models, ipRanges, name: plain(token.name) || `token ${plain(token.id)}`, ...known },
+    at,
+    limits,
+    models,
+    ipRanges,
+    name: plain(token.name) || `token ${plain(token.id)}`,
+    ...known,
     expiresAt: expiresMs < 0 ? null : new Date(Math.min(expiresMs, LATEST_MS)).toISOString(),
   }
 }

@@ -105,7 +105,10 @@ export function creditsOf(dollars: unknown, perDollar: string): Credits | undefi
 const KEY_CHARS_MIN = 20
 const GUESSED = [...'0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_']
 
-/** Warns about a key that is too short. `value` is the key without its prefix; undefined if only its hash and last characters are known. */
+/**
+ * Warns about a key that is too short. `value` is the key without its prefix; undefined if only its hash and last
+ * characters are known.
+ */
 export function warnShort(at: string, key: Pick<PlannedKey, 'sha256' | 'last4'>, say: Say, value?: string): void {
   const isShort = value === undefined ? isGuessed(key) : value.length < KEY_CHARS_MIN
   if (isShort)
@@ -116,7 +119,10 @@ export function warnShort(at: string, key: Pick<PlannedKey, 'sha256' | 'last4'>,
     )
 }
 
-/** Whether the key has at most two characters between the prefix and the known ones. Trying all takes 4,161 hashes, a few milliseconds. */
+/**
+ * Whether the key has at most two characters between the prefix and the known ones. Trying all takes 4,161 hashes, a
+ * few milliseconds.
+ */
 function isGuessed({ sha256, last4 }: Pick<PlannedKey, 'sha256' | 'last4'>): boolean {
   const starts = ['', ...GUESSED, ...GUESSED.flatMap((first) => GUESSED.map((second) => first + second))]
   return starts.some((start) => hash('sha256', `sk-${start}${last4}`, 'hex') === sha256)

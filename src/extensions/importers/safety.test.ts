@@ -1,4 +1,5 @@
-// What an import must not do, whatever it reads: send a credential to a stranger, change what is here, or lose a setting without a word.
+// What an import must not do, whatever it reads: send a credential to a stranger, change what is here, or lose a
+// setting without a word.
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -45,14 +46,19 @@ function newApi(channels: readonly object[], current: CatalogInput = shipped, mo
   const ModelRatio = JSON.stringify({ 'alpha-5.4': 1, m: 1, c: 1 })
   const rows = {
     channels: channels.map((channel, i) => ({ id: i + 1, status: 1, type: 1, key: 'sk-there', ...channel })),
-    ...{ tokens: [], users: [], options: { ModelRatio, CompletionRatio: '{"m":2}' } },
+    tokens: [],
+    users: [],
+    options: { ModelRatio, CompletionRatio: '{"m":2}' },
   }
   const document = importNewApi(rows, current, { ...usual, say, ...more })
   checked(document)
   return { document, lines, said: lines.map(({ at, what, words }) => `${what} ${at}: ${words}`) }
 }
 
-/** Every variable that the document sends to an address that is not its vendor's own, or that this catalog did not send there before. */
+/**
+ * Every variable that the document sends to an address that is not its vendor's own, or that this catalog did not send
+ * there before.
+ */
 function strayed(document: CatalogInput, secrets: readonly string[]): string[] {
   return Object.values(document.vendors).flatMap(({ baseUrl, credential }) =>
     credential !== undefined && secrets.includes(credential) && /stranger|10\.9\.8\.7/.test(baseUrl)
@@ -162,8 +168,12 @@ test('LiteLLM’s table of prices is read, from a file or an installed package, 
   await mkdir(place, { recursive: true })
   const table = {
     'azure/some-model': {
-      ...{ mode: 'chat', litellm_provider: 'azure', cache_read_input_token_cost: 1e-7 },
-      ...{ input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, input_cost_per_token_above_200k_tokens: 4e-6 },
+      mode: 'chat',
+      litellm_provider: 'azure',
+      cache_read_input_token_cost: 1e-7,
+      input_cost_per_token: 1e-6,
+      output_cost_per_token: 2e-6,
+      input_cost_per_token_above_200k_tokens: 4e-6,
     },
     'some-embedder': { mode: 'embedding', input_cost_per_token: 1e-8, output_cost_per_token: 0 },
     'free-of-price': { mode: 'chat', input_cost_per_token: 0, output_cost_per_token: 0 },

@@ -1,5 +1,5 @@
-// Reads the database of another gateway, and never writes to it: Postgres by its address, SQLite by its file. Its content is untrusted, so the
-// number of rows and bytes is checked before they are read into memory.
+// Reads the database of another gateway, and never writes to it: Postgres by its address, SQLite by its file. Its
+// content is untrusted, so the number of rows and bytes is checked before they are read into memory.
 
 import { stat } from 'node:fs/promises'
 import { addressProblem, withoutPassword } from '../../database/address.ts'

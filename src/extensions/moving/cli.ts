@@ -1,5 +1,5 @@
-// Moves an account between two databases. Unlike the other commands it connects to the databases directly: the gateway of the
-// one does not know the other.
+// Moves an account between two databases. Unlike the other commands it connects to the databases directly: the gateway
+// of the one does not know the other.
 
 import { CliError, type Command, flag, type Settings, takes, text } from '../../cli/command.ts'
 import { card } from '../../cli/table.ts'
@@ -37,7 +37,11 @@ Repeat it after a crash: it continues where it stopped. The password may be left
     const source = openDatabase({ connection, connectionsMax: 4 })
     const target = openDatabase({ connection: { connectionString: to }, connectionsMax: 4 })
     const move = {
-      ...{ account: call.args[0] ?? '', source, target, world: realWorld, waitMs: wait * 1_000 },
+      account: call.args[0] ?? '',
+      source,
+      target,
+      world: realWorld,
+      waitMs: wait * 1_000,
       from: nameOf(call.settings.databaseUrl),
       to: nameOf(to),
       say: (line: string) => (call.values.json ? undefined : call.say(`${line}\n`)),

@@ -1,6 +1,7 @@
-// Moves an account to another database. Its history is copied while it is in use; then it is closed for calls until those that run
-// have ended, the rest is copied, both ends are compared, the source says that it is gone, and the target opens it. The account
-// is open at one end at most at every moment, whenever this is killed, and doing it again goes on from there.
+// Moves an account to another database. Its history is copied while it is in use; then it is closed for calls until
+// those that run have ended, the rest is copied, both ends are compared, the source says that it is gone, and the
+// target opens it. The account is open at one end at most at every moment, whenever this is killed, and doing it again
+// goes on from there.
 import { createAudit } from '../../database/audit.ts'
 import { createChanges } from '../../database/changes.ts'
 import { type Database, PATIENT, type Queryable } from '../../database/database.ts'
@@ -104,7 +105,11 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
   await sumUsage(source)
   const over = new Date(dayOfMs(Math.min(now.now.getTime() - SETTLED_MS, await summedUntilMs(source))) * DAY_MS)
   const step: Step = {
-    ...{ options, move, over, settled: idAtTime(over.getTime()), versions: new Map() },
+    options,
+    move,
+    over,
+    settled: idAtTime(over.getTime()),
+    versions: new Map(),
     ends: { account, source, target, from: options.from },
     fenced: (write) =>
       target.transaction(async (tx) => {
@@ -252,7 +257,9 @@ async function refuseJobs(source: Queryable, account: string): Promise<void> {
     )
 }
 
-/** The account appears at the target, closed. One that is open there is another, or the same in a copy of this database. */
+/**
+ * The account appears at the target, closed. One that is open there is another, or the same in a copy of this database.
+ */
 async function arrive({ account, source, target, from, to }: MoveOptions, move: string): Promise<void> {
   const row = await one<AccountText>(source, ACCOUNT, [account])
   await target.transaction(async (tx) => {
@@ -303,7 +310,10 @@ async function copyAccount(source: Queryable, tx: Queryable, account: string): P
   await tx.query(PUT_ACCOUNT, [row.account, row.posted])
 }
 
-/** The point of no return, with the account locked. Answers what differs between the two ends, and then nothing has happened. */
+/**
+ * The point of no return, with the account locked. Answers what differs between the two ends, and then nothing has
+ * happened.
+ */
 async function leave(options: MoveOptions, move: string, range: Range): Promise<string | undefined> {
   const { account, source, target, world, to } = options
   return source.transaction(async (tx) => {

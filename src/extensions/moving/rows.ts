@@ -15,9 +15,15 @@ interface Table {
   readonly OF: string
 }
 
-/** These only grow, and by ids that follow time: most of them can be copied while the account is in use. When a row was written stands in the column named here. */
+/**
+ * These only grow, and by ids that follow time: most of them can be copied while the account is in use. When a row was
+ * written stands in the column named here.
+ */
 const GROWING = { transfer: 'at', usage: 'at', purse_movement: 'moved_at' } as const
-/** Copied like them, and not compared: calls are refused, and counted to rows that are there, also while the account is closed. */
+/**
+ * Copied like them, and not compared: calls are refused, and counted to rows that are there, also while the account is
+ * closed.
+ */
 const LISTED = { refusal: 'at' } as const
 const ALL_GROWING = { ...GROWING, ...LISTED }
 type Growing = keyof typeof ALL_GROWING
@@ -25,19 +31,42 @@ type Growing = keyof typeof ALL_GROWING
 const namesOf = <Name extends string>(tables: Readonly<Record<Name, string>>) => Object.keys(tables) as Name[]
 /** These have rows of an account and are not copied with those that change: some in a way of their own. */
 const APART: readonly string[] = [
-  ...['hold', 'lease', 'journal', 'quota_slice', 'account_move'], // of what runs, which is waited for, and of the move
-  ...['membership', 'team_member', 'invite', 'access_token', 'account_domain', 'login_domain', 'login_group'], // people are known by their address; the rest is set up anew
-  ...['recording', 'tool_connection', 'export', 'export_customer', 'audit_export', 'account_change'], // of this gateway alone
+  'hold',
+  'lease',
+  'journal',
+  'quota_slice',
+  'account_move', // of what runs, which is waited for, and of the move
+  'membership',
+  'team_member',
+  'invite',
+  'access_token',
+  'account_domain',
+  'login_domain',
+  'login_group', // people are known by their address; the rest is set up anew
+  'recording',
+  'tool_connection',
+  'export',
+  'export_customer',
+  'audit_export',
+  'account_change', // of this gateway alone
 ]
-/** Sums by the day: calls are added to them later (ledger/usage-sums.ts), here or there, so that only days that are over can be compared. */
+/**
+ * Sums by the day: calls are added to them later (ledger/usage-sums.ts), here or there, so that only days that are over
+ * can be compared.
+ */
 const DAYS = ['usage_day', 'label_day']
-/** Sums of hours and days that are over change no more, and are copied while the account is in use, a month at a time. */
+/**
+ * Sums of hours and days that are over change no more, and are copied while the account is in use, a month at a time.
+ */
 const DATED = [
   { name: 'usage_hour', AT: 'hour' },
   ...DAYS.map((name) => ({ name, AT: `(day::timestamp at time zone 'UTC')` })),
 ]
 
-/** Copied as a whole at the end and not compared: an alert may fire at any moment. What waits to be delivered is delivered from where it fired. */
+/**
+ * Copied as a whole at the end and not compared: an alert may fire at any moment. What waits to be delivered is
+ * delivered from where it fired.
+ */
 const TOLD: readonly Table[] = [
   { name: 'alert', OF: 'scope = $1' },
   { name: 'delivery', OF: 'account_id = $1 and not open' },
@@ -52,7 +81,10 @@ export interface Tally {
   readonly mark: string
 }
 
-/** What may differ: numbers of catalog versions and of transactions are each database's own, a key may be used at any time, and what happened here is told from here. */
+/**
+ * What may differ: numbers of catalog versions and of transactions are each database's own, a key may be used at any
+ * time, and what happened here is told from here.
+ */
 const ROW_HASH = `hashtextextended((to_jsonb(t) - 'catalog_version' - 'posting' - 'last_used_at' - 'untold')::text, 0)`
 
 const GROWN = Object.fromEntries(
@@ -88,8 +120,9 @@ const TABLES = statement(
 )
 
 /**
- * All other tables with rows of an account, as the schema has them: these change, and are few. Copied at the end, as a whole, and each step of
- * all tables is one statement: the account is closed meanwhile, and on a busy machine each word to a database waits.
+ * All other tables with rows of an account, as the schema has them: these change, and are few. Copied at the end, as a
+ * whole, and each step of all tables is one statement: the account is closed meanwhile, and on a busy machine each word
+ * to a database waits.
  */
 async function changing(on: Queryable) {
   const apart = [...APART, ...namesOf(ALL_GROWING), ...[...DATED, ...TOLD].map(({ name }) => name)]
@@ -229,7 +262,10 @@ export interface Ends {
 /** Which version of the target's catalog is which of the source's. */
 export type Versions = Map<number, number>
 
-/** Rows of the growing tables from an id on, written since a moment. `each` runs one page's writing, in a transaction that it chooses. */
+/**
+ * Rows of the growing tables from an id on, written since a moment. `each` runs one page's writing, in a transaction
+ * that it chooses.
+ */
 export async function copyGrown(
   ends: Ends,
   versions: Versions,
@@ -367,8 +403,8 @@ export async function balanceOf(tx: Queryable, account: string): Promise<bigint>
   return row?.sum ?? 0n
 }
 
-// The steps of a move as statements. Whoever changes the state of a move has locked the account, and names the move by its id. A test
-// account stays where it is, and is closed and opened with its owner.
+// The steps of a move as statements. Whoever changes the state of a move has locked the account, and names the move by
+// its id. A test account stays where it is, and is closed and opened with its owner.
 
 /** The row of a statement that always has one. */
 export async function one<R>(on: Queryable, what: Statement, values: readonly Value[]): Promise<R> {

@@ -1,4 +1,5 @@
-// List prices kept fresh: compares the costs in the catalog with a signed table, and applies the rows that an operator chooses.
+// List prices kept fresh: compares the costs in the catalog with a signed table, and applies the rows that an operator
+// chooses.
 import { defineExtension } from '../../extension.ts'
 import { type PriceDeps, priceResources } from './resources.ts'
 

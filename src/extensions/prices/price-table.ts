@@ -1,5 +1,5 @@
-// Tables of list prices: read from signed bytes, and compared with the catalog. A cost in the catalog counts as a list price if it
-// is a current or earlier list price of the table times one factor; any other cost was set manually.
+// Tables of list prices: read from signed bytes, and compared with the catalog. A cost in the catalog counts as a list
+// price if it is a current or earlier list price of the table times one factor; any other cost was set manually.
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -111,8 +111,8 @@ export function comparePrices(document: CatalogInput, { vendors }: PriceTable, p
 type Listed = Readonly<Record<string, unknown>>
 
 /**
- * The factors (credits per dollar) that could explain each cost of the vendor, for each list price of the model. One cost alone is ambiguous: a list
- * price that falls by a fifth looks like 125 credits per dollar instead of 100.
+ * The factors (credits per dollar) that could explain each cost of the vendor, for each list price of the model. One
+ * cost alone is ambiguous: a list price that falls by a fifth looks like 125 credits per dollar instead of 100.
  */
 function timesOf(document: CatalogInput, vendor: string, listed: Listed): string[] {
   return Object.entries(document.models).flatMap(([uid, { routes }]) =>
@@ -209,7 +209,9 @@ function newRow(
 }
 
 const unreadable = (about: About): Compared => ({
-  ...{ ...about, ...NONE, kind: 'unreadable' },
+  ...about,
+  ...NONE,
+  kind: 'unreadable',
   notes: ['Its row in the table is not a valid price: it is negative, too large or incomplete.'],
 })
 
@@ -284,7 +286,11 @@ function withNew(document: CatalogInput, { vendor, model, after }: Compared, pre
   const preset = entry && presets.find(({ name }) => name === presetNameOf(vendor, entry.baseUrl, presets))
   if (!entry || !preset || !after) throw new PriceTableProblem(`"${vendor}" is not a vendor that the table knows.`)
   const made = withConnection(document, {
-    ...{ vendorName: vendor, vendor: entry, preset, formats: preset.formats, creditsPerDollar: '100' },
+    vendorName: vendor,
+    vendor: entry,
+    preset,
+    formats: preset.formats,
+    creditsPerDollar: '100',
     models: [{ model, cost: after }],
   })
   const [problem] = made.problems

@@ -51,7 +51,10 @@ async function operator<T>(method: string, path: string, body?: unknown): Promis
 
 type Members = Record<string, unknown>
 const row = (usd: Members, more: Members = {}) => ({
-  ...{ type: 'text', usd: [usd], noted: '2027-01-02', from: 'the vendor' },
+  type: 'text',
+  usd: [usd],
+  noted: '2027-01-02',
+  from: 'the vendor',
   ...more,
 })
 
@@ -64,13 +67,19 @@ function tableOf(models: Record<string, unknown>, made = '2027-01-03') {
 const LARGE = { input: '0.5', cachedInput: '0.05', output: '1.5' }
 const cost = (tiers: Members) => ({ unit: 'credits' as const, tiers: [tiers] })
 
-/** Mistral as `connect` makes it, at 100 credits a dollar: one at the list price with a markup, one by hand, one whose price is by hand. */
+/**
+ * Mistral as `connect` makes it, at 100 credits a dollar: one at the list price with a markup, one by hand, one whose
+ * price is by hand.
+ */
 async function connected(): Promise<void> {
   const document = structuredClone(server.catalog.current.input) as CatalogInput
   document.vendors.mistral = { baseUrl: 'https://api.mistral.ai/v1', credential: 'MISTRAL_API_KEY' }
   const model = (uid: string, own: object, price: object): void => {
     document.models[uid] = {
-      ...{ name: uid, type: 'text', family: 'mistral', clientFormats: ['openai-chat'] },
+      name: uid,
+      type: 'text',
+      family: 'mistral',
+      clientFormats: ['openai-chat'],
       routes: [{ vendor: 'mistral', protocol: 'openai-chat', cost: cost(own as Members) }],
       pricing: cost(price as Members),
     }

@@ -1,4 +1,5 @@
-// Updates of list prices: compares the catalog with the table of this release, or with the operator's own; the chosen rows become one catalog version.
+// Updates of list prices: compares the catalog with the table of this release, or with the operator's own; the chosen
+// rows become one catalog version.
 import * as z from 'zod'
 import { readPresets } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'

@@ -1,4 +1,5 @@
-// Products from the command line, as a user goes about it: what a file has to sell, what it would change, sold, listed, priced anew, removed; and bad files.
+// Products from the command line, as a user goes about it: what a file has to sell, what it would change, sold, listed,
+// priced anew, removed; and bad files.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

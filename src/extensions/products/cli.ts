@@ -14,8 +14,13 @@ export const PRODUCT_COMMANDS: readonly Command[] = [
           const { pricing, routes = [], enabled = true } = document.endpoints[`${product}/${id}`] ?? {}
           const rates = Object.entries(pricing?.tiers.at(-1) ?? {}).map(([unit, rate]) => `${unit}=${rate}`)
           return {
-            ...{ product, id, title, address: route.replace(' ', ` /v1/${product}`), price: rates.join(',') },
-            ...{ vendor: routes.map((one) => one.vendor).join(', '), sold: enabled ? 'yes' : 'switched off' },
+            product,
+            id,
+            title,
+            address: route.replace(' ', ` /v1/${product}`),
+            price: rates.join(','),
+            vendor: routes.map((one) => one.vendor).join(', '),
+            sold: enabled ? 'yes' : 'switched off',
           }
         }),
       )

@@ -1,4 +1,5 @@
-// What an operator does to sell any API as a product: reading its OpenAPI document, choosing operations, prices and credential.
+// What an operator does to sell any API as a product: reading its OpenAPI document, choosing operations, prices and
+// credential.
 import type { CatalogStore } from '../../catalog/store.ts'
 import { defineExtension } from '../../extension.ts'
 import { withCommands } from '../../operator/command.ts'

@@ -1,4 +1,5 @@
-// OpenAPI documents become products: by the operator API and the command line; what is wrong with a document is said with its line.
+// OpenAPI documents become products: by the operator API and the command line; what is wrong with a document is said
+// with its line.
 
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
@@ -72,7 +73,9 @@ paths:
 `
 
 const FIND = {
-  ...{ title: 'Find', route: 'GET /find', vendorPath: 'find' },
+  title: 'Find',
+  route: 'GET /find',
+  vendorPath: 'find',
   params: { q: { kind: 'text', required: true, example: 'x' } },
 }
 
@@ -109,7 +112,9 @@ test('operations of a document are read, and those that cannot be sold say why a
 
 test('chosen operations are endpoints at once, paid by the row, and applied only as a version whose difference was shown', async () => {
   const body = {
-    ...{ id: 'pets', document: PETS, operations: ['list-pets', 'add-pet', 'get-pet'] },
+    id: 'pets',
+    document: PETS,
+    operations: ['list-pets', 'add-pet', 'get-pet'],
     vendor: { baseUrl: origin, credential: { name: 'PETS_KEY', value: 'pets-secret' } },
     price: { rates: { call: '1' } },
     prices: { 'list-pets': { rates: { row: '0.5' }, rows: { path: 'items', most: 'limit' } } },
@@ -164,8 +169,13 @@ test('one operation without a document, at an API that wants a token of OAuth', 
 test('a product that is changed keeps its costs and switches, and leaves with its prices and a vendor that nothing else uses', async () => {
   const put = (more: object) =>
     g.operator<{ message?: string; bounds?: unknown }>('POST', '/products', {
-      ...{ id: 'kept', title: 'Kept', description: 'Of ours.', entries: { find: FIND } },
-      ...{ vendor: { baseUrl: origin }, price: { rates: { call: '1' } }, ...more },
+      id: 'kept',
+      title: 'Kept',
+      description: 'Of ours.',
+      entries: { find: FIND },
+      vendor: { baseUrl: origin },
+      price: { rates: { call: '1' } },
+      ...more,
     })
   assert.equal((await put({})).status, 200)
   const { input } = g.gateway.catalog.current
@@ -182,8 +192,10 @@ test('a product that is changed keeps its costs and switches, and leaves with it
   assert.equal(changed.status, 200, JSON.stringify(changed.data))
   const now = g.gateway.catalog.current.input
   assert.partialDeepStrictEqual(now.endpoints['kept/find'], {
-    ...{ enabled: false, cache: { ttlSeconds: 9 } },
-    ...{ pricing: { tiers: [{ call: '2' }] }, routes: [{ vendor: 'kept', cost }] },
+    enabled: false,
+    cache: { ttlSeconds: 9 },
+    pricing: { tiers: [{ call: '2' }] },
+    routes: [{ vendor: 'kept', cost }],
   })
   assert.equal(now.products?.kept?.description, 'Of ours.')
   const shared = {
@@ -208,8 +220,10 @@ test('what an expression counts at most is said with the check, and reading give
   const check = async (expression: string) =>
     (
       await g.operator<any>('POST', '/products?dryRun=true', {
-        ...{ id: 'bounded', entries: { find: { ...FIND, counts: { metered: { expression } } } } },
-        ...{ vendor: { baseUrl: origin }, price: { rates: { metered: '1' } } },
+        id: 'bounded',
+        entries: { find: { ...FIND, counts: { metered: { expression } } } },
+        vendor: { baseUrl: origin },
+        price: { rates: { metered: '1' } },
       })
     ).data
   const good = await check('min(answer.cost, 5) * 10')

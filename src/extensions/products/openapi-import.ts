@@ -1,5 +1,5 @@
-// Reads an OpenAPI document (3.1 or 3.0) as a product: each operation in the form of the catalog, or why it cannot be sold, with the line. The document is
-// untrusted: its size, depth and references are bounded, and nothing is fetched.
+// Reads an OpenAPI document (3.1 or 3.0) as a product: each operation as the catalog has it, or why it is not sold. The
+// document is untrusted: its size, depth and references are bounded, and nothing is fetched.
 import { createRequire } from 'node:module'
 import type { JsonSchema } from '../../catalog/endpoint.ts'
 import { isShort, SHORT_CHARS_MAX, sampleOf } from '../../catalog/json-schema.ts'
@@ -108,7 +108,7 @@ function parseText(text: string): Tree {
 const unreadable = (error: unknown) =>
   new Error(`The document cannot be read: ${textOf((error as Error).message).split('\n')[0]}`) // Both parsers throw errors.
 
-/** JSON is also YAML, and only the YAML parser always reports the line of an error. Text that only YAML accepts is still an error. */
+/** JSON is also YAML, and only that parser always reports the line of an error. */
 function parseJson(text: string, bytes: number): unknown {
   try {
     return JSON.parse(text)

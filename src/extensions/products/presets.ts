@@ -1,5 +1,5 @@
-// Presets of products: operations, address, place of the credential, and list prices with their date and source. They are made from public
-// documentation and were not tested with the vendors' real APIs.
+// Presets of products: operations, address, place of the credential, and list prices with their date and source. They
+// are made from public documentation and were not tested with the vendors' real APIs.
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'

@@ -1,5 +1,6 @@
-// Products: APIs that are defined in the catalog, not in code. An operation has the form of a data endpoint's entry, and becomes an endpoint
-// like them; its price, routes and cache are under its id in `endpoints`, like those of every data endpoint.
+// Products: APIs that are defined in the catalog, not in code. An operation has the form of a data endpoint's entry,
+// and becomes an endpoint like them; its price, routes and cache are under its id in `endpoints`, like those of every
+// data endpoint.
 import * as z from 'zod'
 import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalog/endpoint.ts'
 import { boundOf, type Known, readExpression, requestSchema } from '../../catalog/expression.ts'
@@ -145,7 +146,10 @@ const operation = z.strictObject({
     .default([]),
   window: window.optional(),
   rowsMax: count.default(1),
-  /** It changes nothing at the vendor. Absent: only GET does not. Another operation is charged also if its caller leaves. */
+  /**
+   * It changes nothing at the vendor. Absent: only GET does not. Another operation is charged also if its caller
+   * leaves.
+   */
   readOnly: z.boolean().optional(),
   body: schema.optional(),
   bodyAs: z.enum(['json', 'form', 'list']).default('json'),
@@ -214,7 +218,10 @@ interface Priced {
 /** Reserved ids: paths of built-in endpoints below `/v1`, and names for all data of a kind. */
 const TAKEN: ReadonlySet<string> = new Set([
   ...ENDPOINTS.flatMap(({ path, aliases }) => [path, ...aliases].map((one) => one.split('/')[2] ?? '')),
-  ...['socialapi', 'siteanalytics', 'mcp', 'products'],
+  'socialapi',
+  'siteanalytics',
+  'mcp',
+  'products',
 ])
 
 /** Problems of products that their schemas do not find. */
@@ -349,26 +356,22 @@ function specsOf(given: Products): DataEndpointSpec[] {
       } = one
       const uid = `${id}/${name}`
       return {
-        ...{
-          id: uid,
-          product: uid,
-          restriction: id,
-          protocol: one.protocol,
-          sells: 'data',
-          tag: 'Products',
-          surface: 'native',
-        },
-        ...{
-          method,
-          path: `/v1/${id}${path === '/' ? '' : path}`,
-          aliases: [],
-          title,
-          vendorPath,
-          pairs,
-          modes,
-          rowsMax,
-          params,
-        },
+        id: uid,
+        product: uid,
+        restriction: id,
+        protocol: one.protocol,
+        sells: 'data',
+        tag: 'Products',
+        surface: 'native',
+        method,
+        path: `/v1/${id}${path === '/' ? '' : path}`,
+        aliases: [],
+        title,
+        vendorPath,
+        pairs,
+        modes,
+        rowsMax,
+        params,
         description: description === '' ? title : description,
         returns: returns ?? 'What the source answers, as it is.',
         ...(days ? { window: withoutUndefined(days) } : {}),

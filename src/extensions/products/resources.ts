@@ -1,4 +1,5 @@
-// Products: an OpenAPI document is read into operations, and those that the operator chooses become a version of the catalog, with vendor, prices and credential.
+// Products: an OpenAPI document is read into operations, and those that the operator chooses become a version of the
+// catalog, with vendor, prices and credential.
 import * as z from 'zod'
 import { auth, type CatalogInput, catalogName, credentialName } from '../../catalog/document.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
@@ -28,20 +29,23 @@ const priced = z.strictObject({
     .record(z.string(), z.union([z.string(), z.number()]))
     .meta({
       description: 'Rates by their units, such as call=0.1, call=0,row=0.01 or call=0,byte=5 (a million bytes)',
-      ...{ option: 'price', value: 'rates' },
+      option: 'price',
+      value: 'rates',
     }),
   rows: z
     .strictObject({ path: text(200), most: z.union([z.number().int().positive(), text(64)]) })
     .optional()
     .meta({
       description: 'The list whose items are rows, and the most: a number, or the parameter that limits them',
-      ...{ read: 'parts', value: 'list:most' },
+      read: 'parts',
+      value: 'list:most',
     }),
   metered: text(500)
     .optional()
     .meta({
       description: 'Counts the units, for a price with metered=…, as an expression over `request` and `answer`',
-      ...{ option: 'expression', value: 'cel' },
+      option: 'expression',
+      value: 'cel',
     }),
   bytesMax: z.number().int().positive().optional().describe('The largest answer, for a price with byte=…'),
   timeoutSeconds: z
@@ -52,7 +56,8 @@ const priced = z.strictObject({
     .optional()
     .meta({
       description: 'How long the vendor may take for an answer; absent: as its entry says',
-      ...{ option: 'timeout', value: 'seconds' },
+      option: 'timeout',
+      value: 'seconds',
     }),
   cacheSeconds: z.number().int().positive().optional(),
 })
@@ -80,7 +85,8 @@ const productBody = z.strictObject({
     .optional()
     .meta({
       description: 'The operations that are sold, by the ids that reading it gives; by default all that can be',
-      ...{ option: 'choose', value: 'ids' },
+      option: 'choose',
+      value: 'ids',
     }),
   /** Operations in the catalog's form, by id; they override those of the document. */
   entries: z.record(z.string(), json).default({}),
@@ -92,7 +98,8 @@ const productBody = z.strictObject({
         .optional()
         .meta({
           description: 'Where the API is; by default the first server of the document',
-          ...{ option: 'url', value: 'address' },
+          option: 'url',
+          value: 'address',
         }),
       auth: auth.optional(),
       credential: z
@@ -101,7 +108,8 @@ const productBody = z.strictObject({
             .optional()
             .meta({
               description: 'The stored credential. Without its value only test keys are answered, with examples',
-              ...{ option: 'credential', value: 'name' },
+              option: 'credential',
+              value: 'name',
             }),
           value: secret.optional().meta({ description: 'The value to store', read: 'sealed', option: 'key-env' }),
         })
@@ -123,9 +131,15 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
       answer: page(productPresetView),
       async run() {
         const items = (await readProductPresets()).map(({ vendor, operations, usd, ...about }) => ({
-          ...{ ...about, ...vendor, tested: false },
+          ...about,
+          ...vendor,
+          tested: false,
           operations: Object.entries(operations).map(([id, entry]) => ({
-            ...{ id, title: String(entry.title), route: String(entry.route), usd: usd[id] ?? null, entry },
+            id,
+            title: String(entry.title),
+            route: String(entry.route),
+            usd: usd[id] ?? null,
+            entry,
           })),
         }))
         return { items, next: null }
@@ -149,9 +163,13 @@ export function productResources({ catalog, credentials }: ProductDeps): Resourc
           ...about
         } = readDocument(document, { wanted: (id) => wanted.includes(id), isTrusted: trusted })
         return {
-          ...{ ...about, auth: where, ...serverOf(server, unusable) },
+          ...about,
+          auth: where,
+          ...serverOf(server, unusable),
           operations: operations.map(({ operation, problem = null, notes, ...one }) => ({
-            ...{ ...one, problem, notes: [...notes] },
+            ...one,
+            problem,
+            notes: [...notes],
             entry: operation && wanted.includes(one.id) ? { ...operation } : null,
           })),
         }
@@ -376,7 +394,10 @@ function vendorOf(
   }
 }
 
-/** Replaces an existing product and the prices of its operations. Fields that the request does not have stay: costs, further routes, `enabled`. */
+/**
+ * Replaces an existing product and the prices of its operations. Fields that the request does not have stay: costs,
+ * further routes, `enabled`.
+ */
 function withProduct(current: CatalogInput, made: MadeProduct): Readonly<Record<string, unknown>> {
   const { id, product, endpoints, vendorName, vendor } = made
   const others = Object.entries(current.endpoints).filter(([name]) => !isOwn(current, id, name))
@@ -412,7 +433,10 @@ function withoutProduct(current: CatalogInput, id: string): CatalogInput {
   return { ...current, products, endpoints: Object.fromEntries(others), vendors: Object.fromEntries(vendors) }
 }
 
-/** Merges the vendor into an existing one of that name, but only if the request names it or the product already uses it. A vendor that has the product's name by chance is not changed. */
+/**
+ * Merges the vendor into an existing one of that name, but only if the request names it or the product already uses it.
+ * A vendor that has the product's name by chance is not changed.
+ */
 function mergedVendor(current: CatalogInput, { id, vendorName, isNamed, vendor }: MadeProduct) {
   const known = Object.hasOwn(current.vendors, vendorName) ? current.vendors[vendorName] : undefined
   const isMade = Object.entries(current.endpoints).some(

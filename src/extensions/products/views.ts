@@ -31,7 +31,10 @@ export type ImportedView = z.infer<typeof importedView>
 /** The preview of adding a product. */
 export const productCheckView = checkView.extend({
   notes: z.array(z.string()),
-  /** By operation and unit: the maximum count of any answer, which the hold covers. If no maximum can be proved, that is a problem. */
+  /**
+   * By operation and unit: the maximum count of any answer, which the hold covers. If no maximum can be proved, that is
+   * a problem.
+   */
   bounds: z.record(z.string(), z.record(z.string(), count)),
   /** The resulting catalog, even if it has problems. */
   document: z.record(z.string(), z.unknown()),

@@ -75,15 +75,14 @@ function above(needed: Credits, callMax: Credits): Reserved {
   const message = `This call could cost ${formatCredits(needed)} credits, and this session token allows ${formatCredits(callMax)} for one call. Ask for less, or use a cheaper model.`
   const headers = { 'x-tollgate-limit': 'callMax', 'x-should-retry': 'false' }
   return {
-    ...{
-      outcome: 'limited',
-      limit: limitOf('call'),
-      unit: 'credits',
-      span: 'total',
-      max: String(needed),
-      waitSeconds: 0,
-    },
-    ...{ available: callMax, fault: new Fault('access_denied', { message, headers }) },
+    outcome: 'limited',
+    limit: limitOf('call'),
+    unit: 'credits',
+    span: 'total',
+    max: String(needed),
+    waitSeconds: 0,
+    available: callMax,
+    fault: new Fault('access_denied', { message, headers }),
   }
 }
 

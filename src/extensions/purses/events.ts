@@ -1,5 +1,6 @@
-// What an account is told of its purses: by signed webhooks, which the page of deliveries shows and repeats. What is to be told stands with the movement, so
-// that nothing is lost with a process; each message has the id of its movement, so that nothing is told twice.
+// What an account is told of its purses: by signed webhooks, which the page of deliveries shows and repeats. What is to
+// be told stands with the movement, so that nothing is lost with a process; each message has the id of its movement, so
+// that nothing is told twice.
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
@@ -57,7 +58,10 @@ export function createPurseEvents({ database, jobs, audit }: EventDeps): PurseEv
         else await tx.query(PUT, [account, url, settled])
         const after = await get(account, tx)
         await audit.write(tx, by, {
-          ...{ action: 'purse-events.set', object: account, before: told(before), after: told(after) },
+          action: 'purse-events.set',
+          object: account,
+          before: told(before),
+          after: told(after),
         })
         return after
       }),
@@ -83,15 +87,24 @@ function messagesOf({ events, url, ...row }: Untold): Message[] {
   // The account no longer wants to be told.
   if (url === null) return []
   const data = {
-    ...{ purse: row.purse_id, movement: row.id, kind: row.kind, moved: formatCredits(row.by) },
-    ...{ balance: formatCredits(row.balance), charged: formatCredits(row.charged) },
-    ...{ product: row.product, reference: row.reference },
+    purse: row.purse_id,
+    movement: row.id,
+    kind: row.kind,
+    moved: formatCredits(row.by),
+    balance: formatCredits(row.balance),
+    charged: formatCredits(row.charged),
+    product: row.product,
+    reference: row.reference,
     requestId: row.product === null ? null : `req_${row.id}`,
   }
   const [timestamp, livemode] = [row.moved_at.toISOString(), !isTestAccount(row.account_id)]
   return [...new Set(events)].map((one) => ({
-    ...{ id: `msg_${row.id}_${one}`, account: row.account_id, kind: 'webhook', event: `purse.${one}` },
-    ...{ subject: row.purse_id, to: url },
+    id: `msg_${row.id}_${one}`,
+    account: row.account_id,
+    kind: 'webhook',
+    event: `purse.${one}`,
+    subject: row.purse_id,
+    to: url,
     body: JSON.stringify({ type: `purse.${one}`, timestamp, livemode, data }),
   }))
 }

@@ -65,18 +65,17 @@ export const purses = defineExtension({
   open(core: Core) {
     const { catalog, config } = core
     const payments = createPursePayments({
-      ...{ ...core, stripeUrl: config.TOLLGATE_STRIPE_URL },
+      ...core,
+      stripeUrl: config.TOLLGATE_STRIPE_URL,
       isSimulated: () => !hasRealVendor(catalog.current.document),
     })
     const invoices = createPurseInvoices({ ...core, payments })
     const topUps = createTopUps({ ...core, payments, invoices })
     return {
-      ...{
-        payments,
-        invoices,
-        topUps,
-        reconciliations: createReconciliations({ ...core, payments: topUps.reconciled }),
-      },
+      payments,
+      invoices,
+      topUps,
+      reconciliations: createReconciliations({ ...core, payments: topUps.reconciled }),
       purses: createPurses(core),
       lists: createPurseLists(core),
       sessions: createPurseSessions(core),
@@ -123,14 +122,18 @@ const QUOTE_BYTES_MAX = 1_000_000
 /** What a call would cost the customer at most, by the price list of now. */
 function mountPurseQuote(api: Api, deps: AccountDeps & { readonly purses: Purses; readonly lists: PurseLists }): void {
   api.add('POST', PURSE_QUOTE_PATH, {
-    ...{ surface: 'native', alias: false, isRecorded: false, bodyBytesMax: QUOTE_BYTES_MAX },
+    surface: 'native',
+    alias: false,
+    isRecorded: false,
+    bodyBytesMax: QUOTE_BYTES_MAX,
     async handle(request, out) {
       const { principal, lease, id: requestId } = request
       const { id, available } = await deps.purses.find(principal.accountId, principal.place?.[PURSE] ?? '')
       const quote = await quoteCall({ body: jsonBody(request), endpoint: null, principal, lease }, deps)
       const { version, list } = await deps.lists.current(principal.accountId)
       const charge = purseCharge(list, {
-        ...{ product: quote.product, volume: 0n },
+        product: quote.product,
+        volume: 0n,
         charged: parseCredits(quote.costAtMost) ?? 0n,
         lines: quote.lines.map(
           ({ unit, quantity, rate }) => [unit, quantity, String(parseCredits(rate) ?? 0n)] as const,

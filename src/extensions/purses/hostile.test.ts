@@ -1,4 +1,5 @@
-// What somebody asks of purses who means no good, or at a bad moment: nothing is lost, and nothing is answered with 500.
+// What somebody asks of purses who means no good, or at a bad moment: nothing is lost, and nothing is answered with
+// 500.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../test/gateway.ts'

@@ -1,4 +1,5 @@
-// Invoices that an account issues to its customers for what they paid into their purses: in its name, with numbers of its own.
+// Invoices that an account issues to its customers for what they paid into their purses: in its name, with numbers of
+// its own.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { OPERATOR_TOKEN, WITH_EXTENSIONS } from '../../../test/gateway.ts'
@@ -107,7 +108,13 @@ test(
     const all = await issued(by)
     assert.deepEqual(
       all.map(({ number, kind, purse, customer, gross, tax, payment }) => ({
-        ...{ number, kind, purse, customer, gross, tax, payment },
+        number,
+        kind,
+        purse,
+        customer,
+        gross,
+        tax,
+        payment,
       })),
       [
         { number: `R-${year}-000002`, kind: 'credit_note', gross: '5.00', tax: '0.83' },

@@ -1,4 +1,5 @@
-// Invoices of an account for what customers pay into their purses, in its own name and with numbers of its own: none before it says who issues them.
+// Invoices of an account for what customers pay into their purses, in its own name and with numbers of its own: none
+// before it says who issues them.
 import * as z from 'zod'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'

@@ -1,5 +1,6 @@
-// The page on which a customer sees a purse and tops it up, under the brand of the purse's account; what it and other pages and apps ask for by a session
-// token; and the webhooks of the accounts' payment providers. The page itself knows nothing: the token stands in the fragment of its address.
+// The page on which a customer sees a purse and tops it up, under the brand of the purse's account; what it and other
+// pages and apps ask for by a session token; and the webhooks of the accounts' payment providers. The page itself knows
+// nothing: the token stands in the fragment of its address.
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Api, RequestContext } from '../../api/api.ts'
@@ -38,7 +39,10 @@ type Own = (at: { account: string; purse: string }, request: RequestContext) => 
 /** What a session token, or a key that names a purse, is told of that purse, and nothing of its account. */
 function mountOwn(api: Api, method: 'GET' | 'POST', path: string, run: Own): void {
   api.add(method, path, {
-    ...{ surface: 'native', alias: false, isRecorded: false, bodyBytesMax: BODY_BYTES_MAX },
+    surface: 'native',
+    alias: false,
+    isRecorded: false,
+    bodyBytesMax: BODY_BYTES_MAX,
     async handle(request, out) {
       const { principal, id: requestId } = request
       const data = await run({ account: principal.accountId, purse: principal.place?.[PURSE] ?? '' }, request)
@@ -61,9 +65,11 @@ export function mountOwnPurse(api: Api, { purses, payments, topUps, invoices, pu
     const sale = await payments.sale(account)
     const { items } = await purses.movements(account, purse, { limit: MOVEMENTS })
     return {
-      ...{ purse: own, brand: await payments.brand(account) },
+      purse: own,
+      brand: await payments.brand(account),
       sale: sale && {
-        ...{ currency: sale.currency, pricePerCredit: formatCredits(sale.amounts.pricePerCredit) },
+        currency: sale.currency,
+        pricePerCredit: formatCredits(sale.amounts.pricePerCredit),
         minimum: formatMoney(sale.amounts.minimumMinor, sale.currency),
         maximum: formatMoney(sale.amounts.maximumMinor, sale.currency),
         isTest: sale.provider.name === 'simulated',
@@ -127,10 +133,14 @@ export function mountPage(app: WebServer, { payments, topUps }: Pick<PageDeps, '
     app.get(path, () => {
       body ??= names.map((name) => readFileSync(resolve(FOLDER, name), 'utf8')).join('\n')
       const headers = {
-        ...{ 'content-type': `${type}; charset=utf-8`, 'cache-control': 'public, max-age=300' },
-        ...{ 'content-security-policy': POLICY, 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' },
+        'content-type': `${type}; charset=utf-8`,
+        'cache-control': 'public, max-age=300',
+        'content-security-policy': POLICY,
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
         // The widget is for pages of other sites.
-        ...{ 'access-control-allow-origin': '*', 'cross-origin-resource-policy': 'cross-origin' },
+        'access-control-allow-origin': '*',
+        'cross-origin-resource-policy': 'cross-origin',
       }
       return { headers, body }
     })

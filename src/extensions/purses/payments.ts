@@ -1,5 +1,6 @@
-// How customers of an account pay into their purses: the account's own payment provider with its sealed secrets, what a credit of a purse costs, and how the
-// page for customers looks. Nothing here is the gateway's own selling: the money is the account's.
+// How customers of an account pay into their purses: the account's own payment provider with its sealed secrets, what a
+// credit of a purse costs, and how the page for customers looks. Nothing here is the gateway's own selling: the money
+// is the account's.
 import * as z from 'zod'
 import { lockAccount } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -62,8 +63,16 @@ const stored = paymentsView
   .extend({ logo: z.string().nullable() })
 type Stored = z.output<typeof stored>
 const NOTHING: Stored = {
-  ...{ provider: 'off', currency: null, pricePerCredit: null, minimum: null, maximum: null },
-  ...{ name: null, color: null, colorDark: null, logo: null, issuer: null },
+  provider: 'off',
+  currency: null,
+  pricePerCredit: null,
+  minimum: null,
+  maximum: null,
+  name: null,
+  color: null,
+  colorDark: null,
+  logo: null,
+  issuer: null,
 }
 const storedSecrets = z.object({ stripe: z.string().optional(), 'stripe-webhook': z.string().optional() })
 type StoredSecrets = z.output<typeof storedSecrets>
@@ -141,8 +150,11 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
     if (name === 'simulated' && canSimulate(account)) return simulatedFor(account)
     if (name !== 'stripe') throw new Fault('not_found')
     return createStripe({
-      ...{ world, baseUrl: deps.stripeUrl, tax: async () => 'off' },
-      ...{ apiKey: () => sealed.stripe, webhookSecret: () => sealed['stripe-webhook'] },
+      world,
+      baseUrl: deps.stripeUrl,
+      tax: async () => 'off',
+      apiKey: () => sealed.stripe,
+      webhookSecret: () => sealed['stripe-webhook'],
     })
   }
 
@@ -152,7 +164,9 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
     for (const [name, secret] of Object.entries(sealed))
       if (salt !== undefined && secret !== undefined) fingerprints[name] = await fingerprintOf(secret, salt)
     return {
-      ...{ ...settings, hasLogo: logo !== null, canSimulate: canSimulate(account) },
+      ...settings,
+      hasLogo: logo !== null,
+      canSimulate: canSimulate(account),
       secrets: { stripe: sealed.stripe !== undefined, 'stripe-webhook': sealed['stripe-webhook'] !== undefined },
       ...(salt === undefined ? {} : { fingerprints }),
       mode: sealed.stripe === undefined ? null : modeOf(sealed.stripe),
@@ -172,7 +186,9 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
         const bytes = Object.keys(kept).length > 0 ? seal(key, placeOf(account), JSON.stringify(kept), world) : null
         await tx.query(PUT, [account, JSON.stringify(after), bytes])
         await deps.audit.write(tx, by, {
-          ...{ action: 'purse-payments.change', object: account, before: noted(before, sealed) },
+          action: 'purse-payments.change',
+          object: account,
+          before: noted(before, sealed),
           after: noted(after, kept),
         })
       })
@@ -189,7 +205,8 @@ export function createPursePayments(deps: PaymentsDeps): PursePayments {
       const { name, color, colorDark, logo } = await read(account)
       const [row] = name === null ? await database.query<{ name: string }>(NAME, [account]) : []
       return {
-        ...{ name: name ?? row?.name ?? '', colors: color === null ? {} : colorsOf(color, colorDark) },
+        name: name ?? row?.name ?? '',
+        colors: color === null ? {} : colorsOf(color, colorDark),
         logo: logo && `data:image/${checkLogo(Buffer.from(logo, 'base64')).type};base64,${logo}`,
       }
     },
@@ -211,8 +228,10 @@ const present = (fields: object) => Object.fromEntries(Object.entries(fields).fi
 
 /** Of secrets and pictures, only whether there is one. */
 const noted = ({ logo, name: pageName, ...settings }: Stored, sealed: StoredSecrets) => ({
-  ...{ ...settings, pageName },
-  ...{ hasLogo: logo !== null, secrets: Object.keys(sealed).sort() },
+  ...settings,
+  pageName,
+  hasLogo: logo !== null,
+  secrets: Object.keys(sealed).sort(),
 })
 
 function check(settings: Stored, sealed: StoredSecrets, canSimulate: boolean): void {

@@ -1,5 +1,6 @@
-// What an account charges its customers: a markup on what it is charged itself, or prices of its own, by model. Each change is a new version, and a call keeps
-// the version by which it was held. The database charges by the list (functions/purse.sql); this reads it, and says what a call may need.
+// What an account charges its customers: a markup on what it is charged itself, or prices of its own, by model. Each
+// change is a new version, and a call keeps the version by which it was held. The database charges by the list
+// (functions/purse.sql); this reads it, and says what a call may need.
 import * as z from 'zod'
 import { type Catalog, findProduct } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -99,7 +100,8 @@ function storedList({ markupPercent, models, volume }: PriceListInput): PriceLis
   })
   const rules = [...all, { model: '*', factor: factorOfPercent(markupPercent) }]
   const tiers = volume.map(({ from, discountPercent }) => ({
-    ...{ from: String(from), factor: factorOfPercent(-discountPercent) },
+    from: String(from),
+    factor: factorOfPercent(-discountPercent),
   }))
   return { inputs: INPUT_UNITS, rules, volume: tiers }
 }
@@ -109,7 +111,8 @@ function shownInput({ markupPercent, models, volume }: PriceListInput): PriceLis
   return {
     markupPercent: formatCredits(markupPercent),
     volume: volume.map(({ from, discountPercent }) => ({
-      ...{ from: formatCredits(from), discountPercent: formatCredits(discountPercent) },
+      from: formatCredits(from),
+      discountPercent: formatCredits(discountPercent),
     })),
     models: models.map(({ model, markupPercent: own, prices }) => ({
       model,
@@ -193,7 +196,10 @@ export function purseNeed({ factor, least }: Need, amount: Credits): Credits {
   return needed > least ? needed : least
 }
 
-/** The most that a customer can pay for each credit of the account: unit by unit, because nobody knows yet which are used. */
+/**
+ * The most that a customer can pay for each credit of the account: unit by unit, because nobody knows yet which are
+ * used.
+ */
 export function needOf(list: PriceList, product: string, catalog: Catalog, tokens: number): Need {
   const rule = ruleFor(list, product)
   const plain = { factor: BigInt(rule?.factor ?? MILLION), least: 0n }
@@ -288,8 +294,10 @@ export function createPurseLists({ database, world, catalog, audit }: ListDeps):
         const [row] = await tx.query<PriceListRow>(ADD, values)
         if (!row) throw new Fault('conflict', { message: 'The price list was changed at the same moment: look at it.' })
         await audit.write(tx, by, {
-          ...{ action: 'purse-prices.set', object: account },
-          ...{ before: told(before), after: told(viewPrices(row)) },
+          action: 'purse-prices.set',
+          object: account,
+          before: told(before),
+          after: told(viewPrices(row)),
         })
         return row
       })
@@ -308,7 +316,8 @@ async function view(on: Queryable, account: string): Promise<PricesView> {
 
 /** For the audit log: what each model costs, in a line. */
 const told = ({ version, markupPercent, models, volume }: PricesView) => ({
-  ...{ version, markupPercent },
+  version,
+  markupPercent,
   volume: volume.map(({ from, discountPercent }) => `from ${from}: ${discountPercent} % less`),
   models: models.map(({ model, markupPercent: own, prices = [] }) =>
     [model, ...(own === undefined ? [] : [`${own} %`]), ...prices.map((one) => JSON.stringify(one))].join(' '),
@@ -321,7 +330,10 @@ export async function readList(on: Queryable, account: string, version: number):
 }
 
 const viewPrices = ({ version, given, actor, created_at }: PriceListRow): PricesView => ({
-  ...{ version, ...given, actor, createdAt: created_at.toISOString() },
+  version,
+  ...given,
+  actor,
+  createdAt: created_at.toISOString(),
 })
 
 const COLUMNS = 'version, given, list, actor, created_at'

@@ -1,4 +1,5 @@
-// Purses of an account: making them, putting credits in and taking them out, and what became of them. Calls change them in functions/purse.sql.
+// Purses of an account: making them, putting credits in and taking them out, and what became of them. Calls change them
+// in functions/purse.sql.
 import { accountMoving, accountUnknown } from '../../admission/accounts.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
@@ -112,7 +113,9 @@ export async function findPurse(on: Queryable, account: string, id: string): Pro
   return view(row)
 }
 
-/** Begins the ids of top-ups by a payment provider, which are the references of what they moved, and of nothing else. */
+/**
+ * Begins the ids of top-ups by a payment provider, which are the references of what they moved, and of nothing else.
+ */
 export const TOP_UP = 'top_'
 
 export function createPurses({ database, world, audit }: PurseDeps): Purses {
@@ -137,7 +140,13 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
         message: `Only ${formatCredits(free)} credits can be taken back from this purse: it has ${formatCredits(row.posted)}, and running calls hold ${formatCredits(row.held)}. Nothing was taken.`,
       })
     await move(tx, {
-      ...{ account, purse: row.id, kind: amount < 0n ? 'takeback' : kind, by: amount, note, reference, actor },
+      account,
+      purse: row.id,
+      kind: amount < 0n ? 'takeback' : kind,
+      by: amount,
+      note,
+      reference,
+      actor,
     })
   }
 
@@ -157,8 +166,11 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
     if (JSON.stringify(was) === JSON.stringify(is)) return after
     const { action, detail = {}, by } = about
     await audit.write(tx, by, {
-      ...{ action, object: `${account}/${id}`, detail: { account, name: after.name || undefined, ...detail } },
-      ...{ before: was, after: is },
+      action,
+      object: `${account}/${id}`,
+      detail: { account, name: after.name || undefined, ...detail },
+      before: was,
+      after: is,
     })
     return after
   }
@@ -216,8 +228,13 @@ export function createPurses({ database, world, audit }: PurseDeps): Purses {
       const lines = await database.query<LineRow>(LINES, values)
       const { opening = 0n, granted = 0n, taken = 0n, spent = 0n } = sums ?? {}
       return {
-        ...{ purse: id, name, month: formatDay(from).slice(0, 7), opening: formatCredits(opening) },
-        ...{ granted: formatCredits(granted), takenBack: formatCredits(taken), spent: formatCredits(spent) },
+        purse: id,
+        name,
+        month: formatDay(from).slice(0, 7),
+        opening: formatCredits(opening),
+        granted: formatCredits(granted),
+        takenBack: formatCredits(taken),
+        spent: formatCredits(spent),
         closing: formatCredits(opening + granted - taken - spent),
         lines: lines.map(({ product, list, calls, spent }) => ({ product, list, calls, spent: formatCredits(spent) })),
       }
@@ -246,7 +263,10 @@ const CREATION = 'created'
 const FIRST_DAY = dayNumber({ year: 2000, month: 1, day: 1 })
 const LAST_MS = Date.UTC(3000, 0, 1)
 
-/** Throws not_found, or conflict while it moves to another database, where a change made here would be missing. Before its purses, as calls lock them. */
+/**
+ * Throws not_found, or conflict while it moves to another database, where a change made here would be missing. Before
+ * its purses, as calls lock them.
+ */
 export async function requireAccount(on: Queryable, account: string): Promise<{ readonly isOpen: boolean }> {
   const [row] = await on.query<{ moving: boolean; open: boolean }>(ACCOUNT, [account])
   if (!row) throw accountUnknown()
@@ -262,8 +282,12 @@ export function unknownPurse(id: string): Fault {
 
 function view({ posted, held, low, moved_at, created_at, ...row }: PurseRow): PurseView {
   return {
-    ...{ id: row.id, name: row.name, status: row.status },
-    ...{ balance: formatCredits(posted), held: formatCredits(held), available: formatCredits(posted - held) },
+    id: row.id,
+    name: row.name,
+    status: row.status,
+    balance: formatCredits(posted),
+    held: formatCredits(held),
+    available: formatCredits(posted - held),
     low: low === null ? null : formatCredits(low),
     createdAt: created_at.toISOString(),
     movedAt: moved_at?.toISOString() ?? null,
@@ -285,10 +309,18 @@ interface MovementRow {
 }
 
 const movementOf = (row: MovementRow): PurseMovement => ({
-  ...{ id: row.id, at: row.moved_at.toISOString(), kind: row.kind, moved: formatCredits(row.by) },
-  ...{ balanceAfter: formatCredits(row.balance), charged: formatCredits(row.charged), list: row.list },
-  ...{ requestId: row.product === null ? null : `req_${row.id}`, product: row.product },
-  ...{ reference: row.reference, note: row.note, actor: row.actor },
+  id: row.id,
+  at: row.moved_at.toISOString(),
+  kind: row.kind,
+  moved: formatCredits(row.by),
+  balanceAfter: formatCredits(row.balance),
+  charged: formatCredits(row.charged),
+  list: row.list,
+  requestId: row.product === null ? null : `req_${row.id}`,
+  product: row.product,
+  reference: row.reference,
+  note: row.note,
+  actor: row.actor,
 })
 
 interface SumsRow {
@@ -312,7 +344,10 @@ interface SoldRow {
 }
 
 const soldOf = ({ calls, sold, paid }: Pick<SoldRow, 'calls' | 'sold' | 'paid'>) => ({
-  ...{ calls, sold: formatCredits(sold), paid: formatCredits(paid), margin: formatCredits(sold - paid) },
+  calls,
+  sold: formatCredits(sold),
+  paid: formatCredits(paid),
+  margin: formatCredits(sold - paid),
 })
 
 /** The change of the balance by a movement. */

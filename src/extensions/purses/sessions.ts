@@ -1,5 +1,5 @@
-// Session tokens: what an app or a page calls with in the name of one purse, made by its account's server. What a token may do is sealed in it; its row says
-// whether it was revoked. A purse that is frozen ends all of its own at once.
+// Session tokens: what an app or a page calls with in the name of one purse, made by its account's server. What a token
+// may do is sealed in it; its row says whether it was revoked. A purse that is frozen ends all of its own at once.
 import type { ApiKeys, Principal } from '../../admission/api-key.ts'
 import type { CallerRules, RequestContext } from '../../api/api.ts'
 import { accessNameOf, checkAccessNames } from '../../catalog/endpoint-access.ts'
@@ -129,7 +129,7 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
   apiKeys.holders.set(CALLER, async (account, { [PURSE]: purse = '', [PURSE_TOKEN]: id = '' }) => {
     const row = await find(account, id)
     return row && !row.revoked_at
-      ? principalOf({ ...{ account, purse, id, models: null, endpoints: null }, expiresAtMs: row.expires_at.getTime() })
+      ? principalOf({ account, purse, id, models: null, endpoints: null, expiresAtMs: row.expires_at.getTime() })
       : undefined
   })
 
@@ -194,7 +194,9 @@ const PREFIX_CHARS = 12
 const BEHIND_MS = 3_000
 
 const viewSession = (row: SessionRow): SessionView => ({
-  ...{ id: row.id, purse: row.purse_id, prefix: row.prefix },
+  id: row.id,
+  purse: row.purse_id,
+  prefix: row.prefix,
   callMax: row.call_max === null ? null : formatCredits(row.call_max),
   expiresAt: row.expires_at.toISOString(),
   revokedAt: row.revoked_at?.toISOString() ?? null,
@@ -232,7 +234,8 @@ function principalOf({ id, account, purse, models, endpoints, expiresAtMs }: Cal
     accountId: account,
     models: models && new Set(models),
     endpoints: endpoints && new Set(endpoints),
-    ...{ place, named: place },
+    place,
+    named: place,
     expiresAtMs,
     addresses: null,
   }

@@ -1,4 +1,5 @@
-// Top-ups for the account's people and programs: the provider and the price, checkouts, what was paid, refunds, and the link to the page for a customer.
+// Top-ups for the account's people and programs: the provider and the price, checkouts, what was paid, refunds, and the
+// link to the page for a customer.
 import * as z from 'zod'
 import { Fault } from '../../kernel/fault.ts'
 import { paging, type Resource, range, requireRight, resource, salt } from '../../operator/resource.ts'

@@ -1,4 +1,5 @@
-// Top-ups of purses by the account's own Stripe (a scripted server with the real shapes) and by test payments: from the checkout to the credits and back.
+// Top-ups of purses by the account's own Stripe (a scripted server with the real shapes) and by test payments: from the
+// checkout to the credits and back.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Stripe from 'stripe'
@@ -320,7 +321,9 @@ test(
     const tomorrow = new Date(Date.now() + 86_400_000).setUTCHours(3)
     const process = (nowMs: number) =>
       createReconciliations({
-        ...{ database, log: silentLog, world: { ...realWorld, nowMs: () => nowMs } },
+        database,
+        log: silentLog,
+        world: { ...realWorld, nowMs: () => nowMs },
         payments: { ...topUps.reconciled, owners: async () => [by.id] },
       })
     await process(new Date(tomorrow).setUTCHours(1)).tick()

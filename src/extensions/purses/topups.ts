@@ -1,5 +1,6 @@
-// Top-ups: what customers pay into their purses. As for payments of accounts, a report only says which payment changed, and may come any number of times, in any
-// order and to any process: the row is locked, older reports change nothing, and the purse gets its credits once, in the transaction that says so.
+// Top-ups: what customers pay into their purses. As for payments of accounts, a report only says which payment changed,
+// and may come any number of times, in any order and to any process: the row is locked, older reports change nothing,
+// and the purse gets its credits once, in the transaction that says so.
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { CREDITS_MAX, type Credits, formatCredits, formatMoney } from '../../kernel/credits.ts'
@@ -120,7 +121,9 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
     if (refundedMinor > was.refunded_minor) await invoices.creditNote(tx, { account, payment: id, refundedMinor })
   }
 
-  /** By the provider's id, or by ours. What nobody asked for here is none of ours: the account may sell other things. */
+  /**
+   * By the provider's id, or by ours. What nobody asked for here is none of ours: the account may sell other things.
+   */
   async function rowFor(tx: Queryable, account: string, facts: PaymentFacts): Promise<TopUpRow | undefined> {
     const { payment, provider: at, providerId } = facts
     // First ours, so that of two reports at once the second one finds what the first one wrote.
@@ -148,7 +151,8 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
   async function paid(tx: Queryable, row: TopUpRow, facts: PaymentFacts): Promise<TopUpRow> {
     const now: TopUpRow = {
       ...row,
-      ...{ paid_at: new Date(Math.min(facts.asOfMs, world.nowMs())), amount_minor: facts.amountMinor },
+      paid_at: new Date(Math.min(facts.asOfMs, world.nowMs())),
+      amount_minor: facts.amountMinor,
     }
     const problem = await problemOf(tx, now, facts)
     if (problem !== undefined) return { ...now, state: 'quarantined', reason: problem }
@@ -168,12 +172,17 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
     return posted + row.credits > CREDITS_MAX ? 'The purse would have more than one can have.' : undefined
   }
 
-  /** Takes credits for money that was refunded or is disputed, as far as no call holds them, and returns them if the money comes back. */
+  /**
+   * Takes credits for money that was refunded or is disputed, as far as no call holds them, and returns them if the
+   * money comes back.
+   */
   async function takenBack(tx: Queryable, row: TopUpRow, facts: PaymentFacts): Promise<TopUpRow> {
     const refunded = facts.refundedMinor < row.amount_minor ? facts.refundedMinor : row.amount_minor
     let now: TopUpRow = {
       ...row,
-      ...{ refunded_minor: refunded, disputed_minor: facts.disputedMinor, dispute: facts.dispute },
+      refunded_minor: refunded,
+      disputed_minor: facts.disputedMinor,
+      dispute: facts.dispute,
     }
     const isBack = refunded === row.amount_minor
     if (!row.granted) return isBack ? { ...now, state: 'refunded' } : now
@@ -184,7 +193,9 @@ export function createTopUps({ database, world, audit, log, payments, invoices }
     if (taken !== 0n) {
       const [kind, what] = taken > 0n ? (['takeback', 'Refund of'] as const) : (['topup', 'Returned to'] as const)
       await put(tx, row, {
-        ...{ kind, by: -taken, note: `${what} ${moneyOf(row, row.amount_minor)}` },
+        kind,
+        by: -taken,
+        note: `${what} ${moneyOf(row, row.amount_minor)}`,
         reference: `${row.id}-${newId(world)}`,
       })
     }
@@ -310,16 +321,31 @@ const moneyOf = ({ currency }: { readonly currency: string }, minor: bigint) =>
 function viewOf(row: TopUpRow): TopUpView {
   const money = (minor: bigint) => formatMoney(minor, row.currency)
   return {
-    ...{ ...asView(topUpView, row), purse: row.purse_id, amount: money(row.amount_minor) },
-    ...{ refunded: money(row.refunded_minor), creditsTaken: formatCredits(row.taken) },
+    ...asView(topUpView, row),
+    purse: row.purse_id,
+    amount: money(row.amount_minor),
+    refunded: money(row.refunded_minor),
+    creditsTaken: formatCredits(row.taken),
     creditsLost: formatCredits(row.lost),
   }
 }
 
 const save = (tx: Queryable, row: TopUpRow) =>
   tx.query(UPDATE, [
-    ...[row.account_id, row.id, row.provider_id, row.amount_minor, row.state, row.reason, row.granted],
-    ...[row.refunded_minor, row.disputed_minor, row.dispute, row.taken, row.lost, row.as_of, row.paid_at],
+    row.account_id,
+    row.id,
+    row.provider_id,
+    row.amount_minor,
+    row.state,
+    row.reason,
+    row.granted,
+    row.refunded_minor,
+    row.disputed_minor,
+    row.dispute,
+    row.taken,
+    row.lost,
+    row.as_of,
+    row.paid_at,
   ])
 
 const COLUMNS = `account_id, id, purse_id, provider, provider_id, currency, price_minor, amount_minor, credits, state, reason, granted, refunded_minor, disputed_minor,

@@ -1,4 +1,5 @@
-// Top-ups of purses, against the movements under their ids: what was paid for was put in once, and for money that went back as much was taken as was there.
+// Top-ups of purses, against the movements under their ids: what was paid for was put in once, and for money that went
+// back as much was taken as was there.
 import { statement } from '../../database/database.ts'
 import type { AccountRule } from '../../extension.ts'
 
@@ -11,7 +12,8 @@ export const verifyTopUps: AccountRule = async (tx, account) => {
   ]
 }
 
-// What went back stands under the id of the top-up, a hyphen and an id of its own. Movements of before the oldest one that is kept say nothing.
+// What went back stands under the id of the top-up, a hyphen and an id of its own. Movements of before the oldest one
+// that is kept say nothing.
 const WRONG = statement(
   'verify_topups',
   `with topup as (

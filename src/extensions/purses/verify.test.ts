@@ -15,8 +15,17 @@ const reserve = (calls: object[]) =>
     [account, JSON.stringify(calls)],
   )
 const held = (id: string, purse: string) => ({
-  ...{ id, key: 'key_x', want: 1_000_000, floor: 1_000_000, most: 1_000_000, open: 0, product: 'alpha-5.4' },
-  ...{ version: 1, tokens: 10, budgets: 0, purse: { id: purse, list: 1, factor: '1500000', least: '0' } },
+  id,
+  key: 'key_x',
+  want: 1_000_000,
+  floor: 1_000_000,
+  most: 1_000_000,
+  open: 0,
+  product: 'alpha-5.4',
+  version: 1,
+  tokens: 10,
+  budgets: 0,
+  purse: { id: purse, list: 1, factor: '1500000', least: '0' },
 })
 
 before(async () => {
@@ -145,18 +154,29 @@ test('a hold of a process that died goes back to the purse and the account, and 
   await g.sql(`select ledger_expire($1, interval '20 seconds')`, [account])
   assert.deepEqual(await g.sql('select posted, held from purse where id = $1', ['bob']), before)
   const late = {
-    ...{ account_id: account, id: '01ghost', key_id: 'key_x', outcome: 'settled', charged: 600_000, held: 0 },
-    ...{ stays_leased: true, tokens: 0, second: 0, input_tokens: 1, output_tokens: 1, product: 'alpha-5.4' },
-    ...{ endpoint: 'chat/completions', status: 200, catalog_version: 1, lines: [['input', 2400, '250000000']] },
-    ...{
-      estimated: false,
-      stream: false,
-      route: 1,
-      duration_ms: 1,
-      first_byte_ms: 1,
-      client: '',
-      labels: { ':purse': 'bob' },
-    },
+    account_id: account,
+    id: '01ghost',
+    key_id: 'key_x',
+    outcome: 'settled',
+    charged: 600_000,
+    held: 0,
+    stays_leased: true,
+    tokens: 0,
+    second: 0,
+    input_tokens: 1,
+    output_tokens: 1,
+    product: 'alpha-5.4',
+    endpoint: 'chat/completions',
+    status: 200,
+    catalog_version: 1,
+    lines: [['input', 2400, '250000000']],
+    estimated: false,
+    stream: false,
+    route: 1,
+    duration_ms: 1,
+    first_byte_ms: 1,
+    client: '',
+    labels: { ':purse': 'bob' },
   }
   await g.sql('select ledger_resolve($1, $2::jsonb)', [account, JSON.stringify([late])])
   assert.deepEqual(await g.sql('select posted, held from purse where id = $1', ['bob']), [

@@ -1,5 +1,6 @@
-// Purses, recomputed from their movements: balances and hashes in their order, what running calls hold, and what each call cost by its price list and by what
-// the ledger says of it. In words of its own, and not by the functions that charge.
+// Purses, recomputed from their movements: balances and hashes in their order, what running calls hold, and what each
+// call cost by its price list and by what the ledger says of it. In words of its own, and not by the functions that
+// charge.
 import { createHash } from 'node:crypto'
 import { type Queryable, statement } from '../../database/database.ts'
 import type { AccountRule } from '../../extension.ts'
@@ -164,8 +165,19 @@ async function checkCall({ listAt, say }: Check, row: MovementRow, volume: bigin
 
 function hashOf(before: Buffer | null, account: string, row: MovementRow): Buffer {
   const text = [
-    ...[account, row.id, row.purse_id, row.kind, row.amount, row.balance, row.held, row.charged, row.list ?? ''],
-    ...[row.product ?? '', row.reference ?? '', row.note ?? '', row.actor ?? ''],
+    account,
+    row.id,
+    row.purse_id,
+    row.kind,
+    row.amount,
+    row.balance,
+    row.held,
+    row.charged,
+    row.list ?? '',
+    row.product ?? '',
+    row.reference ?? '',
+    row.note ?? '',
+    row.actor ?? '',
   ].join('|')
   return createHash('sha256')
     .update(before ?? Buffer.alloc(0))

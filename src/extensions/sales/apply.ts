@@ -1,5 +1,6 @@
-// Applies a provider's report of a payment: its row, credits, invoice and audit entry, in one transaction. The same report may come any number of times, in
-// any order, to any process: the row is locked, older reports change nothing, and credits are granted once, when the payment becomes paid.
+// Applies a provider's report of a payment: its row, credits, invoice and audit entry, in one transaction. The same
+// report may come any number of times, in any order, to any process: the row is locked, older reports change nothing,
+// and credits are granted once, when the payment becomes paid.
 
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -79,7 +80,10 @@ export function createApply(deps: ApplyDeps) {
     return applied
   }
 
-  /** Posts earlier calls, so that they stand before these credits in the statement; before credits are taken, also recalls leases. Neither is possible with the account locked. */
+  /**
+   * Posts earlier calls, so that they stand before these credits in the statement; before credits are taken, also
+   * recalls leases. Neither is possible with the account locked.
+   */
   async function settle(account: string | undefined, { refundedMinor, disputedMinor }: PaymentFacts): Promise<void> {
     if (!account) return
     await (refundedMinor + disputedMinor > 0n ? ledger.returned(account) : ledger.posted(account))
@@ -92,8 +96,12 @@ export function createApply(deps: ApplyDeps) {
       if (known || facts.status !== 'paid') return known
       const offer = offerOf(deps.catalog.current.document.sales, facts)
       const made = await insertPayment(tx, {
-        ...{ account_id: await knownAccount(tx, facts.account), id: `pay_${newId(world)}`, provider: facts.provider },
-        ...{ provider_id: facts.providerId, currency: facts.currency, ...offer },
+        account_id: await knownAccount(tx, facts.account),
+        id: `pay_${newId(world)}`,
+        provider: facts.provider,
+        provider_id: facts.providerId,
+        currency: facts.currency,
+        ...offer,
         catalog_version: offer.price_minor === null ? null : deps.catalog.current.version,
       })
       if (made) return made
@@ -124,7 +132,10 @@ export function createApply(deps: ApplyDeps) {
     for (const note of notes) await note()
     if (isChangedOnly(was, row))
       await audit.write(tx, providerOf(row), {
-        ...{ action: 'payment.change', object: row.id, before: stateOf(was), after: stateOf(row) },
+        action: 'payment.change',
+        object: row.id,
+        before: stateOf(was),
+        after: stateOf(row),
         rows: [['payment', row.id]],
       })
     return { row, changes }
@@ -154,7 +165,7 @@ export function createApply(deps: ApplyDeps) {
     const test = row.provider === 'simulated' ? 'Test payment: ' : ''
     const note = `${test}${detail.name ?? `${formatMoney(amountMinor, currency)} ${currency}`} (${id})`
     const granted = await ledger.grant(
-      { ...{ account, amount: row.credits, note, actor: by.actor }, kind: 'purchase', ...lotFrom(row) },
+      { account, amount: row.credits, note, actor: by.actor, kind: 'purchase', ...lotFrom(row) },
       tx,
     )
     if (!granted) throw new Error(`Payment ${row.id} is for an account that is gone.`)
@@ -169,12 +180,18 @@ export function createApply(deps: ApplyDeps) {
       const paid = { payment: id, providerId: row.provider_id, currency, paid: String(amountMinor), note }
       const bought = { amount: formatCredits(row.credits), transfer: granted.id, invoice: invoice?.number ?? null }
       await audit.write(tx, by, {
-        ...{ action: 'payment.paid', object: account, detail: { ...paid, ...bought }, rows: [['payment', id]] },
+        action: 'payment.paid',
+        object: account,
+        detail: { ...paid, ...bought },
+        rows: [['payment', id]],
       })
     })
   }
 
-  /** Takes credits for money that was refunded or is disputed, and returns them if the money comes back (a dispute that was won). */
+  /**
+   * Takes credits for money that was refunded or is disputed, and returns them if the money comes back (a dispute that
+   * was won).
+   */
   async function takeBack(tx: Queryable, row: PaymentRow, { facts, changes, notes }: Step): Promise<void> {
     const refunded = facts.refundedMinor < row.amount_minor ? facts.refundedMinor : row.amount_minor
     const refundedNow = refunded - row.refunded_minor
@@ -222,7 +239,7 @@ export function createApply(deps: ApplyDeps) {
       delta > 0n
         ? await ledger.grant({ account, amount: -delta, note, actor, kind: 'refund', ...from }, tx)
         : await ledger.grant(
-            { ...{ account, amount: back, recovered: -delta - back, note, actor }, kind: 'purchase', ...lotFrom(row) },
+            { account, amount: back, recovered: -delta - back, note, actor, kind: 'purchase', ...lotFrom(row) },
             tx,
           )
     if (!booked) throw new Error(`Payment ${row.id} is for an account that is gone.`)
@@ -280,8 +297,10 @@ function providerOf({ provider: actor }: PaymentRow): By {
 }
 
 const stateOf = (row: PaymentRow) => ({
-  ...{ state: row.state, refundedMinor: String(row.refunded_minor) },
-  ...{ disputedMinor: String(row.disputed_minor), dispute: row.dispute },
+  state: row.state,
+  refundedMinor: String(row.refunded_minor),
+  disputedMinor: String(row.disputed_minor),
+  dispute: row.dispute,
 })
 
 /** A paid payment changed, and no credits moved, of which another audit row would tell. */

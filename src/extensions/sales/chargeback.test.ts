@@ -1,4 +1,5 @@
-// A chargeback while calls hold the credits, with two processes: what these calls release is taken, what was bought later stays, and closing the account pays out no more.
+// A chargeback while calls hold the credits, with two processes: what these calls release is taken, what was bought
+// later stays, and closing the account pays out no more.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../../test/database.ts'

@@ -1,5 +1,5 @@
-// Codes that grant credits: made in batches, redeemed once or n times. Unknown, used and ended codes get the same answer, and every failed attempt
-// counts towards a limit, so that codes cannot be found by guessing.
+// Codes that grant credits: made in batches, redeemed once or n times. Unknown, used and ended codes get the same
+// answer, and every failed attempt counts towards a limit, so that codes cannot be found by guessing.
 import { createHash } from 'node:crypto'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, statement } from '../../database/database.ts'
@@ -128,8 +128,11 @@ export function createCodes(options: {
         const [is] = await tx.query<Pick<BatchRow, 'ends_at'>>(END, [id])
         if (!is) throw batchUnknown()
         await audit.write(tx, by, {
-          ...{ action: 'codes.end', object: id, rows: [['code_batch', id]] },
-          ...{ before: { endsAt: was?.ends_at ?? null }, after: { endsAt: is.ends_at } },
+          action: 'codes.end',
+          object: id,
+          rows: [['code_batch', id]],
+          before: { endsAt: was?.ends_at ?? null },
+          after: { endsAt: is.ends_at },
         })
       })
       return readBatch(id)

@@ -1,4 +1,5 @@
-// Selling credits: payments, plans, codes, automatic top-up and invoices; how people sign up, and how the gateway presents itself to them.
+// Selling credits: payments, plans, codes, automatic top-up and invoices; how people sign up, and how the gateway
+// presents itself to them.
 import type { WebServer } from '../../api/server/server.ts'
 import type { Config } from '../../config.ts'
 import { defineExtension } from '../../extension.ts'

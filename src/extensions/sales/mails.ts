@@ -69,6 +69,12 @@ export const PLAN_MAILS = {
 const { confirm, known, invitation } = SIGN_UP_MAILS
 const { member, operator, reset, deleted } = PERSON_MAILS
 export const ALL_MAILS: Readonly<Record<string, PersonMailKind>> = {
-  ...{ confirm, known, member, operator, invitation, reset, deleted },
+  confirm,
+  known,
+  member,
+  operator,
+  invitation,
+  reset,
+  deleted,
   ...PLAN_MAILS,
 }

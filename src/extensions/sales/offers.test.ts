@@ -29,14 +29,12 @@ test('a catalog without sales sells nothing, and one with sales has its money in
   const { sales } = checked.document
   assert.deepEqual(sales?.amounts, { pricePerCredit: 10_000n, minimumMinor: 500n, maximumMinor: 100_000n })
   assert.deepEqual(sales?.packs[0], {
-    ...{
-      id: 'starter',
-      name: 'Starter',
-      price: '20.00',
-      priceMinor: 2_000n,
-      credits: 2_200_000_000n,
-      endsAfterDays: 90,
-    },
+    id: 'starter',
+    name: 'Starter',
+    price: '20.00',
+    priceMinor: 2_000n,
+    credits: 2_200_000_000n,
+    endsAfterDays: 90,
   })
   assert.equal(sales?.plans[0]?.priceMinor, 900n)
 })

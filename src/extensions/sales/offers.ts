@@ -1,4 +1,5 @@
-// Sales: packs of credits, free amounts and plans. They are part of the catalog, so that prices have versions, which payments refer to.
+// Sales: packs of credits, free amounts and plans. They are part of the catalog, so that prices have versions, which
+// payments refer to.
 import * as z from 'zod'
 import type { CatalogDocument } from '../../catalog/document.ts'
 import type { CatalogSection, Problem } from '../../catalog/section.ts'

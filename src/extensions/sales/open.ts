@@ -32,12 +32,10 @@ export function openSales(options: SellingOptions): Selling {
   const plans: Plans = createPlans({ ...options, payments })
   const topUps = createTopUps({ ...options, payments })
   return {
-    ...{
-      payments,
-      plans,
-      topUps,
-      reconciliations: createReconciliations({ ...options, payments: reconciled(options.database, payments) }),
-    },
+    payments,
+    plans,
+    topUps,
+    reconciliations: createReconciliations({ ...options, payments: reconciled(options.database, payments) }),
     async offers(account) {
       const provider = await payments.provider()
       const { sales } = catalog.current.document
@@ -46,20 +44,23 @@ export function openSales(options: SellingOptions): Selling {
       const money = (minor: bigint) => formatMoney(minor, sales.currency)
       const { amounts } = sales
       return {
-        ...{
-          currency: sales.currency,
-          provider: provider.name,
-          card,
-          topUp,
-          supportsSavedCards: provider.remote !== undefined,
-        },
+        currency: sales.currency,
+        provider: provider.name,
+        card,
+        topUp,
+        supportsSavedCards: provider.remote !== undefined,
         amounts: amounts && {
           pricePerCredit: formatCredits(amounts.pricePerCredit),
-          ...{ minimum: money(amounts.minimumMinor), maximum: money(amounts.maximumMinor) },
+          minimum: money(amounts.minimumMinor),
+          maximum: money(amounts.maximumMinor),
         },
         packs: sales.packs.map(({ id, name, priceMinor, credits, endsAfterDays, products }) => ({
-          ...{ id, name, price: money(priceMinor), credits: formatCredits(credits) },
-          ...{ endsAfterDays: endsAfterDays ?? null, products: products ?? null },
+          id,
+          name,
+          price: money(priceMinor),
+          credits: formatCredits(credits),
+          endsAfterDays: endsAfterDays ?? null,
+          products: products ?? null,
         })),
         missing: await invoices.missing(account),
       }

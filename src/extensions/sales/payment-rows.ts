@@ -96,8 +96,18 @@ type NewPayment = Pick<
 /** Undefined if a unique index forbids a second row like it. */
 export async function insertPayment(on: Queryable, row: NewPayment): Promise<PaymentRow | undefined> {
   const [made] = await on.query<PaymentRow>(INSERT, [
-    ...[row.account_id, row.id, row.provider, row.provider_id ?? null, row.kind, row.offer_id, row.currency],
-    ...[row.price_minor, row.price_minor ?? 0n, row.credits, row.catalog_version, row.person_id ?? null],
+    row.account_id,
+    row.id,
+    row.provider,
+    row.provider_id ?? null,
+    row.kind,
+    row.offer_id,
+    row.currency,
+    row.price_minor,
+    row.price_minor ?? 0n,
+    row.credits,
+    row.catalog_version,
+    row.person_id ?? null,
     JSON.stringify(row.detail ?? {}),
   ])
   return made
@@ -105,9 +115,23 @@ export async function insertPayment(on: Queryable, row: NewPayment): Promise<Pay
 
 export async function updatePayment(tx: Queryable, row: PaymentRow): Promise<void> {
   await tx.query(UPDATE, [
-    ...[row.id, row.account_id, row.provider_id, row.amount_minor, row.tax_minor, row.credits, row.state, row.reason],
-    ...[row.refunded_minor, row.disputed_minor, row.dispute, row.transfer_id, row.taken, row.lost, row.as_of],
-    ...[row.paid_at, JSON.stringify(row.detail)],
+    row.id,
+    row.account_id,
+    row.provider_id,
+    row.amount_minor,
+    row.tax_minor,
+    row.credits,
+    row.state,
+    row.reason,
+    row.refunded_minor,
+    row.disputed_minor,
+    row.dispute,
+    row.transfer_id,
+    row.taken,
+    row.lost,
+    row.as_of,
+    row.paid_at,
+    JSON.stringify(row.detail),
   ])
 }
 
@@ -151,8 +175,12 @@ function paymentViewOf(row: PaymentRow, accountName: string | null): PaymentView
   const money = (minor: bigint) => formatMoney(minor, row.currency)
   return {
     ...asView(paymentView, row),
-    ...{ account: row.account_id || null, accountName, offer: row.offer_id },
-    ...{ amount: money(row.amount_minor), tax: money(row.tax_minor), refunded: money(row.refunded_minor) },
+    account: row.account_id || null,
+    accountName,
+    offer: row.offer_id,
+    amount: money(row.amount_minor),
+    tax: money(row.tax_minor),
+    refunded: money(row.refunded_minor),
     creditsReversed: formatCredits(row.taken + row.claimed),
     creditsLost: formatCredits(row.lost - row.claimed),
     receiptUrl: row.detail.receiptUrl ?? null,

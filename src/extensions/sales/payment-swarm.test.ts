@@ -1,4 +1,5 @@
-// Payment events in any order, repeated, lost, and with processes that are killed between the grant and the answer. After a reconciliation every payment has brought its credits once.
+// Payment events in any order, repeated, lost, and with processes that are killed between the grant and the answer.
+// After a reconciliation every payment has brought its credits once.
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { test } from 'node:test'

@@ -1,4 +1,5 @@
-// Payments, from the purchase to the credits: by Stripe (a scripted server with the real shapes) and by a provider that only sends signed webhooks.
+// Payments, from the purchase to the credits: by Stripe (a scripted server with the real shapes) and by a provider that
+// only sends signed webhooks.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openedAlerts } from '../../../test/alerts.ts'
@@ -384,7 +385,10 @@ test('a card is saved without a purchase, an old payment does not bring its card
 test('amounts that Stripe does not take are rejected, and those of odd currencies arrive as they were meant', async () => {
   const { createStripe } = await import('../../upstream/payments/stripe.ts')
   const provider = createStripe({
-    ...{ world: realWorld, baseUrl: stripe.url, apiKey: () => STRIPE_KEY, webhookSecret: () => STRIPE_SECRET },
+    world: realWorld,
+    baseUrl: stripe.url,
+    apiKey: () => STRIPE_KEY,
+    webhookSecret: () => STRIPE_SECRET,
     tax: async () => 'off',
   })
   assert.deepEqual(
@@ -467,11 +471,24 @@ test('payments are listed, shown, refunded, accepted, dismissed, reconciled and 
   async function command(args: string[], environment: Record<string, string> = {}) {
     let out = ''
     const code = await runCli({
-      ...{ args, world: realWorld, otherVerbs: [] },
+      args,
+      world: realWorld,
+      otherVerbs: [],
       settings: () => ({
-        ...{ url: gateway.url, urlSource: 'a test', token: OPERATOR_TOKEN, tokenSource: 'a test', apiKey: undefined },
-        ...{ dataDirectory: '', databaseUrl: undefined, publicUrl: undefined, trustProxy: '', host: '127.0.0.1' },
-        ...{ codexHome: '', server: undefined, version: '0', credential: () => undefined },
+        url: gateway.url,
+        urlSource: 'a test',
+        token: OPERATOR_TOKEN,
+        tokenSource: 'a test',
+        apiKey: undefined,
+        dataDirectory: '',
+        databaseUrl: undefined,
+        publicUrl: undefined,
+        trustProxy: '',
+        host: '127.0.0.1',
+        codexHome: '',
+        server: undefined,
+        version: '0',
+        credential: () => undefined,
         environment: (name) => environment[name],
       }),
       terminal: {

@@ -1,11 +1,9 @@
 // Payments: purchases, events of payment providers, refunds, and the operator's decisions about quarantined payments.
 
-import type * as z from 'zod'
 import { accountUnknown } from '../../admission/accounts.ts'
 import { hasRealVendor } from '../../catalog/simulated.ts'
-import type { Audit, By } from '../../database/audit.ts'
+import type { By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
-import { defineSetting } from '../../database/setting.ts'
 import { CREDITS_MAX, type Credits, formatCredits, formatMoney } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -23,7 +21,6 @@ import type {
   Purchase,
   RemoteProvider,
 } from '../../upstream/payments/provider.ts'
-import { modeOf } from '../../upstream/payments/secrets.ts'
 import { createSignedWebhook } from '../../upstream/payments/signed-webhook.ts'
 import {
   createSimulatedPayments,
@@ -46,13 +43,8 @@ import {
   showPayment,
   updatePayment,
 } from './payment-rows.ts'
-import {
-  type CheckoutView,
-  type PaymentSettingsInput,
-  type PaymentSettingsView,
-  type PaymentView,
-  paymentSettingsView,
-} from './views.ts'
+import { createPaymentSettings, type PaymentSettings } from './payment-settings.ts'
+import type { CheckoutView, PaymentView } from './views.ts'
 
 export interface PaymentsOptions extends ApplyDeps, Pick<SimulatedOptions, 'upstream' | 'sandboxUrl'> {
   readonly secrets: Secrets
@@ -109,7 +101,10 @@ export interface Payments {
     },
     buyer: Buyer,
   ): Promise<CheckoutView>
-  /** Throws if an account cannot buy: a field of its billing details is missing (the error names it), or nothing is sold. */
+  /**
+   * Throws if an account cannot buy: a field of its billing details is missing (the error names it), or nothing is
+   * sold.
+   */
   checkBuyer(account: string): Promise<void>
   /** Whether there is a saved card. */
   hasCard(on: Queryable, account: string): Promise<boolean>
@@ -118,11 +113,14 @@ export interface Payments {
   /** The customer of an account at the provider, made on first use. */
   customer(account: string, email: string | null): Promise<Customer>
   /**
-   * Charges a saved card for a row that `order` made. Can be repeated after a crash. The returned row is `failed` if the card was declined. `refuses` gets the total with
-   * tax, and returns a reason if it must not be charged.
+   * Charges a saved card for a row that `order` made. Can be repeated after a crash. The returned row is `failed` if
+   * the card was declined. `refuses` gets the total with tax, and returns a reason if it must not be charged.
    */
   charge(row: PaymentRow, refuses?: (row: PaymentRow) => Promise<string | undefined>): Promise<PaymentRow>
-  /** Completes charges whose result is unknown, for example after a crash. A repeated request with the same terms returns the first result. `end` charges one row and does what follows. */
+  /**
+   * Completes charges whose result is unknown, for example after a crash. A repeated request with the same terms
+   * returns the first result. `end` charges one row and does what follows.
+   */
   finish(kind: CardCharge['kind'], end: (row: PaymentRow) => Promise<unknown>): Promise<void>
   /** Inserts the row of a charge, within the transaction; undefined: another charge is pending. */
   order(tx: Queryable, order: CardCharge): Promise<PaymentRow | undefined>
@@ -201,12 +199,15 @@ export function createPayments(options: PaymentsOptions): Payments {
   const providers: Readonly<Record<ProviderName, Provider>> = {
     simulated,
     stripe: createStripe({
-      ...{ world, baseUrl: options.stripeUrl, tax: async () => (await settings.get()).tax },
+      world,
+      baseUrl: options.stripeUrl,
+      tax: async () => (await settings.get()).tax,
       apiKey: () => credentials.get('stripe'),
       webhookSecret: () => credentials.get('stripe-webhook'),
     }),
     webhook: createSignedWebhook({
-      ...{ world, secret: () => credentials.get('payment-webhook') },
+      world,
+      secret: () => credentials.get('payment-webhook'),
       checkoutUrl: async () => (await settings.get()).checkoutUrl,
     }),
   }
@@ -263,8 +264,13 @@ export function createPayments(options: PaymentsOptions): Payments {
     checkStep(at, sales.currency, order.price_minor)
     const buying = at.remote && saveCard ? await customer(account, email) : null
     const row = await insertPayment(database, {
-      ...{ account_id: account, id: `pay_${newId(world)}`, provider: at.name, person_id: personId },
-      ...{ currency: sales.currency, catalog_version: catalog.current.version, ...order },
+      account_id: account,
+      id: `pay_${newId(world)}`,
+      provider: at.name,
+      person_id: personId,
+      currency: sales.currency,
+      catalog_version: catalog.current.version,
+      ...order,
     })
     if (!row) throw new Fault('conflict')
     const back = `${returnUrl}${returnUrl.includes('?') ? '&' : '?'}payment=${row.id}`
@@ -286,9 +292,16 @@ export function createPayments(options: PaymentsOptions): Payments {
     const at = await provider(tx)
     if (!at) return undefined
     return insertPayment(tx, {
-      ...{ account_id: charge.account, id: `pay_${newId(world)}`, provider: at.name, kind: charge.kind },
-      ...{ offer_id: charge.offer ?? null, currency: charge.currency, price_minor: charge.priceMinor },
-      ...{ credits: charge.credits, catalog_version: catalog.current.version, person_id: charge.person },
+      account_id: charge.account,
+      id: `pay_${newId(world)}`,
+      provider: at.name,
+      kind: charge.kind,
+      offer_id: charge.offer ?? null,
+      currency: charge.currency,
+      price_minor: charge.priceMinor,
+      credits: charge.credits,
+      catalog_version: catalog.current.version,
+      person_id: charge.person,
       detail: { name: charge.name, charge: {}, ...charge.detail },
     })
   }
@@ -338,7 +351,10 @@ export function createPayments(options: PaymentsOptions): Payments {
     }
   }
 
-  /** For a charge that is too old to be repeated: applies what the provider reports. Undefined: it is still pending there. Throws if the provider does not answer. */
+  /**
+   * For a charge that is too old to be repeated: applies what the provider reports. Undefined: it is still pending
+   * there. Throws if the provider does not answer.
+   */
   async function givenUp(row: PaymentRow): Promise<PaymentRow | undefined> {
     const { id, provider_id: providerId, detail, created_at: createdAt } = row
     const { remote } = providers[row.provider]
@@ -368,7 +384,15 @@ export function createPayments(options: PaymentsOptions): Payments {
   const decided = createDecisions({ options, grantFor })
 
   return {
-    ...{ settings, provider, customer, apply, buy, checkBuyer, charge, finish, order },
+    settings,
+    provider,
+    customer,
+    apply,
+    buy,
+    checkBuyer,
+    charge,
+    finish,
+    order,
     async hasCard(on, account) {
       const at = await provider(on)
       const [row] = at?.remote ? await on.query<{ method_id: string | null }>(CUSTOMER, [account, at.name]) : []
@@ -395,7 +419,8 @@ export function createPayments(options: PaymentsOptions): Payments {
       const row = await existing(id)
       const minor = refundable(row, amount)
       const { remote } = providers[row.provider]
-      // The amount refunded so far is part of the idempotency key, so that a refund that is requested twice is made once.
+      // The amount refunded so far is part of the idempotency key, so that a refund that is requested twice is made
+      // once.
       const key = `${row.id}-${row.refunded_minor}-${minor}`
       if (remote && row.provider_id !== null)
         await remote.refund(row.provider_id, { currency: row.currency, amountMinor: minor, key })
@@ -435,7 +460,11 @@ const isFixed = (terms: Partial<ChargeTerms> | undefined): terms is ChargeTerms 
 
 function purchaseOf({ id, account_id: account, currency, detail, price_minor, offer_id }: PaymentRow): Purchase {
   return {
-    ...{ payment: id, account, name: detail.name ?? id, currency, priceMinor: price_minor ?? 0n },
+    payment: id,
+    account,
+    name: detail.name ?? id,
+    currency,
+    priceMinor: price_minor ?? 0n,
     ...(offer_id === null ? {} : { offer: offer_id }),
   }
 }
@@ -517,70 +546,5 @@ function createDecisions({
         await audit.write(tx, by, { action: 'payment.dismiss', object: id, ...change, rows: [['payment', id]] })
         return []
       }),
-  }
-}
-
-// Settings of payments: the provider, whether Stripe computes tax, and the checkout address of another provider. Secrets are stored credentials.
-
-const stored = paymentSettingsView.pick({ provider: true, tax: true, checkoutUrl: true })
-type Stored = z.infer<typeof stored>
-
-interface PaymentSettings {
-  get(on?: Queryable): Promise<Stored>
-  /** Whether a provider's key is stored, also if another provider is chosen now. */
-  isOn(provider: 'stripe'): Promise<boolean>
-  view(publicUrl: string): Promise<PaymentSettingsView>
-  change(input: PaymentSettingsInput, by: By): Promise<void>
-}
-
-const OFF: Stored = { provider: 'off', tax: 'off', checkoutUrl: null }
-const SECRETS = ['stripe', 'stripe-webhook', 'payment-webhook'] as const
-const SETTINGS = defineSetting({
-  ...{ name: 'payments', schema: stored.catch(OFF), defaults: OFF },
-  ...{ action: 'payment.settings', object: 'payments' },
-})
-
-function createPaymentSettings(options: {
-  database: Database
-  audit: Audit
-  credentials: Credentials
-  canSimulate: () => boolean
-}): PaymentSettings {
-  const { database, audit, credentials, canSimulate } = options
-
-  const get = (on: Queryable = database) => SETTINGS.read(on)
-
-  return {
-    get,
-    isOn: async (provider) => credentials.get(provider) !== undefined,
-    async view(publicUrl) {
-      const has = (name: string) => credentials.get(name) !== undefined
-      const key = credentials.get('stripe')
-      return {
-        ...(await get()),
-        canSimulate: canSimulate(),
-        secrets: {
-          ...{
-            stripe: has('stripe'),
-            'stripe-webhook': has('stripe-webhook'),
-            'payment-webhook': has('payment-webhook'),
-          },
-        },
-        mode: key === undefined ? null : modeOf(key),
-        webhookUrls: { stripe: `${publicUrl}/webhooks/stripe`, webhook: `${publicUrl}/webhooks/payments` },
-      }
-    },
-    async change({ secrets, ...fields }, by) {
-      if (fields.provider === 'simulated' && !canSimulate())
-        throw new Fault('conflict', { message: 'Test payments are offered only while every vendor is simulated.' })
-      for (const name of SECRETS) {
-        const value = secrets?.[name]
-        if (value === null) await credentials.remove(name, by)
-        else if (value !== undefined) await credentials.store(name, value, by)
-      }
-      const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-      if (Object.keys(given).length === 0) return
-      await SETTINGS.change({ database, audit }, by, (was) => stored.parse({ ...was, ...given }))
-    },
   }
 }

@@ -1,4 +1,5 @@
-// Plans with a price: paid on the provider's page or by the saved card, renewed by any of several processes, declined, changed, refunded; and a process that is killed while it renews.
+// Plans with a price: paid on the provider's page or by the saved card, renewed by any of several processes, declined,
+// changed, refunded; and a process that is killed while it renews.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { before, test } from 'node:test'
@@ -27,12 +28,24 @@ const SALES = {
   ],
 }
 const ISSUER = {
-  ...{ name: 'Gateway GmbH', street: 'Hauptstraße 1', postcode: '10115', city: 'Berlin', country: 'DE' },
-  ...{ vatId: 'DE123456789', series: 'PLAN', taxRate: '19' },
+  name: 'Gateway GmbH',
+  street: 'Hauptstraße 1',
+  postcode: '10115',
+  city: 'Berlin',
+  country: 'DE',
+  vatId: 'DE123456789',
+  series: 'PLAN',
+  taxRate: '19',
 }
 const CUSTOMER = {
-  ...{ company: 'Acme', name: null, street: 'Weg 2', postcode: '20095', city: 'Hamburg', country: 'DE' },
-  ...{ vatId: null, email: null },
+  company: 'Acme',
+  name: null,
+  street: 'Weg 2',
+  postcode: '20095',
+  city: 'Hamburg',
+  country: 'DE',
+  vatId: null,
+  email: null,
 }
 const CHARGE = 'POST /v1/payment_intents'
 /** Renews when a test says so, and not also each minute, which a slow machine reaches in the middle of a test. */
@@ -320,7 +333,8 @@ test('a quarantined payment of a plan begins its month when it is accepted; wher
   const account = await newAccount()
   const accept = (payment: PaymentView) =>
     gateway.operator<PaymentView & { message: string }>('POST', `/payments/${payment.id}/accept`, {
-      ...{ account, credits: '700' },
+      account,
+      credits: '700',
     })
   const [pro, basic, same] = [
     await choose(account, 'pro'),

@@ -56,15 +56,34 @@ before(async () => {
   accounts = createAccounts({ database, world: realWorld, ledger, audit, changes })
   const secrets = createSecrets('a secret for tests, of more than thirty-two bytes')
   const credentials = await openCredentials({
-    ...{ database, changes, world: realWorld, audit, secrets, environment: new Map() },
+    database,
+    changes,
+    world: realWorld,
+    audit,
+    secrets,
+    environment: new Map(),
   })
   const branding = await openBranding({ database, changes, audit })
   const invoices = createInvoices({ database, world: realWorld, audit })
   makePlans = () =>
     openSales({
-      ...{ database, world, ledger, audit, catalog, accounts, log: silentLog, credentials, invoices, branding },
-      ...{ stripeUrl: undefined, mails: undefined, publicUrl: () => '', localUrl: () => '' },
-      ...{ secrets, upstream: { send: () => Promise.reject(new Error('no network')) }, sandboxUrl: () => undefined },
+      database,
+      world,
+      ledger,
+      audit,
+      catalog,
+      accounts,
+      log: silentLog,
+      credentials,
+      invoices,
+      branding,
+      stripeUrl: undefined,
+      mails: undefined,
+      publicUrl: () => '',
+      localUrl: () => '',
+      secrets,
+      upstream: { send: () => Promise.reject(new Error('no network')) },
+      sandboxUrl: () => undefined,
     }).plans
   plans = makePlans()
   codes = createCodes({ database, world: realWorld, ledger, audit, attempts: createAttempts(database) })

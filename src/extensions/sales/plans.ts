@@ -1,6 +1,7 @@
-// Plans: a month's credits, limits and a price, from the catalog. An upgrade starts now; a downgrade or cancellation takes effect at the end of the period. Each period starts in one
-// transaction with its row locked, so a plan is renewed once, even if processes are killed. A paid month starts in the transaction that records its
-// payment, so nothing is granted before it is paid.
+// Plans: a month's credits, limits and a price, from the catalog. An upgrade starts now; a downgrade or cancellation
+// takes effect at the end of the period. Each period starts in one transaction with its row locked, so a plan is
+// renewed once, even if processes are killed. A paid month starts in the transaction that records its payment, so
+// nothing is granted before it is paid.
 
 import { type Accounts, limitedRows } from '../../admission/accounts.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
@@ -74,15 +75,28 @@ type Plan = Sales['plans'][number]
 const SYSTEM: By = { actor: 'system', ip: null, requestId: null }
 /** If a month is not paid after this many attempts, a day apart, the plan ends. */
 const TRIES_MAX = 4
-/** A payment up to this long before the end of the period is for the next month: providers that charge on their own schedule may be early. */
+/**
+ * A payment up to this long before the end of the period is for the next month: providers that charge on their own
+ * schedule may be early.
+ */
 const EARLY_MS = 3 * DAY_MS
 const ROWS_MAX = 200
 /** Charges that one account may start in an hour. */
 const CHARGES_MAX = 5
 
 const COLUMNS = [
-  ...['plan_id', 'next_plan', 'anchor', 'period', 'period_end', 'trial', 'trialled', 'due', 'tries', 'retry_at'],
-  ...['problem', 'limits'],
+  'plan_id',
+  'next_plan',
+  'anchor',
+  'period',
+  'period_end',
+  'trial',
+  'trialled',
+  'due',
+  'tries',
+  'retry_at',
+  'problem',
+  'limits',
 ] as const satisfies (keyof PlanStateRow)[]
 const READ = statement('plan_read', 'select * from account_plan where account_id = $1')
 const LOCK = statement('plan_lock', 'select * from account_plan where account_id = $1 for update')
@@ -146,8 +160,11 @@ export function createPlans(options: PlansOptions) {
     const action = before === row.plan_id && !row.trial ? 'plan.renew' : 'plan.start'
     const detail = { plan: row.plan_id, until: row.period_end.toISOString(), ...granted }
     await audit.write(tx, by, {
-      ...{ action, object: account, detail },
-      ...{ before: { plan: before ?? null }, after: { plan: row.plan_id, until: row.period_end } },
+      action,
+      object: account,
+      detail,
+      before: { plan: before ?? null },
+      after: { plan: row.plan_id, until: row.period_end },
       rows: planRows(account),
     })
   }
@@ -167,8 +184,11 @@ export function createPlans(options: PlansOptions) {
     const over = { trial: false, due: false, tries: 0, retry_at: null, problem: null, limits: [] }
     await put(tx, account, { ...row, ...over, plan_id: null, next_plan: null })
     await audit.write(tx, SYSTEM, {
-      ...{ action: 'plan.end', object: account, detail: { plan: row.plan_id, reason } },
-      ...{ before: { plan: row.plan_id }, after: { plan: null } },
+      action: 'plan.end',
+      object: account,
+      detail: { plan: row.plan_id, reason },
+      before: { plan: row.plan_id },
+      after: { plan: null },
       rows: planRows(account),
     })
   }
@@ -192,7 +212,15 @@ export function createPlans(options: PlansOptions) {
     const { id: offer, name, priceMinor, credits } = plan
     const currency = salesNow()?.currency ?? ''
     return payments.order(tx, {
-      ...{ account, kind: 'plan', offer, name, currency, priceMinor, credits, person, detail: lotOf(plan) },
+      account,
+      kind: 'plan',
+      offer,
+      name,
+      currency,
+      priceMinor,
+      credits,
+      person,
+      detail: lotOf(plan),
     })
   }
 
@@ -203,8 +231,13 @@ export function createPlans(options: PlansOptions) {
     const anchor = new Date(nowMs + (trialDays ?? 0) * DAY_MS)
     const trial = trialDays !== undefined
     return {
-      ...{ ...FRESH, plan_id: plan.id, limits: before?.limits ?? [], anchor, trial },
-      ...{ trialled: trial || (before?.trialled ?? false), period: trial ? 0 : 1 },
+      ...FRESH,
+      plan_id: plan.id,
+      limits: before?.limits ?? [],
+      anchor,
+      trial,
+      trialled: trial || (before?.trialled ?? false),
+      period: trial ? 0 : 1,
       period_end: trial ? anchor : monthsAfter(anchor, 1),
     }
   }
@@ -228,8 +261,11 @@ export function createPlans(options: PlansOptions) {
     await put(tx, account, { ...row, next_plan: to === row.plan_id ? null : (to ?? ''), retry_at: null })
     const detail = { from: row.plan_id, to, at: row.period_end.toISOString() }
     await audit.write(tx, by, {
-      ...{ action: 'plan.change', object: account, detail },
-      ...{ before: { nextPlan: row.next_plan || row.plan_id }, after: { nextPlan: to } },
+      action: 'plan.change',
+      object: account,
+      detail,
+      before: { nextPlan: row.next_plan || row.plan_id },
+      after: { nextPlan: to },
       rows: planRows(account),
     })
   }
@@ -317,8 +353,13 @@ export function createPlans(options: PlansOptions) {
     if (!row?.plan_id) return { plan: null, plans }
     return {
       plan: {
-        ...{ id: row.plan_id, name: plan?.name ?? row.plan_id, trial: row.trial, due: row.due, problem: row.problem },
-        ...{ price: formatMoney(plan?.priceMinor ?? 0n, sales?.currency ?? ''), currency: sales?.currency ?? '' },
+        id: row.plan_id,
+        name: plan?.name ?? row.plan_id,
+        trial: row.trial,
+        due: row.due,
+        problem: row.problem,
+        price: formatMoney(plan?.priceMinor ?? 0n, sales?.currency ?? ''),
+        currency: sales?.currency ?? '',
         endsAt: row.period_end.toISOString(),
         next: row.next_plan === null ? row.plan_id : row.next_plan || null,
         retryAt: row.due ? (row.retry_at?.toISOString() ?? null) : null,
@@ -336,8 +377,9 @@ export function createPlans(options: PlansOptions) {
       return offersOf(salesNow()).map((offer) => ({ ...offer, accounts: byId.get(offer.id) ?? 0 }))
     },
     /**
-     * Starts or changes a plan: to a more expensive one now, to a cheaper one at the end of the period; null: it ends then. The saved card is charged; without one, or
-     * with `checkout`, the answer has the checkout address, and the plan starts when it is paid.
+     * Starts or changes a plan: to a more expensive one now, to a cheaper one at the end of the period; null: it ends
+     * then. The saved card is charged; without one, or with `checkout`, the answer has the checkout address, and the
+     * plan starts when it is paid.
      */
     async choose(
       account: string,
@@ -378,8 +420,8 @@ export function createPlans(options: PlansOptions) {
       options.mails?.wake()
     },
     /**
-     * A month was paid. Call it in the transaction that records the payment, with the account locked, before the credits are granted. Returns the month that was paid, or the reason why the
-     * payment belongs to no month.
+     * A month was paid. Call it in the transaction that records the payment, with the account locked, before the
+     * credits are granted. Returns the month that was paid, or the reason why the payment belongs to no month.
      */
     async paid(
       tx: Queryable,
@@ -407,8 +449,9 @@ export function createPlans(options: PlansOptions) {
       return { from: from.toISOString(), to: next.period_end.toISOString() }
     },
     /**
-     * A month was refunded or is disputed. If it is the current month, the plan ends now. A refund of an older month changes nothing; after a dispute of an older month
-     * the plan ends with its period, so that the card is not charged again. Call it in the transaction that records the refund, with the account locked.
+     * A month was refunded or is disputed. If it is the current month, the plan ends now. A refund of an older month
+     * changes nothing; after a dispute of an older month the plan ends with its period, so that the card is not charged
+     * again. Call it in the transaction that records the refund, with the account locked.
      */
     async takenBack(
       tx: Queryable,
@@ -468,8 +511,13 @@ function nextOf(row: PlanStateRow, plan: string | null, nowMs: number): PlanStat
 function offersOf(sales: Sales | undefined): PlanOffer[] {
   if (!sales) return []
   return sales.plans.map(({ id, name, priceMinor, credits, products, limits, trialDays }) => ({
-    ...{ id, name, price: formatMoney(priceMinor, sales.currency), currency: sales.currency },
-    ...{ credits: formatCredits(credits), products: products ?? null, trialDays: trialDays ?? null },
+    id,
+    name,
+    price: formatMoney(priceMinor, sales.currency),
+    currency: sales.currency,
+    credits: formatCredits(credits),
+    products: products ?? null,
+    trialDays: trialDays ?? null,
     limits: showLimits(mergeLimits({}, limits)),
   }))
 }

@@ -1,4 +1,5 @@
-// Purchases, saved card and automatic top-up of an account; for operators all payments, reconciliation and payment settings.
+// Purchases, saved card and automatic top-up of an account; for operators all payments, reconciliation and payment
+// settings.
 import * as z from 'zod'
 import { Fault } from '../../kernel/fault.ts'
 import {
@@ -203,14 +204,14 @@ const codeFields = {
     .min(1)
     .max(1_000_000)
     .default(1)
-    .meta({ ...{ description: 'How often each can be redeemed, by as many accounts; 1 by default', option: 'uses' } }),
+    .meta({ description: 'How often each can be redeemed, by as many accounts; 1 by default', option: 'uses' }),
   endsAt: moment.optional().meta({ description: 'Codes cannot be redeemed after this', option: 'ends' }),
   creditDays: z
     .int()
     .min(1)
     .max(3650)
     .optional()
-    .meta({ ...{ description: 'The credits end so many days after they were granted', option: 'days' } }),
+    .meta({ description: 'The credits end so many days after they were granted', option: 'days' }),
   products: z
     .array(text(100))
     .min(1)

@@ -1,5 +1,6 @@
-// Automatic top-up: when the balance falls below the account's threshold, the saved card is charged, up to a ceiling per calendar month. Every process checks this every
-// few seconds, outside of calls. A unique index allows one pending top-up per account, so several processes make one charge.
+// Automatic top-up: when the balance falls below the account's threshold, the saved card is charged, up to a ceiling
+// per calendar month. Every process checks this every few seconds, outside of calls. A unique index allows one pending
+// top-up per account, so several processes make one charge.
 
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
@@ -44,7 +45,8 @@ const MONTH = `date_trunc('month', now(), 'UTC')`
 // What running calls hold comes back for the most part, so it is no reason to charge a card.
 const LOW = `a.posted < c.top_up_below`
 const READY = `c.top_up_below is not null and c.method_id is not null and coalesce(c.top_up_after <= now(), true) and a.status = 'open' and a.frozen_until is null`
-// In the same snapshot as the balance: if another process is charging, either its pending payment or its credits are visible.
+// In the same snapshot as the balance: if another process is charging, either its pending payment or its credits are
+// visible.
 const NOT_PENDING = `not exists (select 1 from payment p where p.account_id = c.account_id and p.kind = 'top_up' and p.state = 'pending')`
 const DUE = statement(
   'top_up_due',
@@ -107,9 +109,7 @@ export function createTopUps(options: {
     await tx.query(WAIT, [account])
     const credits = creditsFor({ currency, ...sales.amounts }, minor)
     const name = `${formatCredits(credits)} credits (automatic top-up)`
-    return payments.order(tx, {
-      ...{ account, kind: 'top_up', name, currency, priceMinor: minor, credits, person: null },
-    })
+    return payments.order(tx, { account, kind: 'top_up', name, currency, priceMinor: minor, credits, person: null })
   }
 
   /** Checks the ceiling with the tax, which is known only now. */
@@ -128,7 +128,8 @@ export function createTopUps(options: {
           })
         : row
     if (done.state === 'pending') return false
-    // A quarantined payment counts as a failure too. Otherwise the card would be charged again and again without credits.
+    // A quarantined payment counts as a failure too. Otherwise the card would be charged again and again without
+    // credits.
     const problem = done.state === 'paid' ? null : (done.reason ?? 'The card was declined.')
     await database.query(ceiling === undefined ? ENDED : PAUSE, [row.account_id, ceiling ?? problem])
     return done.state === 'paid'
@@ -157,8 +158,12 @@ export function createTopUps(options: {
       if (below === null) return { card: shown, topUp: null }
       const money = (minor: bigint) => formatMoney(minor, currency)
       const topUp = {
-        ...{ below: formatCredits(below), currency, problem, used: money(row.used) },
-        ...{ amount: money(row.top_up_minor), ceiling: money(row.top_up_ceiling_minor) },
+        below: formatCredits(below),
+        currency,
+        problem,
+        used: money(row.used),
+        amount: money(row.top_up_minor),
+        ceiling: money(row.top_up_ceiling_minor),
       }
       return { card: shown, topUp }
     },
@@ -174,8 +179,10 @@ export function createTopUps(options: {
         if (settings !== null && !row?.method_id)
           throw new Fault('conflict', { message: 'Save a card first: automatic top-up charges it.' })
         await audit.write(tx, by, {
-          ...{ action: 'payment.top-up', object: account },
-          ...{ before, after: await audited(tx, account) },
+          action: 'payment.top-up',
+          object: account,
+          before,
+          after: await audited(tx, account),
         })
       })
     },

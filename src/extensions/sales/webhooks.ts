@@ -1,4 +1,5 @@
-// Webhooks of payment providers. Size and time are bounded, and nothing in them is used before the signature is verified.
+// Webhooks of payment providers. Size and time are bounded, and nothing in them is used before the signature is
+// verified.
 import type { WebServer } from '../../api/server/server.ts'
 import { json } from '../../api/server/web.ts'
 import type { ProviderName } from '../../upstream/payments/provider.ts'
@@ -7,7 +8,9 @@ import { type Payments, TEST_PAYMENTS, TEST_WEBHOOK } from './payments.ts'
 const BODY_BYTES_MAX = 262_144
 const FORM_BYTES_MAX = 1_024
 const PATHS: Readonly<Record<string, ProviderName>> = {
-  ...{ '/webhooks/stripe': 'stripe', '/webhooks/payments': 'webhook', [TEST_WEBHOOK]: 'simulated' },
+  '/webhooks/stripe': 'stripe',
+  '/webhooks/payments': 'webhook',
+  [TEST_WEBHOOK]: 'simulated',
 }
 
 export function mountPaymentWebhooks(app: WebServer, payments: Pick<Payments, 'receive' | 'testPage'>): void {

@@ -1,4 +1,5 @@
-// Shadow traffic: a copy of a call goes to another model, on the operator's bill. Its caller notices nothing, whatever becomes of the copy.
+// Shadow traffic: a copy of a call goes to another model, on the operator's bill. Its caller notices nothing, whatever
+// becomes of the copy.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, beforeEach, test } from 'node:test'
@@ -44,7 +45,11 @@ function catalog(document: any): void {
   for (const [name, { url }] of Object.entries({ north, south, dead }))
     document.vendors[name] = { baseUrl: url, credential: 'HOUSE_KEY', byokFee: { call: '0.01' } }
   const route = (vendor: string, order = 0) => ({
-    ...{ vendor, protocol: 'openai-chat', model: `m-${vendor}`, order, cost: price('1000', '2000') },
+    vendor,
+    protocol: 'openai-chat',
+    model: `m-${vendor}`,
+    order,
+    cost: price('1000', '2000'),
   })
   const clientFormats = ['openai-chat', 'openai-responses']
   const base = { ...document.models['alpha-5.4'], family: 'plain', traits: {}, clientFormats }

@@ -1,6 +1,6 @@
-// Shadow traffic: a copy of some text calls is sent to another model or vendor, and its answer is discarded. The operator pays for it:
-// nothing is held or charged, and its cost is in the metrics, the log and the unbilled costs. Copies have the lowest priority: if there is
-// no free capacity, they are dropped.
+// Shadow traffic: a copy of some text calls is sent to another model or vendor, and its answer is discarded. The
+// operator pays for it: nothing is held or charged, and its cost is in the metrics, the log and the unbilled costs.
+// Copies have the lowest priority: if there is no free capacity, they are dropped.
 
 import { createHash } from 'node:crypto'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
@@ -96,7 +96,10 @@ function isDrawn(requestId: string, share: number): boolean {
   return createHash('sha256').update(`shadow ${requestId}`).digest().readUInt32BE() < share * SPAN
 }
 
-/** Not copied: calls of test accounts, calls with a BYOK key, requests that continue a stored response, and requests with side effects. */
+/**
+ * Not copied: calls of test accounts, calls with a BYOK key, requests that continue a stored response, and requests
+ * with side effects.
+ */
 function mayBeCopied({ principal, catalog, own, paidRequest, objectOwner }: Held): boolean {
   if (isTestAccount(principal.accountId) || catalog.simulated || own || objectOwner) return false
   if ('order' in paidRequest || paidRequest.once || paidRequest.continues || paidRequest.gather) return false
@@ -167,7 +170,13 @@ function openingOf(
   const createdSeconds = Math.floor(world.nowMs() / 1000)
   const cap = Math.min(admitted.outputTokensCap ?? Number.POSITIVE_INFINITY, outputOpen?.mostTokens ?? 0)
   return {
-    ...{ requestId, account, recorder: RECORDER, isRepeatable: false, createdSeconds, signal, callerHeaders },
+    requestId,
+    account,
+    recorder: RECORDER,
+    isRepeatable: false,
+    createdSeconds,
+    signal,
+    callerHeaders,
     outputTokensCap: outputOpen && cap,
   }
 }

@@ -1,6 +1,6 @@
-// Responses over a WebSocket, as Codex and the openai SDKs use it: each `response.create` is a call like a POST, and its events come back as
-// frames. Requests of one `stream_id` run one after the other. What was said on the socket is remembered, so that the next request need send
-// only what is new, also where the vendor stores nothing.
+// Responses over a WebSocket, as Codex and the openai SDKs use it: each `response.create` is a call like a POST, and
+// its events come back as frames. Requests of one `stream_id` run one after the other. What was said on the socket is
+// remembered, so that the next request need send only what is new, also where the vendor stores nothing.
 
 import type { RequestContext, SocketHandle, SocketSession } from '../../api/api.ts'
 import { handleSmall, type PaidDeps } from '../../api/paid.ts'
@@ -150,8 +150,14 @@ class Conversations {
     const usage = { input_tokens: 0, output_tokens: 0, total_tokens: 0 }
     const details = { input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } }
     const response = {
-      ...{ id: `resp_${newId(world)}`, object: 'response', created_at: seconds, status: 'in_progress', output: [] },
-      ...{ ...echoed(json.value), store: false, model: json.value.model },
+      id: `resp_${newId(world)}`,
+      object: 'response',
+      created_at: seconds,
+      status: 'in_progress',
+      output: [],
+      ...echoed(json.value),
+      store: false,
+      model: json.value.model,
     }
     const completed = { ...response, status: 'completed', completed_at: seconds, usage: { ...usage, ...details } }
     await this.#memory.keep(completed, items)
@@ -216,7 +222,10 @@ const joined = (...parts: readonly string[]) => parts.filter((part) => part !== 
 const inLane = (event: string, lane: string | undefined) =>
   lane === undefined ? event : `{"stream_id":${JSON.stringify(lane)},${event.slice(1)}`
 
-/** The conversations of a socket by their last response, the oldest first. What does not fit is forgotten: the caller then sends it whole. */
+/**
+ * The conversations of a socket by their last response, the oldest first. What does not fit is forgotten: the caller
+ * then sends it whole.
+ */
 class Memory {
   readonly #lease: ByteLease
   readonly #items = new Map<string, string>()

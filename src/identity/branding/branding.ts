@@ -1,5 +1,5 @@
-// How a reseller's gateway presents itself: name, logo, colours, support address, links and mail sender. Console, mails, documentation and
-// invoices read it here. It is kept in memory, and read again when a process changes it.
+// How a reseller's gateway presents itself: name, logo, colours, support address, links and mail sender. Console,
+// mails, documentation and invoices read it here. It is kept in memory, and read again when a process changes it.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { By } from '../../database/audit.ts'
@@ -32,8 +32,13 @@ const LOGO_SIDE_MAX = 2_000
 const stored = brandingInput.extend({ logo: z.string().nullable().default(null) })
 
 const BRANDING = defineSetting({
-  ...{ name: 'branding', schema: stored, defaults: stored.parse({}), topic: 'branding' },
-  ...{ action: 'system.branding', object: 'system', noted: viewOf },
+  name: 'branding',
+  schema: stored,
+  defaults: stored.parse({}),
+  topic: 'branding',
+  action: 'system.branding',
+  object: 'system',
+  noted: viewOf,
 })
 
 export async function openBranding(parts: KeptParts): Promise<Branding> {
@@ -90,7 +95,8 @@ function viewOf({ logo: bytes, ...fields }: z.output<typeof stored>): BrandingVi
   return { ...fields, logo: { url: logoUrl(logo.bytes), type: logo.type, width: logo.width, height: logo.height } }
 }
 
-// Colours of an operator's choice on the console's own backgrounds. Whatever they choose, text must stay readable: WCAG 2 wants a contrast of 4.5.
+// Colours of an operator's choice on the console's own backgrounds. Whatever they choose, text must stay readable: WCAG
+// 2 wants a contrast of 4.5.
 
 /** The darkest of the light backgrounds and the lightest of the dark ones on which coloured text stands. */
 const LIGHT_GROUND = '#e6edef'

@@ -4,7 +4,10 @@ import * as z from 'zod'
 /** What the product is called where no operator has named it. */
 export const DEFAULT_NAME = 'Tollgate'
 
-/** One line that goes into pages, mail headers and PDFs: visible characters only, so that nothing can start a new header or reverse the reading order. */
+/**
+ * One line that goes into pages, mail headers and PDFs: visible characters only, so that nothing can start a new header
+ * or reverse the reading order.
+ */
 const line = (charsMax: number) =>
   z
     .string()

@@ -1,5 +1,5 @@
-// How long a recording is, told from its container without decoding it: what its header says, and what so many bytes can hold
-// at most. A header may lie, so that the most never rests on a claim that costs its author nothing.
+// How long a recording is, told from its container without decoding it: what its header says, and what so many bytes
+// can hold at most. A header may lie, so that the most never rests on a claim that costs its author nothing.
 
 type AudioType = 'wav' | 'mp3' | 'flac' | 'ogg' | 'mp4' | 'webm'
 
@@ -19,8 +19,8 @@ export const AUDIO_EDGE_BYTES = 64 * 1024
 const AUDIO_MAGIC_BYTES = 12
 
 /**
- * Bytes a second: the least that an encoder of speech writes, and what is usual. MP3 has nothing below 8 kbit/s; Opus, AAC and
- * FLAC can go lower in silence, and are taken for what telephones use.
+ * Bytes a second: the least that an encoder of speech writes, and what is usual. MP3 has nothing below 8 kbit/s; Opus,
+ * AAC and FLAC can go lower in silence, and are taken for what telephones use.
  */
 const RATES: Record<Exclude<AudioType, 'wav'>, { readonly least: number; readonly usual: number }> = {
   mp3: { least: 1_000, usual: 8_000 },
@@ -42,7 +42,10 @@ function audioTypeOf(head: Buffer): AudioType | undefined {
   return undefined
 }
 
-/** Undefined when it is none of the types above, or its header makes no sense. `head` and `tail` are the edges of the file. */
+/**
+ * Undefined when it is none of the types above, or its header makes no sense. `head` and `tail` are the edges of the
+ * file.
+ */
 export function readAudioFacts(head: Buffer, tail: Buffer, bytes: number): AudioFacts | undefined {
   const type = audioTypeOf(head)
   if (type === undefined) return undefined
@@ -76,7 +79,9 @@ function wavFacts(head: Buffer, bytes: number): AudioFacts | undefined {
   const secondsLikely = Math.max(0, bytes - at - 32) / rate
   if (sampleBytes === undefined)
     return {
-      ...{ type: 'wav', secondsLikely, secondsMost: bytes / WAV_BYTES_PER_SECOND_MIN },
+      type: 'wav',
+      secondsLikely,
+      secondsMost: bytes / WAV_BYTES_PER_SECOND_MIN,
       secondsPossible: Number.POSITIVE_INFINITY,
     }
   return { type: 'wav', secondsLikely, secondsMost: bytes / rate, secondsPossible: bytes / rate }

@@ -1,5 +1,5 @@
-// What a picture is, told from its first bytes: the format by its magic numbers and the dimensions by its header. Nothing
-// is decoded, because decoders of untrusted bytes are where memory and safety are lost.
+// What a picture is, told from its first bytes: the format by its magic numbers and the dimensions by its header.
+// Nothing is decoded, because decoders of untrusted bytes are where memory and safety are lost.
 
 const IMAGE_TYPES = ['png', 'jpeg', 'webp', 'gif'] as const
 export type ImageType = (typeof IMAGE_TYPES)[number]

@@ -1,20 +1,30 @@
-// JSON as models write it, made into JSON as parsers read it: fences and words around it, other quotes, bare words, comments, missing or
-// superfluous commas, and an end that is missing. One pass over a stranger's text, which is never read twice.
+// JSON as models write it, made into JSON as parsers read it: fences and words around it, other quotes, bare words,
+// comments, missing or superfluous commas, and an end that is missing. One pass over a stranger's text, which is never
+// read twice.
 import { jsonIn } from '../json.ts'
 
 const CHARS_MAX = 1_000_000
 const DEPTH_MAX = 200
 const QUOTES: Readonly<Record<string, string>> = { '"': '"', "'": "'", '“': '”', '‘': '’', '`': '`' }
 const WORDS: Readonly<Record<string, string>> = {
-  ...{ true: 'true', false: 'false', null: 'null', True: 'true', False: 'false' },
-  ...{ None: 'null', undefined: 'null', NaN: 'null' },
+  true: 'true',
+  false: 'false',
+  null: 'null',
+  True: 'true',
+  False: 'false',
+  None: 'null',
+  undefined: 'null',
+  NaN: 'null',
 }
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 const SPACE = /\s/
 /** What ends a word without quotes. */
 const BREAK = /[\s,:{}[\]"“”]/
 
-/** The JSON in the text; undefined: there is none, or it cannot be made out. `opener`: how the value is expected to begin. */
+/**
+ * The JSON in the text; undefined: there is none, or it cannot be made out. `opener`: how the value is expected to
+ * begin.
+ */
 export function repairJson(text: string, opener: '{' | '[' = '{'): string | undefined {
   if (text.length > CHARS_MAX) return undefined
   const inFence = /```[a-zA-Z]{0,20}\s/.exec(text)

@@ -1,5 +1,5 @@
-// A multipart form, read as it arrives: pieces in, parts out. What is kept is bounded whatever a stranger sends, however it is cut
-// into pieces.
+// A multipart form, read as it arrives: pieces in, parts out. What is kept is bounded whatever a stranger sends,
+// however it is cut into pieces.
 
 export interface PartHead {
   readonly name: string

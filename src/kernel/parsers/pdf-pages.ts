@@ -1,5 +1,5 @@
-// How many pages a PDF has: the largest count in the tree of its pages. Reads a stranger's bytes in linear time, and unpacks a bounded part of
-// them, where newer files keep the tree.
+// How many pages a PDF has: the largest count in the tree of its pages. Reads a stranger's bytes in linear time, and
+// unpacks a bounded part of them, where newer files keep the tree.
 import { inflateSync } from 'node:zlib'
 
 /** Of all that is unpacked of one file. */
@@ -51,7 +51,10 @@ function unpack(packed: Buffer, bytesMax: number): Buffer | undefined {
   }
 }
 
-/** The objects of a stream of objects; their places stand before them, and are sorted here so that no byte is read twice. */
+/**
+ * The objects of a stream of objects; their places stand before them, and are sorted here so that no byte is read
+ * twice.
+ */
 function objectsOf(text: string, dictionary: string): string[] {
   const first = Number(/\/First\s{1,20}(\d{1,10})/.exec(dictionary)?.[1])
   if (!Number.isSafeInteger(first)) return []

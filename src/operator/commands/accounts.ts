@@ -1,4 +1,5 @@
-// Commands of accounts, their balances, keys (also of vendors), people, budgets and teams, and of what a credit is worth.
+// Commands of accounts, their balances, keys (also of vendors), people, budgets and teams, and of what a credit is
+// worth.
 import type { Commands } from '../command.ts'
 
 const PEOPLE = 'email, role, LAST SEEN=lastSeenAt, ID=userId'

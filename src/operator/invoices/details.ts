@@ -22,13 +22,15 @@ const compact = (charsMax: number) =>
   line(charsMax).transform((value) => value?.replaceAll(/\s/g, '').toUpperCase() ?? null)
 
 export const issuerInput = z.strictObject({
-  ...{ name: text(200), street: text(200), postcode: line(20), city: text(100), country },
-  ...{
-    vatId: compact(30),
-    taxNumber: line(50),
-    registration: line(100),
-    email: email.nullish().transform((value) => value ?? null),
-  },
+  name: text(200),
+  street: text(200),
+  postcode: line(20),
+  city: text(100),
+  country,
+  vatId: compact(30),
+  taxNumber: line(50),
+  registration: line(100),
+  email: email.nullish().transform((value) => value ?? null),
   series: z
     .string()
     .transform((value) => value.trim().toUpperCase())
@@ -37,7 +39,9 @@ export const issuerInput = z.strictObject({
     .default('INV'),
   taxRate: rate,
   ratesAbroad: z.record(country, rate).default({}),
-  ...{ exemption: line(200), iban: compact(50), bic: compact(20) },
+  exemption: line(200),
+  iban: compact(50),
+  bic: compact(20),
   paymentDays: z.number().int().min(0).max(365).default(14),
   footer: line(500),
 })
@@ -46,7 +50,8 @@ export const detailsInput = z.strictObject({
   company: line(200).describe('The company that is billed'),
   name: line(200).describe('The person who gets the invoices'),
   street: line(200).describe('Street and number'),
-  ...{ postcode: line(20).describe('The postal code'), city: line(100).describe('The city') },
+  postcode: line(20).describe('The postal code'),
+  city: line(100).describe('The city'),
   country: country
     .nullish()
     .transform((value) => value ?? null)
@@ -68,13 +73,17 @@ export const asked = ({
   from,
   to,
   ...rest
-}: { from?: number | undefined; to?: number | undefined } & InvoiceFilter) => ({
-  ...rest,
-  ...{ fromMs: from, toMs: to },
-})
+}: { from?: number | undefined; to?: number | undefined } & InvoiceFilter) => ({ ...rest, fromMs: from, toMs: to })
 
 export const NO_DETAILS: BillingDetails = {
-  ...{ company: null, name: null, street: null, postcode: null, city: null, country: null, vatId: null, email: null },
+  company: null,
+  name: null,
+  street: null,
+  postcode: null,
+  city: null,
+  country: null,
+  vatId: null,
+  email: null,
 }
 /** Countries without postcodes, or where many addresses have none. */
 const NO_POSTCODE = new Set(
@@ -118,7 +127,10 @@ function checkVatId(vatId: string, country: string, param: string): void {
     throw invalid(`${param}: ${vatId} does not look like a VAT id of ${country}, with its letters in front.`, param)
 }
 
-/** By its check digits: the letters are numbers from 10 on, the first four characters go to the end, and 1 is left of a division by 97. */
+/**
+ * By its check digits: the letters are numbers from 10 on, the first four characters go to the end, and 1 is left of a
+ * division by 97.
+ */
 function isIban(iban: string): boolean {
   if (!/^[A-Z]{2}\d{2}[A-Z0-9]{11,30}$/.test(iban)) return false
   const digits = [...iban.slice(4), ...iban.slice(0, 4)].map((char) => Number.parseInt(char, 36)).join('')

@@ -1,5 +1,5 @@
-// An invoice as PDF/A-3 with its XML inside (Factur-X, ZUGFeRD), on A4. The same document gives the same bytes: nothing here reads a clock. The library and the fonts are loaded when the
-// first one is made.
+// An invoice as PDF/A-3 with its XML inside (Factur-X, ZUGFeRD), on A4. The same document gives the same bytes: nothing
+// here reads a clock. The library and the fonts are loaded when the first one is made.
 import { inflateSync } from 'node:zlib'
 import type PDFDocument from 'pdfkit'
 import { currencyDecimals, formatMoney } from '../../kernel/credits.ts'
@@ -23,12 +23,20 @@ export async function invoicePdf(invoice: InvoiceDocument, logo?: Buffer): Promi
   const { default: Document } = await import('pdfkit')
   const made = new Date(`${invoice.issuedOn}T00:00:00Z`)
   const pdf = new Document({
-    ...{ size: 'A4', margins: { top: 50, left: LEFT, right: 50, bottom: 0 }, bufferPages: true, font: null },
-    ...{ subset: 'PDF/A-3b', pdfVersion: '1.7', lang: 'en' },
+    size: 'A4',
+    margins: { top: 50, left: LEFT, right: 50, bottom: 0 },
+    bufferPages: true,
+    font: null,
+    subset: 'PDF/A-3b',
+    pdfVersion: '1.7',
+    lang: 'en',
     info: {
       // Nothing that somebody typed: the library puts it into XML as it is.
       Title: `${titleOf(invoice)} ${invoice.number}`,
-      ...{ Creator: 'Tollgate', Producer: 'Tollgate', CreationDate: made, ModDate: made },
+      Creator: 'Tollgate',
+      Producer: 'Tollgate',
+      CreationDate: made,
+      ModDate: made,
     },
   })
   const chunks: Buffer[] = []
@@ -40,8 +48,12 @@ export async function invoicePdf(invoice: InvoiceDocument, logo?: Buffer): Promi
   await addFonts(pdf)
   draw(pdf, shownOf(pdf, invoice), logo)
   pdf.file(Buffer.from(facturX(invoice)), {
-    ...{ name: XML_NAME, type: 'text/xml', relationship: 'Data', description: 'Invoice data (EN 16931)' },
-    ...{ creationDate: made, modifiedDate: made },
+    name: XML_NAME,
+    type: 'text/xml',
+    relationship: 'Data',
+    description: 'Invoice data (EN 16931)',
+    creationDate: made,
+    modifiedDate: made,
   })
   pdf.appendXML(FACTUR_X_METADATA)
   pdf.end()
@@ -81,8 +93,8 @@ function head(pdf: PDFDocument, { brand }: InvoiceDocument, logo: Buffer | undef
 }
 
 /**
- * PDF/A wants colours that its profile knows: a JPEG for print (four components) is not drawn. Nor is a PNG whose pixels cannot be unpacked: the library does that later, where nobody
- * could catch it.
+ * PDF/A wants colours that its profile knows: a JPEG for print (four components) is not drawn. Nor is a PNG whose
+ * pixels cannot be unpacked: the library does that later, where nobody could catch it.
  */
 function isPlain(logo: Buffer): boolean {
   if (logo.readUInt16BE(0) !== 0xffd8) return isWholePng(logo)
@@ -117,7 +129,8 @@ function isWholePng(png: Buffer): boolean {
       const bytes = png.readUInt32BE(at)
       name = png.toString('latin1', at + 4, at + 8)
       if (name === 'IDAT') packed.push(png.subarray(at + 8, at + 8 + bytes))
-      // The size is said once. The library does not skip transparency beside a channel for it, and would read a size in it.
+      // The size is said once. The library does not skip transparency beside a channel for it, and would read a size in
+      // it.
       if (name === 'IHDR' ? at > 8 || bytes !== 13 : name === 'tRNS' && png.readUInt8(25) > 3) return false
       at += 12 + bytes
     }
@@ -295,7 +308,8 @@ ${[
 </rdf:Description>
 `
 
-// An invoice as the XML of EN 16931, in the syntax of the United Nations (CII) and the profile that Factur-X and ZUGFeRD call EN 16931.
+// An invoice as the XML of EN 16931, in the syntax of the United Nations (CII) and the profile that Factur-X and
+// ZUGFeRD call EN 16931.
 
 /** The order of elements is the schema's: a reader refuses any other. */
 export function facturX(invoice: InvoiceDocument): string {
@@ -331,7 +345,10 @@ ${settlementOf(invoice)}
 `
 }
 
-/** Sums of an invoice with the two decimals that EN 16931 allows at most. Only of currencies with three decimals do they differ from what was paid. */
+/**
+ * Sums of an invoice with the two decimals that EN 16931 allows at most. Only of currencies with three decimals do they
+ * differ from what was paid.
+ */
 function sumsOf({ currency, grossMinor, taxMinor, tax }: InvoiceDocument) {
   const decimals = currencyDecimals(currency)
   const [gross, vat] = [BigInt(grossMinor), BigInt(taxMinor)]
@@ -344,7 +361,9 @@ function sumsOf({ currency, grossMinor, taxMinor, tax }: InvoiceDocument) {
     vat === 0n ? 0n : vat % 10n === 0n && gross % 10n === 0n ? vat / 10n : taxIn(roundedGross, tax.rate)
   const shown = (hundredths: bigint) => formatMoney(hundredths, 'EUR')
   return {
-    ...{ net: shown(roundedGross - roundedTax), tax: shown(roundedTax), gross: shown(roundedGross) },
+    net: shown(roundedGross - roundedTax),
+    tax: shown(roundedTax),
+    gross: shown(roundedGross),
     isRounded: roundedGross * 10n !== gross || roundedTax * 10n !== vat,
   }
 }
@@ -432,7 +451,9 @@ const electronicOf = (email: string | null) =>
 const registrationOf = (scheme: 'FC' | 'VA', id: string) =>
   `<ram:SpecifiedTaxRegistration><ram:ID schemeID="${scheme}">${escaped(id)}</ram:ID></ram:SpecifiedTaxRegistration>`
 
-/** How it is or was paid: a payment came through a payment service, a month is to be paid to the issuer's bank account. */
+/**
+ * How it is or was paid: a payment came through a payment service, a month is to be paid to the issuer's bank account.
+ */
 function meansOf({ kind, issuer }: InvoiceDocument): string {
   if (kind !== 'month') return '<ram:TypeCode>68</ram:TypeCode>'
   if (issuer.iban === null) return '<ram:TypeCode>1</ram:TypeCode>'

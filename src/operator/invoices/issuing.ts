@@ -1,5 +1,6 @@
-// Issuing invoices and credit notes, for the gateway's own sales and for accounts that sell to customers of theirs. A payment is recorded and its invoice issued in one
-// transaction, so that the one is never there without the other. Numbers have no gaps for the same reason: the counter goes back with the transaction.
+// Issuing invoices and credit notes, for the gateway's own sales and for accounts that sell to customers of theirs. A
+// payment is recorded and its invoice issued in one transaction, so that the one is never there without the other.
+// Numbers have no gaps for the same reason: the counter goes back with the transaction.
 import { hash } from 'node:crypto'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
@@ -27,11 +28,15 @@ interface Customer {
 
 export interface Issuing {
   /**
-   * The invoice for a payment, in the transaction that records it, as its last statement but the audit: it waits for a lock that all issuing by one seller shares. Null where no invoices
-   * are issued. With the payment of an earlier invoice: that invoice.
+   * The invoice for a payment, in the transaction that records it, as its last statement but the audit: it waits for a
+   * lock that all issuing by one seller shares. Null where no invoices are issued. With the payment of an earlier
+   * invoice: that invoice.
    */
   issue(tx: Queryable, input: Customer & { payment: InvoicedPayment }): Promise<Issued | null>
-  /** For a refund, in its transaction and as late: over what was refunded so far and has no credit note. Null where the payment has no invoice. */
+  /**
+   * For a refund, in its transaction and as late: over what was refunded so far and has no credit note. Null where the
+   * payment has no invoice.
+   */
   creditNote(tx: Queryable, input: { account: string; payment: string; refundedMinor: bigint }): Promise<Issued | null>
   /** For credits that an account used in a month and has not paid for. */
   issueMonth(tx: Queryable, input: InvoicedMonth): Promise<Issued>
@@ -111,7 +116,10 @@ interface IssuingOptions {
   readonly isOfPurses: boolean
   /** By the account of the customer. */
   readonly seller: (on: Queryable, account: string) => Promise<Seller>
-  /** Whom it is made out to. Nothing is sold where details are missing; money that comes all the same is invoiced by what is known. */
+  /**
+   * Whom it is made out to. Nothing is sold where details are missing; money that comes all the same is invoiced by
+   * what is known.
+   */
   readonly customer: (
     on: Queryable,
     customer: Customer,
@@ -217,13 +225,30 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
     const id = newId(world)
     const number = `${series}-${year}-${String(counter.last).padStart(6, '0')}`
     await tx.query(INSERT, [
-      ...[account, id, number, series, year, counter.last, kind, payment],
-      ...[row.month ?? null, row.credits ?? null, row.corrects ?? null, currency, grossMinor, taxMinor],
-      ...[customer.company ?? customer.name ?? document.account.name, nowMs],
-      ...[JSON.stringify({ ...document, number, issuedOn, brand }), purse ?? null],
+      account,
+      id,
+      number,
+      series,
+      year,
+      counter.last,
+      kind,
+      payment,
+      row.month ?? null,
+      row.credits ?? null,
+      row.corrects ?? null,
+      currency,
+      grossMinor,
+      taxMinor,
+      customer.company ?? customer.name ?? document.account.name,
+      nowMs,
+      JSON.stringify({ ...document, number, issuedOn, brand }),
+      purse ?? null,
     ])
     await audit.write(tx, GATEWAY, {
-      ...{ action: 'invoice.issue', object: account, detail: { number }, rows: [['invoice', account, id]] },
+      action: 'invoice.issue',
+      object: account,
+      detail: { number },
+      rows: [['invoice', account, id]],
     })
     return { id, number }
   }
@@ -236,7 +261,10 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
 
   async function file(invoice: string, account?: string, purse?: string): Promise<InvoiceFile> {
     const [row] = await database.query<{ account_id: string; number: string; document: InvoiceDocument }>(FIND, [
-      ...[invoice, isOfPurses, account ?? null, purse ?? null],
+      invoice,
+      isOfPurses,
+      account ?? null,
+      purse ?? null,
     ])
     if (!row) throw invoiceUnknown()
     const name = `${row.number}.pdf`
@@ -257,7 +285,8 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
   }
 
   return {
-    ...{ file, list },
+    file,
+    list,
 
     async *files(filter) {
       for (let cursor: string | undefined; ; ) {
@@ -289,11 +318,18 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       return write(
         tx,
         {
-          ...{ kind: 'payment', issuer, customer, account, tax, currency: payment.currency },
+          kind: 'payment',
+          issuer,
+          customer,
+          account,
+          tax,
+          currency: payment.currency,
           ...amounts(gross, taxMinor),
           description: `${payment.isTest ? 'Test payment, no money was paid: ' : ''}${payment.description}`,
-          ...{ payment: payment.id, corrects: null },
-          ...{ paidOn, dueOn: null },
+          payment: payment.id,
+          corrects: null,
+          paidOn,
+          dueOn: null,
           from: payment.period ? formatDay(payment.period.fromDay) : paidOn,
           to: payment.period ? formatDay(payment.period.toDay) : paidOn,
         },
@@ -320,8 +356,11 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
         {
           ...document,
           ...amounts(amountMinor, taxMinor),
-          ...{ kind: 'credit_note', corrects: { number: document.number, issuedOn: document.issuedOn } },
-          ...{ description: `Refund: ${document.description}`, paidOn: today, dueOn: null },
+          kind: 'credit_note',
+          corrects: { number: document.number, issuedOn: document.issuedOn },
+          description: `Refund: ${document.description}`,
+          paidOn: today,
+          dueOn: null,
         },
         {
           account,
@@ -342,9 +381,19 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
       return write(
         tx,
         {
-          ...{ kind: 'month', issuer, customer, account, tax, currency, description },
+          kind: 'month',
+          issuer,
+          customer,
+          account,
+          tax,
+          currency,
+          description,
           ...amounts(netMinor + taxMinor, taxMinor),
-          ...{ payment: null, corrects: null, paidOn: null, from, to: formatDay(lastDay) },
+          payment: null,
+          corrects: null,
+          paidOn: null,
+          from,
+          to: formatDay(lastDay),
           dueOn: formatDay(dayOfMs(world.nowMs() + issuer.paymentDays * DAY_MS)),
         },
         { account: id, brand, month: from, credits },
@@ -375,7 +424,9 @@ function taxOfPayment({ amountMinor, taxMinor }: InvoicedPayment, tax: InvoiceTa
 function viewOf(row: ListRow): InvoiceView {
   return {
     ...asView(invoiceView, row),
-    ...{ account: row.account_id, purse: row.purse_id, payment: row.payment_id },
+    account: row.account_id,
+    purse: row.purse_id,
+    payment: row.payment_id,
     gross: formatMoney(row.gross_minor, row.currency),
     tax: formatMoney(row.tax_minor, row.currency),
   }

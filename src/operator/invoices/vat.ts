@@ -1,4 +1,5 @@
-// Which VAT an invoice bears, and what a VAT id looks like. The form is checked, not whether an office has given the id out.
+// Which VAT an invoice bears, and what a VAT id looks like. The form is checked, not whether an office has given the id
+// out.
 import type { BillingDetails, InvoiceTax, Issuer } from './views.ts'
 
 /** ISO 3166-1. */
@@ -14,7 +15,10 @@ const COUNTRIES = new Set(
 
 export const isCountry = (code: string) => COUNTRIES.has(code)
 
-/** What follows the country's letters, by the country. The members of the European Union, and neighbours whose ids are common on invoices. */
+/**
+ * What follows the country's letters, by the country. The members of the European Union, and neighbours whose ids are
+ * common on invoices.
+ */
 const VAT_FORMS: Readonly<Record<string, RegExp>> = {
   AT: /^ATU\d{8}$/,
   BE: /^BE[01]\d{9}$/,
@@ -66,8 +70,8 @@ const ABROAD = 'The place of supply is outside of the issuer’s country: no VAT
 const NO_VAT = 'The issuer is not subject to VAT.'
 
 /**
- * By the two countries and the customer's VAT id. A consumer elsewhere in the European Union pays the rate that the operator named for their country, and
- * the issuer's own where none is named.
+ * By the two countries and the customer's VAT id. A consumer elsewhere in the European Union pays the rate that the
+ * operator named for their country, and the issuer's own where none is named.
  */
 export function taxOf(issuer: Issuer, customer: Pick<BillingDetails, 'country' | 'vatId'>): InvoiceTax {
   const { country, vatId } = customer

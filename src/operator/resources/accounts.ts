@@ -258,8 +258,9 @@ function limitResources(accounts: Accounts): Resource[] {
 
 export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, 'of' | 'areByGroup'> }): Resource[] {
   /**
-   * The teams whose keys a person with the role member may use. Undefined: all keys of the account, because the person is in no team. Empty: only their own keys; this is so if
-   * groups of a directory decide about teams, so that removing a person from their last group does not give them all keys.
+   * The teams whose keys a person with the role member may use. Undefined: all keys of the account, because the person
+   * is in no team. Empty: only their own keys; this is so if groups of a directory decide about teams, so that removing
+   * a person from their last group does not give them all keys.
    */
   async function fence(
     actor: Actor,
@@ -271,7 +272,10 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     return own?.size === 0 && !(await teams.areByGroup(account)) ? undefined : own
   }
 
-  /** Member and team of a new key. A key that a person with the role member makes is theirs. If they are in one team it gets that team; if in several, they must name one. */
+  /**
+   * Member and team of a new key. A key that a person with the role member makes is theirs. If they are in one team it
+   * gets that team; if in several, they must name one.
+   */
   async function placed<B extends OwnerOfKey>(actor: Actor, account: string, given: B): Promise<B> {
     const body = owned(confined(actor, account), given)
     const own = await fence(actor, account)
@@ -283,7 +287,10 @@ export function keyResources({ keys, teams }: { keys: Keys; teams: Pick<Teams, '
     return { ...body, teamId }
   }
 
-  /** Checks that a person with the role member may change this key, and returns the person; undefined for all other actors. */
+  /**
+   * Checks that a person with the role member may change this key, and returns the person; undefined for all other
+   * actors.
+   */
   async function requireWithin(actor: Actor, keyId: string, { teamId, memberId }: OwnerOfKey = {}) {
     const found = await keys.get(keyId)
     const person = found && confined(actor, found.account)
@@ -369,7 +376,10 @@ interface OwnerOfKey {
 
 type KeyRight = 'keys:read' | 'keys:write'
 
-/** The person, if they have the right only by the role member of this account, in the console or by an access token of theirs. A gateway role with the right, such as support, has no such restriction. */
+/**
+ * The person, if they have the right only by the role member of this account, in the console or by an access token of
+ * theirs. A gateway role with the right, such as support, has no such restriction.
+ */
 function confined(
   { session, token, role, roles }: Actor,
   account: string,
@@ -379,7 +389,10 @@ function confined(
   return (session ?? token)?.person?.id
 }
 
-/** A person with the role member sees the key's value, so the key becomes theirs. Otherwise they could spend another person's budget. */
+/**
+ * A person with the role member sees the key's value, so the key becomes theirs. Otherwise they could spend another
+ * person's budget.
+ */
 function owned<B extends OwnerOfKey>(person: string | undefined, body: B): B {
   if (person === undefined) return body
   if (body.memberId && body.memberId !== person) throw notTheirs()
@@ -408,7 +421,8 @@ export interface MemberDeps {
 const keysTo = id
   .optional()
   .meta({
-    ...{ description: 'The member who gets the person’s keys; without it they end', value: 'user' },
+    description: 'The member who gets the person’s keys; without it they end',
+    value: 'user',
     refersTo: '/accounts/{id}/members',
   })
 

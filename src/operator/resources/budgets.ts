@@ -13,7 +13,9 @@ const hard = z
   .boolean()
   .meta({ description: 'Reject calls beyond it', off: 'soft|Only count and alert; reject nothing' })
 const alertPercent = budgetAlertPercent.meta({
-  ...{ description: 'Alert when so much of it is used, in percent', option: 'alert', value: 'percent' },
+  description: 'Alert when so much of it is used, in percent',
+  option: 'alert',
+  value: 'percent',
 })
 
 const creation = z
@@ -32,7 +34,8 @@ const creation = z
     alertPercent: alertPercent.default(null),
   })
   .transform((given) => ({
-    ...{ ...given, name: given.name ?? given.scope },
+    ...given,
+    name: given.name ?? given.scope,
     span: given.span ?? (given.windowSeconds === null ? ('month' as const) : ('rolling' as const)),
   }))
   .refine((given) => (given.span === 'rolling') === (given.windowSeconds !== null), {

@@ -166,20 +166,37 @@ function filterOf(account: string | undefined, query: Chosen): CallFilter {
   return {
     account: account !== undefined && isTest === 'true' ? testAccountOf(account) : account,
     test: account === undefined && isTest === 'true' ? true : undefined,
-    ...{ fromMs: from, toMs: to, product, key, endpoint, vendor, client, labels, outcome, status, fault, q },
-    ...{ durationMsMin: minMs || undefined, chargedMin: minCharged || undefined },
+    fromMs: from,
+    toMs: to,
+    product,
+    key,
+    endpoint,
+    vendor,
+    client,
+    labels,
+    outcome,
+    status,
+    fault,
+    q,
+    durationMsMin: minMs || undefined,
+    chargedMin: minCharged || undefined,
   }
 }
 
 export function callResources({ database, statements, world }: CallDeps): Resource[] {
-  /** A search that no index serves reads row by row, so its time is bounded: the last 92 days where no range is given. */
+  /**
+   * A search that no index serves reads row by row, so its time is bounded: the last 92 days where no range is given.
+   */
   function listOf(account: string | undefined, { limit, cursor, sort, order, ...query }: Listed): UsageFilter {
     const filter = filterOf(account, query)
     const isSorted = sort === 'duration' || sort === 'charged'
     return {
       ...filter,
       ...(isIndexed(filter, isSorted) ? {} : { fromMs: boundedFrom(filter) }),
-      ...{ limit, cursor, sort, ascending: order === 'asc' },
+      limit,
+      cursor,
+      sort,
+      ascending: order === 'asc',
     }
   }
 
@@ -206,10 +223,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       throw invalid(`from: at most ${CALLS_DAYS_MAX} days are summed up of single calls.`, 'from')
     return [
       filter,
-      {
-        ...{ by, zone: timeZone, compare: compare === 'true' },
-        per: per ?? (spanDays <= HOURLY_DAYS_MAX ? 'hour' : 'day'),
-      },
+      { by, zone: timeZone, compare: compare === 'true', per: per ?? (spanDays <= HOURLY_DAYS_MAX ? 'hour' : 'day') },
     ]
   }
 

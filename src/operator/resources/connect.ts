@@ -10,14 +10,7 @@ import {
   suggestedUid,
   withConnection,
 } from '../../catalog/connect.ts'
-import {
-  auth,
-  type CatalogInput,
-  catalogName,
-  checkDocument,
-  credentialName,
-  credentialsOf,
-} from '../../catalog/document.ts'
+import { auth, type CatalogInput, catalogName, checkDocument, credentialName } from '../../catalog/document.ts'
 import { belowCostNotes } from '../../catalog/margin.ts'
 import {
   filledAddress,
@@ -28,24 +21,13 @@ import {
   readPresets,
   withLogin,
 } from '../../catalog/preset.ts'
-import { allSections } from '../../catalog/section.ts'
-import { isSandbox, withSimulated } from '../../catalog/simulated.ts'
+import { isSandbox } from '../../catalog/simulated.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { addressesOf, belongsTo, namedBy, originOf } from '../../catalog/vendor-edit.ts'
-import {
-  type Applied,
-  appliedView,
-  checkView,
-  connectCheckView,
-  currentView,
-  presetView,
-  vendorCheckView,
-  versionDocumentView,
-  versionView,
-} from '../../catalog/views.ts'
-import type { Audit, By } from '../../database/audit.ts'
-import type { Database, Queryable } from '../../database/database.ts'
+import { appliedView, connectCheckView, presetView } from '../../catalog/views.ts'
+import type { Audit } from '../../database/audit.ts'
+import type { Database } from '../../database/database.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
@@ -55,18 +37,7 @@ import type { ModelFacts } from '../../protocols/text/text.ts'
 import { type VendorTest, vendorTest } from '../../routing/views.ts'
 import { isMetadataHost } from '../../upstream/address.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
-import {
-  type Actor,
-  dryRun,
-  isDryRun,
-  type Resource,
-  requireCredits,
-  requireRight,
-  resource,
-  secret,
-  text,
-} from '../resource.ts'
-import { changeModel } from './model-change.ts'
+import { type Actor, dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
 
 // Connecting a vendor: presets, a test before anything is stored, and credential, vendor and models in one transaction.
 
@@ -146,13 +117,13 @@ export function connectResources({ database, audit, catalog, credentials, test }
         const [{ protocol }] = place.formats
         const target: Target = {
           protocol,
-          ...{ baseUrl: place.vendor.baseUrl.replace(/(?<!\/)\/+$/, ''), secret: value, auth: place.vendor.auth },
-          ...{
-            cloud: place.vendor.cloud,
-            headers: place.vendor.headers ?? {},
-            bridge: bridgeIn(place.vendor),
-            model: body.model || cheapestOf(place.preset),
-          },
+          baseUrl: place.vendor.baseUrl.replace(/(?<!\/)\/+$/, ''),
+          secret: value,
+          auth: place.vendor.auth,
+          cloud: place.vendor.cloud,
+          headers: place.vendor.headers ?? {},
+          bridge: bridgeIn(place.vendor),
+          model: body.model || cheapestOf(place.preset),
         }
         // The test sends a credential to an address that is not in the catalog, so it is audited.
         const detail = { baseUrl: target.baseUrl, credential: name ?? null }
@@ -173,7 +144,8 @@ export function connectResources({ database, audit, catalog, credentials, test }
         const connection: Connection = { ...place, ...choiceOf(body, place.preset) }
         const { credential: name } = place.vendor
         const { value } = body.credential
-        // An existing vendor keeps credentials that this request does not name, and they would be sent to the new address.
+        // An existing vendor keeps credentials that this request does not name, and they would be sent to the new
+        // address.
         const connected = async (current: CatalogInput) => {
           const made = withConnection(current, connection)
           const vendor = made.document.vendors[place.vendorName] ?? place.vendor
@@ -219,7 +191,10 @@ export function connectResources({ database, audit, catalog, credentials, test }
   ]
 }
 
-/** An operator must not be able to send a secret that they do not know to an address of their choice: neither another vendor's key nor an environment variable. */
+/**
+ * An operator must not be able to send a secret that they do not know to an address of their choice: neither another
+ * vendor's key nor an environment variable.
+ */
 async function requireOwnOrigin(name: string, address: string, current: CatalogInput): Promise<void> {
   if (!belongsTo(name, address, current, await readPresets())) throw notAtHome(name, address)
 }
@@ -235,13 +210,16 @@ interface Sent {
   readonly value: string | undefined
   readonly address: string
 }
-type Values = Readonly<Record<string, string>>
+export type Values = Readonly<Record<string, string>>
 interface Known {
   readonly current: CatalogInput
   readonly credentials: Credentials
 }
 
-/** A credential may be sent to an address if the catalog or a preset uses it there, if it has no value yet, if the given value replaces it, or if the given value is the stored one. */
+/**
+ * A credential may be sent to an address if the catalog or a preset uses it there, if it has no value yet, if the given
+ * value replaces it, or if the given value is the stored one.
+ */
 export async function isFreeToGo(name: string, { value, address }: Sent, { current, credentials }: Known) {
   const source = credentials.source(name)
   const isSaid = value !== undefined && (source === 'stored' || credentials.get(name) === value)
@@ -252,7 +230,9 @@ export async function mayGoTo(name: string, sent: Sent, known: Known): Promise<v
   if (!(await isFreeToGo(name, sent, known))) throw notAtHome(name, sent.address)
 }
 
-/** Checks all credentials of the entry at all its addresses. A given value counts only for the credential of its name. */
+/**
+ * Checks all credentials of the entry at all its addresses. A given value counts only for the credential of its name.
+ */
 export async function mayAllGo(
   vendor: CatalogInput['vendors'][string],
   given: { readonly name: string | undefined; readonly value: string | undefined },
@@ -263,8 +243,11 @@ export async function mayAllGo(
       await mayGoTo(name, { value: name === given.name ? given.value : undefined, address }, known)
 }
 
-/** A document that uses credentials at new addresses needs the right to change credentials. Other problems of the document are reported when it is applied. */
-async function checkMoves(
+/**
+ * A document that uses credentials at new addresses needs the right to change credentials. Other problems of the
+ * document are reported when it is applied.
+ */
+export async function checkMoves(
   actor: Actor,
   document: unknown,
   { values, catalog, ...known }: Known & { values: Values; catalog: CatalogStore },
@@ -438,7 +421,11 @@ function show(preset: Preset, current: CatalogInput): z.input<typeof presetView>
     variables: variablesOf(preset.variables),
     login: preset.login ?? null,
     logins: Object.entries(preset.logins).map(([name, { title, about, credential, variables }]) => ({
-      ...{ name, title, about, credential: credential ?? null, variables: variablesOf(variables) },
+      name,
+      title,
+      about,
+      credential: credential ?? null,
+      variables: variablesOf(variables),
     })),
     formats: preset.formats.map(({ protocol }) => protocol),
     prices: preset.prices ?? null,
@@ -453,147 +440,4 @@ function show(preset: Preset, current: CatalogInput): z.input<typeof presetView>
       cost: listPrice(facts, PREVIEW_CREDITS_PER_DOLLAR) ?? null,
     })),
   }
-}
-
-const DOCUMENT_BYTES_MAX = 4 * 1024 * 1024
-
-const json = z
-  .unknown()
-  .refine((value) => typeof value === 'object' && value !== null, 'must be a catalog document')
-  .describe('A whole catalog, as GET /catalog answers it.')
-
-/** Rejects values for credentials that the document does not have. Other problems are reported when it is applied. */
-function checkNamed(document: unknown, names: readonly string[]): void {
-  const checked = names.length > 0 ? checkDocument(document) : undefined
-  if (!checked?.ok) return
-  const named = Object.values(checked.document.vendors).flatMap((vendor) =>
-    credentialsOf(vendor).map(({ name }) => name),
-  )
-  const stranger = names.find((name) => !named.includes(name))
-  if (stranger !== undefined)
-    throw new Fault('request_invalid', { message: `No vendor of this catalog names the credential ${stranger}.` })
-}
-
-const givenValues = z
-  .record(credentialName, secret)
-  .default({})
-  .describe('Values of credentials that its vendors name, stored together with the document or not at all.')
-
-/** Runs in the transaction that applies the document: checks whether its credentials may be used at its addresses. */
-type Take = (document: unknown, current: CatalogInput, tx: Queryable) => Promise<void>
-
-const overtaken = (basedOn: number, version: number) =>
-  new Fault('conflict', {
-    message: `The change was made for version ${basedOn} of the catalog, and version ${version} is current by now. Nothing was changed; review it again.`,
-  })
-
-/** What decides how many credits a payment brings, or that they are free. */
-const sellingIn = (document: unknown) =>
-  JSON.stringify(allSections().flatMap(({ name, sells }) => (sells ? [Object(document)[name]] : []))) // The document is checked when it is applied.
-
-export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'catalog' | 'credentials'>): Resource[] {
-  /** Stores the given values in the transaction of `apply`. */
-  async function withValues(
-    values: Values,
-    { actor, by }: { actor: Actor; by: By },
-    apply: (take: Take) => Promise<Applied>,
-  ): Promise<Applied> {
-    const applied = await apply(async (document, current, tx) => {
-      if (sellingIn(document) !== sellingIn(current)) requireCredits(actor)
-      await checkMoves(actor, document, { current, credentials, catalog, values })
-      checkNamed(document, Object.keys(values))
-      for (const [name, value] of Object.entries(values)) await credentials.storeWith(tx, name, value, by)
-    })
-    if (Object.keys(values).length > 0) await credentials.noticed()
-    return applied
-  }
-
-  return [
-    resource('GET /catalog', 'catalog:read', {
-      title: 'Show the catalog',
-      answer: currentView,
-      async run() {
-        const { version, input, document } = catalog.current
-        const info = (await catalog.versions()).find((entry) => entry.version === version)
-        // The version in force is among the newest.
-        return { ...info!, document: input, notes: belowCostNotes(document) }
-      },
-    }),
-    resource('PUT /catalog', 'catalog:write', {
-      title: 'Replace the catalog',
-      query: z.strictObject({ dryRun }),
-      body: z.strictObject({
-        document: json,
-        note: text(200, 0).default(''),
-        basedOn: z.number().int().min(1).optional().describe('Rejected with 409 if another version is current by now.'),
-        credentials: givenValues,
-      }),
-      bodyBytesMax: DOCUMENT_BYTES_MAX,
-      answer: z.union([appliedView, checkView]),
-      async run({ query, body: { document, note, basedOn, credentials: values }, actor, by }) {
-        if (isDryRun(query)) {
-          await checkMoves(actor, document, { current: catalog.current.input, credentials, catalog, values })
-          return catalog.check(document)
-        }
-        return withValues(values, { actor, by }, (take) =>
-          catalog.amend(
-            async (current, tx, version) => {
-              await take(document, current, tx)
-              if (basedOn !== undefined && basedOn !== version) throw overtaken(basedOn, version)
-              return document
-            },
-            by,
-            note,
-          ),
-        )
-      },
-    }),
-    resource('PATCH /catalog', 'catalog:write', {
-      title: 'Change parts of the catalog',
-      body: z.strictObject({
-        allClientFormats: z.boolean().optional().describe('Whether all text models have all client formats.'),
-        simulated: z.boolean().optional().describe('Whether what only simulated vendors serve is offered.'),
-      }),
-      answer: appliedView,
-      run: ({ body: { simulated, ...formats }, by }) =>
-        catalog.amend(
-          (current) => ({ ...(simulated === undefined ? current : withSimulated(current, simulated)), ...formats }),
-          by,
-          `${simulated === undefined ? 'every client format' : 'what is simulated'}: ${(simulated ?? formats.allClientFormats) ? 'on' : 'off'}`,
-        ),
-    }),
-    resource('GET /catalog/versions', 'catalog:read', {
-      title: 'List the versions of the catalog',
-      query: z.strictObject({ limit: z.string().optional(), cursor: z.string().optional() }),
-      answer: page(versionView),
-      run: async () => ({ items: await catalog.versions(), next: null }),
-    }),
-    resource('GET /catalog/versions/{version}', 'catalog:read', {
-      title: 'Show a version of the catalog',
-      answer: versionDocumentView,
-      async run({ params: { version } }) {
-        if (!/^[1-9]\d{0,8}$/.test(version))
-          throw new Fault('not_found', { message: 'There is no such catalog version.' })
-        const { version: found, input: document } = await catalog.at(Number(version))
-        return { version: found, document }
-      },
-    }),
-    resource('POST /catalog/rollback', 'catalog:write', {
-      title: 'Go back to an earlier catalog',
-      query: z.strictObject({ dryRun }),
-      body: z.strictObject({ version: z.number().int().min(1).max(2_147_483_647), credentials: givenValues }),
-      answer: z.union([appliedView, vendorCheckView]),
-      async run({ query, body: { version, credentials: values }, actor, by }) {
-        if (!isDryRun(query)) return withValues(values, { actor, by }, (take) => catalog.rollback(version, by, take))
-        const { input: document } = await catalog.at(version)
-        await checkMoves(actor, document, { current: catalog.current.input, credentials, catalog, values })
-        const { models, endpoints } = catalog.current.input
-        const unservedProducts = Object.keys({ ...models, ...endpoints }).filter(
-          (uid) => !Object.hasOwn(document.models, uid) && !Object.hasOwn(document.endpoints, uid),
-        )
-        return { ...catalog.check(document), unservedProducts, document }
-      },
-    }),
-    changeModel(catalog),
-  ]
 }

@@ -40,21 +40,28 @@ const fields = {
     .nullable()
     .optional()
     .meta({
-      ...{ description: 'The team or project that it belongs to', option: 'team', value: 'team' },
+      description: 'The team or project that it belongs to',
+      option: 'team',
+      value: 'team',
       refersTo: '/accounts/{id}/teams',
     }),
   memberId: id
     .nullable()
     .optional()
     .meta({
-      ...{ description: 'The member whose key it is', option: 'member', value: 'user' },
+      description: 'The member whose key it is',
+      option: 'member',
+      value: 'user',
       refersTo: '/accounts/{id}/members',
     }),
   expiresAt: moment
     .nullable()
     .optional()
     .meta({
-      ...{ description: 'When it ends, such as 2027-01-01T00:00:00Z', option: 'expires', value: 'time', none: 'never' },
+      description: 'When it ends, such as 2027-01-01T00:00:00Z',
+      option: 'expires',
+      value: 'time',
+      none: 'never',
     }),
   limits: limitsInput.nullable().optional(),
   ipRanges: z
@@ -68,7 +75,7 @@ const fields = {
     .boolean()
     .nullable()
     .optional()
-    .meta({ ...{ description: 'Whether the response cache is used', value: 'on|off|model', none: 'model' } }),
+    .meta({ description: 'Whether the response cache is used', value: 'on|off|model', none: 'model' }),
   routing: keyRouting.nullable().optional(),
 }
 
@@ -98,7 +105,9 @@ export const keyRotation = z
       .max(OVERLAP_SECONDS_MAX)
       .default(OVERLAP_SECONDS)
       .meta({
-        ...{ description: 'How long the old key keeps working; a day by default', option: 'overlap', value: 'seconds' },
+        description: 'How long the old key keeps working; a day by default',
+        option: 'overlap',
+        value: 'seconds',
       }),
   })
   .transform(withMs)

@@ -1,4 +1,5 @@
-// Setting up, signing in, second factors, and the confirmation of identity before sensitive actions. Extensions add ways to sign in.
+// Setting up, signing in, second factors, and the confirmation of identity before sensitive actions. Extensions add
+// ways to sign in.
 import * as z from 'zod'
 import type { AskedMails } from '../../identity/asked-mails.ts'
 import type { Members } from '../../identity/members.ts'

@@ -13,7 +13,8 @@ export interface OwnDeletionDeps {
 export function ownDeletionResources({ ownDeletion }: OwnDeletionDeps): Resource[] {
   return [
     resource('POST /me/delete', 'self', {
-      // Needs a recent confirmation, so that a stolen session is not enough, and the typed address, so that it does not happen by mistake.
+      // Needs a recent confirmation, so that a stolen session is not enough, and the typed address, so that it does not
+      // happen by mistake.
       fresh: true,
       body: z.strictObject({ email, forfeit: z.boolean().default(false) }),
       answer: z.object({ signedIn: z.boolean(), ended: endedView }),

@@ -376,8 +376,8 @@ function isoOf(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString()
 }
 
-// BYOK keys of accounts. A key is tested when it is stored, only at the vendor's address in the catalog, and only a few times a
-// minute. The account sees only the result, not the vendor's address.
+// BYOK keys of accounts. A key is tested when it is stored, only at the vendor's address in the catalog, and only a few
+// times a minute. The account sees only the result, not the vendor's address.
 
 export interface ByokKeyDeps {
   readonly catalog: CatalogStore

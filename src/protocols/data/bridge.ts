@@ -1,5 +1,5 @@
-// The mapper of bridges: from a checked query to the vendor's request, and from the vendor's answer to the shape that the endpoint promises. Pure, with a
-// bound on its steps. A missing member becomes null, a missing table becomes empty.
+// The mapper of bridges: from a checked query to the vendor's request, and from the vendor's answer to the shape that
+// the endpoint promises. Pure, with a bound on its steps. A missing member becomes null, a missing table becomes empty.
 
 import { type Bridge, NAME, operatorOf, PATH, type Template, type VendorBridge } from '../../catalog/bridge.ts'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
@@ -11,7 +11,10 @@ import { garbled } from '../protocol.ts'
 
 type Names = ReadonlyMap<string, string>
 
-/** The path and query below the vendor's address. Throws a fault that says what the caller must change, if the vendor cannot answer the query. */
+/**
+ * The path and query below the vendor's address. Throws a fault that says what the caller must change, if the vendor
+ * cannot answer the query.
+ */
 export function bridgedAddress(
   { path, query, carries }: Bridge,
   spec: DataEndpointSpec,
@@ -20,7 +23,8 @@ export function bridgedAddress(
   for (const [name, value] of asked)
     if (!carries.has(name) && value !== spec.params[name]?.default)
       throw invalid(`${name}=${value} cannot be answered by the source of this endpoint; leave ${name} out.`, name)
-  // Host names are case-insensitive, but not every vendor treats them so. The answer has the name as the caller wrote it.
+  // Host names are case-insensitive, but not every vendor treats them so. The answer has the name as the caller wrote
+  // it.
   const names = namesOf(
     asked.map(([name, value]) => [name, spec.params[name]?.kind === 'domain' ? value.toLowerCase() : value]),
   )
@@ -83,7 +87,9 @@ interface Period {
   readonly months: number
 }
 
-/** The requested days, and the complete months that contain them; if none is complete, the last complete month before. */
+/**
+ * The requested days, and the complete months that contain them; if none is complete, the last complete month before.
+ */
 export function periodOf(asked: NormalisedQuery): Period | undefined {
   const [from, to] = ['from', 'to'].map((name) => parseDay(asked.find(([one]) => one === name)?.[1] ?? ''))
   if (from === undefined || to === undefined) return undefined

@@ -1,4 +1,6 @@
-// Data over HTTP: one request that the endpoint's entry describes, with the normalised query, headers and body. The vendor's answer is relayed byte for byte, whatever its form: JSON, a file or a stream. Site analytics and the products of the catalog are such endpoints.
+// Data over HTTP: one request that the endpoint's entry describes, with the normalised query, headers and body. The
+// vendor's answer is relayed byte for byte, whatever its form: JSON, a file or a stream. Site analytics and the
+// products of the catalog are such endpoints.
 import { isUtf8 } from 'node:buffer'
 import { type Bridge, bridgeOf } from '../../catalog/bridge.ts'
 import type { CountedUnit, DataEndpointSpec, OperationFacts } from '../../catalog/endpoint.ts'
@@ -119,7 +121,8 @@ function worstOf(
   for (const { unit, expression } of countedOf(operation, priced)) {
     const known = { schema: answer ?? {}, root: answer }
     const bound = boundOf(expression, { request, answer: known })
-    // The request has no usable value, such as null instead of a number: then the bound that was proved for every request applies.
+    // The request has no usable value, such as null instead of a number: then the bound that was proved for every
+    // request applies.
     const most =
       typeof bound === 'number' ? bound : boundOf(expression, { request: requestSchema(params, body), answer: known })
     if (typeof most === 'string') throw new Fault('internal', { internal: { why: most, product: spec.product } })
@@ -274,7 +277,9 @@ function withoutKey(bytes: Buffer, key: string): Buffer {
 
 type Headers = Readonly<Record<string, string>>
 
-/** The usage that the answer shows. Without the counted value there is none, and the minimum is charged as an estimate. */
+/**
+ * The usage that the answer shows. Without the counted value there is none, and the minimum is charged as an estimate.
+ */
 function counted(
   spec: DataEndpointSpec,
   { priced, query, json, worst }: Read,

@@ -1,5 +1,5 @@
-// Users and timelines from an API of the X v2 kind. Answers are parsed and rewritten, to normalize names, errors with status 200, pages
-// smaller than the vendor's minimum, and a missing `data`.
+// Users and timelines from an API of the X v2 kind. Answers are parsed and rewritten, to normalize names, errors with
+// status 200, pages smaller than the vendor's minimum, and a missing `data`.
 
 import { createHash } from 'node:crypto'
 import type { DataEndpointSpec } from '../../catalog/endpoint.ts'
@@ -165,8 +165,8 @@ function saidIn(value: Json): unknown {
   return (isObject(first) ? (first.message ?? first.detail) : undefined) ?? value.detail ?? value.title
 }
 
-// The vendor is renaming tweets to posts. Callers always see the tweet names. A route whose trait `names` is `post` gets requests with the new
-// names; answers are accepted with either.
+// The vendor is renaming tweets to posts. Callers always see the tweet names. A route whose trait `names` is `post`
+// gets requests with the new names; answers are accepted with either.
 
 const POST_NAME: Readonly<Record<string, string>> = {
   'tweet.fields': 'post.fields',
@@ -210,8 +210,9 @@ function toTweetNames(value: unknown): unknown {
   return Object.fromEntries(renamed)
 }
 
-// Our own continuation tokens for timelines. The vendor returns at least five tweets per page. If a caller asks for fewer, the vendor's token
-// would skip the rest, so ours means "older than the last tweet returned". It contains nothing secret, only ids that the caller has seen.
+// Our own continuation tokens for timelines. The vendor returns at least five tweets per page. If a caller asks for
+// fewer, the vendor's token would skip the rest, so ours means "older than the last tweet returned". It contains
+// nothing secret, only ids that the caller has seen.
 
 interface Continuation {
   readonly userId: string

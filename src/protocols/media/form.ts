@@ -1,6 +1,6 @@
-// A multipart form of a media endpoint: some files and some fields, in any order. It is read completely before credits are held or anything is
-// sent, because SDKs put the model after the files. So a slow upload occupies neither credits nor a vendor's slot, and a retry at a second vendor
-// is possible.
+// A multipart form of a media endpoint: some files and some fields, in any order. It is read completely before credits
+// are held or anything is sent, because SDKs put the model after the files. So a slow upload occupies neither credits
+// nor a vendor's slot, and a retry at a second vendor is possible.
 import { createHash } from 'node:crypto'
 import { type Fault, invalid } from '../../kernel/fault.ts'
 import { FormError, FormReader, type PartHead, type PartSink } from '../../kernel/parsers/multipart.ts'
@@ -29,7 +29,10 @@ export interface FormRules {
   /** Limit for everything except the files. */
   readonly fieldsBytesMax: number
   tooLarge(): Fault
-  /** Called for each part with a file name, or with the name of a file that must not be a field. Throws if the form takes no such file, or not so many. */
+  /**
+   * Called for each part with a file name, or with the name of a file that must not be a field. Throws if the form
+   * takes no such file, or not so many.
+   */
   checkFile(head: PartHead, before: readonly FormFile[]): void
   /** Called with each piece. Throws if the file, or all files together, are too large. */
   checkBytes(head: PartHead, bytes: number, bytesBefore: number): void

@@ -1,5 +1,5 @@
-// Documents that are read page by page, in Mistral's format. The vendor is told which pages to read, so that it cannot bill for more than is
-// held: the caller's, those that the PDF has, or as many as the model reads of one document.
+// Documents that are read page by page, in Mistral's format. The vendor is told which pages to read, so that it cannot
+// bill for more than is held: the caller's, those that the PDF has, or as many as the model reads of one document.
 import type { Model } from '../../catalog/document.ts'
 import { ocrBody, PAGES_MAX } from '../../catalog/ocr.ts'
 import { edited, isObject, type Json, type JsonText, objectOf, withMembers } from '../../kernel/json.ts'
@@ -37,8 +37,8 @@ export function readOcrRequest(given: JsonText, uid: string, model?: Pick<Model,
 const firstPages = (count: number) => Array.from({ length: count }, (_, index) => index)
 
 /**
- * Of a document whose length is not known. What vendors do with pages beyond the end is not published, so none are named where the hold covers
- * all that a vendor reads by itself.
+ * Of a document whose length is not known. What vendors do with pages beyond the end is not published, so none are
+ * named where the hold covers all that a vendor reads by itself.
  */
 const anyPages = (most: number) => (most < PAGES_MAX ? firstPages(most) : undefined)
 

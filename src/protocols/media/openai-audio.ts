@@ -1,5 +1,6 @@
-// Speech to text: transcriptions, and translations into English. The form is forwarded unchanged except for the model's name. It is charged by
-// the second: the hold covers the longest audio that the file can contain, and the charge is what the vendor reports.
+// Speech to text: transcriptions, and translations into English. The form is forwarded unchanged except for the model's
+// name. It is charged by the second: the hold covers the longest audio that the file can contain, and the charge is
+// what the vendor reports.
 import { countCharacters, SPEECH_TYPES, speechBody, TRANSCRIPT_FORMATS } from '../../catalog/audio.ts'
 import type { ModelOf } from '../../catalog/document.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
@@ -195,7 +196,8 @@ function lastCueSeconds(body: Buffer): number {
   return Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds.replace(',', '.'))
 }
 
-// The events of a streamed transcription or of streamed speech. They are relayed as they come; the last one waits for the settlement.
+// The events of a streamed transcription or of streamed speech. They are relayed as they come; the last one waits for
+// the settlement.
 
 const DONE = new Set(['transcript.text.done', 'speech.audio.done'])
 const PIECE = new Set(['transcript.text.delta', 'transcript.text.segment', 'speech.audio.delta'])
@@ -265,8 +267,8 @@ function unrollTranscript(value: Json): string {
   return encodeJson({ type: 'transcript.text.delta', delta: said }) + encodeJson(done)
 }
 
-// Text to speech: the audio is relayed to the caller as it comes. It is charged by the character of `input`, so the price is known before the
-// call.
+// Text to speech: the audio is relayed to the caller as it comes. It is charged by the character of `input`, so the
+// price is known before the call.
 
 export function readSpeechRequest(json: JsonText, uid: string): PaidRequest {
   const { input, response_format, stream_format } = readBody(speechBody, json)

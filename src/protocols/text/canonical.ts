@@ -1,5 +1,5 @@
-// The canonical form between two text formats: a caller's request and a vendor's answer. Only conversions use it; between equal formats
-// nothing is converted.
+// The canonical form between two text formats: a caller's request and a vendor's answer. Only conversions use it;
+// between equal formats nothing is converted.
 
 import { type Fault, invalid } from '../../kernel/fault.ts'
 import { isObject, type Json, jsonIn, objectOf, text } from '../../kernel/json.ts'
@@ -203,7 +203,10 @@ export function inputText(input: unknown): string | undefined {
   return isObject(input) ? JSON.stringify(input) : text(input)
 }
 
-/** Tool input as an object. Anything else is wrapped in one, so that nothing is lost; Groq's models call without arguments by `null`. */
+/**
+ * Tool input as an object. Anything else is wrapped in one, so that nothing is lost; Groq's models call without
+ * arguments by `null`.
+ */
 export function inputObject(input: string): Json {
   const value = input.trim() === '' ? null : jsonIn(input)
   if (value === null) return {}
@@ -263,14 +266,15 @@ export function toDataUri(media: { readonly base64: string; readonly type: strin
   return `data:${media.type};base64,${media.base64}`
 }
 
-// Carries one vendor's proof through an opaque field of another format: the caller returns it unread with the next request.
+// Carries one vendor's proof through an opaque field of another format: the caller returns it unread with the next
+// request.
 
 /** The prefix of everything packed here, so that it is never mistaken for a vendor's own value or sent to one. */
 export const PACKED = 'tollgate.'
 
 /**
- * For the `signature` or `encrypted_content` of a format that did not produce the proof. A thought without proof gets a mark too: clients do
- * not send back thoughts without one, and some vendors require them.
+ * For the `signature` or `encrypted_content` of a format that did not produce the proof. A thought without proof gets a
+ * mark too: clients do not send back thoughts without one, and some vendors require them.
  */
 export function packProof(proof: Proof): string {
   if (proof.signature !== undefined) return `${PACKED}signature:${proof.signature}`

@@ -1,5 +1,6 @@
-// Priced extras of a request besides tokens: tools that run at the vendor and are billed per use, service tiers that change the price of
-// tokens, and long-lived caches. Each must have a price and is held at its worst case; otherwise the request is rejected.
+// Priced extras of a request besides tokens: tools that run at the vendor and are billed per use, service tiers that
+// change the price of tokens, and long-lived caches. Each must have a price and is held at its worst case; otherwise
+// the request is rejected.
 import type { TextTraits } from '../../catalog/traits.ts'
 import { Fault, invalid, valueWords } from '../../kernel/fault.ts'
 import { edited, isObject, type Json, type JsonText, objectOf, objects, text, withMembers } from '../../kernel/json.ts'
@@ -61,7 +62,10 @@ function isTierPriced(pricing: Pricing | undefined, name: string, value: unknown
 interface Extras {
   /** The usage that the hold covers at least: one use of each tool whose vendor can be told how often. */
   readonly worst: Usage
-  /** How often the vendor reads again after these uses; one whose uses cannot be limited counts as one. Absent: no tool has a price. */
+  /**
+   * How often the vendor reads again after these uses; one whose uses cannot be limited counts as one. Absent: no tool
+   * has a price.
+   */
   readonly turns?: number | undefined
   /** What further uses add, up to the limit of the request. */
   readonly usesOpen?: { readonly most: number; readonly each: Usage } | undefined
@@ -107,8 +111,9 @@ export function readExtras(
 }
 
 /**
- * The uses that a format does not count. Anthropic bills code execution by the time of its container, five minutes at least, which no answer
- * reports and no request can limit: a request that offers it is charged one run, and no request lasts longer than the vendor's deadline.
+ * The uses that a format does not count. Anthropic bills code execution by the time of its container, five minutes at
+ * least, which no answer reports and no request can limit: a request that offers it is charged one run, and no request
+ * lasts longer than the vendor's deadline.
  */
 function uncounted(clientFormat: ClientFormatName, tools: readonly PricedTool[], n: number): Usage | undefined {
   if (clientFormat === 'openai-chat') return tools.length > 0 ? { webSearch: n } : undefined
@@ -148,8 +153,9 @@ function boundConfig(json: JsonText, tokensMost: number): JsonText {
 }
 
 /**
- * Audio (input or output) and image output need rates of their own: without one the request is rejected, because it would be charged at the
- * rates of text. Input images use their own rate if the price has one; otherwise vendors charge them like text.
+ * Audio (input or output) and image output need rates of their own: without one the request is rejected, because it
+ * would be charged at the rates of text. Input images use their own rate if the price has one; otherwise vendors charge
+ * them like text.
  */
 export function readMedia(
   clientFormat: ClientFormatName,
@@ -191,7 +197,9 @@ function pricedTools(clientFormat: ClientFormatName, body: Json, pricing: Pricin
   })
 }
 
-/** Options of tools that vendors bill differently: each value besides the standard ones needs a price by its attribute. */
+/**
+ * Options of tools that vendors bill differently: each value besides the standard ones needs a price by its attribute.
+ */
 const OPTIONS: ReadonlyArray<readonly [tool: string, option: string, attribute: string, ...standard: unknown[]]> = [
   ['code_interpreter', 'memory_limit', 'memory_limit', '1g'],
   ['image_generation', 'quality', 'image_quality', 'auto', 'low'],
@@ -227,7 +235,10 @@ function attributesOf(body: Json, pricing: Pricing | undefined): PriceAttributes
 /** Tiers that the vendor decides where the request leaves it to it. */
 const LEFT_OPEN: ReadonlySet<string> = new Set(['service_tier', 'inference_geo'])
 
-/** The attributes that the answer may have: a vendor may serve another tier than was asked for, and chooses where nothing was. */
+/**
+ * The attributes that the answer may have: a vendor may serve another tier than was asked for, and chooses where
+ * nothing was.
+ */
 function answeredPrices(
   body: Json,
   price: PriceAttributes,
@@ -287,8 +298,9 @@ function usesMost(clientFormat: ClientFormatName, body: Json, tool: Json): numbe
   return isBound(said) ? said : USES_DEFAULT
 }
 
-// Features on the vendor's side. Tools that the vendor runs and bills per use are rejected without a price, unless the catalog allows them. So
-// are tiers that cost more than the catalog knows, and answers stored at the vendor if the catalog says so.
+// Features on the vendor's side. Tools that the vendor runs and bills per use are rejected without a price, unless the
+// catalog allows them. So are tiers that cost more than the catalog knows, and answers stored at the vendor if the
+// catalog says so.
 
 /** Typed tools carry a date in some formats: `web_search_20260318`. */
 const HOSTED = [
@@ -300,8 +312,9 @@ const HOSTED = [
 const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
- * Clients offer web search in every request, whether or not it is wanted. If the model may choose its tools, the request is served without web
- * search and the caller is informed. A request that requires it is rejected by the check below.
+ * Clients offer web search in every request, whether or not it is wanted. If the model may choose its tools, the
+ * request is served without web search and the caller is informed. A request that requires it is rejected by the check
+ * below.
  */
 export function leaveOutSearch(json: JsonText, traits: TextTraits): { json: JsonText; leftOut?: string } {
   const { tools, tool_choice: choice } = json.value

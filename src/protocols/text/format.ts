@@ -1,5 +1,6 @@
-// The interfaces of a text format, on the client's and on the vendor's side. There are four formats that are both, each in a folder of its own,
-// and no code for pairs of formats. A format that only vendors speak needs the vendor's side alone.
+// The interfaces of a text format, on the client's and on the vendor's side. There are four formats that are both, each
+// in a folder of its own, and no code for pairs of formats. A format that only vendors speak needs the vendor's side
+// alone.
 
 import type { TextBody } from '../../catalog/text-bodies.ts'
 import type { TextTraits } from '../../catalog/traits.ts'
@@ -44,7 +45,9 @@ export interface ClientFormat {
   readonly body: TextBody
   /** What the path needs of a request that is as described; throws for what its description does not tell. */
   check(value: Json, traits: TextTraits): CheckedRequest
-  /** Members in a form that vendors take besides the documented one, rewritten, so that everything else reads one form. */
+  /**
+   * Members in a form that vendors take besides the documented one, rewritten, so that everything else reads one form.
+   */
   lenient?(json: JsonText): ReadonlyArray<readonly [name: string, value: unknown]>
   /** The members of the smallest request, with which vendors are tested. */
   smallest(question: string, tokens: number): object
@@ -79,12 +82,17 @@ export interface VendorFormat {
   reader(traits: TextTraits): StreamReader
   /** What a failed answer reports all the same. */
   usageOfFailed?(body: Buffer): Pick<Answer, 'usage' | 'price'> | undefined
-  /** If a vendor streams when it should not or the reverse: turns a whole answer into a stream, and a stream into a whole answer. */
+  /**
+   * If a vendor streams when it should not or the reverse: turns a whole answer into a stream, and a stream into a
+   * whole answer.
+   */
   unroll(value: Json): string
   rollUp(events: readonly SseEvent[], traits: TextTraits): Json
 }
 
-/** What both speak: between a caller and a vendor of the same format the caller's text passes with the necessary edits. */
+/**
+ * What both speak: between a caller and a vendor of the same format the caller's text passes with the necessary edits.
+ */
 export interface TextFormat extends ClientFormat, VendorFormat {
   readonly name: ClientFormatName
   pass(json: JsonText, paidRequest: CheckedRequest, options: PassOptions): string

@@ -14,7 +14,11 @@ export function forwarded(
 ): Omit<PaidRequest, 'worst'> {
   const { json, unknown } = admitMembers(clientFormat, sent)
   return {
-    ...{ product, clientFormat, sent: json.text, stream: false, price: {} },
+    product,
+    clientFormat,
+    sent: json.text,
+    stream: false,
+    price: {},
     open: (target) => ({
       call: jsonCall(path, target.passesUnknown ? json : withoutUnknown(json, unknown), target),
       ...reading,

@@ -1,4 +1,5 @@
-// `x-tollgate-json`: a whole answer whose request asked for JSON is repaired, checked against the request's schema, or both. It is charged as the vendor billed it, whatever the result.
+// `x-tollgate-json`: a whole answer whose request asked for JSON is repaired, checked against the request's schema, or
+// both. It is charged as the vendor billed it, whatever the result.
 import { checkValue } from '../../catalog/json-schema.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { edited, isObject, type Json, type JsonText, jsonIn, objects } from '../../kernel/json.ts'

@@ -28,7 +28,10 @@ export function completionOf(answers: readonly Buffer[]): string {
 }
 
 const headOf = ({ id, created, model }: Json) => ({
-  ...{ id: `cmpl-${String(id).replace(/^chatcmpl-/, '')}`, object: 'text_completion', created, model },
+  id: `cmpl-${String(id).replace(/^chatcmpl-/, '')}`,
+  object: 'text_completion',
+  created,
+  model,
 })
 
 const choiceOf = ({ message, delta, index, finish_reason }: Json) => {

@@ -1,4 +1,5 @@
-// Text embeddings. The request is forwarded unchanged, and the vectors are relayed unread: a batch has megabytes of them.
+// Text embeddings. The request is forwarded unchanged, and the vectors are relayed unread: a batch has megabytes of
+// them.
 import { CONTEXT_TOKENS_DEFAULT, type Model } from '../../catalog/document.ts'
 import { embeddingsBody } from '../../catalog/embeddings.ts'
 import { type Json, type JsonText, memberSpan } from '../../kernel/json.ts'

@@ -1,5 +1,5 @@
-// Shared by chat and Responses. Chat nests a tool, a choice or a schema in a member named like its type; Responses puts the members beside the
-// type.
+// Shared by chat and Responses. Chat nests a tool, a choice or a schema in a member named like its type; Responses puts
+// the members beside the type.
 import { flag, given, isObject, type Json, number, objectOf, text } from '../../kernel/json.ts'
 import {
   type AnswerFormat,

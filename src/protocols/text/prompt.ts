@@ -1,5 +1,5 @@
-// Estimates the size of a prompt before any vendor has counted it: the size of its text and media, and whether part of it is not in the
-// request but stored, fetched or generated at the vendor.
+// Estimates the size of a prompt before any vendor has counted it: the size of its text and media, and whether part of
+// it is not in the request but stored, fetched or generated at the vendor.
 import { isObject, type Json, objectOf, objects, text } from '../../kernel/json.ts'
 import { words } from '../../kernel/words.ts'
 import { JSON_INSTRUCTION } from './canonical.ts'
@@ -14,15 +14,17 @@ export interface PromptSize {
   readonly refers: boolean
   /** Tools at the vendor bring in more, once for each use. */
   readonly runs: boolean
-  /** The longest that the request asks the vendor to keep something in a cache for; `long` for a time that is not known. */
+  /**
+   * The longest that the request asks the vendor to keep something in a cache for; `long` for a time that is not known.
+   */
   readonly cached: 'not' | 'short' | 'long'
   /** The parts of `most` that are audio and images. */
   readonly sound: number
   readonly pictures: number
 }
 
-// A byte-level tokenizer has a token for each byte, and texts exist that need them all: digits with spaces, one letter a line, rare letters. So
-// the bound of a text is its bytes; English takes a quarter of that.
+// A byte-level tokenizer has a token for each byte, and texts exist that need them all: digits with spaces, one letter
+// a line, rare letters. So the bound of a text is its bytes; English takes a quarter of that.
 const LIKELY_BYTES_PER_TOKEN = 4
 /** The most that a vendor's template adds to a request: its own instructions, the date, the beginning of the answer. */
 const REQUEST_TOKENS = 64
@@ -167,7 +169,8 @@ class Measure {
     if (typeof type === 'string' && IMAGES.has(type)) this.addImage(object)
     else if (typeof type === 'string' && FILES.has(type)) this.addFile(object, SOUNDS.has(type))
     else this.addMembers(object)
-    // Messages have no type in some formats, so an object with a role is measured as a message as well, whatever its type says.
+    // Messages have no type in some formats, so an object with a role is measured as a message as well, whatever its
+    // type says.
     if (typeof type === 'string' && typeof object.role === 'string' && (IMAGES.has(type) || FILES.has(type)))
       this.addMembers(object)
   }
@@ -230,8 +233,8 @@ class Measure {
   }
 
   /**
-   * What a media part contains: characters of data, or an address or id of content elsewhere. The caller chooses the type, so only the members
-   * that hold media data are not measured as text.
+   * What a media part contains: characters of data, or an address or id of content elsewhere. The caller chooses the
+   * type, so only the members that hold media data are not measured as text.
    */
   private lookInto(part: Json) {
     // `foreign`: data that is not an image.

@@ -16,8 +16,8 @@ export abstract class StreamReader {
   /** The vendor's count at the start of the answer, if it gives one. */
   promptTokens: TokenCounts | undefined
   /**
-   * True if an event that differs from the previous one only in its text has the same meaning and no other effect on the reader. Texts are
-   * taken unchanged and not combined.
+   * True if an event that differs from the previous one only in its text has the same meaning and no other effect on
+   * the reader. Texts are taken unchanged and not combined.
    */
   readonly repeats: boolean = false
 
@@ -133,8 +133,8 @@ export class ConvertRelay implements StreamRelay, StreamState {
   }
 }
 
-// Most events of a stream differ from the previous one only in their text, between the same bytes. Comparing recognises such an event ten
-// times as fast as parsing. Blocks are bytes in a string.
+// Most events of a stream differ from the previous one only in their text, between the same bytes. Comparing recognises
+// such an event ten times as fast as parsing. Blocks are bytes in a string.
 
 /** The bytes around the text of an event, including its quotes. */
 export class Surroundings {

@@ -1,5 +1,6 @@
-// Finds ids in a request by which a vendor would look up stored objects: answers, items, conversations, files, containers. All accounts share
-// the vendor's credential, so such an id is allowed only for the account that owns the object.
+// Finds ids in a request by which a vendor would look up stored objects: answers, items, conversations, files,
+// containers. All accounts share the vendor's credential, so such an id is allowed only for the account that owns the
+// object.
 
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { isObject, type Json, type JsonText, objects, text } from '../../kernel/json.ts'
@@ -11,8 +12,8 @@ import type { Continued } from '../protocol.ts'
 const REFERENCES_MAX = 500
 
 /**
- * A quick test of the text for members that may refer to something, for client formats in which only a member can; Responses items must be
- * examined in full. It is one pattern that begins with a quote, because bodies are long.
+ * A quick test of the text for members that may refer to something, for client formats in which only a member can;
+ * Responses items must be examined in full. It is one pattern that begins with a quote, because bodies are long.
  */
 const MAY_REFER =
   /"(?:file_?ids?|vector_?store_?ids?|container|container_?id|skill_?id|cached_?content|approval_?request_?id|audio|(?:(?:image|file|video|audio)_?)?ur[il])"/i
@@ -22,7 +23,9 @@ export const QUOTED = ['arguments', 'input_schema', 'parameters', 'schema', 'ann
 /** The same, plus the caller's own notes: vendors look up no ids in these. */
 const OWN = new Set([...QUOTED, 'metadata', 'labels'])
 const OWN_BELOW = new Set([...OWN, 'input', 'args', 'response'])
-/** Files created by code in an Anthropic container, as listed in an answer: the type of the list, and of its entries. */
+/**
+ * Files created by code in an Anthropic container, as listed in an answer: the type of the list, and of its entries.
+ */
 const MADE: Readonly<Record<string, string>> = {
   code_execution_result: 'code_execution_output',
   bash_code_execution_result: 'bash_code_execution_output',
@@ -46,8 +49,9 @@ const ADDRESSES = new Set(['url', 'uri', 'imageurl', 'fileurl', 'fileuri', 'vide
 const BEHIND_CREDENTIAL = /^\s*(?:gs:|s3:|files\/|https?:\/\/generativelanguage\.googleapis\.com)/i
 
 /**
- * For each item type, the member that makes an item complete; without it the vendor looks the item up by its id. Items of other types are
- * always looked up. So are thoughts in plain text: the vendor uses the id, whatever the caller sends with it.
+ * For each item type, the member that makes an item complete; without it the vendor looks the item up by its id. Items
+ * of other types are always looked up. So are thoughts in plain text: the vendor uses the id, whatever the caller sends
+ * with it.
  */
 const WHOLE: ReadonlyMap<unknown, string> = new Map(
   Object.entries({
@@ -183,7 +187,9 @@ function unknownOf(what: string, at: string): Fault {
   return wrong(at, `refers to a ${what} that no vendor keeps for this account. ${instead}`)
 }
 
-/** The ids by which an account may later refer to a response: its own, those of its items and of the containers it used. */
+/**
+ * The ids by which an account may later refer to a response: its own, those of its items and of the containers it used.
+ */
 export function idsOfResponse(response: Json): string[] {
   const isKept = response.store === true || isObject(response.conversation)
   const items = objects(response.output)
@@ -194,7 +200,10 @@ export function idsOfResponse(response: Json): string[] {
   return ids.filter((id) => typeof id === 'string').slice(0, REFERENCES_MAX)
 }
 
-/** The vendor may know more about a tool's item than it contains, whether or not it was asked to store it. A thought that was not stored is lost. */
+/**
+ * The vendor may know more about a tool's item than it contains, whether or not it was asked to store it. A thought
+ * that was not stored is lost.
+ */
 function isNeeded(item: Json): boolean {
   if (item.type === 'reasoning') return !isWhole(item) && objects(item.content).length > 0
   return item.type === 'image_generation_call' || !isWhole(item)

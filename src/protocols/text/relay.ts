@@ -1,5 +1,5 @@
-// The two ways of relaying a streamed answer. Same format on both sides: the bytes pass, and an observer sees each event. Different formats:
-// events are read into the canonical form and rewritten.
+// The two ways of relaying a streamed answer. Same format on both sides: the bytes pass, and an observer sees each
+// event. Different formats: events are read into the canonical form and rewritten.
 import { isAscii } from 'node:buffer'
 import { Fault } from '../../kernel/fault.ts'
 import { isObject, type Json, memberSpan, objectOf, text } from '../../kernel/json.ts'
@@ -156,8 +156,8 @@ function isNamed(block: string, firstLineEnd: number): boolean {
 }
 
 /**
- * The block without comments, ids and retry lines, which are not for the caller, and with its data on one line: line breaks in JSON are only
- * whitespace.
+ * The block without comments, ids and retry lines, which are not for the caller, and with its data on one line: line
+ * breaks in JSON are only whitespace.
  */
 function canonical(block: string): string {
   const event = readBlock(block)
@@ -196,8 +196,9 @@ export function nameOf(block: string): string | undefined {
   return block.slice(from, block.indexOf('\n'))
 }
 
-// A vendor's whole JSON answer, read with one character per byte: numbers and structure are right, positions are bytes, and bytes that only
-// pass through are not decoded. Also used for callers that asked for a stream, and for vendors that only stream.
+// A vendor's whole JSON answer, read with one character per byte: numbers and structure are right, positions are bytes,
+// and bytes that only pass through are not decoded. Also used for callers that asked for a stream, and for vendors that
+// only stream.
 
 interface Whole {
   /** One character per byte. */
@@ -206,8 +207,8 @@ interface Whole {
 }
 
 /**
- * Reads an answer that passes through (one character per byte) or is converted (utf8). Throws the error that it contains, if any: some vendors
- * report errors with status 200.
+ * Reads an answer that passes through (one character per byte) or is converted (utf8). Throws the error that it
+ * contains, if any: some vendors report errors with status 200.
  */
 export function readWhole(body: Buffer, encoding: 'latin1' | 'utf8' = 'latin1'): Whole {
   const bytes = body.toString(encoding)

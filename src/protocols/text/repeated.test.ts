@@ -7,7 +7,12 @@ import { ChatReader, ChatWriter } from './openai-chat/answer.ts'
 import { ConvertRelay, type StreamReader } from './reader.ts'
 
 const FACTS = {
-  ...{ uid: 'a/model', requestId: 'req_1', createdSeconds: 1, nowSeconds: () => 1, inputTokens: 1, includeUsage: true },
+  uid: 'a/model',
+  requestId: 'req_1',
+  createdSeconds: 1,
+  nowSeconds: () => 1,
+  inputTokens: 1,
+  includeUsage: true,
   request: {},
 }
 /** Texts that could be taken for something else, or for part of what stands around them. */

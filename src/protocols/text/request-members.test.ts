@@ -12,20 +12,16 @@ const admitted = (value: object, format: MemberFormat = 'openai-chat', allowed: 
 
 test('what spends or acts for the operator is refused by its name, unless the catalog lets it through or it does nothing', () => {
   const spending = {
-    ...{
-      data_sources: [{}],
-      provider: { order: ['dear'] },
-      preset: 'ours',
-      compound_custom: { tools: {} },
-      plugins: [{}],
-    },
-    ...{
-      search_settings: { country: 'x' },
-      extra_body: { a: 1 },
-      models: ['m'],
-      search_parameters: { mode: 'on' },
-      best_of: 2,
-    },
+    data_sources: [{}],
+    provider: { order: ['dear'] },
+    preset: 'ours',
+    compound_custom: { tools: {} },
+    plugins: [{}],
+    search_settings: { country: 'x' },
+    extra_body: { a: 1 },
+    models: ['m'],
+    search_parameters: { mode: 'on' },
+    best_of: 2,
   }
   for (const [name, value] of Object.entries(spending)) {
     assert.throws(() => admitted({ model: 'm', [name]: value }), new RegExp(`"${name}"`))

@@ -1,5 +1,6 @@
-// Which request members are forwarded to a vendor: one table for each client format. Members that spend the operator's money or act for the
-// operator are priced, rejected or left out by name. Unknown members go only to the format's own maker, where new features begin.
+// Which request members are forwarded to a vendor: one table for each client format. Members that spend the operator's
+// money or act for the operator are priced, rejected or left out by name. Unknown members go only to the format's own
+// maker, where new features begin.
 import { embeddingsBody } from '../../catalog/embeddings.ts'
 import { geminiBody, inSnakeCase } from '../../catalog/gemini.ts'
 import { ocrBody } from '../../catalog/ocr.ts'
@@ -11,8 +12,9 @@ import { words } from '../../kernel/words.ts'
 import { Fields, wrong } from '../check.ts'
 
 /**
- * `pass`: part of the format or common among its vendors; its cost is in the price or in the reported tokens. `limit`: another name of the
- * output limit. `drop`: left out for every vendor. `refuse`: a 400, unless the model's `hostedTools` allow it.
+ * `pass`: part of the format or common among its vendors; its cost is in the price or in the reported tokens. `limit`:
+ * another name of the output limit. `drop`: left out for every vendor. `refuse`: a 400, unless the model's
+ * `hostedTools` allow it.
  */
 type Rule = 'pass' | 'limit' | 'drop' | 'refuse'
 type Table = ReadonlyMap<string, Rule>
@@ -108,8 +110,8 @@ function refusalOf(name: string): Fault {
 }
 
 /**
- * Rejects, leaves out and normalizes what the table names, so that a single output limit is left; `allowed` are members that the operator
- * permits. `unknown` members are only for the format's own maker.
+ * Rejects, leaves out and normalizes what the table names, so that a single output limit is left; `allowed` are members
+ * that the operator permits. `unknown` members are only for the format's own maker.
  */
 export function admitMembers(format: MemberFormat, json: JsonText, allowed: readonly string[] = []) {
   const table: Table = TABLES[format]
@@ -142,8 +144,8 @@ function refuseConfig(value: Json): void {
 }
 
 /**
- * Reduces the limit to one name. In chat, `max_completion_tokens` takes precedence, as the contract says; any other name must have the same
- * value, because a vendor that knows it would use it.
+ * Reduces the limit to one name. In chat, `max_completion_tokens` takes precedence, as the contract says; any other
+ * name must have the same value, because a vendor that knows it would use it.
  */
 function oneLimit(
   own: readonly string[],

@@ -11,11 +11,17 @@ import { readWhole, renamed } from './relay.ts'
 /** Tokens around a query and a document. */
 const FRAME_TOKENS = 8
 const LIKELY_BYTES_PER_TOKEN = 4
-/** Vendors that bill by the search count a hundred documents as one search; a longer document counts once per 500 tokens. */
+/**
+ * Vendors that bill by the search count a hundred documents as one search; a longer document counts once per 500
+ * tokens.
+ */
 const DOCUMENTS_PER_CALL = 100
 const PIECE_TOKENS = 500
 
-/** Charged by tokens if the price has a rate for them, else by the search. `shape`: the vendor's own answer, or version 2 of Cohere's API. */
+/**
+ * Charged by tokens if the price has a rate for them, else by the search. `shape`: the vendor's own answer, or version
+ * 2 of Cohere's API.
+ */
 export function readRerankRequest(
   json: JsonText,
   uid: string,

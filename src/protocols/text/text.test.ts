@@ -326,7 +326,10 @@ test('a request with plain members alone is held and priced like one that also h
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
   const cached = { type: 'text', text: 'Hi', cache_control: { type: 'ephemeral', ttl: '1h' } }
   const overs: object[] = [
-    ...[{}, { n: 3 }, { max_tokens: 5 }, { temperature: 0, top_p: 1, stop: ['a'], user: 'ann', stream: true }],
+    {},
+    { n: 3 },
+    { max_tokens: 5 },
+    { temperature: 0, top_p: 1, stop: ['a'], user: 'ann', stream: true },
     ...[[image], [cached]].map((content) => ({ messages: [{ role: 'user', content }] })),
   ]
   for (const facts of [model(), model({ hostedTools: ['web_search'], vendorState: true }), priced])

@@ -87,11 +87,35 @@ function preparedFor(clientFormat: ClientFormatName, model: ModelFacts): Prepare
   return made
 }
 
-/** Members that bring in no tool, medium, reference or price of their own, in any format: what is asked beside them alone needs no look for these. */
+/**
+ * Members that bring in no tool, medium, reference or price of their own, in any format: what is asked beside them
+ * alone needs no look for these.
+ */
 const PLAIN: ReadonlySet<string> = new Set([
-  ...['model', 'messages', 'contents', 'system', 'max_tokens', 'max_completion_tokens', 'stream', 'n'],
-  ...['max_output_tokens', 'temperature', 'top_p', 'top_k', 'stop', 'stop_sequences', 'stream_options', 'seed', 'user'],
-  ...['presence_penalty', 'frequency_penalty', 'logprobs', 'top_logprobs', 'reasoning_effort', 'verbosity', 'metadata'],
+  'model',
+  'messages',
+  'contents',
+  'system',
+  'max_tokens',
+  'max_completion_tokens',
+  'stream',
+  'n',
+  'max_output_tokens',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop',
+  'stop_sequences',
+  'stream_options',
+  'seed',
+  'user',
+  'presence_penalty',
+  'frequency_penalty',
+  'logprobs',
+  'top_logprobs',
+  'reasoning_effort',
+  'verbosity',
+  'metadata',
 ])
 
 function isPlain(value: Json): boolean {
@@ -224,14 +248,17 @@ function predictedTokens(clientFormat: ClientFormatName, { prediction }: Json): 
 }
 
 /**
- * The output limit of one choice. Vendors reject a limit that their model cannot reach, so a model without a known maximum gets the reserve,
- * and a long prompt reduces the limit.
+ * The output limit of one choice. Vendors reject a limit that their model cannot reach, so a model without a known
+ * maximum gets the reserve, and a long prompt reduces the limit.
  */
 function writableTokens(limits: ModelFacts['limits'], roomTokens: number, reserve: number): number {
   return Math.max(reserve, Math.min(limits.outputTokensMax ?? reserve, Math.floor(roomTokens * ROOM_PART)))
 }
 
-/** Whether the prompt may be read several times: vendor tools and compaction read it once per turn, and the report is the sum. */
+/**
+ * Whether the prompt may be read several times: vendor tools and compaction read it once per turn, and the report is
+ * the sum.
+ */
 function readsAgain(format: ClientFormat, value: Json): boolean {
   if (['context_management', 'mcp_servers', 'web_search_options'].some((name) => isGiven(value[name]))) return true
   if ((format.runsElsewhere ?? runsElsewhere)(value)) return true
@@ -247,7 +274,10 @@ function keepsLong({ prompt_cache_retention: kept, prompt_cache_options: options
   return (isGiven(kept) && kept !== 'in_memory' && kept !== 'in-memory') || isGiven(options)
 }
 
-/** The input that the hold covers: the first turn, and a full context after each use of a tool at the vendor. Tools without a price are held as one context. */
+/**
+ * The input that the hold covers: the first turn, and a full context after each use of a tool at the vendor. Tools
+ * without a price are held as one context.
+ */
 function inputMost(size: PromptSize, added: number, contextTokens: number, turns: number | undefined): number {
   const first = size.refers ? contextTokens : Math.min(size.most + added, contextTokens)
   if (!size.runs) return first

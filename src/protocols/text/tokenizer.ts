@@ -1,5 +1,5 @@
-// Counts the tokens of a text with its model's own tokenizer. It takes much processor time and memory, so it runs in a thread of its own, which
-// starts at the first use; the path asks only where a bound does not fit.
+// Counts the tokens of a text with its model's own tokenizer. It takes much processor time and memory, so it runs in a
+// thread of its own, which starts at the first use; the path asks only where a bound does not fit.
 import { Worker } from 'node:worker_threads'
 import type { TextTraits } from '../../catalog/traits.ts'
 
@@ -12,7 +12,8 @@ const ENCODINGS: Readonly<Record<Tokenizer, string>> = {
 /** More than this is not counted: neither one prompt, nor all that wait. */
 const CHARS_MAX = 1_000_000
 /**
- * The time for a run of letters, of signs or of spaces grows with its square, and only an attacker sends long ones. They count as bytes.
+ * The time for a run of letters, of signs or of spaces grows with its square, and only an attacker sends long ones.
+ * They count as bytes.
  */
 const LONG_RUN = /[\p{L}\p{M}]{400}|[^\s\p{L}\p{N}]{400}|\s{400}/u
 

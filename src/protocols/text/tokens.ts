@@ -6,7 +6,10 @@ import type { UseUnit } from '../../meter/kind.ts'
 import { readCount, type Usage } from '../../meter/usage.ts'
 import type { PriceAttributes } from '../protocol.ts'
 
-/** A vendor's report in the chat format's terms: the prompt includes audio, images, and tokens read from or written to a cache. */
+/**
+ * A vendor's report in the chat format's terms: the prompt includes audio, images, and tokens read from or written to a
+ * cache.
+ */
 export interface TokenCounts {
   readonly prompt: number
   readonly cached: number
@@ -54,8 +57,8 @@ const SERVED_CHARS_MAX = 40
 type Reported = Partial<Record<Exclude<keyof TokenCounts, 'uses' | 'served'> | 'total', unknown>>
 
 /**
- * Normalizes counts so that parts never exceed their whole. Undefined if one of the two main counts is missing or invalid: an estimate is then
- * closer than half a report.
+ * Normalizes counts so that parts never exceed their whole. Undefined if one of the two main counts is missing or
+ * invalid: an estimate is then closer than half a report.
  */
 function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens'] = 'total'): TokenCounts | undefined {
   const counted = readCount(reported.prompt)
@@ -73,7 +76,8 @@ function counts(reported: Reported, reasoningTokens: TextTraits['reasoningTokens
   const inputAudio = Math.min(readCount(reported.inputAudio) ?? 0, prompt)
   const cached = Math.min(cachedCount, prompt - inputAudio)
   const cacheWrite = Math.min(readCount(reported.cacheWrite) ?? 0, prompt - inputAudio - cached)
-  // Cached tokens are charged as cached, even if they are images: no report says which ones are, except one that has already subtracted them.
+  // Cached tokens are charged as cached, even if they are images: no report says which ones are, except one that has
+  // already subtracted them.
   const inputImage = Math.min(readCount(reported.inputImage) ?? 0, prompt - inputAudio - cached - cacheWrite)
   const outputAudio = Math.min(readCount(reported.outputAudio) ?? 0, output)
   const outputImage = Math.min(readCount(reported.outputImage) ?? 0, output - outputAudio)
@@ -100,7 +104,10 @@ interface Written {
   readonly total: number | undefined
 }
 
-/** Some vendors count reasoning separately from the output: the total shows it, or a reasoning count larger than the output. */
+/**
+ * Some vendors count reasoning separately from the output: the total shows it, or a reasoning count larger than the
+ * output.
+ */
 function outputOf({ prompt, written, reasoning, total }: Written, counted: TextTraits['reasoningTokens']): number {
   if (counted === 'inside') return written
   const beside = Math.min(written + reasoning, Number.MAX_SAFE_INTEGER)
@@ -128,11 +135,15 @@ export function laterReport(earlier: unknown, later: unknown): unknown {
   return isNothing(later) && !isNothing(earlier) ? earlier : later
 }
 
-/** Merges two reports by member: counts that the later one lacks are kept, except for the output, which the first event only estimates. */
+/**
+ * Merges two reports by member: counts that the later one lacks are kept, except for the output, which the first event
+ * only estimates.
+ */
 export function mergedReports(earlier: Json, later: unknown): Json {
   const merged = { ...earlier }
   if (laterReport(earlier, later) !== later || !isObject(later)) return merged
-  // One that counts the input too is a whole report, whose zeros mean zero: what it leaves out of a sum it lists elsewhere.
+  // One that counts the input too is a whole report, whose zeros mean zero: what it leaves out of a sum it lists
+  // elsewhere.
   const isWhole = (readCount(later.input_tokens) ?? 0) > 0
   for (const [name, value] of Object.entries(later))
     if (isWhole || !isNothing(value) || isNothing(merged[name]) || name === 'output_tokens')
@@ -277,7 +288,10 @@ export function writeResponsesUsage(tokens: TokenCounts): Json {
 }
 
 const CACHED_FOR = ['ephemeral_5m_input_tokens', 'ephemeral_1h_input_tokens'] as const
-/** Turns that are part of the answer and included in the reported sum. Any other turn (a compaction, an advisor) is added to it. */
+/**
+ * Turns that are part of the answer and included in the reported sum. Any other turn (a compaction, an advisor) is
+ * added to it.
+ */
 const OWN_TURNS: ReadonlySet<unknown> = new Set(['message', 'fallback_message'])
 
 type MessagesCounts = ReturnType<typeof messagesCounts>
@@ -338,7 +352,10 @@ export function writeMessagesUsage(tokens: TokenCounts): Json {
   }
 }
 
-/** This format omits zeros: once the prompt is counted, an absent count is zero. Thoughts are not part of the candidates' count. */
+/**
+ * This format omits zeros: once the prompt is counted, an absent count is zero. Thoughts are not part of the
+ * candidates' count.
+ */
 export function readGeminiUsage(usage: unknown, searches = 0): TokenCounts | undefined {
   if (!isObject(usage)) return undefined
   const { promptTokenCount: prompt, toolUsePromptTokenCount: tools = 0 } = usage

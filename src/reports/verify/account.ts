@@ -1,7 +1,8 @@
-// Replays one account, in pieces. Pieces are cut by the time at which rows were written, on the database's clock. Rows written before a
-// completed full hour never change, so their sums are saved and they are not read again. Rows are ordered by id, and an id is as old as its
-// call, so a row can be written late with an old id. The check saves where the next piece's rows begin, and compares with the hourly sums,
-// which are updated by the same statement as the row and so reveal a row with an even older id.
+// Replays one account, in pieces. Pieces are cut by the time at which rows were written, on the database's clock. Rows
+// written before a completed full hour never change, so their sums are saved and they are not read again. Rows are
+// ordered by id, and an id is as old as its call, so a row can be written late with an old id. The check saves where
+// the next piece's rows begin, and compares with the hourly sums, which are updated by the same statement as the row
+// and so reveal a row with an even older id.
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { DAY_MS } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
@@ -111,8 +112,8 @@ const ONE_TRANSFER = statement(
 const ONE_USAGE = statement('verify_usage_row', `select ${USAGE_COLUMNS} from usage where account_id = $1 and id = $2`)
 
 /**
- * If a replay finds a problem, it is repeated from further back, and at last from the account's beginning. Only problems of the last replay
- * are reported.
+ * If a replay finds a problem, it is repeated from further back, and at last from the account's beginning. Only
+ * problems of the last replay are reported.
  */
 export async function verifyAccount(check: AccountCheck, account: string): Promise<Replayed> {
   const [row] = check.whole ? [] : await check.database.query<Omit<Mark, 'untilMs'> & { until: Date }>(MARK, [account])
@@ -381,11 +382,15 @@ function checkBalance({ database, usageSinceMs }: AccountCheck, account: string,
   })
 }
 
-// The chain of an account's transfers: each balance must be the previous one plus the amount moved, and each hash covers the previous one. It
-// is read in pages, in the order of writing; no row is ever inserted before a transfer that is already visible.
+// The chain of an account's transfers: each balance must be the previous one plus the amount moved, and each hash
+// covers the previous one. It is read in pages, in the order of writing; no row is ever inserted before a transfer that
+// is already visible.
 
 const CHAIN_ROWS = 10_000
-/** The same hash as in functions/chain.sql, written without our functions because a server of distributed accounts does not have them. */
+/**
+ * The same hash as in functions/chain.sql, written without our functions because a server of distributed accounts does
+ * not have them.
+ */
 const HASH = (BEFORE: string) =>
   `sha256(coalesce(${BEFORE}, '') || convert_to(concat(account_id, '|', id, '|', kind, '|', amount, '|', loss, '|', held, '|', balance, '|', note, '|', actor, '|' || lots::text), 'UTF8'))`
 /** The start of the reading. */
@@ -400,7 +405,8 @@ const AT = statement(
   'verify_chain_at',
   'select moved_at::text as at, balance, hash from transfer where account_id = $1 and moved_at = $2::text::timestamptz limit 1',
 )
-// One pass in index order. Written as several common table expressions, the page was sorted and stored five times, at nearly twice the cost.
+// One pass in index order. Written as several common table expressions, the page was sorted and stored five times, at
+// nearly twice the cost.
 const CHAIN = `(
   select *, lag(balance, 1, $3::bigint) over following + moved as expected, lag(moved_at) over following as earlier,
     lag(hash, 1, $4::bytea) over following as before
@@ -461,7 +467,8 @@ function inWords(account: string, { id, is, expected, wrong }: BadRow): string {
   return `Account ${account}: its statement says ${amountWords(is)} after transfer ${id}, but what moved came to ${amountWords(expected)}.`
 }
 
-// An account's lots, checked against the transfers that moved their credits, the holds that hold them, and the balance of which they are a part.
+// An account's lots, checked against the transfers that moved their credits, the holds that hold them, and the balance
+// of which they are a part.
 
 interface AccountRow {
   readonly has_lots: boolean

@@ -56,7 +56,9 @@ export const LATE = '+late'
 const CLOCKS_MS = 3_600_000
 const KINDS: readonly string[] = movement.options
 
-/** Money that went back for credits which were spent already is a loss; money that came back after all makes up for it. */
+/**
+ * Money that went back for credits which were spent already is a loss; money that came back after all makes up for it.
+ */
 const LOSING: readonly string[] = ['refund', 'purchase']
 
 /** Of what a refund could not take, `held` is what running calls held. */
@@ -132,7 +134,9 @@ export interface ChargedCall {
   readonly attributes: Readonly<Record<string, string>> | null
   /** Which of several vendor credentials the call used, or that it used the account's own key. */
   readonly credential: string | null
-  /** The vendor's cost; null if its route has no cost. Undefined: the row is older than the stored inputs of the cost. */
+  /**
+   * The vendor's cost; null if its route has no cost. Undefined: the row is older than the stored inputs of the cost.
+   */
   readonly cost: Credits | null | undefined
   readonly cost_basis: CostBasis | null
 }

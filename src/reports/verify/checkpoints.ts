@@ -51,7 +51,9 @@ export async function readArchived(on: Queryable, account: string, key: Buffer |
     }
   const settled = all.flatMap(({ sums }) => sums.filter(([kind]) => kind === 'settled'))
   return {
-    ...{ place: last.place, balance: last.balance, problems },
+    place: last.place,
+    balance: last.balance,
+    problems,
     settled: settled.reduce((sum, [, , amount]) => sum + BigInt(amount), 0n),
   }
 }

@@ -5,7 +5,10 @@ import { CORRUPTIONS, type Corruption, NO_MONEY, NO_REASON } from '../../../test
 import { freshDatabase } from '../../../test/database.ts'
 import { openDatabase } from '../../database/database.ts'
 
-/** Statements by hand: which columns of which tables they change. A row that is put there or taken away is one of its table. */
+/**
+ * Statements by hand: which columns of which tables they change. A row that is put there or taken away is one of its
+ * table.
+ */
 function touchedBy(corruptions: readonly Corruption[]): Map<string, Set<string>> {
   const touched = new Map<string, Set<string>>()
   const columnsOf = (table: string) => {

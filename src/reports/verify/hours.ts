@@ -1,4 +1,5 @@
-// Compares the hourly sums by product and key with the usage rows, and the margins by product and route over all accounts.
+// Compares the hourly sums by product and key with the usage rows, and the margins by product and route over all
+// accounts.
 import { type Queryable, statement } from '../../database/database.ts'
 import { DAY_MS, dayOfMs } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
@@ -14,7 +15,10 @@ export interface HourSums {
   duration_ms: bigint
   input_tokens: bigint
   output_tokens: bigint
-  /** Of usage rows: how many were charged by something else than tokens, so that their lines do not say how many there were. */
+  /**
+   * Of usage rows: how many were charged by something else than tokens, so that their lines do not say how many there
+   * were.
+   */
   untold?: bigint
 }
 
@@ -86,10 +90,7 @@ export async function readYoungHours(
 }
 
 const FAR = new Date('9999-01-01')
-const NONE: HourSums = {
-  ...{ requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n },
-  ...{ input_tokens: 0n, output_tokens: 0n },
-}
+const NONE: HourSums = { requests: 0n, errors: 0n, charged: 0n, duration_ms: 0n, input_tokens: 0n, output_tokens: 0n }
 const SIDES = new Map<string, 'input_tokens' | 'output_tokens'>([
   ...INPUT_UNITS.map((unit) => [unit, 'input_tokens'] as const),
   ...OUTPUT_UNITS.map((unit) => [unit, 'output_tokens'] as const),
@@ -197,9 +198,9 @@ const MOVES = statement(
 )
 
 /**
- * Processes sum margins in memory, and a killed one loses its last seconds. So margins are at most what the usage rows give, and for many
- * calls at least half of it. This can be checked only if all usage was read. The usage of an account that moved to another database is missing
- * here, and an account that moved here has its margins in the old database.
+ * Processes sum margins in memory, and a killed one loses its last seconds. So margins are at most what the usage rows
+ * give, and for many calls at least half of it. This can be checked only if all usage was read. The usage of an account
+ * that moved to another database is missing here, and an account that moved here has its margins in the old database.
  */
 export async function* checkMargins(
   on: Queryable,

@@ -41,8 +41,8 @@ const IN_SPAN = (BEFORE = '0 hours') =>
   `(c.span = 'total' or u.hour >= to_timestamp(c.second) - interval '${BEFORE}'
     and u.hour < (to_timestamp(c.second) at time zone 'UTC' + ('1 ' || nullif(c.span, 'total'))::interval) at time zone 'UTC')`
 /**
- * A charge posted around midnight is in the hour in which its transaction began, but the counter counts it when the account is locked, so the
- * previous hour is included.
+ * A charge posted around midnight is in the hour in which its transaction began, but the counter counts it when the
+ * account is locked, so the previous hour is included.
  */
 const AND_HOUR_BEFORE = IN_SPAN('1 hour')
 
@@ -157,9 +157,10 @@ const SPAN_STARTS = `case when c.span in ('day', 'week', 'month') then to_timest
 const TOKENS = [...INPUT_UNITS, ...OUTPUT_UNITS]
 
 /**
- * A charge is counted when it is posted, a request when it is admitted: when that was, its id says. What was posted is in `usage.at`, which is when the transaction began: a
- * little earlier. A row without an endpoint is that of a hold that expired or was given up, which counts for nothing. Labels of the gateway's own begin with a colon; a key
- * counts as the first of those that it replaced.
+ * A charge is counted when it is posted, a request when it is admitted: when that was, its id says. What was posted is
+ * in `usage.at`, which is when the transaction began: a little earlier. A row without an endpoint is that of a hold
+ * that expired or was given up, which counts for nothing. Labels of the gateway's own begin with a colon; a key counts
+ * as the first of those that it replaced.
  */
 const BUDGET_COUNTERS = statement(
   'verify_budgets',
@@ -207,7 +208,10 @@ const VALUES = statement(
   600_000,
 )
 
-/** Runs in the account's snapshot. `settled`: all that the account ever paid. Usage from before `usageSinceMs` may have been pruned. */
+/**
+ * Runs in the account's snapshot. `settled`: all that the account ever paid. Usage from before `usageSinceMs` may have
+ * been pruned.
+ */
 export async function checkBudgets(
   tx: Queryable,
   account: string,

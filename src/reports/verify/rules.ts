@@ -1,15 +1,19 @@
-// Verification rules as data: which rows are read, the condition of a violation, and its message. There are two forms: for small tables the
-// database finds the violations; for the millions of rows that are replayed anyway, this process does.
+// Verification rules as data: which rows are read, the condition of a violation, and its message. There are two forms:
+// for small tables the database finds the violations; for the millions of rows that are replayed anyway, this process
+// does.
 import { type Queryable, type Statement, statement } from '../../database/database.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 
 /**
- * A violation's message, with the condition that must not hold. Braces name a member of the row or, after `of.`, of the other value;
- * `:credits` formats an amount.
+ * A violation's message, with the condition that must not hold. Braces name a member of the row or, after `of.`, of the
+ * other value; `:credits` formats an amount.
  */
 type Rules<R, Other> = Readonly<Record<string, (row: R, other: Other) => boolean>>
 
-/** Returns a function that reports each rule that a row violates. It is a plain loop, because it runs for millions of rows. */
+/**
+ * Returns a function that reports each rule that a row violates. It is a plain loop, because it runs for millions of
+ * rows.
+ */
 export function judge<R, Other>(rules: Rules<R, Other>) {
   const all = Object.entries(rules)
   return (row: R, other: Other, say: (problem: string) => unknown): void => {
@@ -24,13 +28,19 @@ function fill(says: string, row: object): string {
   })
 }
 
-/** The same for rules that the database checks: a message with columns in braces, and an SQL condition. `{it}` is the row's own description. */
+/**
+ * The same for rules that the database checks: a message with columns in braces, and an SQL condition. `{it}` is the
+ * row's own description.
+ */
 type SqlRules = Readonly<Record<string, string>>
 
 export interface Table<Given extends string> {
   /** The description of a row, the subject of its messages. */
   readonly it: string
-  /** Selects the columns that the rules use, ordered by `account_id` and `id` after those in $1 and $2, in pages of `PAGE_ROWS`. */
+  /**
+   * Selects the columns that the rules use, ordered by `account_id` and `id` after those in $1 and $2, in pages of
+   * `PAGE_ROWS`.
+   */
   readonly rows: string
   /** Which values of this run are passed as $3 and $4. */
   readonly given?: readonly Given[]

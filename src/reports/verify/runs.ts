@@ -1,5 +1,5 @@
-// When the ledger is verified, and the results: every night and on demand, one run at a time over all processes. Progress and result are in
-// the database, where every process can read them.
+// When the ledger is verified, and the results: every night and on demand, one run at a time over all processes.
+// Progress and result are in the database, where every process can read them.
 import { type CatalogStore, storedCatalogs } from '../../catalog/store.ts'
 import type { Audit } from '../../database/audit.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
@@ -117,7 +117,10 @@ export function createVerifier(options: VerifierOptions) {
     }
   }
 
-  /** The first nightly run is due only if the process was already running at that time of day. A failed run is retried later. */
+  /**
+   * The first nightly run is due only if the process was already running at that time of day. A failed run is retried
+   * later.
+   */
   function isDue(rows: readonly RunRow[]): boolean {
     const nowMs = world.nowMs()
     const done = rows.find((row) => row.ended_at !== null && row.failure === null)

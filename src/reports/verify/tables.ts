@@ -1,6 +1,6 @@
-// Checks open state: holds, leases, jobs and idempotency keys, each against its money; the processes that own them, and the catalog versions
-// that they name. These tables are small, or their ended rows are skipped, and they are read in pages. Jobs may be on another server than
-// their money, so the rows to join with are selected separately first.
+// Checks open state: holds, leases, jobs and idempotency keys, each against its money; the processes that own them, and
+// the catalog versions that they name. These tables are small, or their ended rows are skipped, and they are read in
+// pages. Jobs may be on another server than their money, so the rows to join with are selected separately first.
 import { type Database, statement } from '../../database/database.ts'
 import { BATCH, type ChargedCall, LATE, type RateCheck } from './call.ts'
 import { type CheckedRow, find, PAGE_ROWS, readTable, type Table } from './rules.ts'
@@ -34,7 +34,10 @@ const JOB_LATE_MINUTES = 120
 const LATE_MINUTES = 2
 
 const MINUTES = (column: string) => `floor(extract(epoch from now() - ${column}) / 60)::int`
-/** $3 is the list of live processes. It is null, and no process counts as dead, if none has lived long enough to notice a death. */
+/**
+ * $3 is the list of live processes. It is null, and no process counts as dead, if none has lived long enough to notice
+ * a death.
+ */
 const DEAD = (column: string) => `coalesce(${column} <> all($3::text[]), false)`
 const FACTS_OF = `product || ' ' || key_id || ' ' || catalog_version as facts`
 const NO_ACCOUNT = { '{it}: there is no such account; it does not exist.': 'not known' }
@@ -78,7 +81,8 @@ const LEASES: BookTable = {
   },
 }
 
-// Ordered by the hold's id, which sorts by time. Usage of a job that ended long ago may have been pruned and is not required.
+// Ordered by the hold's id, which sorts by time. Usage of a job that ended long ago may have been pruned and is not
+// required.
 const JOBS: BookTable = {
   it: 'Job {job_id} of account {account_id}',
   rows: `with page as materialized (
@@ -132,7 +136,10 @@ const KEYS: BookTable = {
   },
 }
 
-/** `CALLS` selects the ledger's rows for `page`, separately because they may be on another server. `PAID` selects the columns to compare. */
+/**
+ * `CALLS` selects the ledger's rows for `page`, separately because they may be on another server. `PAID` selects the
+ * columns to compare.
+ */
 const DEFERRED = ({ TABLE, WRONG, CALLS, PAID }: Record<'TABLE' | 'WRONG' | 'CALLS' | 'PAID', string>) =>
   `with page as materialized (
      select x.*, ${WRONG} as wrong from ${TABLE} x
@@ -157,7 +164,8 @@ export const CALLS_HASH = (ID: string) =>
   `sha256(convert_to(coalesce(string_agg(${ID}, ' ' order by ${ID}), ''), 'UTF8'))`
 /** The hash may be missing for accounts that moved here. */
 const CALLS_ARE_KNOWN = 'not exists (select 1 from account_move m where m.account_id = page.account_id)'
-// Every delivered result must have been charged. A failed request may have been charged for the part that was delivered.
+// Every delivered result must have been charged. A failed request may have been charged for the part that was
+// delivered.
 const BATCHES: BookTable = {
   it: 'Batch {id} of account {account_id}',
   rows: DEFERRED({
@@ -217,8 +225,8 @@ const JOURNAL: BookTable = {
   rules: {
     '{it} is of an account that does not exist.': 'not known',
     '{it} is "{outcome}".': `outcome not in ('settled', 'released')`,
-    // Only settlements under a lease are visible in the journal, and the lease ends after they are posted. A call with its own hold is written
-    // and posted in one transaction.
+    // Only settlements under a lease are visible in the journal, and the lease ends after they are posted. A call with
+    // its own hold is written and posted in one transaction.
     '{it} is covered by no lease.': 'not leased and not posted',
     '{it} charges {charged} micro-credits of {held} that were held for it.': 'charged < 0 or charged > held',
     '{it} is posted otherwise than one that a lease covers.': 'not stays_leased or waived',

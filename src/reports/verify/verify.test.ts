@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { CORRUPTIONS, type Corruption, journalRow } from '../../../test/corruptions.ts'
 import { freshDatabase } from '../../../test/database.ts'
+import { BETA } from '../../../test/every-price.ts'
 import { runs } from '../../../test/runs.ts'
 import { SMALL_CATALOG } from '../../../test/small-catalog.ts'
 import { started } from '../../../test/started.ts'
 import { type Accounts, createAccounts } from '../../admission/accounts.ts'
 import { createKeys } from '../../admission/keys.ts'
-import type { CatalogInput } from '../../catalog/document.ts'
 import { type CatalogStore, openCatalog, storedCatalogs } from '../../catalog/store.ts'
 import { type Audit, createAudit } from '../../database/audit.ts'
 import { createChanges } from '../../database/changes.ts'
@@ -23,30 +23,6 @@ import { verifyLedger } from './verify.ts'
 
 const BY = { actor: 'olive', ip: null, requestId: null }
 const HOUR_MS = 3_600_000
-
-/** With all that a price and a cost can depend on. */
-const BETA = {
-  name: 'Beta',
-  type: 'text',
-  family: 'beta',
-  clientFormats: ['openai-chat'],
-  routes: [
-    {
-      ...{ vendor: 'textworks', protocol: 'openai-chat' },
-      cost: {
-        unit: 'credits',
-        tiers: [
-          { when: { effort: 'high' }, input: '3', output: '6', codeRun: '0.01' },
-          { input: '1', output: '2', codeRun: '0.01' },
-        ],
-      },
-    },
-    { vendor: 'simulated', protocol: 'openai-chat', cost: { unit: 'credits', tiers: [{ input: '1', output: '3' }] } },
-  ],
-  pricing: { unit: 'credits', tiers: [{ input: '4', output: '8' }], multipliers: { service_tier: { priority: '2' } } },
-  batchFactor: '0.75',
-  cache: { ttlSeconds: 60, pricing: { unit: 'credits', tiers: [{ input: '1', output: '2' }] } },
-} satisfies NonNullable<CatalogInput['models']>[string]
 
 let ledger: Ledger
 let catalog: CatalogStore
@@ -76,7 +52,13 @@ before(async () => {
   await accounts.credit(ids.account, { amount: 7_000_000n, note: 'paid', key: 'payment-1' }, BY)
   await accounts.credit(ids.account, { amount: -5_000_000n, note: 'too much' }, BY)
   const keys = createKeys({
-    ...{ database, changes, catalog, world: realWorld, audit, accounts, ledger },
+    database,
+    changes,
+    catalog,
+    world: realWorld,
+    audit,
+    accounts,
+    ledger,
     pepper: Buffer.alloc(32),
   })
   ids.key = (
@@ -135,12 +117,21 @@ async function resolve(options: Calling, by = ledger) {
   const { usage, estimated = false, want = 1_000_000n, keep, batch, kept = false } = options
   const { charge, ...priced } = pricedAs(options)
   return by.resolve({
-    ...{ ...common(options), ...priced },
-    ...{ kind: usage ? 'settled' : 'released', lines: charge.lines, status: usage ? 200 : 502 },
-    ...{ endpoint: batch ? 'batch:chat' : 'chat', client: batch },
+    ...common(options),
+    ...priced,
+    kind: usage ? 'settled' : 'released',
+    lines: charge.lines,
+    status: usage ? 200 : 502,
+    endpoint: batch ? 'batch:chat' : 'chat',
+    client: batch,
     charge: estimated && charge.amount > want ? want : charge.amount,
-    ...{ estimated, stream: false, route: kept ? 0 : 1, durationMs: 12, firstByteMs: kept ? 0 : 3 },
-    ...{ inputTokens: inputTokensOf(usage ?? {}), outputTokens: outputTokensOf(usage ?? {}) },
+    estimated,
+    stream: false,
+    route: kept ? 0 : 1,
+    durationMs: 12,
+    firstByteMs: kept ? 0 : 3,
+    inputTokens: inputTokensOf(usage ?? {}),
+    outputTokens: outputTokensOf(usage ?? {}),
     ...(keep ? { idempotent: true, replay: keep } : {}),
   })
 }
@@ -168,7 +159,10 @@ async function useEverything(): Promise<void> {
   await sql(`update account set budgets = 1 where id = '${ids.account}'`)
   await database.transaction((tx) =>
     audit.write(tx, BY, {
-      ...{ action: 'budget.create', object: 'bgt_1', before: {}, after: {} },
+      action: 'budget.create',
+      object: 'bgt_1',
+      before: {},
+      after: {},
       rows: ['bgt_1', 'bgt_2'].map((id) => ['budget', ids.account!, id] as const),
     }),
   )
@@ -246,7 +240,10 @@ async function redeem(): Promise<void> {
   )
 }
 
-/** A payment of which a quarter went back, when half of that had been spent and calls held the half of the rest, of which one was released. */
+/**
+ * A payment of which a quarter went back, when half of that had been spent and calls held the half of the rest, of
+ * which one was released.
+ */
 async function buy(): Promise<void> {
   const stripe = { ...BY, actor: 'stripe' }
   await sql(`insert into invoice_counter (series, year, last) values ('INV', 2026, 2)`)
@@ -278,7 +275,9 @@ async function buy(): Promise<void> {
     const back = await ledger.grant({ ...bought, ...from, amount: -2_000n, kind: 'refund' }, tx)
     const detail = { payment: 'pay_1', amount: '-0.0005', transfer: back!.id }
     await audit.write(tx, stripe, {
-      ...{ action: 'payment.back', object: ids.buyer!, detail },
+      action: 'payment.back',
+      object: ids.buyer!,
+      detail,
       rows: [
         ['payment', 'pay_1'],
         ['invoice', ids.buyer!, 'inv_1'],
@@ -375,7 +374,10 @@ const untouched = (text: string) =>
 const named = (text: string) => text.replaceAll(/\$(\w+)/g, (_, name: string) => ids[name] ?? assert.fail(name))
 const tableOf = (what: string) => /^(?:update|delete from|insert into) (\w+)/.exec(what)?.[1]
 
-/** So many are planted at once, of tables far from each other; what is not said of them then, alone. The long tests plant each alone. */
+/**
+ * So many are planted at once, of tables far from each other; what is not said of them then, alone. The long tests
+ * plant each alone.
+ */
 const TOGETHER = runs(5, 1)
 
 function groupsOf(all: readonly Corruption[], size: number): Corruption[][] {

@@ -1,5 +1,6 @@
-// Replays the ledger from its rows and reports in sentences what does not add up. It runs beside the load, one account after the other, in
-// short statements, and does not read again what an earlier run has checked. See docs/decisions/0008-verification-and-records.md.
+// Replays the ledger from its rows and reports in sentences what does not add up. It runs beside the load, one account
+// after the other, in short statements, and does not read again what an earlier run has checked. See
+// docs/decisions/0008-verification-and-records.md.
 import { type Catalog, digestOf } from '../../catalog/store.ts'
 import type { Audit, AuditRow } from '../../database/audit.ts'
 import { type KeptRows, KeptRowsCheck } from '../../database/audited-rows.ts'
@@ -88,7 +89,9 @@ export async function verifyLedger(
   const rates = createRateCheck(catalogs)
   const [clock] = await database.query<Clock>(CLOCK)
   const check: AccountCheck = {
-    ...{ database, rates, key: options.key },
+    database,
+    rates,
+    key: options.key,
     usageSinceMs: options.usageSinceMs ?? 0,
     nowMs: clock?.now.getTime() ?? 0,
     settledMs: clock?.settled.getTime() ?? 0,
@@ -108,7 +111,7 @@ export async function verifyLedger(
     holds = 0,
     leases = 0,
     jobs = 0,
-  } = await checkTables({ ...{ database, rates, since, report }, usageSince: new Date(check.usageSinceMs) })
+  } = await checkTables({ database, rates, since, report, usageSince: new Date(check.usageSinceMs) })
   checked.holds = holds + leases
   checked.jobs = jobs
   for await (const problem of checkSystemLimits(database)) report(problem)
@@ -133,8 +136,9 @@ export async function verifyLedger(
   return { ok: problems.length === 0, checked, problems, auditId }
 }
 
-// Compares the ledger with the audit trail, whose rows are chained by hashes: an attacker who adds credits or changes a price in the database
-// would have to forge the trail too. Each grant's audit row names its transfer, and each is looked up from the other.
+// Compares the ledger with the audit trail, whose rows are chained by hashes: an attacker who adds credits or changes a
+// price in the database would have to forge the trail too. Each grant's audit row names its transfer, and each is
+// looked up from the other.
 
 interface AuditedCheck {
   readonly database: Database
@@ -166,8 +170,8 @@ const FIND = statement(
   `select detail from audit where id >= $1 and id < $2 and object = $3
      and action in ('account.credit', 'account.create', 'account.close', 'account.move', 'payment.paid', 'payment.back', 'plan.start', 'plan.renew', 'code.redeem') and detail ->> $4 = $5`,
 )
-// Grants that an account brought from another database are in that database's trail. The move compared both, and the move itself is in this
-// trail.
+// Grants that an account brought from another database are in that database's trail. The move compared both, and the
+// move itself is in this trail.
 const ARRIVED = statement(
   'verify_audit_arrived',
   `select 1 from audit where object = $1 and action = 'account.arrive' and id >= $2 limit 1`,
@@ -195,7 +199,8 @@ interface Sought {
 
 async function isAudited(database: Database, { account, name, value, nearMs }: Sought): Promise<boolean> {
   const near = [idAtTime(Math.max(0, nearMs - APART_MS)), idAtTime(nearMs + APART_MS)] as const
-  // The audit row is nearly always close in time. If it is not, the whole trail is searched, because clocks may have been changed.
+  // The audit row is nearly always close in time. If it is not, the whole trail is searched, because clocks may have
+  // been changed.
   for (const [low, high] of [near, ['', '~']] as const)
     if ((await database.query(FIND, [low, high, account, name, value])).length > 0) return true
   if (name === 'transfer' && (await database.query(FIND, ['', '~', account, 'takeback', value])).length > 0) return true

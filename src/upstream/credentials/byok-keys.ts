@@ -1,5 +1,5 @@
-// BYOK: vendor keys that accounts bring themselves. They are sealed in the database, read by account, and used for calls of their own
-// account only. Such a call costs a fee from the catalog instead of the price.
+// BYOK: vendor keys that accounts bring themselves. They are sealed in the database, read by account, and used for
+// calls of their own account only. Such a call costs a fee from the catalog instead of the price.
 
 import type { CatalogDocument, Route } from '../../catalog/document.ts'
 import type { Catalog, Product } from '../../catalog/store.ts'
@@ -37,8 +37,8 @@ type Sold = Pick<Product, 'pricing' | 'byokFee'>
 /** The keys of one account. */
 export interface OwnKeys {
   /**
-   * Undefined: the account has no key for the vendors of these routes, or the catalog allows none there. Throws byok_key_rejected if a key can
-   * no longer be read and the account does not allow the fallback.
+   * Undefined: the account has no key for the vendors of these routes, or the catalog allows none there. Throws
+   * byok_key_rejected if a key can no longer be read and the account does not allow the fallback.
    */
   use(product: Sold, catalog: Catalog, routes: readonly Pick<Route, 'vendor'>[]): OwnUse | undefined
 }
@@ -92,7 +92,9 @@ export async function openByokKeys(options: {
   const { database, changes, world, audit } = options
   const key = options.secrets.key('own-key')
   const byAccount = await openByAccount<OwnKeys>(options, {
-    ...{ topic: 'byok-keys', TABLE: 'byok_key', ACCOUNT: 'account_id' },
+    topic: 'byok-keys',
+    TABLE: 'byok_key',
+    ACCOUNT: 'account_id',
     async read(account) {
       const own = new Map((await database.query<Kept>(READ, [account])).map((row) => [row.vendor, row]))
       return {
@@ -125,7 +127,9 @@ export async function openByokKeys(options: {
         const sealed = seal(key, placeOf(account, vendor), value, world)
         await tx.query(STORE, [account, vendor, sealed, shownEnd(value), fallback, origin])
         await audit.write(tx, by, {
-          ...{ action: 'byok-key.store', object: account, detail: { vendor, fallback, origin } },
+          action: 'byok-key.store',
+          object: account,
+          detail: { vendor, fallback, origin },
           before: {},
           after: { fallback, origin },
         })
@@ -138,7 +142,9 @@ export async function openByokKeys(options: {
         const [row] = await tx.query<{ was: boolean }>(FALLBACK, [account, vendor, fallback])
         if (!row) return false
         await audit.write(tx, by, {
-          ...{ action: 'byok-key.change', object: account, detail: { vendor, fallback } },
+          action: 'byok-key.change',
+          object: account,
+          detail: { vendor, fallback },
           before: { fallback: row.was },
           after: { fallback },
         })
@@ -152,7 +158,9 @@ export async function openByokKeys(options: {
         const [row] = await tx.query(REMOVE, [account, vendor])
         if (!row) return false
         await audit.write(tx, by, {
-          ...{ action: 'byok-key.remove', object: account, detail: { vendor } },
+          action: 'byok-key.remove',
+          object: account,
+          detail: { vendor },
           before: { stored: true },
           after: { stored: false },
         })
@@ -173,7 +181,10 @@ export function byokFeeOf(
   return byokFee ?? vendors[vendor]?.byokFee
 }
 
-/** Whether the operator has changed an address of the vendor since. The account must then store its key again before it is sent there. */
+/**
+ * Whether the operator has changed an address of the vendor since. The account must then store its key again before it
+ * is sent there.
+ */
 export function isForElsewhere(
   { vendor, origin }: Pick<StoredByokKey, 'vendor' | 'origin'>,
   { vendors }: CatalogDocument,
@@ -196,8 +207,8 @@ function useOf(
     const isMoved = isForElsewhere(row, document)
     const secret = isMoved ? undefined : secretOf(row)
     if (secret === undefined) {
-      // The gateway's secret or the vendor's address has changed since the key was stored. Without the account's consent to the fallback, the
-      // call fails rather than cost the full price.
+      // The gateway's secret or the vendor's address has changed since the key was stored. Without the account's
+      // consent to the fallback, the call fails rather than cost the full price.
       const why = isMoved ? 'was stored for another address of it' : 'can no longer be read here'
       if (!row.fallback)
         throw new Fault('byok_key_rejected', {
@@ -222,7 +233,10 @@ export function shownEnd(value: string): string | null {
   return value.length >= SHOWN_FROM_CHARS ? value.slice(-SHOWN_CHARS) : null
 }
 
-/** The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be opened. */
+/**
+ * The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be
+ * opened.
+ */
 function placeOf(account: string, vendor: string): string {
   return `own_key|${account}|${vendor}|sealed|1`
 }

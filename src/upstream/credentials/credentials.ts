@@ -1,5 +1,5 @@
-// Vendor credentials: from the environment variable that the catalog names, else sealed from the database. They are held in memory, so a call
-// does not wait for them, and reloaded whenever one changes.
+// Vendor credentials: from the environment variable that the catalog names, else sealed from the database. They are
+// held in memory, so a call does not wait for them, and reloaded whenever one changes.
 
 import type { Audit, By } from '../../database/audit.ts'
 import type { Changes } from '../../database/changes.ts'
@@ -54,7 +54,8 @@ export async function openCredentials(options: {
     await changes.bump(tx, 'credentials')
     // Of a secret, only whether there was one.
     await audit.write(tx, by, {
-      ...{ action: 'credential.store', object: name },
+      action: 'credential.store',
+      object: name,
       before: { value: row?.stored_before ? `one stored on ${row.stored_before.toISOString()}` : null },
       after: { value: 'a new one' },
     })
@@ -94,7 +95,10 @@ export async function openCredentials(options: {
   }
 }
 
-/** The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be opened. */
+/**
+ * The sealing context (table, row, column and format version): a sealed value that is moved to another place cannot be
+ * opened.
+ */
 function placeOf(name: string): string {
   return `credential|${name}|sealed|1`
 }

@@ -1,4 +1,5 @@
-// The interface of payment providers, and their report of a payment. Providers know nothing of accounts, credits or the ledger.
+// The interface of payment providers, and their report of a payment. Providers know nothing of accounts, credits or the
+// ledger.
 import type { PROVIDER_NAMES } from './views.ts'
 
 export type ProviderName = (typeof PROVIDER_NAMES)[number]
@@ -60,7 +61,10 @@ export interface Customer {
   readonly methodId: string | null
 }
 
-/** The parameters of a charge, stored with the payment: a repeated request must have the same ones, or the provider rejects its idempotency key. */
+/**
+ * The parameters of a charge, stored with the payment: a repeated request must have the same ones, or the provider
+ * rejects its idempotency key.
+ */
 export interface ChargeTerms {
   readonly customerId: string
   readonly methodId: string

@@ -1,5 +1,5 @@
-// Reconciliation: every night payments are compared with the provider's list, the gateway's own and those by customers of each account. A missed change is
-// applied as if its event had arrived now. Every difference is stored.
+// Reconciliation: every night payments are compared with the provider's list, the gateway's own and those by customers
+// of each account. A missed change is applied as if its event had arrived now. Every difference is stored.
 import { type Database, statement } from '../../database/database.ts'
 import type { Log } from '../../kernel/log.ts'
 import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
@@ -119,10 +119,15 @@ export function createReconciliations(options: {
       }
     }
     for (const { id: payment, account_id, provider_id } of await payments.unlisted(owner, {
-      ...{ from, until, listed: [...listed] },
+      from,
+      until,
+      listed: [...listed],
     }))
       found.push({
-        ...{ providerId: provider_id, payment, account: account_id || null, corrected: false },
+        providerId: provider_id,
+        payment,
+        account: account_id || null,
+        corrected: false,
         problem: 'It is paid here, but Stripe does not list it.',
       })
     return { checked: listed.size, found }
@@ -175,12 +180,12 @@ export function createReconciliations(options: {
 }
 
 const unknown = ({ providerId, account }: PaymentFacts) => ({
-  ...{ providerId, payment: null, account: account ?? null, corrected: false },
+  providerId,
+  payment: null,
+  account: account ?? null,
+  corrected: false,
 })
 
 function viewOf(row: ReconciliationRow): ReconciliationView {
-  return {
-    ...asView(reconciliationView, row),
-    ...{ from: row.from_at.toISOString(), until: row.until_at.toISOString() },
-  }
+  return { ...asView(reconciliationView, row), from: row.from_at.toISOString(), until: row.until_at.toISOString() }
 }

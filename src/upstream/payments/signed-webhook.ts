@@ -1,4 +1,5 @@
-// Any other provider: it reports payments by webhooks, signed according to Standard Webhooks. Customers pay at the provider's own address.
+// Any other provider: it reports payments by webhooks, signed according to Standard Webhooks. Customers pay at the
+// provider's own address.
 import { createHmac } from 'node:crypto'
 import * as z from 'zod'
 import { formatMoney, parseMoney } from '../../kernel/credits.ts'
@@ -67,7 +68,11 @@ export function createSignedWebhook({ world, secret, checkoutUrl }: SignedWebhoo
           message: 'Nothing can be bought here yet: the address of the checkout is not set.',
         })
       const values: Readonly<Record<string, string>> = {
-        ...{ payment, account, currency, offer: offer ?? '', return: returnUrl },
+        payment,
+        account,
+        currency,
+        offer: offer ?? '',
+        return: returnUrl,
         amount: formatMoney(priceMinor, currency),
       }
       return { url: template.replaceAll(/\{(\w+)\}/g, (whole, one) => encodeURIComponent(values[one] ?? whole)) }
@@ -99,8 +104,19 @@ function factsOf({ timestamp, data }: z.output<typeof message>, nowMs: number): 
   }
   const amountMinor = minor('amount', data.amount)
   return {
-    ...{ provider: 'webhook', providerId: id, payment, account, offer, currency, status, dispute, reason, asOfMs },
-    ...{ amountMinor, taxMinor: 0n, refundedMinor: minor('refunded', data.refunded) },
+    provider: 'webhook',
+    providerId: id,
+    payment,
+    account,
+    offer,
+    currency,
+    status,
+    dispute,
+    reason,
+    asOfMs,
+    amountMinor,
+    taxMinor: 0n,
+    refundedMinor: minor('refunded', data.refunded),
     disputedMinor:
       data.disputed === undefined ? (dispute === 'none' ? 0n : amountMinor) : minor('disputed', data.disputed),
   }

@@ -1,5 +1,5 @@
-// Payments that move no money, to try selling: the sandbox has the page to pay on, and reports by signed webhooks as real providers do. The gateway
-// hands the page on, so that it opens where the console opens.
+// Payments that move no money, to try selling: the sandbox has the page to pay on, and reports by signed webhooks as
+// real providers do. The gateway hands the page on, so that it opens where the console opens.
 import { formatMoney } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { readJson } from '../../kernel/json.ts'

@@ -65,8 +65,15 @@ export function refundable(row: PaymentState, amount: string | undefined): bigin
 /** The report of a refund that was made at a provider without an API. */
 export function refundOf(row: PaymentState, minor: bigint, nowMs: number): PaymentFacts {
   return {
-    ...{ provider: row.provider, providerId: row.provider_id ?? '', currency: row.currency, status: 'paid' },
-    ...{ amountMinor: row.amount_minor, taxMinor: 0n, refundedMinor: row.refunded_minor + minor },
-    ...{ disputedMinor: row.disputed_minor, dispute: row.dispute, asOfMs: nowMs },
+    provider: row.provider,
+    providerId: row.provider_id ?? '',
+    currency: row.currency,
+    status: 'paid',
+    amountMinor: row.amount_minor,
+    taxMinor: 0n,
+    refundedMinor: row.refunded_minor + minor,
+    disputedMinor: row.disputed_minor,
+    dispute: row.dispute,
+    asOfMs: nowMs,
   }
 }

@@ -1,5 +1,5 @@
-// Stripe, by its official library. An event says only which payment changed: its state is then read from Stripe, so that the order and the
-// version of events do not matter.
+// Stripe, by its official library. An event says only which payment changed: its state is then read from Stripe, so
+// that the order and the version of events do not matter.
 import type Stripe from 'stripe'
 import { currencyDecimals } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -54,7 +54,9 @@ export function createStripe(options: StripeOptions): Provider {
     const { default: Library } = await import('stripe')
     const url = options.baseUrl === undefined ? undefined : new URL(options.baseUrl)
     const made = new Library(key, {
-      ...{ timeout: TIMEOUT_MS, maxNetworkRetries: RETRIES, telemetry: false },
+      timeout: TIMEOUT_MS,
+      maxNetworkRetries: RETRIES,
+      telemetry: false,
       ...(url
         ? {
             host: url.hostname,
@@ -89,8 +91,13 @@ export function createStripe(options: StripeOptions): Provider {
     const paid = intent.status === 'succeeded'
     const tax = paid ? await taxOf(stripe, intent) : undefined
     return {
-      ...{ provider: 'stripe', providerId: intent.id, currency, asOfMs },
-      ...{ payment: metadata.tollgate_payment, account: metadata.tollgate_account, offer: metadata.tollgate_offer },
+      provider: 'stripe',
+      providerId: intent.id,
+      currency,
+      asOfMs,
+      payment: metadata.tollgate_payment,
+      account: metadata.tollgate_account,
+      offer: metadata.tollgate_offer,
       amountMinor: fromStripe(paid ? intent.amount_received : intent.amount, currency),
       taxMinor: fromStripe(tax?.added ?? 0, currency),
       ...(tax ? { taxIncludedMinor: fromStripe(tax.all, currency) } : {}),
@@ -190,7 +197,8 @@ export function createStripe(options: StripeOptions): Provider {
     if (behaviour === 'off') return { ...terms, amountMinor: String(priceMinor) }
     const price = toStripe(priceMinor, currency)
     const calculation = await stripe.tax.calculations.create({
-      ...{ currency: currency.toLowerCase(), customer: id },
+      currency: currency.toLowerCase(),
+      customer: id,
       line_items: [{ amount: price, reference: payment, tax_behavior: behaviour }],
     })
     const { amount_total: total, tax_amount_exclusive: exclusive, tax_amount_inclusive: inclusive } = calculation
@@ -206,8 +214,13 @@ export function createStripe(options: StripeOptions): Provider {
     const { payment, account, offer, currency, name } = purchase
     const { customerId: customer, methodId, amountMinor, tax } = terms
     const params: Stripe.PaymentIntentCreateParams = {
-      ...{ amount: toStripe(BigInt(amountMinor), currency), currency: currency.toLowerCase(), customer },
-      ...{ description: name, off_session: true, confirm: true, payment_method: methodId },
+      amount: toStripe(BigInt(amountMinor), currency),
+      currency: currency.toLowerCase(),
+      customer,
+      description: name,
+      off_session: true,
+      confirm: true,
+      payment_method: methodId,
       automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
       metadata: {
         ...metadataOf({ payment, account, offer }),
@@ -277,19 +290,24 @@ export function createStripe(options: StripeOptions): Provider {
         const taxed = behaviour === 'off' ? {} : { tax_behavior: behaviour }
         const session = await stripe.checkout.sessions.create(
           {
-            ...{ mode: 'payment', client_reference_id: payment, metadata },
+            mode: 'payment',
+            client_reference_id: payment,
+            metadata,
             ...(customer ? { customer: customer.id } : email === null ? {} : { customer_email: email }),
             line_items: [
               {
                 quantity: 1,
                 price_data: {
-                  ...{ currency: currency.toLowerCase(), unit_amount: toStripe(priceMinor, currency), ...taxed },
+                  currency: currency.toLowerCase(),
+                  unit_amount: toStripe(priceMinor, currency),
+                  ...taxed,
                   product_data: { name },
                 },
               },
             ],
             payment_intent_data: {
-              ...{ metadata, ...(email === null ? {} : { receipt_email: email }) },
+              metadata,
+              ...(email === null ? {} : { receipt_email: email }),
               ...(saveCard ? { setup_future_usage: 'off_session' as const } : {}),
             },
             ...(behaviour === 'off'

@@ -1,4 +1,5 @@
-// What agents of an account's people may do, team by team, and the programs that people have signed in, with their last use and spend.
+// What agents of an account's people may do, team by team, and the programs that people have signed in, with their last
+// use and spend.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'

@@ -1,4 +1,5 @@
-// A program asks to use an account's tools. The person sees who asks and where they are sent, and says which account, which tools and how much a day.
+// A program asks to use an account's tools. The person sees who asks and where they are sent, and says which account,
+// which tools and how much a day.
 import { type ComponentProps, useState } from 'react'
 import { api, type Terms } from '../../api.ts'
 import { limitsAreValid } from '../../pages/limits.tsx'

@@ -23,7 +23,9 @@ export function Proposals({ account, budgets, may }: { account: string; budgets:
   const actions = (row: BudgetProposal): MenuItem[] => [
     { label: 'Confirm', icon: 'edit', run: () => setConfirming(row) },
     {
-      ...{ label: 'Dismiss', icon: 'trash', danger: true },
+      label: 'Dismiss',
+      icon: 'trash',
+      danger: true,
       run: () => void agentsApi.dismiss(account, row.id).then(() => answered('The proposal was dismissed.')),
     },
   ]

@@ -78,11 +78,15 @@ export function SignInsPage({ account }: { account: string }) {
           },
           {
             head: 'Yours',
-            cell: ({ server, mySignInAt }) => <SignIn {...{ account, server }} shared={false} at={mySignInAt} />,
+            cell: ({ server, mySignInAt }) => (
+              <SignIn account={account} server={server} shared={false} at={mySignInAt} />
+            ),
           },
           {
             head: 'For keys without a member',
-            cell: ({ server, sharedSignInAt }) => <SignIn {...{ account, server }} shared at={sharedSignInAt} />,
+            cell: ({ server, sharedSignInAt }) => (
+              <SignIn account={account} server={server} shared at={sharedSignInAt} />
+            ),
           },
         ]}
       />

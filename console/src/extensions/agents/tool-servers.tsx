@@ -105,7 +105,8 @@ function ServerForm({ given, onClose }: { given?: ToolServer; onClose: () => voi
           String(form.get(field) ?? ''),
         )
         const made = await api.registerToolServer(given?.name ?? name ?? '', {
-          ...{ url, title },
+          url,
+          title,
           ...(value ? { credential: { value } } : {}),
           ...(personal === (given?.perUserSignIn ?? false) ? {} : { auth: personal ? 'person' : 'bearer' }),
           timeoutMs: Number(form.get('seconds')) * 1000,

@@ -24,6 +24,7 @@ export function placeOf({ rule, account, subject }: Alert): string | undefined {
     vendor: `/operator/vendors/${encodeURIComponent(subject.split(' ')[0] ?? '')}`,
     verification: '/operator/ledger',
     payment: '/operator/payments',
+    topup: `${base}/purses`,
     export: `/operator/finance/exports/${encodeURIComponent(subject)}`,
     stored: '/operator/system',
     gateway: '/operator/system',

@@ -1,4 +1,5 @@
-// A file becomes a batch in two steps: it is uploaded and checked line by line, and begun only when nothing is wrong with it.
+// A file becomes a batch in two steps: it is uploaded and checked line by line, and begun only when nothing is wrong
+// with it.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { formatWhole } from '../../format.ts'

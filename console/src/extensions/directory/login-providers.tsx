@@ -1,4 +1,5 @@
-// Who may vouch for people: the login providers, the domains and groups that lead into accounts, and for whom a second factor is required.
+// Who may vouch for people: the login providers, the domains and groups that lead into accounts, and for whom a second
+// factor is required.
 import { useState } from 'react'
 import { ACCOUNT_ROLES, OPERATOR_ROLES } from '../../../../src/identity/roles.ts'
 import { api } from '../../api.ts'

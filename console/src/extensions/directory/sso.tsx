@@ -57,7 +57,9 @@ export function Sso() {
   )
 }
 
-/** Somebody has this email address here already: only who knows their password may connect the provider's login to them. */
+/**
+ * Somebody has this email address here already: only who knows their password may connect the provider's login to them.
+ */
 function Connect({ ways }: { ways: readonly ProofWay[] }) {
   const asksCode = ways.some((way) => way !== 'password')
   const [needs, setNeeds] = useState<readonly ProofWay[]>([])

@@ -156,8 +156,15 @@ function inputOf(kind: 'webhook' | 's3', form: FormData): AuditExportInput {
   const from = of('from') === 'now' ? 'now' : of('from') === 'start' ? 'start' : undefined
   if (kind === 'webhook') return { kind, url: of('url'), waitSeconds: 0, from }
   return {
-    ...{ kind, endpoint: of('endpoint'), bucket: of('bucket'), region: of('region'), prefix: of('prefix') },
-    ...{ accessKeyId: of('accessKeyId'), virtualHost: false, waitSeconds: 3_600, from },
+    kind,
+    endpoint: of('endpoint'),
+    bucket: of('bucket'),
+    region: of('region'),
+    prefix: of('prefix'),
+    accessKeyId: of('accessKeyId'),
+    virtualHost: false,
+    waitSeconds: 3_600,
+    from,
     ...(of('secretAccessKey') === '' ? {} : { secretAccessKey: of('secretAccessKey') }),
   }
 }

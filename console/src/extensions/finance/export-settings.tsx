@@ -24,10 +24,14 @@ export const KINDS: Readonly<Record<Kind, string>> = {
 
 const url = (placeholder: string): FieldWords => ({ label: 'Address', placeholder })
 const credential = (placeholder: string, hint?: string): FieldWords => ({
-  ...{ label: 'Credential', placeholder, hint: hint ?? 'A name for it, in capitals.' },
+  label: 'Credential',
+  placeholder,
+  hint: hint ?? 'A name for it, in capitals.',
 })
 const source: FieldWords = {
-  ...{ label: 'Source', placeholder: 'tollgate', isOptional: true },
+  label: 'Source',
+  placeholder: 'tollgate',
+  isOptional: true,
   hint: 'The source of the events, to distinguish several gateways.',
 }
 

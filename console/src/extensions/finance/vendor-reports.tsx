@@ -107,8 +107,12 @@ function ReportForm({ onClose }: { onClose: () => void }) {
       run={async (form) => {
         const file = form.get('file')
         const made = await api.createVendorReport({
-          ...{ source, vendor: String(form.get('vendor')), from: String(form.get('from')), to: String(form.get('to')) },
-          ...{ currency: text(form, 'currency'), creditsPerUnit: text(form, 'creditsPerUnit') },
+          source,
+          vendor: String(form.get('vendor')),
+          from: String(form.get('from')),
+          to: String(form.get('to')),
+          currency: text(form, 'currency'),
+          creditsPerUnit: text(form, 'creditsPerUnit'),
           ...(source === 'csv' ? { csv: file instanceof File ? await file.text() : '' } : { url: text(form, 'url') }),
           keys: keysOf(text(form, 'keys') ?? ''),
         })
@@ -175,7 +179,8 @@ function CredentialForm({ onClose }: { onClose: () => void }) {
       run={async (form) => {
         const url = String(form.get('url') ?? '').trim()
         const { name } = await api.storeReportCredential({
-          ...{ source: String(form.get('source')), value: String(form.get('value')) },
+          source: String(form.get('source')),
+          value: String(form.get('value')),
           ...(url ? { url } : {}),
         })
         toast(`Stored as ${name}.`)

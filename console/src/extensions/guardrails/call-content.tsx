@@ -1,4 +1,5 @@
-// What a call sent and was sent, where its account or key lets that be kept. It is fetched when somebody asks: the audit says who read it.
+// What a call sent and was sent, where its account or key lets that be kept. It is fetched when somebody asks: the
+// audit says who read it.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { replayOf } from '../../pages/replay.ts'

@@ -1,4 +1,5 @@
-// The three checks of guardrails, each with its fields: patterns that are tried while they are typed, a hook with its secret, a moderation model.
+// The three checks of guardrails, each with its fields: patterns that are tried while they are typed, a hook with its
+// secret, a moderation model.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { useQuery, useSettled } from '../../query.ts'
@@ -106,7 +107,8 @@ function OwnPatterns({
         // Patterns have no other name while they are typed.
         <OwnPattern
           key={at}
-          {...{ ...one, number: at + 1 }}
+          {...one}
+          number={at + 1}
           problem={problems.find(({ pattern }) => pattern === one.word.trim())?.message}
           onPut={(next) => put(at, next)}
         />

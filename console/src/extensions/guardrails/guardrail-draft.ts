@@ -26,8 +26,21 @@ export interface RuleDraft {
 }
 
 export const EMPTY_RULE: RuleDraft = {
-  ...{ name: '', kind: 'redact', enabled: true, on: ['request'], patterns: [], own: [], url: '', deadlineMs: '' },
-  ...{ onFailure: 'block', model: '', categories: '', accounts: '', keys: '', models: '', labels: '' },
+  name: '',
+  kind: 'redact',
+  enabled: true,
+  on: ['request'],
+  patterns: [],
+  own: [],
+  url: '',
+  deadlineMs: '',
+  onFailure: 'block',
+  model: '',
+  categories: '',
+  accounts: '',
+  keys: '',
+  models: '',
+  labels: '',
 }
 
 export const PATTERNS: readonly (readonly [name: PatternName, label: string, hint: string])[] = [
@@ -46,7 +59,10 @@ export function draftOf(name: string, rule: GuardrailRule): RuleDraft {
   const { on = ['request'] } = redact ?? hook ?? moderate ?? {}
   const { deadlineMs, onFailure = 'block' } = hook ?? moderate ?? {}
   return {
-    ...{ name, on, onFailure, enabled: rule.enabled !== false },
+    name,
+    on,
+    onFailure,
+    enabled: rule.enabled !== false,
     kind: hook ? 'hook' : moderate ? 'moderate' : 'redact',
     patterns: redact?.patterns ?? [],
     own: Object.entries(redact?.own ?? {}).map(([word, source]) => ({ word, source })),
@@ -54,7 +70,9 @@ export function draftOf(name: string, rule: GuardrailRule): RuleDraft {
     deadlineMs: deadlineMs === undefined ? '' : String(deadlineMs),
     model: moderate?.model ?? '',
     categories: joined(moderate?.categories),
-    ...{ accounts: joined(rule.accounts), keys: joined(rule.keys), models: joined(rule.models) },
+    accounts: joined(rule.accounts),
+    keys: joined(rule.keys),
+    models: joined(rule.models),
     labels: joined(Object.entries(rule.labels ?? {}).map(([label, value]) => `${label}=${value}`)),
   }
 }

@@ -1,4 +1,5 @@
-// One guardrail as a form: what it checks, for which calls, and what happens if the check fails. Nothing changes before it was previewed.
+// One guardrail as a form: what it checks, for which calls, and what happens if the check fails. Nothing changes before
+// it was previewed.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { Review, requireFit, toastSaved } from '../../pages/operator/review.tsx'

@@ -22,7 +22,10 @@ const TITLES: Readonly<Record<ComparedPrice['kind'], string>> = {
   unreadable: 'Unreadable',
 }
 
-/** The costs of this release’s signed table beside those of the catalog; nothing changes until rows are chosen and applied. */
+/**
+ * The costs of this release’s signed table beside those of the catalog; nothing changes until rows are chosen and
+ * applied.
+ */
 export function ListPrices() {
   const compared = useQuery('catalog/list-prices', api.comparePrices)
   return <Loaded query={compared}>{(data) => <Differences key={data.made} compared={data} />}</Loaded>

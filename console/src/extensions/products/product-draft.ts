@@ -30,14 +30,22 @@ export interface ProductDraft {
 }
 
 export const EMPTY: ProductDraft = {
-  ...{ id: '', title: '', description: '', vendor: '', baseUrl: '', auth: undefined, credential: '', value: '' },
+  id: '',
+  title: '',
+  description: '',
+  vendor: '',
+  baseUrl: '',
+  auth: undefined,
+  credential: '',
+  value: '',
   operations: [],
 }
 
 export const BLANK: OperationDraft = {
   id: '',
   entry: { title: '', route: 'GET /', vendorPath: '', params: {} },
-  ...{ rates: {}, cacheSeconds: '' },
+  rates: {},
+  cacheSeconds: '',
 }
 
 /** Where its operations are called, so far as it is known. */
@@ -56,7 +64,7 @@ export function draftOf(id: string, { document }: Catalog): ProductDraft | undef
   const vendor = vendorOf(id, document) ?? id
   const { baseUrl = '', auth, credential = '' } = document.vendors[vendor] ?? {}
   const { title, description = '' } = product
-  return { ...{ id, title, description, vendor, baseUrl, auth, credential, value: '' }, operations }
+  return { id, title, description, vendor, baseUrl, auth, credential, value: '', operations }
 }
 
 /** Where the first route of its operations leads. */
@@ -75,7 +83,8 @@ export function inputOf(draft: ProductDraft): ProductInput {
     return [[name, { rates: Object.fromEntries(given), ...cache }] as const]
   })
   return {
-    ...{ id: id.trim(), description },
+    id: id.trim(),
+    description,
     ...(title.trim() ? { title: title.trim() } : {}),
     entries: Object.fromEntries(operations.map(({ id: name, entry }) => [name, entry])),
     prices: Object.fromEntries(priced),
@@ -105,7 +114,10 @@ export function problemsOf(problems: readonly string[], product: string, operati
 
 const BYTES_PER_RATE = 1_000_000n
 
-/** What is held for a call at most, in millionths of a credit; undefined: a rate is no amount, or what it counts has no bound. */
+/**
+ * What is held for a call at most, in millionths of a credit; undefined: a rate is no amount, or what it counts has no
+ * bound.
+ */
 export function mostOf(
   { rates, entry }: Pick<OperationDraft, 'rates' | 'entry'>,
   bounds: Readonly<Record<string, number>>,

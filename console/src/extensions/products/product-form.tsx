@@ -1,4 +1,5 @@
-// A product from a document, a preset or by hand: which operations, at which price, and where calls go. Nothing changes before it was previewed.
+// A product from a document, a preset or by hand: which operations, at which price, and where calls go. Nothing changes
+// before it was previewed.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { briefCredits } from '../../credits.ts'

@@ -1,4 +1,5 @@
-// One operation of a product: its address, its parameters, and its price with what the check says of it while it is typed.
+// One operation of a product: its address, its parameters, and its price with what the check says of it while it is
+// typed.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { briefCredits } from '../../credits.ts'
@@ -59,7 +60,14 @@ export function OperationForm({ draft, at, operation, onSave, onClose }: Props) 
       run={async () => onSave(made)}
       onClose={onClose}
     >
-      <Address {...{ one, isTaken, faultAt }} below={addressOf(draft.id)} onOne={setOne} onEntry={entry} />
+      <Address
+        one={one}
+        isTaken={isTaken}
+        faultAt={faultAt}
+        below={addressOf(draft.id)}
+        onOne={setOne}
+        onEntry={entry}
+      />
       <Params params={params} onParams={setParams} />
       <Prices one={one} bounds={check.bounds} faultAt={faultAt} onOne={setOne} onEntry={entry} />
       <details className="fold">
@@ -163,10 +171,17 @@ function parseRest(text: string): { members: object; fault?: string } {
   }
 }
 
-/** What the server says of this operation, in a product that is otherwise good. No credential is sent, and none is in the key of what was read. */
+/**
+ * What the server says of this operation, in a product that is otherwise good. No credential is sent, and none is in
+ * the key of what was read.
+ */
 function useCheck(draft: ProductDraft, operation: OperationDraft) {
   const input: ProductInput = inputOf({
-    ...{ ...draft, id: draft.id.trim() || 'product', vendor: '', value: '', operations: [operation] },
+    ...draft,
+    id: draft.id.trim() || 'product',
+    vendor: '',
+    value: '',
+    operations: [operation],
     baseUrl: draft.baseUrl.trim() || 'https://api.example.com',
   })
   // A new name is no vendor that the catalog has.
@@ -236,7 +251,7 @@ function Params({ params, onParams }: { params: readonly NamedParam[]; onParams:
             {
               head: 'Kind',
               cell: ({ name, param, at }) => (
-                <KindFields {...{ name, param }} onParam={(next) => put(at, [name, next])} />
+                <KindFields name={name} param={param} onParam={(next) => put(at, [name, next])} />
               ),
             },
             {

@@ -61,7 +61,10 @@ function FromDocument({ onTake }: { onTake: (taken: Taken) => void }) {
       operations: [...chosen],
     })
     onTake({
-      ...{ id: idOf(title), title, description, baseUrl: server ?? '' },
+      id: idOf(title),
+      title,
+      description,
+      baseUrl: server ?? '',
       ...(auth ? { auth: auth as Auth } : {}), // In the catalog's words, as the server reads it.
       operations: operations.flatMap(({ id, entry }) =>
         // In the form of the catalog, as the server makes it.
@@ -182,7 +185,10 @@ function PresetFields({ presets, onTake }: { presets: readonly ProductPreset[]; 
   const credits = (usd: string) => String(Number((Number(usd) * Number(perDollar)).toFixed(6)))
   const take = () =>
     onTake({
-      ...{ id: preset.name, title: preset.title, baseUrl: preset.baseUrl, credential: preset.credential },
+      id: preset.name,
+      title: preset.title,
+      baseUrl: preset.baseUrl,
+      credential: preset.credential,
       auth: preset.auth as Auth, // In the catalog's words.
       operations: preset.operations.map(({ id, entry, usd }) => ({
         id,

@@ -1,4 +1,5 @@
-// Products: APIs that the catalog sells as endpoints. What each offers, at which price, and whether it reaches its vendor.
+// Products: APIs that the catalog sells as endpoints. What each offers, at which price, and whether it reaches its
+// vendor.
 import { useState } from 'react'
 import { api } from '../../api.ts'
 import { plural } from '../../format.ts'
@@ -28,7 +29,11 @@ interface ListedProduct {
 
 const rowsOf = ({ document }: Catalog): ListedProduct[] =>
   Object.entries(document.products ?? {}).map(([id, { title, description = '', operations }]) => ({
-    ...{ id, title, description, vendor: vendorOf(id, document), operations: Object.keys(operations) },
+    id,
+    title,
+    description,
+    vendor: vendorOf(id, document),
+    operations: Object.keys(operations),
   }))
 
 /** Without a credential test keys alone are answered, with examples. */

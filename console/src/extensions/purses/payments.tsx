@@ -1,4 +1,5 @@
-// How customers pay into purses: the account's own payment provider, what a credit costs, how the page for customers looks, and what was paid.
+// How customers pay into purses: the account's own payment provider, what a credit costs, how the page for customers
+// looks, and what was paid.
 import { useState } from 'react'
 import { formatCredits } from '../../credits.ts'
 import { Invoices } from '../../pages/invoice-table.tsx'
@@ -52,7 +53,8 @@ export function PursePaymentsPage({ account }: { account: string }) {
             <IssuerCard
               key={JSON.stringify(data.issuer)}
               issuer={data.issuer}
-              {...{ right: RIGHT, account }}
+              right={RIGHT}
+              account={account}
               save={async (issuer) => {
                 await pursesApi.changePayments(account, { issuer })
                 refresh(`purse-payments/${account}`)
@@ -71,7 +73,8 @@ export function PursePaymentsPage({ account }: { account: string }) {
 function Compared({ account }: { account: string }) {
   const may = useMay()(RIGHT, account)
   const api = {
-    ...{ key: `purse-reconciliations/${account}`, corrects: `purses/${account}` },
+    key: `purse-reconciliations/${account}`,
+    corrects: `purses/${account}`,
     list: (cursor?: string, signal?: AbortSignal) => pursesApi.reconciliations(account, cursor, signal),
     run: () => pursesApi.reconcile(account),
   }
@@ -131,7 +134,8 @@ async function givenIn(form: FormData, provider: PursePayments['provider']): Pro
   const secrets = Object.fromEntries(typed(SECRETS))
   const file = form.get('logo')
   return {
-    ...{ provider, ...Object.fromEntries(typed(SOLD)) },
+    provider,
+    ...Object.fromEntries(typed(SOLD)),
     ...Object.fromEntries(LOOK.map((name) => [name, null])),
     ...Object.fromEntries(typed(LOOK)),
     ...(Object.keys(secrets).length > 0 ? { secrets } : {}),

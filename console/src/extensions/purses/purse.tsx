@@ -358,8 +358,15 @@ function Month({ account, purse }: Of) {
 }
 
 const KIND_WORDS: Readonly<Record<PurseMovement['kind'], string>> = {
-  ...{ grant: 'Put in', topup: 'Top-up', takeback: 'Taken back', settled: 'Call', released: 'Call, not charged' },
-  ...{ expired: 'Call, ended by a crash', empty: 'Too little left', frozen: 'Frozen', reopened: 'Unfrozen' },
+  grant: 'Put in',
+  topup: 'Top-up',
+  takeback: 'Taken back',
+  settled: 'Call',
+  released: 'Call, not charged',
+  expired: 'Call, ended by a crash',
+  empty: 'Too little left',
+  frozen: 'Frozen',
+  reopened: 'Unfrozen',
   closed: 'Closed',
 }
 

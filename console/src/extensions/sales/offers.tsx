@@ -1,4 +1,5 @@
-// What is sold: packs, plans, and what a credit costs. Each form ends in the same review as every other change of the catalog.
+// What is sold: packs, plans, and what a credit costs. Each form ends in the same review as every other change of the
+// catalog.
 import { type ReactNode, useState } from 'react'
 import { api } from '../../api.ts'
 import { formatCredits } from '../../credits.ts'
@@ -40,8 +41,11 @@ const FIELDS: Readonly<Record<Shelf | 'terms', readonly Field[]>> = {
     { name: 'price', label: 'Price', hint: 'Such as 20.00' },
     { name: 'credits', label: 'Credits' },
     {
-      ...{ name: 'endsAfterDays', label: 'Credits expire after (days)', hint: 'Leave empty: they do not expire.' },
-      ...{ isNumber: true, isOptional: true },
+      name: 'endsAfterDays',
+      label: 'Credits expire after (days)',
+      hint: 'Leave empty: they do not expire.',
+      isNumber: true,
+      isOptional: true,
     },
   ],
   plans: [
@@ -53,7 +57,9 @@ const FIELDS: Readonly<Record<Shelf | 'terms', readonly Field[]>> = {
   terms: [
     { name: 'currency', label: 'Currency', hint: 'Such as EUR' },
     {
-      ...{ name: 'pricePerCredit', label: 'Price of one credit', hint: 'Leave empty: only packs and plans are sold.' },
+      name: 'pricePerCredit',
+      label: 'Price of one credit',
+      hint: 'Leave empty: only packs and plans are sold.',
       isOptional: true,
     },
     { name: 'minimum', label: 'Smallest purchase', isOptional: true },

@@ -19,10 +19,7 @@ import { paymentName } from './payment-name.ts'
 
 type Act = 'refund' | 'accept' | 'dismiss'
 
-const COMPARED = {
-  ...{ key: 'reconciliations', corrects: 'all-payments/' },
-  ...{ list: api.reconciliations, run: api.reconcile },
-}
+const COMPARED = { key: 'reconciliations', corrects: 'all-payments/', list: api.reconciliations, run: api.reconcile }
 
 export function PaymentsPage() {
   const has = useMay()

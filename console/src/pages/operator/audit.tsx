@@ -38,7 +38,9 @@ export function AuditPage() {
     <Page title="Audit" lead="Who changed what, when, from where, and what it was before. Rows are only ever added.">
       <FilterBar
         filters={EXACT.map((name) => ({
-          ...{ name, label: FIELDS[name][0], value: filter[name] },
+          name,
+          label: FIELDS[name][0],
+          value: filter[name],
           field: <ExactField name={name} value={filter[name]} />,
         }))}
         filtered={filtered}

@@ -37,11 +37,21 @@ export interface MadePrice {
   readonly margins: readonly number[]
 }
 
-/** Those that the preset knows, and what the vendor lists besides. Only what it lists is chosen: the rest may not be there any more. */
+/**
+ * Those that the preset knows, and what the vendor lists besides. Only what it lists is chosen: the rest may not be
+ * there any more.
+ */
 export function offersOf(preset: Preset | undefined, listed: readonly string[]): Offer[] {
   const blank = { alsoAlias: false, costInput: '', costOutput: '', priceInput: '', priceOutput: '' }
   const known = (preset?.models ?? []).map(({ model, uid, alias, type, cost }) => ({
-    ...{ model, uid, alias, type, chosen: cost !== null && listed.includes(model), list: cost, known: true, ...blank },
+    model,
+    uid,
+    alias,
+    type,
+    chosen: cost !== null && listed.includes(model),
+    list: cost,
+    known: true,
+    ...blank,
   }))
   const names = new Set(known.map(({ model }) => model))
   const others = listed

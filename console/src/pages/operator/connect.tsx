@@ -67,17 +67,15 @@ interface Place {
 }
 
 const EMPTY: Place = {
-  ...{
-    preset: '',
-    login: '',
-    vendor: '',
-    baseUrl: '',
-    variables: {},
-    format: FORMATS[0],
-    way: 'stored',
-    credentialName: '',
-    key: '',
-  },
+  preset: '',
+  login: '',
+  vendor: '',
+  baseUrl: '',
+  variables: {},
+  format: FORMATS[0],
+  way: 'stored',
+  credentialName: '',
+  key: '',
 }
 
 /** Where a vendor of the catalog is, and which of its credentials is used; its value stays where it is. */
@@ -153,7 +151,10 @@ function Connect({ presets, start, known }: { presets: readonly Preset[]; start:
       </Card>
       {test && (offers.length > 0 || preset?.replacesVendor) ? (
         <ConnectModels
-          {...{ offers, markup, preset, prices }}
+          offers={offers}
+          markup={markup}
+          preset={preset}
+          prices={prices}
           isListed={test.models.length > 0}
           onOffers={setOffers}
           onMarkup={setMarkup}

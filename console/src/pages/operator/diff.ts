@@ -1,5 +1,5 @@
-// Which lines two texts share, by Myers' greedy algorithm; the equal beginning and end are cut off first, so that a small
-// change in a long document is found at once.
+// Which lines two texts share, by Myers' greedy algorithm; the equal beginning and end are cut off first, so that a
+// small change in a long document is found at once.
 
 interface DiffLine {
   kind: 'same' | 'gone' | 'new'

@@ -1,4 +1,5 @@
-// What an operator looks at first: whether something is ill, who runs out of credits, what is spent, and what is left to set up.
+// What an operator looks at first: whether something is ill, who runs out of credits, what is spent, and what is left
+// to set up.
 import { api } from '../../api.ts'
 import { amountText, creditsAsNumber, parseCredits } from '../../credits.ts'
 import { formatCompact, formatMs, formatPercent, formatWhole, plural } from '../../format.ts'

@@ -121,7 +121,12 @@ export function RoutesForm({ uid, model, catalog, onClose }: Props) {
             >
               <h3 className="small">{(route.order ?? 0) === first ? 'Tried first' : 'Fallback'}</h3>
               <RouteFields
-                {...{ route, at, vendors, formats: formatsOf(model, route), pricing: model.pricing, type: model.type }}
+                route={route}
+                at={at}
+                vendors={vendors}
+                formats={formatsOf(model, route)}
+                pricing={model.pricing}
+                type={model.type}
                 onChange={(next) => change(at, next)}
               />
               <p className="small muted">
@@ -169,7 +174,10 @@ export function RoutesForm({ uid, model, catalog, onClose }: Props) {
   )
 }
 
-/** Those that serve models, for a model, and those that serve data, for data; a vendor that serves nothing yet can do either. */
+/**
+ * Those that serve models, for a model, and those that serve data, for data; a vendor that serves nothing yet can do
+ * either.
+ */
 function vendorsFor({ vendors, models, endpoints, toolServers }: CatalogDocument, { type }: Props['model']): string[] {
   const servedIn = (shelf: Readonly<Record<string, { routes: readonly CatalogRoute[] }>>) =>
     new Set(Object.values(shelf).flatMap(({ routes }) => routes.map(({ vendor }) => vendor)))

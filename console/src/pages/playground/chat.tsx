@@ -38,7 +38,8 @@ function ChatRoom({ account, models }: BenchProps) {
   const full = { ...settings, model: model?.uid ?? '' }
   const chat = useChat(account, full)
 
-  // A link from a model's page or the documentation chooses the model and fills in its message, also over what was there.
+  // A link from a model's page or the documentation chooses the model and fills in its message, also over what was
+  // there.
   const message = query.get('message')
   useEffect(() => {
     if (wanted) setSettings((old) => ({ ...old, model: wanted }))

@@ -32,14 +32,19 @@ async function readQuote(account: string, endpoint: string, body: Body, signal: 
   }
 }
 
-/** Of all texts within: files make a body of many megabytes, which is not written out with every letter that is typed. */
+/**
+ * Of all texts within: files make a body of many megabytes, which is not written out with every letter that is typed.
+ */
 function charsOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
   return Object.values(value).reduce((sum: number, one) => sum + charsOf(one), 0)
 }
 
-/** What the gateway says that calls would cost, asked while the form is being filled in. Undefined: something is missing. */
+/**
+ * What the gateway says that calls would cost, asked while the form is being filled in. Undefined: something is
+ * missing.
+ */
 function useQuotes(account: string, bodies: readonly Body[] | undefined, endpoint = '') {
   const isTooLarge = charsOf(bodies) > QUOTED_BYTES_MAX
   const text = useSettled(bodies === undefined || isTooLarge ? '' : JSON.stringify(bodies))
@@ -122,7 +127,9 @@ export function BatchCost(props: { account: string; bodies: readonly Body[]; tot
   )
 }
 
-/** The exact price if it is known before the call, otherwise the most: of "auto" quality, for one, the dearest is held. */
+/**
+ * The exact price if it is known before the call, otherwise the most: of "auto" quality, for one, the dearest is held.
+ */
 function costWords(quotes: readonly Quote[], usual?: bigint): string {
   const sum = sumCredits(quotes.map(({ costAtMost }) => costAtMost))
   const most = creditsText(sum)

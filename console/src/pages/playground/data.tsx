@@ -31,7 +31,10 @@ export function ProductPlay({ account }: { account: string }) {
 
 type Area = 'social' | 'siteanalytics' | 'products'
 
-/** Products of the catalog are what the code does not know; those with a body are tried on their page of the documentation. */
+/**
+ * Products of the catalog are what the code does not know; those with a body are tried on their page of the
+ * documentation.
+ */
 const isIn = (area: Area, { id, method }: PublicEndpoint) =>
   area === 'products' ? method === 'GET' && !/^(?:social|siteanalytics)/.test(id) : id.startsWith(area)
 

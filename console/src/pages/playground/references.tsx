@@ -1,5 +1,5 @@
-// Images and files for a model: uploaded ones become data URIs in the page, images may also be named by their address, which
-// the gateway fetches.
+// Images and files for a model: uploaded ones become data URIs in the page, images may also be named by their address,
+// which the gateway fetches.
 import { useId, useRef, useState } from 'react'
 import { formatBytes } from '../../format.ts'
 import { randomId } from '../../random.ts'

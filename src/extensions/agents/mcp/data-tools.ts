@@ -99,7 +99,9 @@ function asRequest({ params, path, body: takes }: DataEndpointSpec, args: Argume
     else query.append(name, value)
   }
   return {
-    ...{ params: inPath, query: query.toString(), headers },
+    params: inPath,
+    query: query.toString(),
+    headers,
     ...(body ? { body: Buffer.from(JSON.stringify(body)) } : {}),
   }
 }
@@ -120,7 +122,9 @@ function plainValue(name: string, value: unknown, field: Field | undefined): str
 
 const TOTALS = ['TotalCount', 'TotalRecords', 'totalRecords'] as const
 
-/** The arguments to change for the next page; undefined on the last page, or if the answer has no paging information. */
+/**
+ * The arguments to change for the next page; undefined on the last page, or if the answer has no paging information.
+ */
 function nextPage(spec: DataEndpointSpec, args: Arguments, value: unknown): Arguments | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const answer = value as Readonly<Record<string, unknown>> // Parsed JSON; an array has none of the members read here.

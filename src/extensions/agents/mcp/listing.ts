@@ -1,5 +1,5 @@
-// Which tools a client sees. Every word of a listing uses up the model's context, so a client may ask for fewer tools: by path, by name, or
-// for the pair of discovery tools that find and call the others.
+// Which tools a client sees. Every word of a listing uses up the model's context, so a client may ask for fewer tools:
+// by path, by name, or for the pair of discovery tools that find and call the others.
 import type { Tool as Listed } from '@modelcontextprotocol/server'
 import type { Principal } from '../../../admission/api-key.ts'
 import type { Catalog } from '../../../catalog/store.ts'
@@ -52,7 +52,10 @@ function listed(tool: Tool, catalog: Catalog): Listed {
   }
 }
 
-/** No description: the name and the server's instructions explain it, and a description in every paid tool would cost 500 tokens. */
+/**
+ * No description: the name and the server's instructions explain it, and a description in every paid tool would cost
+ * 500 tokens.
+ */
 const MAX_COST = { type: 'number' } as const
 
 function wordsOf({ description, price }: Tool, catalog: Catalog): string {
@@ -107,7 +110,10 @@ export function objectArgument(args: Arguments, name: string): Arguments {
   return value as Arguments // Parsed JSON that is not an array.
 }
 
-/** The tools that match the most words of the query. A word in the name weighs most, and a rare word weighs more than a common one. */
+/**
+ * The tools that match the most words of the query. A word in the name weighs most, and a rare word weighs more than a
+ * common one.
+ */
 function search(query: string, tools: readonly Tool[], catalog: Catalog): Tool[] {
   const stems = (text: string) =>
     (text.toLowerCase().match(WORD) ?? []).map((word) => word.replace(/(?:ies|es|s)$/, ''))

@@ -1,4 +1,5 @@
-// Everything that the MCP server offers to agents: endpoints as tools, models and prices as resources, common questions as prompts.
+// Everything that the MCP server offers to agents: endpoints as tools, models and prices as resources, common questions
+// as prompts.
 import type { PromptMessage, ServerContext, UriTemplate } from '@modelcontextprotocol/server'
 import type { Principal } from '../../../admission/api-key.ts'
 import type { AccountDeps } from '../../../api/account.ts'
@@ -30,7 +31,8 @@ export function createMcp(deps: McpDeps): (call: FetchCall) => Promise<Response>
   const current = () => deps.catalog.current
   const models = createModelLists(current)
   const fixed: Tool[] = [...mediaTools(deps), ...accountTools(deps, models, (principal) => offered(principal))]
-  // The endpoints change with the catalog, and their tools with them. Ours come first, so that no product's or foreign tool takes the name of one.
+  // The endpoints change with the catalog, and their tools with them. Ours come first, so that no product's or foreign
+  // tool takes the name of one.
   const inCatalog = madeOnce(current, (catalog) => {
     const data = dataTools(endpointsOf(catalog), deps)
     const [ours, sold] = [data.filter((tool) => !tool.prefix), data.filter((tool) => tool.prefix)]

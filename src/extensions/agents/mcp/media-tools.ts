@@ -190,8 +190,18 @@ function createVideo(deps: MediaDeps): Tool {
     description: `${spec.description} Returns a job id at once; then call wait_for_video. It is paid for when the video is there; quote tells the price. Example: {"model":"videogen-2.0","prompt":"A barrier opens at dawn","duration":5}.`,
     input: objectSchema(
       members(spec.body, [
-        ...['model', 'prompt', 'first_frame', 'last_frame', 'image_urls', 'video_urls', 'audio_urls'],
-        ...['ratio', 'duration', 'resolution', 'seed', 'generate_audio'],
+        'model',
+        'prompt',
+        'first_frame',
+        'last_frame',
+        'image_urls',
+        'video_urls',
+        'audio_urls',
+        'ratio',
+        'duration',
+        'resolution',
+        'seed',
+        'generate_audio',
       ]),
       ['model'],
     ),
@@ -258,7 +268,9 @@ function videoJobs({ jobs, path: { world } }: MediaDeps): Tool[] {
     },
   ]
 
-  /** Resolves with the job once it has ended, or with its last known state on timeout or when the client disconnects. */
+  /**
+   * Resolves with the job once it has ended, or with its last known state on timeout or when the client disconnects.
+   */
   function waitFor(job: JobRow, call: ToolCall, after: (done: () => void) => () => void): Promise<JobRow> {
     return new Promise((resolve) => {
       let last = job

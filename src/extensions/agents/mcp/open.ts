@@ -1,5 +1,5 @@
-// The protocol's paths. The MCP library is loaded at the first request only: loading it takes 20 MB of memory and slows each start, and most
-// gateways never use it.
+// The protocol's paths. The MCP library is loaded at the first request only: loading it takes 20 MB of memory and slows
+// each start, and most gateways never use it.
 import { type FetchCall, messageOf } from '../../../api/fetch-route.ts'
 import { jsonBody } from '../../../api/server/body.ts'
 import type { WebServer } from '../../../api/server/server.ts'
@@ -35,7 +35,10 @@ export interface OwnToolDeps {
 
 const BODY_BYTES_MAX = 65_536
 
-/** The tools of an owner's or operator's agent, by an access token. Each asks a resource of the operator API, which checks that token itself. */
+/**
+ * The tools of an owner's or operator's agent, by an access token. Each asks a resource of the operator API, which
+ * checks that token itself.
+ */
 export function mountOwnTools(app: WebServer, { tokens, log }: OwnToolDeps): void {
   const authenticate = tokenActor(tokens)
   let loading: Promise<ReturnType<typeof import('./own-tools.ts').createOwnTools>> | undefined
@@ -49,7 +52,8 @@ export function mountOwnTools(app: WebServer, { tokens, log }: OwnToolDeps): voi
     })
     const asked = new Request('http://localhost/mcp', { method: 'POST', headers: protocolHeaders(request.headers) })
     const response = await answer(asked, message, {
-      ...{ requestId: request.id, log },
+      requestId: request.id,
+      log,
       ask: async (method, path, body) => {
         const { body: text = '{}' } = (await app.within(request, method, ADMIN_PREFIX + path, body)) ?? {}
         return (JSON.parse(String(text)) as { data: unknown }).data // As every resource answers.

@@ -1,4 +1,5 @@
-// Tools for the agent of an owner or operator: it reads what its token may read, changes nothing, and a larger budget takes a person in the console.
+// Tools for the agent of an owner or operator: it reads what its token may read, changes nothing, and a larger budget
+// takes a person in the console.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testGateway } from '../../../../test/gateway.ts'
@@ -17,7 +18,8 @@ async function rpc(token: string | undefined, method: string, params: object = {
     method: 'POST',
     headers: {
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...{ 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   })
@@ -47,7 +49,11 @@ async function owned(scopes: readonly string[]) {
 const budgetIn = async (id: string, max = '2') =>
   (
     await g.operator<BudgetView>('POST', `/accounts/${id}/budgets`, {
-      ...{ name: 'All sessions', scope: 'session', unit: 'requests', span: 'total', max },
+      name: 'All sessions',
+      scope: 'session',
+      unit: 'requests',
+      span: 'total',
+      max,
     })
   ).data
 const proposals = async (browser: Browser, id: string) =>

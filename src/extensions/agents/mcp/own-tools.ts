@@ -1,5 +1,6 @@
-// Tools for the agent of an owner or an operator. Each asks the operator API with the caller's own access token, so that no tool can read or do
-// more than that token; what costs money, such as a larger budget, is only proposed, and a person confirms it in the console.
+// Tools for the agent of an owner or an operator. Each asks the operator API with the caller's own access token, so
+// that no tool can read or do more than that token; what costs money, such as a larger budget, is only proposed, and a
+// person confirms it in the console.
 import {
   createMcpHandler,
   type Tool as Listed,
@@ -70,7 +71,9 @@ async function endingModels(ask: Ask): Promise<unknown> {
 
 const TOOLS: readonly OwnTool[] = [
   {
-    ...{ name: 'accounts', title: 'Find accounts', description: 'The accounts that this token may see, with balance.' },
+    name: 'accounts',
+    title: 'Find accounts',
+    description: 'The accounts that this token may see, with balance.',
     takes: { name: 'A part of the name.' },
     needs: [],
     run: (args, ask) => ask('GET', `/accounts${query({ q: textArgument(args, 'name') })}`),
@@ -82,7 +85,9 @@ const TOOLS: readonly OwnTool[] = [
     takes: {
       account: ACCOUNT,
       by: 'product (default), key, endpoint, client, label::team, label::project, label::member, label:session or label:<name>.',
-      ...{ from: 'First day, such as 2026-10-01.', to: 'Last day.', labels: 'Only these, such as feature=chat.' },
+      from: 'First day, such as 2026-10-01.',
+      to: 'Last day.',
+      labels: 'Only these, such as feature=chat.',
     },
     needs: ['account'],
     run: (args, ask) =>
@@ -185,7 +190,9 @@ function serverFor({ ask, requestId, log }: Asking): Server {
 function listed({ name, title, description, takes, needs, writes }: OwnTool): Listed {
   const fields = Object.entries(takes).map(([field, what]) => [field, { type: 'string', description: what }] as const)
   return {
-    ...{ name, title, description },
+    name,
+    title,
+    description,
     inputSchema: { type: 'object', properties: Object.fromEntries(fields), required: [...needs] },
     annotations: { readOnlyHint: !writes, openWorldHint: false, ...(writes ? { destructiveHint: false } : {}) },
   }

@@ -1,5 +1,5 @@
-// A paid tool call. It builds the same PaidRequest as the HTTP endpoint would from the same parameters, and uses the same functions to parse,
-// hold, serve and settle. Only the response sink differs.
+// A paid tool call. It builds the same PaidRequest as the HTTP endpoint would from the same parameters, and uses the
+// same functions to parse, hold, serve and settle. Only the response sink differs.
 
 import { estimate } from '../../../admission/admit.ts'
 import { faultBody } from '../../../api/server/envelope.ts'

@@ -1,4 +1,5 @@
-// The tools of foreign MCP servers, sold beside our own: listed with what the operator agreed to and its price, and called on the same path.
+// The tools of foreign MCP servers, sold beside our own: listed with what the operator agreed to and its price, and
+// called on the same path.
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { mayCall, mayUse } from '../../../admission/api-key.ts'
 import { type Catalog, findDataProduct } from '../../../catalog/store.ts'

@@ -115,7 +115,8 @@ export function requiredText(args: Arguments, name: string): string {
 }
 
 export function runTool(tool: Tool, call: ToolCall): Promise<ToolAnswer> {
-  // Data endpoints reject unknown names themselves and suggest the right ones; a foreign tool's schema says whether it takes others.
+  // Data endpoints reject unknown names themselves and suggest the right ones; a foreign tool's schema says whether it
+  // takes others.
   if (!['analytics', 'social', 'products', 'servers'].includes(tool.group)) checkNames(tool, call.args)
   return tool.run(call)
 }
@@ -130,7 +131,8 @@ function checkNames({ name, input }: Tool, args: Arguments): void {
     )
 }
 
-// User confirmation for expensive calls: `?confirm_above=5` in the server address asks the user before each call above 5 credits.
+// User confirmation for expensive calls: `?confirm_above=5` in the server address asks the user before each call above
+// 5 credits.
 
 /** Not a fault: the client should ask its user and repeat the call with the answer. */
 export class InputNeeded extends Error {
@@ -145,8 +147,8 @@ export class InputNeeded extends Error {
 const KEY = 'consent'
 
 /**
- * The most that the call may cost: the agent's own limit if it set one, else the confirmation threshold or the wanted cost, whichever is
- * higher. Undefined: there is no limit.
+ * The most that the call may cost: the agent's own limit if it set one, else the confirmation threshold or the wanted
+ * cost, whichever is higher. Undefined: there is no limit.
  */
 export function costBound(call: ToolCall, want: Credits): Credits | undefined {
   if (call.costMax !== undefined) return call.costMax
@@ -181,7 +183,8 @@ export function askConsent(call: ToolCall, cost: Credits): void {
         },
       }),
     )
-  // The model may have written any argument itself, such as max_cost, so only an answer from the user counts as consent.
+  // The model may have written any argument itself, such as max_cost, so only an answer from the user counts as
+  // consent.
   throw new Fault('access_denied', {
     message: `This call may cost up to ${price} credits, which the user wants to confirm, and this client cannot ask. Nothing was charged. The user can raise confirm_above in the address of this server, or use a client that asks.`,
   })
@@ -246,8 +249,8 @@ const ADVICE: Partial<Record<Fault['kind'], string>> = {
   internal: 'Nothing was charged. Tell the user the request id if it happens again.',
 }
 
-// The compact text form of an answer: tables as Markdown, long lists cut, nested values on one line. The structured content has the whole
-// answer.
+// The compact text form of an answer: tables as Markdown, long lists cut, nested values on one line. The structured
+// content has the whole answer.
 
 const ROWS_MAX = 25
 const COLUMNS_MAX = 12
@@ -300,8 +303,9 @@ function cell(value: unknown): string {
   return text.length <= CELL_CHARS_MAX ? text : `${text.slice(0, CELL_CHARS_MAX).toWellFormed()}…`
 }
 
-// The input schema of a data tool, built from its endpoint's fields. A model reads every word of it with every listing, so it contains only
-// what a model would not guess: the first sentence of a description, and no parameter that has only one value.
+// The input schema of a data tool, built from its endpoint's fields. A model reads every word of it with every listing,
+// so it contains only what a model would not guess: the first sentence of a description, and no parameter that has only
+// one value.
 
 export function fieldSchemas(params: Readonly<Record<string, Field>>): Record<string, JsonSchema> {
   const open = Object.entries(params).filter(([, field]) => !('allowed' in field) || field.allowed.length > 1)

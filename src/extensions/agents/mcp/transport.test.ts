@@ -15,7 +15,11 @@ for (const [method, params] of [
   test(`${method} that breaks says so, and no more`, async () => {
     const logged: unknown[] = []
     const answer = createTransport({
-      ...{ tool: broken, list: broken, prompts: [], instructions: '', world: { randomBytes: Buffer.alloc } as never },
+      tool: broken,
+      list: broken,
+      prompts: [],
+      instructions: '',
+      world: { randomBytes: Buffer.alloc } as never,
       resources: [{ uri: 'tollgate://models', read: broken } as never],
       log: { error: (...line: unknown[]) => logged.push(line) } as never,
     })

@@ -1,5 +1,5 @@
-// The MCP server, for both the older and the current protocol revisions. It is stateless: a new server object answers each request, so any
-// process can answer any request, and a crash loses only the calls in flight.
+// The MCP server, for both the older and the current protocol revisions. It is stateless: a new server object answers
+// each request, so any process can answer any request, and a crash loses only the calls in flight.
 import {
   createMcpHandler,
   isInputRequiredResult,
@@ -143,7 +143,11 @@ async function callTool(tool: Tool, given: Arguments, { guest, context: { mcpReq
     const token = mcpReq._meta?.progressToken
     const answer = await runTool(tool, {
       ...guest,
-      ...{ requestId, args, canAsk, client, request: mcpReq },
+      requestId,
+      args,
+      canAsk,
+      client,
+      request: mcpReq,
       // A client may take a request back without leaving.
       signal: AbortSignal.any([guest.signal, mcpReq.signal]),
       costMax: readCost(costMax),
@@ -177,7 +181,10 @@ function clientOf({ headers }: ToolCaller, name: string | undefined): string {
     .toWellFormed()
 }
 
-/** Wraps a value that is not an object if the listing promises one, e.g. after an unexpected vendor answer or a call through the discovery tool. */
+/**
+ * Wraps a value that is not an object if the listing promises one, e.g. after an unexpected vendor answer or a call
+ * through the discovery tool.
+ */
 function asPromised(value: unknown, { output }: Tool): unknown {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   return output?.type === 'object' && !isObject ? { result: value } : value

@@ -1,6 +1,7 @@
-// Our authorization server: OAuth 2.1 for programs that act for a person, such as hosted agents. The library enforces the protocol; this file
-// sets our policy: authorization codes with PKCE (S256) for the tools (/mcp), device codes for the models too, short-lived access tokens,
-// refresh tokens that rotate with each use, and a person's consent each time.
+// Our authorization server: OAuth 2.1 for programs that act for a person, such as hosted agents. The library enforces
+// the protocol; this file sets our policy: authorization codes with PKCE (S256) for the tools (/mcp), device codes for
+// the models too, short-lived access tokens, refresh tokens that rotate with each use, and a person's consent each
+// time.
 import { createPrivateKey } from 'node:crypto'
 import Provider, { errors, type RequestContext } from 'oidc-provider'
 import { tokenDigest } from '../../../admission/api-key.ts'
@@ -39,7 +40,10 @@ const ROUTES = {
 const MINUTE = 60
 const DAY = 86_400
 const TOOLS_SECONDS = 10 * MINUTE
-/** Some programs read their token only when they start, so it lasts for a while. A person who leaves ends it at once all the same. */
+/**
+ * Some programs read their token only when they start, so it lasts for a while. A person who leaves ends it at once all
+ * the same.
+ */
 const API_SECONDS = 60 * MINUTE
 const TTL = {
   AccessToken: (_: unknown, { resourceServer }: { resourceServer?: { accessTokenTTL: number } }) =>
@@ -55,14 +59,19 @@ const DOCUMENT_BYTES_MAX = 10_240
 const SCOPES = ['offline_access', SCOPE, API_SCOPE]
 /** Of one device code. It is told to ask every five seconds. */
 const POLLS_PER_MINUTE = 20
-/** How the code is returned. Other modes (form, fragment) would need a page of ours or scripts of the program, and offer nothing more. */
+/**
+ * How the code is returned. Other modes (form, fragment) would need a page of ours or scripts of the program, and offer
+ * nothing more.
+ */
 const RESPONSE_MODE = 'query'
 
 export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
   const key = deps.secrets.key('oauth')
   const documents = createClientDocuments(deps.database)
   const nameOf = createResourceName(issuer, deps.resources)
-  /** A code or a refresh token can be used once, so a request for another resource is rejected before it consumes one. */
+  /**
+   * A code or a refresh token can be used once, so a request for another resource is rejected before it consumes one.
+   */
   function beforeConsume(): void {
     const params = Provider.ctx?.oidc.params
     if (params?.resource === undefined) return
@@ -121,7 +130,8 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
     renderError,
     features: featuresOf(issuer),
   })
-  // The routes set our public name as the forwarded host, so the library can trust it instead of the request's own headers.
+  // The routes set our public name as the forwarded host, so the library can trust it instead of the request's own
+  // headers.
   provider.proxy = true
   provider.use(async (context, next) => {
     if (context.path === ROUTES.authorization) {
@@ -147,17 +157,23 @@ export function createAuthority(issuer: string, deps: AuthorityDeps): Provider {
 }
 
 /**
- * Anybody may register a redirect address, so a link alone must not send a person there (RFC 9700, 4.11.2). Until the person has answered,
- * errors are shown on our page.
+ * Anybody may register a redirect address, so a link alone must not send a person there (RFC 9700, 4.11.2). Until the
+ * person has answered, errors are shown on our page.
  */
 function keepHere({ oidc }: RequestContext, error: Error & { allow_redirect?: boolean }): void {
   if (oidc.entities.Interaction?.result === undefined) error.allow_redirect = false
 }
 
-/** Parameters that programs send together with the `openid` scope. The library rejects them without that scope, so they are removed. */
+/**
+ * Parameters that programs send together with the `openid` scope. The library rejects them without that scope, so they
+ * are removed.
+ */
 const OF_OPENID = ['acr_values', 'claims', 'claims_locales', 'id_token_hint', 'max_age', 'nonce']
 
-/** Scopes that nobody can grant a program in this browser: the consent page would return after each Allow. The library always knows `openid`. */
+/**
+ * Scopes that nobody can grant a program in this browser: the consent page would return after each Allow. The library
+ * always knows `openid`.
+ */
 const NOT_GRANTED = ['', 'openid', API_SCOPE]
 
 /** Without a scope, a program gets the default one. */
@@ -220,7 +236,10 @@ function signingKey(seed: Buffer): object {
   return { ...createPrivateKey({ key, format: 'der', type: 'pkcs8' }).export({ format: 'jwk' }), use: 'sig' }
 }
 
-/** Fetches a program's current metadata document. If that fails or is rate limited, falls back to the last good copy of an authorized program. */
+/**
+ * Fetches a program's current metadata document. If that fails or is rate limited, falls back to the last good copy of
+ * an authorized program.
+ */
 async function findDocument(
   url: string,
   documents: ClientDocuments,
@@ -238,7 +257,10 @@ async function findDocument(
   return new Response(kept.text, { headers: { 'content-type': kept.contentType } })
 }
 
-/** Fetches the document by whose address a program identifies itself. The address comes from a stranger, so the guarded fetch is used. */
+/**
+ * Fetches the document by whose address a program identifies itself. The address comes from a stranger, so the guarded
+ * fetch is used.
+ */
 async function fetchDocument(
   url: string,
   documents: ClientDocuments,
@@ -280,8 +302,8 @@ function renderError(page: Page, out: { error: string; error_description?: strin
   page.body = `This connection could not be made: ${out.error}${out.error_description ? `, ${out.error_description}` : ''}.`
 }
 
-// The OAuth library's storage: in our database, so that any process can continue what another one began. Ids of codes and tokens are secrets,
-// so only their digests are stored.
+// The OAuth library's storage: in our database, so that any process can continue what another one began. Ids of codes
+// and tokens are secrets, so only their digests are stored.
 
 type Payload = Record<string, unknown> & { grantId?: string; jti?: string }
 
@@ -419,7 +441,10 @@ function keepable(_: string, value: unknown): unknown {
   return value
 }
 
-/** The database says when it ends: the process that wrote it may have had another time than this one, by which the library checks. */
+/**
+ * The database says when it ends: the process that wrote it may have had another time than this one, by which the
+ * library checks.
+ */
 function payloadOf({ payload, consumed, left }: PayloadRow, id: string, world: World): Payload {
   const exp = left === null ? {} : { exp: Math.floor(world.nowMs() / 1000 + left) }
   return { ...payload, ...exp, jti: id, ...(consumed === null ? {} : { consumed }) }

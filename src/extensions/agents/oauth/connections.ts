@@ -1,5 +1,5 @@
-// A person's consent: which program asks, and what it gets. A consent creates an API key of the account, with restrictions and a daily limit,
-// listed among the others. The grant's tokens stand for that key.
+// A person's consent: which program asks, and what it gets. A consent creates an API key of the account, with
+// restrictions and a daily limit, listed among the others. The grant's tokens stand for that key.
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Keys } from '../../../admission/keys.ts'
 import type { PersonPlace } from '../../../admission/teams.ts'
@@ -93,8 +93,8 @@ export function nameOf({ clientName, clientId }: { clientName?: string; clientId
 // Which redirect addresses a program may use, and how they are shown to people.
 
 /**
- * Schemes that any website can claim in a browser, by `registerProtocolHandler` or an extension. They do not prove that a program on the
- * person's machine answers.
+ * Schemes that any website can claim in a browser, by `registerProtocolHandler` or an extension. They do not prove that
+ * a program on the person's machine answers.
  */
 const CLAIMABLE =
   /^(?:(?:web|ext)\+.*|bitcoin|ethereum|ftps?|geo|im|ircs?|magnet|mailto|matrix|mms|news|nntp|openpgp4fpr|sftp|sip|sms|smsto|ssh|tel|urn|webcal|wtai|xmpp):$/
@@ -104,7 +104,10 @@ export function mayRedirectTo({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' ? LOOPBACK.test(hostname) : !CLAIMABLE.test(protocol)
 }
 
-/** The redirect address as people see it. The host is shown only for web addresses: in a program's own scheme it can be any word. */
+/**
+ * The redirect address as people see it. The host is shown only for web addresses: in a program's own scheme it can be
+ * any word.
+ */
 function shownRedirect({ protocol, host }: URL): string {
   const isWeb = protocol === 'https:' || protocol === 'http:'
   return isWeb ? `${protocol}//${host}` : `${protocol} (a program on your device)`
@@ -119,8 +122,8 @@ export const resourceOf = (issuer: string) => `${issuer}/mcp`
 export const apiOf = (issuer: string) => `${issuer}/v1`
 
 /**
- * Programs name the address that they were configured with: any of the paths, with or without a trailing slash. All of these map to the one
- * resource; any other value is left unchanged and then rejected.
+ * Programs name the address that they were configured with: any of the paths, with or without a trailing slash. All of
+ * these map to the one resource; any other value is left unchanged and then rejected.
  */
 export function createResourceName(issuer: string, paths: readonly string[]) {
   const listed = new Set(paths.map((path) => issuer + path))

@@ -1,6 +1,6 @@
-// Sign-in of a program on a machine without a browser (device authorization, RFC 8628): the program shows a code, and a person types it into
-// the console, sees who asks, and consents. As with other connections, no value of a key exists that anybody could copy: tokens stand for
-// the connection, and it ends with the person's membership.
+// Sign-in of a program on a machine without a browser (device authorization, RFC 8628): the program shows a code, and a
+// person types it into the console, sees who asks, and consents. As with other connections, no value of a key exists
+// that anybody could copy: tokens stand for the connection, and it ends with the person's membership.
 import type { Keys } from '../../../admission/keys.ts'
 import { type Database, statement } from '../../../database/database.ts'
 import type { Attempts } from '../../../identity/attempts.ts'
@@ -25,7 +25,10 @@ export const API_SCOPE = 'api'
 /** A code is one of 25 thousand million and lives ten minutes. These hold for all processes together. */
 const TRIES = { person: 20, address: 60, perSeconds: 60 }
 
-/** What is stored of the code that a person types. Keyed, because all codes together are few enough to try; looked up by index, so time tells nothing. */
+/**
+ * What is stored of the code that a person types. Keyed, because all codes together are few enough to try; looked up by
+ * index, so time tells nothing.
+ */
 export function createUserCodes(key: Buffer): (code: string) => string {
   return (code) => sign(key, `user code ${code.toUpperCase().replaceAll(/[^A-Z]/g, '')}`).toString('base64url')
 }

@@ -1,5 +1,5 @@
-// Registers OAuth. Its library is loaded at the first request only, because most gateways never use it. OAuth is available only over https or
-// on the local machine: a code sent in clear text could be stolen.
+// Registers OAuth. Its library is loaded at the first request only, because most gateways never use it. OAuth is
+// available only over https or on the local machine: a code sent in clear text could be stolen.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type Provider from 'oidc-provider'
@@ -35,7 +35,10 @@ export interface Authority {
   readonly load: () => Promise<Provider>
 }
 
-/** Limits on this process's fetches of metadata documents: per caller address, per caller address and host, and per host. */
+/**
+ * Limits on this process's fetches of metadata documents: per caller address, per caller address and host, and per
+ * host.
+ */
 const DOCUMENTS_PER_MINUTE = { address: 20, addressAndHost: 5, host: 60 }
 const BY = { actor: 'oauth', ip: null, requestId: null }
 
@@ -114,7 +117,10 @@ function isTrustworthy({ protocol, hostname, pathname }: URL): boolean {
 
 /** For all processes together. A program registers once for each of its installations. */
 const CLIENTS_PER_HOUR = 2_000
-/** One address may use a hundredth of the registrations that are left, so hundreds of addresses together still leave room for the next. */
+/**
+ * One address may use a hundredth of the registrations that are left, so hundreds of addresses together still leave
+ * room for the next.
+ */
 const ADDRESS_PART = 100
 
 const REGISTERED = statement(
@@ -140,8 +146,8 @@ export async function pruneTokens(database: Database): Promise<void> {
   await pruneAll(database, PRUNE)
 }
 
-// The OAuth routes: its metadata, and the routes that the library answers. They are open to strangers, so each network address has a limit of
-// requests per minute.
+// The OAuth routes: its metadata, and the routes that the library answers. They are open to strangers, so each network
+// address has a limit of requests per minute.
 
 interface OauthRoutes {
   readonly enabled: () => boolean
@@ -221,8 +227,8 @@ function mountOauth(app: WebServer, options: OauthRoutes): void {
       response.setHeaders(HEADERS).setHeader('x-request-id', id)
       // Cookies of an earlier consent are dropped: the person who consents is the one now signed in to the console.
       if (url === '/oauth/authorize') delete raw.headers.cookie
-      // After the consent, its own cookies are needed. The library's session cookie is dropped, because it may belong to an earlier user of
-      // this browser.
+      // After the consent, its own cookies are needed. The library's session cookie is dropped, because it may belong
+      // to an earlier user of this browser.
       if (url === '/oauth/authorize/{uid}') raw.headers.cookie = withoutSession(raw.headers.cookie)
       await options.answer(networkOf(request.ip), raw, response).catch((error: unknown) => {
         logFault(new Fault('internal', { cause: error }), id, options.log)

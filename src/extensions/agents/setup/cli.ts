@@ -93,7 +93,10 @@ async function create(target: string, content: string): Promise<void> {
   }
 }
 
-/** The file is the person's only configuration of that program, so it is replaced atomically: an interruption leaves the old one. */
+/**
+ * The file is the person's only configuration of that program, so it is replaced atomically: an interruption leaves the
+ * old one.
+ */
 async function merge(target: string, content: string): Promise<void> {
   const there = await readFile(target, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return ''

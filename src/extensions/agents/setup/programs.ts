@@ -1,5 +1,5 @@
-// The configuration of coding agents for this gateway: text models and tools. The key stays in the environment, so the files
-// contain no secret and can be committed.
+// The configuration of coding agents for this gateway: text models and tools. The key stays in the environment, so the
+// files contain no secret and can be committed.
 
 import * as z from 'zod'
 import type { CatalogDocument } from '../../../catalog/document.ts'
@@ -60,7 +60,10 @@ export function offeredModels(models: CatalogDocument['models']): OfferedModel[]
   })
 }
 
-/** The chosen ones where they are offered in that format. Otherwise the first one, or the one whose output costs least; a placeholder where there is none. */
+/**
+ * The chosen ones where they are offered in that format. Otherwise the first one, or the one whose output costs least;
+ * a placeholder where there is none.
+ */
 export function modelsFor(
   models: readonly OfferedModel[],
   chosen: { readonly model?: string | null | undefined; readonly small?: string | null | undefined } = {},
@@ -105,7 +108,9 @@ function claudeCode(about: About): AgentSetup {
         text: json({
           ...(helper && { apiKeyHelper: commandOf(helper) }),
           env: {
-            ...{ ANTHROPIC_BASE_URL: `${url}/beta`, ANTHROPIC_MODEL: name, ANTHROPIC_DEFAULT_HAIKU_MODEL: small },
+            ANTHROPIC_BASE_URL: `${url}/beta`,
+            ANTHROPIC_MODEL: name,
+            ANTHROPIC_DEFAULT_HAIKU_MODEL: small,
             ...(helper && { CLAUDE_CODE_API_KEY_HELPER_TTL_MS: String(RENEW_MS) }),
           },
         }),

@@ -1,5 +1,5 @@
-// A call of a tool of another MCP server. Arguments are compared with the agreed schema before money is touched; results that are errors, too
-// large, or not what the schema promises are faults, and cost nothing.
+// A call of a tool of another MCP server. Arguments are compared with the agreed schema before money is touched;
+// results that are errors, too large, or not what the schema promises are faults, and cost nothing.
 
 import { mayUse } from '../../../admission/api-key.ts'
 import type { JsonSchema } from '../../../catalog/endpoint.ts'
@@ -128,7 +128,10 @@ function readToolRequest(spec: ServerToolSpec, args: Json, deps: ToolDeps): Paid
   }
 }
 
-/** A model may read a server's progress notifications: they are cleaned, never go backwards, and their number is limited. */
+/**
+ * A model may read a server's progress notifications: they are cleaned, never go backwards, and their number is
+ * limited.
+ */
 function progressRelay(tell: OnProgress): OnProgress {
   let [left, last] = [PROGRESS_MAX, Number.NEGATIVE_INFINITY]
   return (done, total, message) => {

@@ -1,5 +1,6 @@
-// The MCP client of the gateway: calls and lists the tools of a foreign server. Everything belongs to one call: its bytes, its requests, its
-// deadline and its abort. Sockets come from the one HTTP client. The library is loaded at the first call.
+// The MCP client of the gateway: calls and lists the tools of a foreign server. Everything belongs to one call: its
+// bytes, its requests, its deadline and its abort. Sockets come from the one HTTP client. The library is loaded at the
+// first call.
 import type { ConnectOptions, DiscoverResult, Tool } from '@modelcontextprotocol/client'
 import { asFault, Fault } from '../../../kernel/fault.ts'
 import { VERSION } from '../../../kernel/version.ts'
@@ -21,7 +22,10 @@ export type ToolClient = ReturnType<typeof createToolClient>
 /** What was agreed at the first call: the newest revision needs no more, the older ones a session. */
 type Agreed = { readonly discover: DiscoverResult } | { readonly sessionId: string; readonly protocolVersion: string }
 
-/** Handshake, call, a few resumptions, and answers to what the server asks of its client; a server that asks for more is cut off. */
+/**
+ * Handshake, call, a few resumptions, and answers to what the server asks of its client; a server that asks for more is
+ * cut off.
+ */
 const REQUESTS_MAX = 12
 const PAGES_MAX = 20
 /** Sessions that are remembered for one server; the oldest is forgotten. */
@@ -63,8 +67,10 @@ export function createToolClient({ upstream, world }: { upstream: Upstream; worl
       fetch: own.fetch,
       requestInit: { headers: { ...to.headers } },
       reconnectionOptions: {
-        ...{ initialReconnectionDelay: 100, maxReconnectionDelay: 1_000 },
-        ...{ reconnectionDelayGrowFactor: 2, maxRetries: 2 },
+        initialReconnectionDelay: 100,
+        maxReconnectionDelay: 1_000,
+        reconnectionDelayGrowFactor: 2,
+        maxRetries: 2,
       },
       ...(agreed && 'sessionId' in agreed ? agreed : {}),
     })

@@ -1,5 +1,6 @@
-// Sign-ins of people at foreign MCP servers: OAuth by authorization code with PKCE. What a server says of its sign-in is a stranger's: each address goes
-// through the guard, and each document is bounded. Tokens are sealed, sent only to the address they were given for, and used for calls of their owner alone.
+// Sign-ins of people at foreign MCP servers: OAuth by authorization code with PKCE. What a server says of its sign-in
+// is a stranger's: each address goes through the guard, and each document is bounded. Tokens are sealed, sent only to
+// the address they were given for, and used for calls of their owner alone.
 import type {
   AuthorizationServerMetadata,
   OAuthClientInformationMixed,
@@ -103,7 +104,9 @@ export async function openToolConnections(deps: Deps) {
   const library = () => import('@modelcontextprotocol/client')
   const fetchFn = guarded(guard)
   const byAccount = await openByAccount<SignIns>(deps, {
-    ...{ topic: 'tool-connections', TABLE: 'tool_connection', ACCOUNT: `coalesce(account_id, '')` },
+    topic: 'tool-connections',
+    TABLE: 'tool_connection',
+    ACCOUNT: `coalesce(account_id, '')`,
     async read(account) {
       const list = await database.query<ToolConnectionRow>(READ, [account])
       return {
@@ -140,7 +143,10 @@ export async function openToolConnections(deps: Deps) {
     const { metadata, client, resource } = grant
     const { refreshAuthorization } = await library()
     const given = await refreshAuthorization(metadata.issuer, {
-      ...{ metadata, clientInformation: client, refreshToken: refresh, fetchFn },
+      metadata,
+      clientInformation: client,
+      refreshToken: refresh,
+      fetchFn,
       ...(resource === undefined ? {} : { resource }),
     }).catch((error: unknown) => {
       throw error instanceof Fault ? error : needed(server, 'the sign-in was not renewed')
@@ -167,8 +173,11 @@ export async function openToolConnections(deps: Deps) {
     const isThere = action === 'store'
     const { owner, server } = of
     await audit.write(tx, by, {
-      ...{ action: `tool-connection.${action}`, object: owner.account ?? 'gateway' },
-      ...{ detail: { server, person: owner.person }, before: { connected: !isThere }, after: { connected: isThere } },
+      action: `tool-connection.${action}`,
+      object: owner.account ?? 'gateway',
+      detail: { server, person: owner.person },
+      before: { connected: !isThere },
+      after: { connected: isThere },
     })
   }
 
@@ -209,14 +218,21 @@ export async function openToolConnections(deps: Deps) {
         const scope = [...new Set([...scopes, ...offline])].join(' ')
         const scoped = scope === '' ? {} : { scope }
         const clientMetadata = {
-          ...{ client_name: 'Tollgate', redirect_uris: [redirectUri], response_types: ['code'], ...scoped },
-          ...{ grant_types: ['authorization_code', 'refresh_token'], token_endpoint_auth_method: 'none' },
+          client_name: 'Tollgate',
+          redirect_uris: [redirectUri],
+          response_types: ['code'],
+          ...scoped,
+          grant_types: ['authorization_code', 'refresh_token'],
+          token_endpoint_auth_method: 'none',
         }
         const client =
           (await clientAt(metadata.issuer, redirectUri)) ??
           (await lib.registerClient(authorizationServerUrl, { metadata, clientMetadata, fetchFn, ...scoped }))
         const { authorizationUrl: url, codeVerifier: verifier } = await lib.startAuthorization(authorizationServerUrl, {
-          ...{ metadata, clientInformation: client, redirectUrl: redirectUri, ...scoped },
+          metadata,
+          clientInformation: client,
+          redirectUrl: redirectUri,
+          ...scoped,
           ...(resource ? { resource } : {}),
         })
         // A browser is sent there, so it may be no script and no address within.
@@ -235,15 +251,14 @@ export async function openToolConnections(deps: Deps) {
       const given = await said(server.name, async () => {
         if (code === undefined) throw new Error(error ?? 'it sent no code')
         return exchangeAuthorization(metadata.issuer, {
-          ...{
-            metadata,
-            clientInformation: client,
-            authorizationCode: code,
-            codeVerifier: verifier,
-            redirectUri,
-            fetchFn,
-          },
-          ...{ ...(iss === undefined ? {} : { iss }), ...(resource === undefined ? {} : { resource }) },
+          metadata,
+          clientInformation: client,
+          authorizationCode: code,
+          codeVerifier: verifier,
+          redirectUri,
+          fetchFn,
+          ...(iss === undefined ? {} : { iss }),
+          ...(resource === undefined ? {} : { resource }),
         })
       })
       if (!/^[\x21-\x7e]{1,8192}$/.test(given.access_token)) throw unusable(server.name, 'its token is none')
@@ -270,7 +285,10 @@ export async function openToolConnections(deps: Deps) {
       if (gone) await ended([gone])
       return gone !== undefined
     },
-    /** Removes all of a person who leaves an account, as part of another transaction; what it gives is to be called when that is committed. */
+    /**
+     * Removes all of a person who leaves an account, as part of another transaction; what it gives is to be called when
+     * that is committed.
+     */
     async leave(tx: Queryable, owner: { account: string; person: string }, by: By): Promise<() => Promise<void>> {
       const { account, person } = owner
       const gone = await tx.query<{ id: string; server: string; sealed: Buffer }>(LEAVE, [account, person])

@@ -1,5 +1,6 @@
-// Reads the tool lists of other MCP servers and compares them with the definitions that the operator agreed to. A tool that changed or is gone
-// is held back in every process until the operator agrees. One process reads the lists, the others use its results.
+// Reads the tool lists of other MCP servers and compares them with the definitions that the operator agreed to. A tool
+// that changed or is gone is held back in every process until the operator agrees. One process reads the lists, the
+// others use its results.
 
 import type { CatalogStore } from '../../../catalog/store.ts'
 import type { Audit } from '../../../database/audit.ts'
@@ -44,7 +45,9 @@ interface Listing {
 type HeldBack = 'changed' | 'gone'
 
 interface Caller extends ConnectionOwner {
-  /** The person created the key of this call. Others may know the value of a key that somebody else created or assigned. */
+  /**
+   * The person created the key of this call. Others may know the value of a key that somebody else created or assigned.
+   */
   readonly isOwn?: boolean | undefined
 }
 
@@ -52,7 +55,9 @@ export type ToolServers = Awaited<ReturnType<typeof openToolServers>>
 
 const LOOK = {
   deadlines: { connectMs: 5_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 30_000 },
-  ...{ signal: NEVER, bytesMax: 4 * 1024 * 1024, toolsMax: TOOLS_MAX },
+  signal: NEVER,
+  bytesMax: 4 * 1024 * 1024,
+  toolsMax: TOOLS_MAX,
 } as const
 const ERROR_CHARS_MAX = 300
 
@@ -133,7 +138,10 @@ export async function openToolServers(deps: Deps) {
     )
   }
 
-  /** If each person signs in, the operator's own sign-in is used to read the list; without one, the vendor's credential if it has one. */
+  /**
+   * If each person signs in, the operator's own sign-in is used to read the list; without one, the vendor's credential
+   * if it has one.
+   */
   async function listed(
     server: string,
     target: Target,
@@ -151,7 +159,10 @@ export async function openToolServers(deps: Deps) {
     })
   }
 
-  /** The caller's token for a server at which each person signs in. Throws if they have not signed in, before anything is held. */
+  /**
+   * The caller's token for a server at which each person signs in. Throws if they have not signed in, before anything
+   * is held.
+   */
   function tokenFor({ isOwn, account, person }: Caller, name: string, signIns: SignIns | undefined) {
     const { toolServers, vendors } = catalog.current.document
     const server = toolServers[name]

@@ -1,5 +1,6 @@
-// Tool servers (MCP servers of others) in the catalog: the tools that are sold, each with the definition that the operator approved. Address, credential and
-// limits are those of a vendor; price and routes are in `endpoints`, under `mcp/<server>/<tool>`.
+// Tool servers (MCP servers of others) in the catalog: the tools that are sold, each with the definition that the
+// operator approved. Address, credential and limits are those of a vendor; price and routes are in `endpoints`, under
+// `mcp/<server>/<tool>`.
 import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { CatalogDocument } from '../../../catalog/document.ts'
@@ -59,7 +60,10 @@ const toolServers = z
         .max(100)
         .refine((title) => title === visible(title), 'must be one line without invisible characters')
         .optional(),
-      /** Each person signs in at the server (OAuth), and their calls use their token. Absent: all callers share the vendor's credential. */
+      /**
+       * Each person signs in at the server (OAuth), and their calls use their token. Absent: all callers share the
+       * vendor's credential.
+       */
       auth: z.literal('person').optional(),
       resultBytesMax: z.number().int().min(1_000).max(RESULT_BYTES_MAX).default(1_048_576),
       /** By the last part of their ids. */
@@ -87,9 +91,21 @@ export function toolSpecs({ toolServers, endpoints }: CatalogDocument): ServerTo
       if (!Object.hasOwn(endpoints, id)) return []
       return [
         {
-          ...{ isTool: true, id, product: id, restriction: `mcp/${server}`, server, sold, resultBytesMax },
-          ...{ method: 'POST', path: '/mcp', aliases: [], tag: 'Account and models', surface: 'native' },
-          ...{ sells: 'data', title: sold.title ?? sold.tool, description: sold.description },
+          isTool: true,
+          id,
+          product: id,
+          restriction: `mcp/${server}`,
+          server,
+          sold,
+          resultBytesMax,
+          method: 'POST',
+          path: '/mcp',
+          aliases: [],
+          tag: 'Account and models',
+          surface: 'native',
+          sells: 'data',
+          title: sold.title ?? sold.tool,
+          description: sold.description,
         },
       ]
     }),
@@ -147,7 +163,10 @@ function cleaned(schema: unknown): JsonSchema | undefined {
   }
 }
 
-/** A copy of a schema; undefined if any part cannot be copied. Patterns are removed, because a malicious one could run forever here. */
+/**
+ * A copy of a schema; undefined if any part cannot be copied. Patterns are removed, because a malicious one could run
+ * forever here.
+ */
 function clean(value: unknown, depth: number): unknown {
   if (depth > SCHEMA_DEPTH_MAX) return undefined
   if (typeof value === 'string') return visible(value)
@@ -257,5 +276,8 @@ function toolServerProblems({
 }
 
 export const toolServerSection: CatalogSection = {
-  ...{ name: 'toolServers', schema: toolServers, check: toolServerProblems, parts: ['*'] },
+  name: 'toolServers',
+  schema: toolServers,
+  check: toolServerProblems,
+  parts: ['*'],
 }

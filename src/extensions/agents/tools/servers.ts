@@ -1,4 +1,5 @@
-// Tool servers (MCP servers of others): registering them, listing their tools, choosing, pricing and approving tools. Everything except the listed tools is stored in the catalog.
+// Tool servers (MCP servers of others): registering them, listing their tools, choosing, pricing and approving tools.
+// Everything except the listed tools is stored in the catalog.
 import * as z from 'zod'
 import { auth, type CatalogInput, credentialName, credentialsOf } from '../../../catalog/document.ts'
 import type { Catalog, CatalogStore } from '../../../catalog/store.ts'
@@ -273,7 +274,8 @@ function viewOf(name: string, { catalog, credentials, toolServers, vendorHealth 
     credential: credential ? { name: credential.name, present: credentials.source(credential.name) !== 'none' } : null,
     perUserSignIn: server.auth === 'person',
     timeoutMs: vendor.timeouts.totalMs,
-    ...{ concurrencyMax: vendor.concurrencyMax, resultBytesMax: server.resultBytesMax },
+    concurrencyMax: vendor.concurrencyMax,
+    resultBytesMax: server.resultBytesMax,
     lastRequestedAt: listing?.lastRequestedAt.toISOString() ?? null,
     lastAnsweredAt: listing?.lastAnsweredAt?.toISOString() ?? null,
     error: listing?.error ?? null,

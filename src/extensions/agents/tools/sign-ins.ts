@@ -1,4 +1,5 @@
-// Sign-ins of people at tool servers: listing, starting, completing and ending them. The operator's own sign-in is used to list tools.
+// Sign-ins of people at tool servers: listing, starting, completing and ending them. The operator's own sign-in is used
+// to list tools.
 import * as z from 'zod'
 import type { CatalogStore } from '../../../catalog/store.ts'
 import type { Flows } from '../../../identity/flows.ts'

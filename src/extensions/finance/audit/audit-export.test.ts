@@ -1,4 +1,5 @@
-// The audit log at a receiver outside: each row at least once, in order, with the chain by which the receiver verifies it.
+// The audit log at a receiver outside: each row at least once, in order, with the chain by which the receiver verifies
+// it.
 
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'

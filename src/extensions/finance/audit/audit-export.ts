@@ -1,6 +1,7 @@
-// The audit log, sent to a place outside as JSON lines: a webhook that is signed as all of ours, or objects in S3. Rows are read in the order of their
-// chain, and how far it has come advances only after the receiver has accepted: a process that is killed in between sends the same rows again. So each row
-// arrives at least once, under its id, and with the hashes by which a receiver sees that none is missing or changed.
+// The audit log, sent to a place outside as JSON lines: a webhook that is signed as all of ours, or objects in S3. Rows
+// are read in the order of their chain, and how far it has come advances only after the receiver has accepted: a
+// process that is killed in between sends the same rows again. So each row arrives at least once, under its id, and
+// with the hashes by which a receiver sees that none is missing or changed.
 import { createS3Client } from '../../../assets/s3.ts'
 import type { Audit, AuditLine, By } from '../../../database/audit.ts'
 import { type Database, statement } from '../../../database/database.ts'
@@ -182,10 +183,14 @@ export function createAuditExport(options: AuditExportOptions) {
     const [waiting] = await database.query<{ count: number }>(WAITING, [row.sent_until])
     return {
       target: target ? viewTarget(target) : null,
-      ...{ waitSeconds: row.wait_seconds, sent: Number(row.sent), waiting: waiting?.count ?? 0 },
+      waitSeconds: row.wait_seconds,
+      sent: Number(row.sent),
+      waiting: waiting?.count ?? 0,
       sentUntil: row.sent_until === '' ? null : new Date(timeOfId(row.sent_until)).toISOString(),
       lastSentAt: row.sent_at?.toISOString() ?? null,
-      ...{ failures: row.failures, error: row.error, nextAttemptAt: row.step_at.toISOString() },
+      failures: row.failures,
+      error: row.error,
+      nextAttemptAt: row.step_at.toISOString(),
       secret: target?.kind === 'webhook' ? webhookSecret(secrets, SIGNER) : null,
     }
   }
@@ -217,7 +222,8 @@ export function createAuditExport(options: AuditExportOptions) {
         await tx.query(SET, [seal(key, PLACE, JSON.stringify(target), world), input.waitSeconds, until])
         const was = row && targetOf(row)
         await audit.write(tx, by, {
-          ...{ action: 'audit.export', object: 'system' },
+          action: 'audit.export',
+          object: 'system',
           before: was ? { ...viewTarget(was), waitSeconds: row.wait_seconds } : {},
           after: { ...viewTarget(target), waitSeconds: input.waitSeconds },
         })
@@ -244,8 +250,16 @@ export function createAuditExport(options: AuditExportOptions) {
 }
 
 const NONE: AuditExportView = {
-  ...{ target: null, waitSeconds: 0, sent: 0, waiting: 0, sentUntil: null, lastSentAt: null },
-  ...{ failures: 0, error: null, nextAttemptAt: null, secret: null },
+  target: null,
+  waitSeconds: 0,
+  sent: 0,
+  waiting: 0,
+  sentUntil: null,
+  lastSentAt: null,
+  failures: 0,
+  error: null,
+  nextAttemptAt: null,
+  secret: null,
 }
 
 function viewTarget(target: Target): NonNullable<AuditExportView['target']> {

@@ -44,7 +44,8 @@ const wait = z
   .max(86_400)
   .meta({
     description: 'How long a row may wait for others to be sent with it: 0 for a webhook, 3600 for S3 by default',
-    ...{ option: 'wait', value: 'seconds' },
+    option: 'wait',
+    value: 'seconds',
   })
 const from = z
   .enum(['start', 'now'])

@@ -104,7 +104,10 @@ export async function readMargins(database: Database, filter: MarginFilter): Pro
 /** The label of a grouping; undefined: it is not a label. */
 export const labelOf = (by: string | undefined) => (by?.startsWith('label:') ? by.slice('label:'.length) : undefined)
 
-/** Calls without the label are what the whole has beyond its values. Where labels are no longer stored that would be too much, so the request is rejected. */
+/**
+ * Calls without the label are what the whole has beyond its values. Where labels are no longer stored that would be too
+ * much, so the request is rejected.
+ */
 async function readLabelled(
   database: Database,
   label: string,
@@ -149,7 +152,10 @@ export function marginTotals(rows: readonly MarginRow[]): MarginPage['totals'] {
   const read = (amount: string) => parseCredits(amount) ?? 0n
   const none: Sums = { calls: 0n, charged: 0n, costed: 0n, cost: 0n }
   const sums = rows.map(({ calls, charged, chargedWithKnownCost, cost, unbilled }) => ({
-    ...{ calls: BigInt(calls), charged: read(charged), costed: read(chargedWithKnownCost), cost: read(cost) },
+    calls: BigInt(calls),
+    charged: read(charged),
+    costed: read(chargedWithKnownCost),
+    cost: read(cost),
     unbilled: read(unbilled),
   }))
   return marginOf(sums.reduce((all, one) => plus(all, one), none))

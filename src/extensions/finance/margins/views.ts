@@ -17,7 +17,10 @@ export type MarginGrouping = z.infer<typeof marginGrouping>
 
 /** These are the columns of the CSV file too. */
 export const marginRow = z.object({
-  /** A product, the id of an account, a vendor, a month or a label's value. An empty vendor: cached responses, and calls that nobody answered. An empty value: calls without the label. An empty account: what no caller pays. */
+  /**
+   * A product, the id of an account, a vendor, a month or a label's value. An empty vendor: cached responses, and calls
+   * that nobody answered. An empty value: calls without the label. An empty account: what no caller pays.
+   */
   group: z.string(),
   /** Of an account. */
   name: z.string().nullable(),

@@ -36,7 +36,9 @@ export async function readStatementLabel(
   const values = [account, from, to, name]
   const rows = await database.query<{ value: string | null; calls: bigint; charged: bigint }>(IN_STATEMENT, values)
   const shownRows = rows.map(({ value, calls, charged }) => ({
-    ...{ value, calls: Number(calls), charged: formatCredits(charged) },
+    value,
+    calls: Number(calls),
+    charged: formatCredits(charged),
   }))
   return { label: { name, values: shownRows }, sum: rows.reduce((all, { charged }) => all + charged, 0n) }
 }

@@ -1,5 +1,6 @@
-// The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance. They come from transfers, so they add up even if calls were
-// pruned. A transfer belongs to the month in which its transaction began (`at`), like its usage row and the hourly totals; `moved_at` may be a moment later.
+// The monthly statement of an account: opening balance, top-ups, usage, corrections and closing balance. They come from
+// transfers, so they add up even if calls were pruned. A transfer belongs to the month in which its transaction began
+// (`at`), like its usage row and the hourly totals; `moved_at` may be a moment later.
 import { type Database, statement } from '../../../database/database.ts'
 import { formatCredits } from '../../../kernel/credits.ts'
 import { IS_TEST } from '../../../kernel/test-account.ts'
@@ -64,7 +65,10 @@ interface ProductRow {
   charged: bigint
 }
 
-/** The usage is computed from the balances and the other movements, because a month has few of these but may have millions of calls. */
+/**
+ * The usage is computed from the balances and the other movements, because a month has few of these but may have
+ * millions of calls.
+ */
 const usageOf = ({ opening, closing, top_ups, corrections, settlement, expired }: SumRow) =>
   opening + top_ups + corrections + settlement + expired - closing
 const sumOf = (rows: readonly ProductRow[]) => rows.reduce((sum, { charged }) => sum + charged, 0n)
@@ -92,7 +96,9 @@ export function createMonthlyStatements(options: {
         const labelled =
           label === undefined ? undefined : await readStatementLabel(tx, account, { from, to, name: label })
         return {
-          ...{ sums, movements, products: await tx.query<ProductRow>(BY_PRODUCT, values) },
+          sums,
+          movements,
+          products: await tx.query<ProductRow>(BY_PRODUCT, values),
           ...(labelled && { label: { ...labelled.label, unitemized: formatCredits(usage - labelled.sum) } }),
         }
       })
@@ -100,15 +106,22 @@ export function createMonthlyStatements(options: {
       const { sums, movements, products } = found
       return {
         ...summaryOf(account, month, sums),
-        ...{ from: from.toISOString(), to: to.toISOString() },
+        from: from.toISOString(),
+        to: to.toISOString(),
         final: world.nowMs() >= to.getTime() + OVER_AFTER_MS,
         products: products.map(({ key_id, name, charged, ...row }) => ({
-          ...{ ...row, keyId: key_id, keyName: name, charged: formatCredits(charged) },
+          ...row,
+          keyId: key_id,
+          keyName: name,
+          charged: formatCredits(charged),
         })),
         unitemized: formatCredits(usageOf(sums) - sumOf(products)),
         ...(found.label && { label: found.label }),
         movements: movements.map(({ at, kind, amount, note }) => ({
-          ...{ at: at.toISOString(), kind, moved: formatCredits(movedBy({ kind, amount })), note },
+          at: at.toISOString(),
+          kind,
+          moved: formatCredits(movedBy({ kind, amount })),
+          note,
         })),
         worth: await billing.worthAt(to.getTime()),
         contact: (await billing.get()).contact,

@@ -48,7 +48,10 @@ export function statementResources(deps: StatementDeps): Resource[] {
     csv: async (of: MonthlyStatement) => ({ name: fileName(of, 'csv'), body: Buffer.from(statementCsv(of)) }),
   }
 
-  /** The statements of all accounts that have movements. If two accounts have the same name, ignoring case, the second file name gets the account's id: on Windows case does not distinguish files. */
+  /**
+   * The statements of all accounts that have movements. If two accounts have the same name, ignoring case, the second
+   * file name gets the account's id: on Windows case does not distinguish files.
+   */
   async function* files(month: number, format: 'pdf' | 'csv') {
     const names = new Set<string>()
     for (let cursor: string | undefined; ; ) {

@@ -19,7 +19,10 @@ export const KIND_WORDS: Readonly<Record<Movement, string>> = {
   expired: 'Hold expired',
 }
 
-/** The lines between opening and closing balance, with the change of each. Expired credits and the settlement of a closed account are shown only if there are any. */
+/**
+ * The lines between opening and closing balance, with the change of each. Expired credits and the settlement of a
+ * closed account are shown only if there are any.
+ */
 export function summaryLines(of: StatementSummary): ReadonlyArray<readonly [name: string, amount: bigint]> {
   const read = (amount: string) => parseCredits(amount) ?? 0n
   return [
@@ -56,7 +59,10 @@ export function usageLines({ products, unitemized, label }: MonthlyStatement): U
   return [
     ...(label
       ? label.values.map(({ value, calls, charged }) => ({
-          ...{ what: labelValueName(label.name, value), key: '', calls, charged },
+          what: labelValueName(label.name, value),
+          key: '',
+          calls,
+          charged,
         }))
       : products.map((one) => ({ what: one.product, key: keyName(one), calls: one.calls, charged: one.charged }))),
     ...(gone === '0' ? [] : [{ what: 'Details no longer stored', key: '', calls: null, charged: gone }]),
@@ -68,7 +74,9 @@ const labelValueName = (name: string, value: string | null) =>
 
 const NAME_CHARS_MAX = 80
 
-/** "statement-Acme-GmbH-2026-10.pdf": letters and digits of any language, without characters that file systems reject. */
+/**
+ * "statement-Acme-GmbH-2026-10.pdf": letters and digits of any language, without characters that file systems reject.
+ */
 export function fileName(of: StatementSummary, ending: string): string {
   const customer = of.account.name
     .normalize('NFC')

@@ -31,7 +31,10 @@ interface Column {
 export async function statementPdf(statement: MonthlyStatement): Promise<Buffer> {
   const { default: Document } = await import('pdfkit')
   const pdf = new Document({
-    ...{ size: 'A4', margins: { top: 50, left: LEFT, right: 50, bottom: 0 }, bufferPages: true, font: null },
+    size: 'A4',
+    margins: { top: 50, left: LEFT, right: 50, bottom: 0 },
+    bufferPages: true,
+    font: null,
     info: { Title: `Statement of ${statement.account.name}, ${monthName(statement.month)}` },
   })
   const chunks: Buffer[] = []
@@ -98,8 +101,10 @@ function usage(pdf: PDFDocument, statement: MonthlyStatement): void {
   const sum = { what: moreWords(rest), key: '', calls: rest.reduce((all, { calls }) => all + (calls ?? 0), 0) }
   const more = rest.length === 0 ? [] : [{ ...sum, charged: formatCredits(sumOf(rest.map(({ charged }) => charged))) }]
   const rows = [...listed.slice(0, ROWS_MAX), ...more, ...gone].map(({ what, key, calls, charged }) => [
-    ...[what, ...(by === undefined ? [key] : [])],
-    ...[calls === null ? '' : grouped(String(calls)), exact(parseCredits(charged) ?? 0n)],
+    what,
+    ...(by === undefined ? [key] : []),
+    calls === null ? '' : grouped(String(calls)),
+    exact(parseCredits(charged) ?? 0n),
   ])
   const columns: Column[] = [
     ...(by === undefined
@@ -126,7 +131,10 @@ function movements(pdf: PDFDocument, statement: MonthlyStatement): void {
   const rows = statement.movements
     .slice(0, ROWS_MAX)
     .map(({ at, kind, moved, note: said }) => [
-      ...[dateName(at), KIND_WORDS[kind], said ?? '', exact(parseCredits(moved) ?? 0n)],
+      dateName(at),
+      KIND_WORDS[kind],
+      said ?? '',
+      exact(parseCredits(moved) ?? 0n),
     ])
   const rest = statement.movements.slice(ROWS_MAX)
   if (rest.length > 0) rows.push(['', '', moreWords(rest), exact(sumOf(rest.map(({ moved }) => moved)))])
@@ -188,7 +196,10 @@ function table(
     let below = y
     columns.forEach(({ x, width, isRight }, at) => {
       pdf.text(lettersOf(pdf, cells[at] ?? ''), x, y, {
-        ...{ width, height: CELL_MAX, align: isRight ? 'right' : 'left', ellipsis: true },
+        width,
+        height: CELL_MAX,
+        align: isRight ? 'right' : 'left',
+        ellipsis: true,
       })
       below = Math.max(below, pdf.y)
     })

@@ -1,16 +1,19 @@
-// The page on which a customer sees a purse and tops it up. Its token comes in the fragment of the address, which is sent to no server, and stays in this tab.
+// The page on which a customer sees a purse and tops it up. Its token comes in the fragment of the address, which is
+// sent to no server, and stays in this tab.
 const KEPT = 'purse-token'
 const POLLS = 40
 const POLL_MS = 1_500
 const WORDS = {
-  ...{ grant: 'Credits', topup: 'Top-up', takeback: 'Taken back', settled: 'Call', released: 'Call, not charged' },
-  ...{
-    expired: 'Call, not charged',
-    empty: 'Too little left',
-    frozen: 'Paused',
-    reopened: 'Open again',
-    closed: 'Closed',
-  },
+  grant: 'Credits',
+  topup: 'Top-up',
+  takeback: 'Taken back',
+  settled: 'Call',
+  released: 'Call, not charged',
+  expired: 'Call, not charged',
+  empty: 'Too little left',
+  frozen: 'Paused',
+  reopened: 'Open again',
+  closed: 'Closed',
 }
 const STATES = { frozen: 'This purse is paused: calls are refused for now.', closed: 'This purse is closed.' }
 const CHOICES = [1, 2, 5].flatMap((part) => [1, 10, 100, 1000, 10_000, 100_000].map((ten) => part * ten))

@@ -1,5 +1,5 @@
-// The balance of a customer's purse and a button that tops it up, wherever a page has <div data-purse="tgs_…" data-amount="10"></div>. The token names the
-// page's site as one of its origins.
+// The balance of a customer's purse and a button that tops it up, wherever a page has <div data-purse="tgs_…"
+// data-amount="10"></div>. The token names the page's site as one of its origins.
 const gateway = new URL(import.meta.url).origin
 for (const place of document.querySelectorAll('[data-purse]')) {
   const { purse: token, amount, label = 'Top up' } = place.dataset

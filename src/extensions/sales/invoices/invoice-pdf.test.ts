@@ -188,8 +188,12 @@ test('an invoice has the name, colour and logo of its issuer, and those of its d
     const twice = pieces(logoPng().subarray(0, 33), wide.subarray(8, 33), logoPng().subarray(33))
     const end = logoPng().subarray(-12)
     const ended = pieces(
-      ...[half.subarray(0, -66), Buffer.alloc(4), end],
-      ...[Buffer.from([0, 0, 0, 50]), Buffer.from('IDAT'), half.subarray(-66)],
+      half.subarray(0, -66),
+      Buffer.alloc(4),
+      end,
+      Buffer.from([0, 0, 0, 50]),
+      Buffer.from('IDAT'),
+      half.subarray(-66),
     )
     const depth = logoPng()
     depth[24] = 255

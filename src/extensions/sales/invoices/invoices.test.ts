@@ -16,14 +16,33 @@ type InvoicedPayment = Parameters<Invoices['issue']>[1]['payment']
 
 const BY = { actor: 'test', ip: null, requestId: null }
 const ISSUER: Issuer = {
-  ...{ name: 'Gateway GmbH', street: 'Hauptstraße 1', postcode: '10115', city: 'Berlin', country: 'DE' },
-  ...{ vatId: 'DE123456789', taxNumber: null, registration: 'HRB 1', email: 'billing@gateway.example' },
-  ...{ series: 'INV', taxRate: '19', ratesAbroad: { AT: '20' }, exemption: null },
-  ...{ iban: null, bic: null, paymentDays: 14, footer: null },
+  name: 'Gateway GmbH',
+  street: 'Hauptstraße 1',
+  postcode: '10115',
+  city: 'Berlin',
+  country: 'DE',
+  vatId: 'DE123456789',
+  taxNumber: null,
+  registration: 'HRB 1',
+  email: 'billing@gateway.example',
+  series: 'INV',
+  taxRate: '19',
+  ratesAbroad: { AT: '20' },
+  exemption: null,
+  iban: null,
+  bic: null,
+  paymentDays: 14,
+  footer: null,
 }
 const CUSTOMER: BillingDetails = {
-  ...{ company: 'Kunde AG', name: null, street: 'Ringstraße 5', postcode: '1010', city: 'Wien', country: 'AT' },
-  ...{ vatId: null, email: null },
+  company: 'Kunde AG',
+  name: null,
+  street: 'Ringstraße 5',
+  postcode: '1010',
+  city: 'Wien',
+  country: 'AT',
+  vatId: null,
+  email: null,
 }
 
 let database: Database
@@ -53,8 +72,12 @@ async function newAccount(details: Partial<BillingDetails> | null = {}): Promise
 }
 
 const paid = (more: Partial<InvoicedPayment> = {}): InvoicedPayment => ({
-  ...{ id: `pay_${newId(world)}`, currency: 'EUR', amountMinor: 2_000n, description: '2,200 credits' },
-  ...{ paidAt: new Date(world.nowMs()), ...more },
+  id: `pay_${newId(world)}`,
+  currency: 'EUR',
+  amountMinor: 2_000n,
+  description: '2,200 credits',
+  paidAt: new Date(world.nowMs()),
+  ...more,
 })
 const issue = (account: string, payment: InvoicedPayment) =>
   database.transaction((tx) => invoices.issue(tx, { account, payment }))
@@ -222,7 +245,10 @@ test('net and VAT come to what was paid, and a rate that somebody else used is f
     }
 })
 
-/** 64 payments at a time in several processes that are killed in between, with transactions that fail after they took a number. */
+/**
+ * 64 payments at a time in several processes that are killed in between, with transactions that fail after they took a
+ * number.
+ */
 test('numbers have no gap and no payment is without its invoice, whoever is killed', async () => {
   const account = await newAccount()
   await invoices.changeSettings({ issuer: { ...ISSUER, series: 'SWARM' } }, BY)
@@ -232,7 +258,10 @@ test('numbers have no gap and no payment is without its invoice, whoever is kill
   const run = (isKilled: boolean) =>
     new Promise<void>((resolve, reject) => {
       const child = fork(join(import.meta.dirname, '../../../../test/invoice-process.ts'), [
-        ...[url, account, String(64 / processes), String(each)],
+        url,
+        account,
+        String(64 / processes),
+        String(each),
       ])
       let said = 0
       child.on('message', (payment: string) => {

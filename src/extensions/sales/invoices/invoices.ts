@@ -25,7 +25,10 @@ export interface Invoices extends Issuing {
   changeSettings(patch: SettingsPatch, by: By): Promise<InvoiceSettings>
   details(account: string): Promise<BillingDetailsView>
   changeDetails(account: string, details: BillingDetails, by: By): Promise<BillingDetailsView>
-  /** The first field of the account's billing details without which nothing may be sold to it; null: none, or no invoices are issued. */
+  /**
+   * The first field of the account's billing details without which nothing may be sold to it; null: none, or no
+   * invoices are issued.
+   */
   missing(account: string): Promise<keyof BillingDetails | null>
 }
 
@@ -42,8 +45,11 @@ const PUT_DETAILS = statement(
 )
 const ACCOUNT = statement('invoice_account', 'select name from account where id = $1')
 const SETTINGS = defineSetting({
-  ...{ name: 'invoices', schema: invoiceSettings, defaults: { issuer: null, monthly: false, monthlySince: null } },
-  ...{ action: 'system.invoices', object: 'system' },
+  name: 'invoices',
+  schema: invoiceSettings,
+  defaults: { issuer: null, monthly: false, monthlySince: null },
+  action: 'system.invoices',
+  object: 'system',
 })
 
 export function createInvoices(options: {
@@ -61,7 +67,10 @@ export function createInvoices(options: {
   }
 
   const issuing = createIssuing({
-    ...{ database, world, audit, isOfPurses: false },
+    database,
+    world,
+    audit,
+    isOfPurses: false,
     async seller(on) {
       const { issuer } = await SETTINGS.read(on)
       return { issuer, brand: brandOf(branding?.get()), logo: branding?.logo()?.bytes }

@@ -1,5 +1,6 @@
-// Invoices for a month: the credits that an account used and that neither a payment nor a gift covers, that is credits that an operator added by hand (a top-up on account), as they are
-// used. They are counted from the first month on and what earlier invoices had is taken away, so that a month that was left out is in the next one.
+// Invoices for a month: the credits that an account used and that neither a payment nor a gift covers, that is credits
+// that an operator added by hand (a top-up on account), as they are used. They are counted from the first month on and
+// what earlier invoices had is taken away, so that a month that was left out is in the next one.
 import { type Database, statement } from '../../../database/database.ts'
 import { putSetting, readSetting } from '../../../database/setting.ts'
 import { dayOfMs, monthStart, parseDay } from '../../../kernel/calendar.ts'
@@ -81,7 +82,11 @@ export async function invoiceMonths({ database, world, log, invoices, billing }:
       await tx.query(LOCK)
       if ((await tx.query(IS_MADE, [account, from])).length > 0) return false
       await invoices.issueMonth(tx, {
-        ...{ account, credits, netMinor, firstDay, lastDay: monthStart(firstDay, 1) - 1 },
+        account,
+        credits,
+        netMinor,
+        firstDay,
+        lastDay: monthStart(firstDay, 1) - 1,
         // Of the worth that was just read.
         currency: worth?.currency ?? '',
         description: `Usage in ${month}: ${formatCredits(credits)} credits`,

@@ -1,4 +1,5 @@
-// Branding: what a reseller sets is what console, mails and documentation show, and nothing that they set can do harm or be unreadable.
+// Branding: what a reseller sets is what console, mails and documentation show, and nothing that they set can do harm
+// or be unreadable.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'

@@ -1,4 +1,5 @@
-// Sign-up, confirmation by mail, forgotten passwords and one's own deletion, with a real mail server; and whoever tries to misuse them.
+// Sign-up, confirmation by mail, forgotten passwords and one's own deletion, with a real mail server; and whoever tries
+// to misuse them.
 import assert from 'node:assert/strict'
 import { text } from 'node:stream/consumers'
 import { beforeEach, test } from 'node:test'
@@ -299,7 +300,10 @@ test('a challenge is asked before a mail is sent: yes, no, and no answer', async
   assert.equal((await ask('solved')).status, 200)
   await post.newest('asked@example.com')
   assert.deepEqual(asked[0]?.body, {
-    ...{ type: 'sign-up.check', email: 'asked@example.com', ip: '192.0.2.30', challenge: 'solved' },
+    type: 'sign-up.check',
+    email: 'asked@example.com',
+    ip: '192.0.2.30',
+    challenge: 'solved',
   })
   assert.match(String(asked[0]?.signature), /^v1,/)
   answer = [200, '{"action":"block","reason":"Solve it\\nfirst."}']

@@ -1,5 +1,6 @@
-// Sign-up: a mail with a link, where a person chooses a password and gets an account. A password can be chosen only through
-// the mailbox, so nobody can prepare an account for an address that is not theirs. Neither the answer nor its time depends on whether an address is known here.
+// Sign-up: a mail with a link, where a person chooses a password and gets an account. A password can be chosen only
+// through the mailbox, so nobody can prepare an account for an address that is not theirs. Neither the answer nor its
+// time depends on whether an address is known here.
 import type { Accounts } from '../../../admission/accounts.ts'
 import type { By } from '../../../database/audit.ts'
 import { type Queryable, statement } from '../../../database/database.ts'
@@ -91,8 +92,12 @@ const KNOWN: AskedMail = { name: 'known', kind: 'password', ...SIGN_UP_MAILS.kno
 const INVITATION: AskedMail = { name: 'invitation', kind: 'sign-up', ...SIGN_UP_MAILS.invitation }
 
 const SETTINGS = defineSetting({
-  ...{ name: 'sign-up', schema: signUpSettings, defaults: DEFAULTS },
-  ...{ action: 'system.sign-up', object: 'system', noted: summaryOf },
+  name: 'sign-up',
+  schema: signUpSettings,
+  defaults: DEFAULTS,
+  action: 'system.sign-up',
+  object: 'system',
+  noted: summaryOf,
 })
 const LOOK = statement(
   'sign_up_look',
@@ -119,7 +124,10 @@ export function createSignUp(deps: SignUpDeps) {
 
   const settings = () => SETTINGS.read(database)
 
-  /** Counts finished sign-ups, because anybody can request one with an invented mailbox. At a large mail host strangers would block each other. */
+  /**
+   * Counts finished sign-ups, because anybody can request one with an invented mailbox. At a large mail host strangers
+   * would block each other.
+   */
   async function brakeDomain(tx: Queryable, { domain, registered }: Mailbox, { perDomainPerDay }: SignUpSettings) {
     if (isMailHost(domain)) return
     const subject = `domain:${digestOf(registered)}`
@@ -142,7 +150,10 @@ export function createSignUp(deps: SignUpDeps) {
       return { mode, domains: mode === 'domain' ? domains : [], terms }
     },
 
-    /** Sends a mail with a link; if the address already has a login, a mail that says so. `challenge` is for the operator's hook. */
+    /**
+     * Sends a mail with a link; if the address already has a login, a mail that says so. `challenge` is for the
+     * operator's hook.
+     */
     async request(email: string, visit: SessionUse, challenge?: string): Promise<void> {
       const now = await settings()
       const box = requireMailbox(email)
@@ -168,8 +179,11 @@ export function createSignUp(deps: SignUpDeps) {
       if (known) throw new Fault('conflict', { message: 'Somebody has this email address already.' })
       return asked.send(email, INVITATION, { by: by.actor, hours: INVITE_HOURS }, (tx) =>
         audit.write(tx, by, {
-          ...{ action: 'sign-up.invite', object: 'sign-up', detail: { email } },
-          ...{ before: {}, after: { email } },
+          action: 'sign-up.invite',
+          object: 'sign-up',
+          detail: { email },
+          before: {},
+          after: { email },
         }),
       )
     },
@@ -177,7 +191,10 @@ export function createSignUp(deps: SignUpDeps) {
     async pending(): Promise<SignUpInvite[]> {
       const rows = await database.query<{ id: string; email: string; created_at: Date; expires_at: Date }>(PENDING)
       return rows.map(({ id, email, created_at: made, expires_at: ends }) => ({
-        ...{ id, email, createdAt: made.toISOString(), expiresAt: ends.toISOString() },
+        id,
+        email,
+        createdAt: made.toISOString(),
+        expiresAt: ends.toISOString(),
       }))
     },
 
@@ -186,8 +203,11 @@ export function createSignUp(deps: SignUpDeps) {
         const [gone] = await tx.query<{ email: string }>(WITHDRAW, [invite])
         if (!gone) throw new Fault('not_found', { message: 'There is no such invitation; it may have been used.' })
         await audit.write(tx, by, {
-          ...{ action: 'invite.withdraw', object: 'sign-up', detail: { email: gone.email } },
-          ...{ before: { email: gone.email }, after: {} },
+          action: 'invite.withdraw',
+          object: 'sign-up',
+          detail: { email: gone.email },
+          before: { email: gone.email },
+          after: {},
         })
       })
     },
@@ -253,7 +273,8 @@ export function createSignUp(deps: SignUpDeps) {
     { name, settings: now, by }: { name: string; settings: SignUpSettings; by: By },
   ): Promise<string> {
     const credits = parseCredits(now.credits) ?? 0n
-    // Before the account is created, which takes the lock of the audit log last: two sign-ups with one mailbox wait for each other here.
+    // Before the account is created, which takes the lock of the audit log last: two sign-ups with one mailbox wait for
+    // each other here.
     const [first] = credits > 0n ? await tx.query(TAKE_CREDITS, [sign(deps.mailboxKey, box.key)]) : []
     const given = first ? { credits, note: 'starting credits' } : {}
     return deps.accounts.createIn(tx, { name, limits: now.limits, ...given }, by)

@@ -56,7 +56,8 @@ export function clientSecretHandlers(deps: ClientSecretDeps): HandlersOf<keyof t
       out.send(
         200,
         {
-          ...{ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+          'content-type': 'application/json; charset=utf-8',
+          'cache-control': 'no-store',
           ...(state.leftOut.size > 0 ? { 'x-tollgate-left-out': [...state.leftOut].join(', ') } : {}),
         },
         JSON.stringify({ value: secret, expires_at: expiresAt, session: shown }),

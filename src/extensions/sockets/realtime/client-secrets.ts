@@ -1,5 +1,5 @@
-// Client secrets: a browser can open Realtime sessions with one for a minute, in the name of a key that it never sees. They are encrypted tokens
-// that every process can read, and are not stored. So nothing records that one was used.
+// Client secrets: a browser can open Realtime sessions with one for a minute, in the name of a key that it never sees.
+// They are encrypted tokens that every process can read, and are not stored. So nothing records that one was used.
 
 import type { Labels } from '../../../admission/labels.ts'
 import type { RequestHeaders } from '../../../catalog/query.ts'

@@ -155,14 +155,12 @@ test('settings that are not offered are left out and named, and the others of th
   const { id, key } = await g.account()
   const tool = { type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }
   const session = {
-    ...{
-      type: 'realtime',
-      model: MODEL,
-      instructions: 'Be an agent.',
-      tracing: 'auto',
-      'bad\r\nname': 1,
-      prompt: null,
-    },
+    type: 'realtime',
+    model: MODEL,
+    instructions: 'Be an agent.',
+    tracing: 'auto',
+    'bad\r\nname': 1,
+    prompt: null,
     tools: [tool, { type: 'mcp', server_label: 'x' }],
     audio: {
       input: {

@@ -1,5 +1,5 @@
-// One response of a Realtime session as a paid request: what it costs at most, the event that asks the vendor for it with a cap that the hold
-// covers, and the reading of its events.
+// One response of a Realtime session as a paid request: what it costs at most, the event that asks the vendor for it
+// with a cap that the hold covers, and the reading of its events.
 import type { Model, ModelOf } from '../../../catalog/document.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { isObject, type Json, type JsonText, objectOf, text } from '../../../kernel/json.ts'
@@ -28,7 +28,10 @@ export interface RealtimeLink {
   cancel(): void
 }
 
-/** The transcription of sound that is sent to the vendor of a session: the reply comes when it is to be charged, and is a number of seconds. */
+/**
+ * The transcription of sound that is sent to the vendor of a session: the reply comes when it is to be charged, and is
+ * a number of seconds.
+ */
 export interface TranscriptLink {
   readonly seconds: number
   readonly send: Upstream['send']
@@ -62,7 +65,8 @@ export function readRealtimeRequest(
   } as const
   if (!link)
     return {
-      ...{ ...plain, worst: {} },
+      ...plain,
+      worst: {},
       open: () => {
         throw new Fault('internal', { internal: { why: 'a session is opened by its own exchange' } })
       },
@@ -143,7 +147,9 @@ class ResponseRelay implements StreamRelay {
 
   get state(): StreamState {
     return {
-      ...{ terminal: this.#terminal, fault: undefined, usage: this.#usage },
+      terminal: this.#terminal,
+      fault: undefined,
+      usage: this.#usage,
       outputTokensSeen: Math.ceil(this.#saidTokens + this.#spokenTokens),
     }
   }
@@ -162,8 +168,8 @@ class ResponseRelay implements StreamRelay {
   }
 
   /**
-   * A vendor that exceeds its output cap is stopped, because the hold covers no more. Text tokens are estimated, since vendors report them only
-   * at the end; only half of the estimate counts, so that no vendor within the cap is stopped.
+   * A vendor that exceeds its output cap is stopped, because the hold covers no more. Text tokens are estimated, since
+   * vendors report them only at the end; only half of the estimate counts, so that no vendor within the cap is stopped.
    */
   #count({ type, delta }: Json): void {
     const said = text(delta)
@@ -199,7 +205,10 @@ const CUT = JSON.stringify({
   type: 'error',
   status: 402,
   error: {
-    ...{ type: 'billing_error', code: 'insufficient_quota', param: null, event_id: null },
+    type: 'billing_error',
+    code: 'insufficient_quota',
+    param: null,
+    event_id: null,
     message: 'The response ended where the credits or limits of this account did.',
   },
 })

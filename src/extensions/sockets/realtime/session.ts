@@ -1,5 +1,6 @@
-// A Realtime session between a caller and a vendor, without its sockets: which events pass and how they are changed, and how much the next
-// response will read. Responses are made by the gateway alone, so that each is held before the vendor begins it.
+// A Realtime session between a caller and a vendor, without its sockets: which events pass and how they are changed,
+// and how much the next response will read. Responses are made by the gateway alone, so that each is held before the
+// vendor begins it.
 import { invalid } from '../../../kernel/fault.ts'
 import { isObject, type Json, type JsonText, objectOf, objects, text } from '../../../kernel/json.ts'
 import { readCount, type Usage } from '../../../meter/usage.ts'
@@ -8,27 +9,67 @@ import { SoundFormat, soundBytes } from './sound-format.ts'
 import { Transcripts } from './transcripts.ts'
 
 /**
- * The session settings that are passed on. Other settings of vendors would cost something without a price here, or use the operator's resources:
- * they are left out, because SDKs send some of them by default together with the instructions, and `session.updated` names them.
+ * The session settings that are passed on. Other settings of vendors would cost something without a price here, or use
+ * the operator's resources: they are left out, because SDKs send some of them by default together with the
+ * instructions, and `session.updated` names them.
  */
 const SESSION = new Set([
-  ...['type', 'model', 'instructions', 'audio', 'output_modalities', 'modalities', 'voice', 'tools', 'tool_choice'],
-  ...['temperature', 'max_output_tokens', 'max_response_output_tokens', 'truncation', 'reasoning', 'speed', 'include'],
-  ...['parallel_tool_calls', 'input_audio_format', 'output_audio_format', 'input_audio_noise_reduction'],
-  ...['turn_detection', 'input_audio_transcription'],
+  'type',
+  'model',
+  'instructions',
+  'audio',
+  'output_modalities',
+  'modalities',
+  'voice',
+  'tools',
+  'tool_choice',
+  'temperature',
+  'max_output_tokens',
+  'max_response_output_tokens',
+  'truncation',
+  'reasoning',
+  'speed',
+  'include',
+  'parallel_tool_calls',
+  'input_audio_format',
+  'output_audio_format',
+  'input_audio_noise_reduction',
+  'turn_detection',
+  'input_audio_transcription',
 ])
 /** Offered if the model has a price for them. */
 const PRICED = new Set(['transcription', 'input_audio_transcription'])
 const RESPONSE = new Set([
-  ...['instructions', 'audio', 'output_modalities', 'modalities', 'voice', 'tools', 'tool_choice', 'conversation'],
-  ...['max_output_tokens', 'max_response_output_tokens', 'metadata', 'input', 'temperature', 'output_audio_format'],
-  ...['reasoning', 'parallel_tool_calls', 'prompt'],
+  'instructions',
+  'audio',
+  'output_modalities',
+  'modalities',
+  'voice',
+  'tools',
+  'tool_choice',
+  'conversation',
+  'max_output_tokens',
+  'max_response_output_tokens',
+  'metadata',
+  'input',
+  'temperature',
+  'output_audio_format',
+  'reasoning',
+  'parallel_tool_calls',
+  'prompt',
 ])
 
 const PASSED = new Set([
-  ...['input_audio_buffer.append', 'input_audio_buffer.commit', 'input_audio_buffer.clear', 'response.cancel'],
-  ...['conversation.item.create', 'conversation.item.delete', 'conversation.item.truncate'],
-  ...['conversation.item.retrieve', 'session.update', 'response.create'],
+  'input_audio_buffer.append',
+  'input_audio_buffer.commit',
+  'input_audio_buffer.clear',
+  'response.cancel',
+  'conversation.item.create',
+  'conversation.item.delete',
+  'conversation.item.truncate',
+  'conversation.item.retrieve',
+  'session.update',
+  'response.create',
 ])
 
 /** A token is a tenth of a second of input sound, and a twentieth of a second of output sound. */
@@ -55,7 +96,10 @@ export class RealtimeSession {
   #base = 0
   /** Tokens added since the last response was requested: that response may not have read them. */
   #since = { text: 0, audio: 0, image: 0 }
-  /** Tokens of all sound that was sent, and how much of it is part of the conversation or was discarded. Only the vendor knows how much. */
+  /**
+   * Tokens of all sound that was sent, and how much of it is part of the conversation or was discarded. Only the vendor
+   * knows how much.
+   */
   #sent = 0
   #taken = 0
   /** Where the caller stopped speaking. */
@@ -95,7 +139,10 @@ export class RealtimeSession {
     return JSON.stringify({ type: 'session.update', session: off })
   }
 
-  /** The first event to the vendor: it must not create responses by itself. `given`: the session settings of a client secret. */
+  /**
+   * The first event to the vendor: it must not create responses by itself. `given`: the session settings of a client
+   * secret.
+   */
   setUp(created: Json, given: Json): string {
     const session = objectOf(created.session)
     const isOld = session.audio === undefined && session.type !== 'realtime'
@@ -109,7 +156,10 @@ export class RealtimeSession {
     return JSON.stringify({ type: 'session.update', session: update })
   }
 
-  /** The caller's event for the vendor. Throws what is wrong with it. A `response.create` is checked, and made by the gateway. */
+  /**
+   * The caller's event for the vendor. Throws what is wrong with it. A `response.create` is checked, and made by the
+   * gateway.
+   */
   told({ value: event, text: sent }: JsonText): string {
     const { type } = event
     if (typeof type !== 'string' || !PASSED.has(type))
@@ -192,7 +242,8 @@ export class RealtimeSession {
         this.#setFormats('confirm', objectOf(event.session))
         return {
           frame: JSON.stringify({
-            ...{ ...event, session: this.#shown(objectOf(event.session)) },
+            ...event,
+            session: this.#shown(objectOf(event.session)),
             ...(this.leftOut.size > 0 ? { left_out: [...this.leftOut] } : {}),
           }),
         }
@@ -264,7 +315,8 @@ export class RealtimeSession {
     const of = (name: string) => (readCount(objectOf(read)[name]) ?? 0) + (readCount(objectOf(made)[name]) ?? 0)
     const { text: words, audio, image } = this.#since
     this.#tokens = {
-      ...{ text: of('text_tokens') + words, audio: of('audio_tokens') + audio },
+      text: of('text_tokens') + words,
+      audio: of('audio_tokens') + audio,
       image: of('image_tokens') + image,
     }
   }

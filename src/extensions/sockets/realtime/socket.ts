@@ -1,5 +1,6 @@
-// Realtime: a caller's WebSocket and one to the vendor, between which events pass. Each response is a call of its own: held with a cap that the
-// vendor is told, charged by what the vendor reports at its end, and logged. Responses that follow from the caller's pauses are made here too.
+// Realtime: a caller's WebSocket and one to the vendor, between which events pass. Each response is a call of its own:
+// held with a cap that the vendor is told, charged by what the vendor reports at its end, and logged. Responses that
+// follow from the caller's pauses are made here too.
 import type { ObjectOwner } from '../../../admission/vendor-objects.ts'
 import type { RequestContext, SocketHandle, SocketSession } from '../../../api/api.ts'
 import { rawQuery } from '../../../api/server/server.ts'
@@ -103,7 +104,8 @@ class LiveSession {
       ...asked,
       open: (target) => ({
         call: {
-          ...{ method: 'GET', headers: {} },
+          method: 'GET',
+          headers: {},
           url: `${target.baseUrl}/realtime?model=${encodeURIComponent(target.model)}`,
         },
         send: (call, options) => openVendorSocket(call, options, this.#vendorListener(target)),
@@ -116,11 +118,12 @@ class LiveSession {
       paidRequest,
       candidatesOf({ ...arrived, paidRequest }, this.#deps.path),
       {
-        ...{ requestId: request.id, account, isRepeatable: false, signal: this.#socket.signal },
-        ...{
-          createdSeconds: Math.floor(world.nowMs() / 1000),
-          recorder: { all: false, add: () => undefined, decided: () => undefined },
-        },
+        requestId: request.id,
+        account,
+        isRepeatable: false,
+        signal: this.#socket.signal,
+        createdSeconds: Math.floor(world.nowMs() / 1000),
+        recorder: { all: false, add: () => undefined, decided: () => undefined },
       },
       this.#deps.path,
     )
@@ -174,7 +177,10 @@ class LiveSession {
     else if (responds) this.#holdVendor(this.#respond(RESPONSE_CREATE, undefined))
   }
 
-  /** The vendor's session is told first that it makes no responses by itself. What the caller sees is the session after that. */
+  /**
+   * The vendor's session is told first that it makes no responses by itself. What the caller sees is the session after
+   * that.
+   */
   #begin(event: Json): void {
     if (event.type !== (this.#created ? 'session.updated' : 'session.created')) {
       this.#setUp.reject(this.#vendorFault(event))
@@ -475,6 +481,11 @@ class FrameSink implements ResponseSink {
 }
 
 const NOBODY: ResponseSink = {
-  ...{ signal: new AbortController().signal, started: false, send: () => undefined, startStream: () => undefined },
-  ...{ write: () => undefined, end: () => undefined, destroy: () => undefined },
+  signal: new AbortController().signal,
+  started: false,
+  send: () => undefined,
+  startStream: () => undefined,
+  write: () => undefined,
+  end: () => undefined,
+  destroy: () => undefined,
 }

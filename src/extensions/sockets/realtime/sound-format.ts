@@ -1,5 +1,5 @@
-// The format of the sound in one direction of a Realtime session. A caller may change it at any time, and the vendor says later whether it
-// did: until then sound counts by the densest format that may apply.
+// The format of the sound in one direction of a Realtime session. A caller may change it at any time, and the vendor
+// says later whether it did: until then sound counts by the densest format that may apply.
 import { isObject } from '../../../kernel/json.ts'
 import { readCount } from '../../../meter/usage.ts'
 
@@ -31,7 +31,10 @@ export class SoundFormat {
     if (this.#told.length > TOLD_MAX) this.#least = Math.min(this.#least, this.#told.shift() ?? this.#least)
   }
 
-  /** Updates are answered in their order; those that the vendor did not accept are not answered. An answer without a format says nothing of it. */
+  /**
+   * Updates are answered in their order; those that the vendor did not accept are not answered. An answer without a
+   * format says nothing of it.
+   */
   confirm(format: unknown): void {
     if (format !== undefined) this.#known = soundBytes(format)
     const at = this.#told.findIndex((one) => one === undefined || one === this.#known)

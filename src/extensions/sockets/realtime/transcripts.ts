@@ -1,5 +1,6 @@
-// The transcription of what a caller says in a Realtime session, by the second of sound: how much the vendor may still transcribe, and what it
-// has reported. The vendor transcribes what it commits by itself, so a hold covers the sound before the vendor gets it.
+// The transcription of what a caller says in a Realtime session, by the second of sound: how much the vendor may still
+// transcribe, and what it has reported. The vendor transcribes what it commits by itself, so a hold covers the sound
+// before the vendor gets it.
 import { type Json, objectOf, text } from '../../../kernel/json.ts'
 import { readCount } from '../../../meter/usage.ts'
 

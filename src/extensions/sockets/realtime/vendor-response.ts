@@ -1,4 +1,5 @@
-// A response of a Realtime session, read like the answer to a call of its own: it begins with `response.created` and ends with `response.done`.
+// A response of a Realtime session, read like the answer to a call of its own: it begins with `response.created` and
+// ends with `response.done`.
 
 import { Fault } from '../../../kernel/fault.ts'
 import { isObject } from '../../../kernel/json.ts'

@@ -1,5 +1,5 @@
-// Reads the body of an image request as it arrives. Reference images are decoded at once: 256 MB of images are 342 MB of JSON, and parsing
-// that as text would take five times its size.
+// Reads the body of an image request as it arrives. Reference images are decoded at once: 256 MB of images are 342 MB
+// of JSON, and parsing that as text would take five times its size.
 import { createHash } from 'node:crypto'
 import { IMAGES_MAX } from '../../../catalog/images.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
@@ -194,7 +194,8 @@ function bodyTooLarge(): Fault {
   })
 }
 
-// The form by which SDKs ask for an edit: `images.edit()`. It becomes the request that the JSON endpoint takes, with its pictures beside it.
+// The form by which SDKs ask for an edit: `images.edit()`. It becomes the request that the JSON endpoint takes, with
+// its pictures beside it.
 
 const FIELDS_BYTES_MAX = 2 * MB
 const FORM_BYTES_MAX = IMAGES_BYTES_MAX + FIELDS_BYTES_MAX + MB

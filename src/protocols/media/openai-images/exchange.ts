@@ -1,5 +1,5 @@
-// One exchange with a vendor of the image format: JSON without reference images, a multipart upload with them. The vendor answers with base64;
-// callers get a URL.
+// One exchange with a vendor of the image format: JSON without reference images, a multipart upload with them. The
+// vendor answers with base64; callers get a URL.
 
 import type { Fault } from '../../../kernel/fault.ts'
 import { isObject, type Json, text } from '../../../kernel/json.ts'
@@ -97,13 +97,17 @@ function callOf(checked: CheckedImages, images: readonly InlineImage[], target: 
 
 function filesOf(images: readonly InlineImage[], mask: InlineImage | undefined) {
   const named = ({ pieces, type }: InlineImage, name: string, fileName: string) => ({
-    ...{ name, pieces, type: `image/${type}`, fileName: `${fileName}.${type === 'jpeg' ? 'jpg' : type}` },
+    name,
+    pieces,
+    type: `image/${type}`,
+    fileName: `${fileName}.${type === 'jpeg' ? 'jpg' : type}`,
   })
   const files = images.map((image, index) => named(image, 'image[]', `image-${index + 1}`))
   return mask ? [...files, named(mask, 'mask', 'mask')] : files
 }
 
-// Relays a vendor's image stream to the caller. Partial images are dropped, because callers are promised a single event.
+// Relays a vendor's image stream to the caller. Partial images are dropped, because callers are promised a single
+// event.
 
 const NEWLINE = 0x0a
 const COLON = 0x3a
@@ -239,7 +243,10 @@ interface Drawn {
   readonly quality: string | undefined
 }
 
-/** The price attributes if the request left the quality to the vendor: the reported quality, or else the price of `auto`. */
+/**
+ * The price attributes if the request left the quality to the vendor: the reported quality, or else the price of
+ * `auto`.
+ */
 function priceOf(checked: CheckedImages, quality: string | undefined): PriceAttributes | undefined {
   return checked.quality === 'auto' ? { quality: quality ?? 'auto' } : undefined
 }
@@ -365,8 +372,13 @@ function writeEvent(drawn: Drawn, url: string, checked: CheckedImages): string {
   // SDKs that edit look for the image beside the type.
   if (checked.isEdit)
     return JSON.stringify({
-      ...{ type, created_at: drawn.createdSeconds, url, ...inline(drawn, checked) },
-      ...{ output_format: drawn.type, quality: drawn.quality, size: checked.size },
+      type,
+      created_at: drawn.createdSeconds,
+      url,
+      ...inline(drawn, checked),
+      output_format: drawn.type,
+      quality: drawn.quality,
+      size: checked.size,
       usage: callersUsage(drawn.reported),
     })
   return JSON.stringify({

@@ -26,7 +26,9 @@ const MASKS = ['mask', 'mask_url', 'maskUrl'] as const
 const OUTPUT_TOKENS = { low: 272, medium: 1_056, high: 4_160, auto: 4_160 } as const
 const OUTPUT_PIXELS = 1_048_576
 const INPUT_IMAGE_TOKENS = 6_500
-/** Upper bounds for a plausible usage report: twice the longest prompt with all references, and twice the largest image. */
+/**
+ * Upper bounds for a plausible usage report: twice the longest prompt with all references, and twice the largest image.
+ */
 const INPUT_TOKENS_MOST = 2 * (PROMPT_CHARS_MAX + IMAGES_MAX * INPUT_IMAGE_TOKENS)
 const OUTPUT_TOKENS_MOST = 2 * OUTPUT_TOKENS.high * 8
 

@@ -1,5 +1,6 @@
-// Parses JSON as it arrives and extracts long strings on the way, so that hundreds of megabytes of base64 never become a string. The rest is
-// small and is parsed by the usual strict parser, so this one needs to be right only for valid JSON.
+// Parses JSON as it arrives and extracts long strings on the way, so that hundreds of megabytes of base64 never become
+// a string. The rest is small and is parsed by the usual strict parser, so this one needs to be right only for valid
+// JSON.
 
 /** Receives the characters of one string. They are ASCII, or the sink rejects them. */
 export interface StringSink {
@@ -8,7 +9,10 @@ export interface StringSink {
 }
 
 interface SieveRules {
-  /** Called for each string value: returns a sink if the string should be extracted. It is, if it begins with `prefix` (in either case). */
+  /**
+   * Called for each string value: returns a sink if the string should be extracted. It is, if it begins with `prefix`
+   * (in either case).
+   */
   take(path: Path): { readonly prefix: string; readonly sink: () => StringSink } | undefined
   /** The limit for the remaining text. */
   readonly textBytesMax: number

@@ -1,5 +1,5 @@
-// Validates a caller's video request. All parameter names in use are accepted. The vendor's request is fixed here, including the duration and
-// the resolution that decide the price.
+// Validates a caller's video request. All parameter names in use are accepted. The vendor's request is fixed here,
+// including the duration and the resolution that decide the price.
 
 import type { VideoTraits } from '../../../catalog/traits.ts'
 import { VIDEO_LIMITS, VIDEO_RATIOS, VIDEO_SIZE_DEFAULT, VIDEO_SIZES } from '../../../catalog/video-bodies.ts'
@@ -303,8 +303,9 @@ const PLAIN = words('model prompt resolution seed watermark return_last_frame ca
 const KNOWN = new Set([...PLAIN, ...Object.values(CANONICAL).flat()])
 
 /**
- * The known parameters as sent, in their order; a parameter sent under an alias or in another form also appears under its canonical name.
- * Unknown parameters are left out, because nothing reads them and they would be stored with the job.
+ * The known parameters as sent, in their order; a parameter sent under an alias or in another form also appears under
+ * its canonical name. Unknown parameters are left out, because nothing reads them and they would be stored with the
+ * job.
  */
 function shownInput(sent: Readonly<Record<string, unknown>>, order: VideoOrder): Record<string, unknown> {
   const input: Record<string, unknown> = {}
@@ -368,7 +369,8 @@ export function worstTokens(seconds: number, resolution: string, hasVideos: bool
   return Math.ceil((pixels * frames) / PIXELS_PER_TOKEN)
 }
 
-// The size limit of a video request. Only images may make it large; if the rest is too long, the body is rejected before it is parsed.
+// The size limit of a video request. Only images may make it large; if the rest is too long, the body is rejected
+// before it is parsed.
 
 /** Limit for everything except the images: prompts, addresses, names. */
 const TEXT_BYTES_MAX = 1_000_000
@@ -392,7 +394,8 @@ export function checkVideoBody(body: Buffer): Buffer {
   return body
 }
 
-// The shape in which the openai SDK orders and shows videos, over the same jobs: its form becomes the request that the contract's endpoint takes.
+// The shape in which the openai SDK orders and shows videos, over the same jobs: its form becomes the request that the
+// contract's endpoint takes.
 
 const MB = 1_048_576
 const PICTURE_BYTES_MAX = 20 * MB

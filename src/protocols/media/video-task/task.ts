@@ -1,5 +1,5 @@
-// The vendor's task API: which requests to send, and how to read its tasks. Pure functions: the network, the clock and the money are
-// elsewhere.
+// The vendor's task API: which requests to send, and how to read its tasks. Pure functions: the network, the clock and
+// the money are elsewhere.
 
 import type { FaultName } from '../../../kernel/fault.ts'
 import { given, isObject, type Json, jsonIn, objectOf, objects, text } from '../../../kernel/json.ts'

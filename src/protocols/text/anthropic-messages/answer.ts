@@ -260,9 +260,9 @@ export class MessagesWriter implements StreamWriter {
   private blocks = 0
   private open: { readonly kind: 'text' | 'thought'; readonly index: number } | undefined
   /**
-   * A thinking block that stays open beside the text until its proof arrives. It is opened before the text even if it may stay empty: Google
-   * sends the signature with the last part, a block cannot be inserted before one already sent, and clients look for the text in the last
-   * block.
+   * A thinking block that stays open beside the text until its proof arrives. It is opened before the text even if it
+   * may stay empty: Google sends the signature with the last part, a block cannot be inserted before one already sent,
+   * and clients look for the text in the last block.
    */
   private unproven: number | undefined
   /** Several calls may be open at once, since some vendors interleave their inputs; readers use the index. */

@@ -1,4 +1,5 @@
-// The Messages format as two clouds offer it: the model in the address, the version in the body, and at Bedrock streams in the frames of AWS.
+// The Messages format as two clouds offer it: the model in the address, the version in the body, and at Bedrock streams
+// in the frames of AWS.
 import { isObject, type Json, jsonIn, objectOf, readJson, splice, text } from '../../../kernel/json.ts'
 import type { HttpCall } from '../../../upstream/call.ts'
 import { type EventMessage, EventStreamDecoder, encodeJson } from '../../../upstream/sse.ts'

@@ -1,5 +1,5 @@
-// A Messages request and answer between a caller and a vendor that both use this format. New fields appear every month, so requests and
-// answers are edited rather than rebuilt from known fields.
+// A Messages request and answer between a caller and a vendor that both use this format. New fields appear every month,
+// so requests and answers are edited rather than rebuilt from known fields.
 import type { TextTraits } from '../../../catalog/traits.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import {
@@ -44,7 +44,10 @@ export function passMessages(
   return splice(json, { replace, remove })
 }
 
-/** Whether every turn with tool calls has its thinking block: with a thinking budget, the vendor rejects a turn without one. */
+/**
+ * Whether every turn with tool calls has its thinking block: with a thinking budget, the vendor rejects a turn without
+ * one.
+ */
 function isThoughtThrough(messages: readonly Json[]): boolean {
   return messages.every(({ role, content }) => {
     const types = role === 'assistant' ? objects(content).map(({ type }) => type) : []
@@ -197,8 +200,8 @@ export class MessagesObserver extends Observer {
   }
 }
 
-// Converts between a whole message and its stream: for a vendor that answers whole to a streaming caller, and for a vendor that can only
-// stream.
+// Converts between a whole message and its stream: for a vendor that answers whole to a streaming caller, and for a
+// vendor that can only stream.
 
 export function unrollMessage(value: Json): string {
   if (!Array.isArray(value.content)) throw garbled('no content')

@@ -403,7 +403,10 @@ function withBudget(wanted: number, tokensMax: number): Json | undefined {
   return budget < BUDGET_MIN ? undefined : { type: 'enabled', budget_tokens: budget }
 }
 
-/** Adapts the thinking parameter to the model: agents ask every model for adaptive thinking, which models with budgets only would reject. */
+/**
+ * Adapts the thinking parameter to the model: agents ask every model for adaptive thinking, which models with budgets
+ * only would reject.
+ */
 export function knownThinking(
   thinking: Json,
   effort: string | undefined,
@@ -413,7 +416,10 @@ export function knownThinking(
   return withBudget(BUDGETS[effort ?? 'medium'] ?? BUDGET_MIN, tokensMax)
 }
 
-/** False if the vendor would reject thinking: with a forced tool, or if a turn with tool calls came back without its signed thinking block. */
+/**
+ * False if the vendor would reject thinking: with a forced tool, or if a turn with tool calls came back without its
+ * signed thinking block.
+ */
 function mayThink({ turns, toolChoice }: Conversation): boolean {
   const forced =
     toolChoice === 'required' ||

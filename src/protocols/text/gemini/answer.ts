@@ -184,7 +184,8 @@ export class GeminiReader extends StreamReader {
   }
 }
 
-// Writes the canonical form as a Gemini stream. Calls are never split in this format, so their inputs are collected first.
+// Writes the canonical form as a Gemini stream. Calls are never split in this format, so their inputs are collected
+// first.
 
 export class GeminiWriter implements StreamWriter {
   readonly keepAlive = GEMINI_KEEP_ALIVE
@@ -252,7 +253,8 @@ export class GeminiWriter implements StreamWriter {
   }
 }
 
-// The stream for callers that did not ask for server-sent events: one JSON array, whose elements are sent as they are made.
+// The stream for callers that did not ask for server-sent events: one JSON array, whose elements are sent as they are
+// made.
 
 export class ArrayRelay extends OuterRelay {
   readonly contentType = 'application/json; charset=utf-8'
@@ -480,8 +482,8 @@ export function rollUpGemini(events: readonly SseEvent[]): Json {
 }
 
 /**
- * Joins the pieces of one text into one part; a signature may come with the last piece. It works in place, because a stream has thousands of
- * pieces.
+ * Joins the pieces of one text into one part; a signature may come with the last piece. It works in place, because a
+ * stream has thousands of pieces.
  */
 function join(parts: Json[], piece: Json): void {
   if (piece.text === '' && piece.thoughtSignature === undefined) return

@@ -297,8 +297,14 @@ function writeInput(part: InputPart): Json[] {
 }
 
 const BY_ENDING: Readonly<Record<string, string>> = {
-  ...{ png: 'image/png', gif: 'image/gif', webp: 'image/webp', heic: 'image/heic' },
-  ...{ txt: 'text/plain', html: 'text/html', csv: 'text/csv', mp4: 'video/mp4' },
+  png: 'image/png',
+  gif: 'image/gif',
+  webp: 'image/webp',
+  heic: 'image/heic',
+  txt: 'text/plain',
+  html: 'text/html',
+  csv: 'text/csv',
+  mp4: 'video/mp4',
 }
 
 function writeMedia({ kind, media, at }: ImagePart | FilePart): Json {
@@ -334,7 +340,8 @@ function writeOutput(parts: readonly OutputPart[], traits: TextTraits): Json[] {
       out.push({ text: part.text, ...(waiting === undefined ? {} : { thoughtSignature: waiting }) })
       waiting = undefined
     } else if (part.proof.google !== undefined) {
-      // The vendor requires its signature back: it goes to the preceding text, else to the next one, else to an empty text.
+      // The vendor requires its signature back: it goes to the preceding text, else to the next one, else to an empty
+      // text.
       const last = out.at(-1)
       if (last && typeof last.text === 'string') last.thoughtSignature = part.proof.google
       else waiting = part.proof.google

@@ -24,7 +24,8 @@ import { chatReport, laterReport, readChatUsage, type TokenCounts, toUsage, writ
 import { CHAT_KEEP_ALIVE, ChunkRepairer, chatFailure, chatFinish, repairAnswer } from './pass.ts'
 import { joined, readThoughts } from './request.ts'
 
-// Passes a chat vendor's whole answer to a chat caller: counts its usage and sets the model's public name; the rest is unchanged.
+// Passes a chat vendor's whole answer to a chat caller: counts its usage and sets the model's public name; the rest is
+// unchanged.
 
 export function passChatAnswer(body: Buffer, uid: string, traits: TextTraits): Answer {
   const mends = traits.quirks.length > 0

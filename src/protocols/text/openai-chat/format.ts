@@ -18,7 +18,9 @@ export const openaiChat: TextFormat = {
   wanted: ({ response_format: format }) => readFormat(objectOf(format), objectOf(objectOf(format).json_schema)),
   texts: ({ choices }) => objects(choices).map(({ message }) => [[objectOf(message), 'content']]),
   prompt: (value) => [
-    ...[value.messages, value.tools, value.functions],
+    value.messages,
+    value.tools,
+    value.functions,
     ...(value.documents || value.chat_template_kwargs ? [templated(value)] : []),
     ...(value.response_format ? formatParts(value.response_format) : []),
   ],

@@ -77,8 +77,8 @@ function withUsage(options: unknown): string {
 }
 
 /**
- * The rewritten messages, if a family needs a role renamed, a key removed, or a key restored that the caller's client has dropped; undefined
- * if nothing changes.
+ * The rewritten messages, if a family needs a role renamed, a key removed, or a key restored that the caller's client
+ * has dropped; undefined if nothing changes.
  */
 function editedMessages(json: JsonText, traits: TextTraits): string | undefined {
   const strip = traits.stripKeys.filter((key) => json.text.includes(`"${key}"`))
@@ -108,8 +108,8 @@ function without(object: Json, keys: readonly string[]): Json {
   return copy
 }
 
-// Observes a chat stream: renames the model, removes the usage, holds the end back. Events are searched for a few byte patterns and parsed
-// only if one is found.
+// Observes a chat stream: renames the model, removes the usage, holds the end back. Events are searched for a few byte
+// patterns and parsed only if one is found.
 
 interface ChatStreamFacts {
   /** The public id that replaces the vendor's model name. */
@@ -124,7 +124,9 @@ interface ChatStreamFacts {
 export const CHAT_KEEP_ALIVE = ': ping\n'
 const DONE = 'data: [DONE]\n\n'
 
-/** The frames that end a broken chat stream. SDKs raise an error for an object with `error`, without choices beside it. */
+/**
+ * The frames that end a broken chat stream. SDKs raise an error for an object with `error`, without choices beside it.
+ */
 export function chatFailure(fault: Fault, requestId: string): string {
   const { code, message } = fault
   return encodeJson({ error: openaiError(fault), code, message, type: 'api_error', requestId }) + DONE
@@ -142,7 +144,10 @@ export class ChatObserver extends Observer {
   private chunk: Json = {}
   private usageFrame = ''
   private finishes = 0
-  /** The last ordinary event without its text, and what is written on both sides of the text; undefined if the event passes unchanged. */
+  /**
+   * The last ordinary event without its text, and what is written on both sides of the text; undefined if the event
+   * passes unchanged.
+   */
   private readonly last = new Surroundings()
   private written: readonly [lead: string, tail: string] | undefined
 
@@ -465,8 +470,8 @@ function mended(block: string, mender: ChunkRepairer): string {
   return textToBytes(encodeJson(chunk))
 }
 
-// Converts between a whole chat completion and its stream: for a vendor that answers whole to a streaming caller, and for a vendor that can
-// only stream.
+// Converts between a whole chat completion and its stream: for a vendor that answers whole to a streaming caller, and
+// for a vendor that can only stream.
 
 /** Members of a delta that are pieces of one text; all others are sent once. */
 const PIECES = ['content', 'reasoning_content', 'reasoning', 'refusal']

@@ -279,7 +279,8 @@ export class ResponsesReader extends StreamReader {
   }
 }
 
-// Writes the canonical form as a Responses stream: items are opened, filled and closed, and the last event repeats them all.
+// Writes the canonical form as a Responses stream: items are opened, filled and closed, and the last event repeats them
+// all.
 
 interface MessageState {
   readonly kind: 'message'

@@ -28,7 +28,10 @@ export const openaiResponses: TextFormat = {
       .filter(({ type }) => type === 'message')
       .map(({ content }) => typed(content, 'output_text')),
   prompt: (value) => [
-    ...[value.instructions, value.input, value.tools, value.text],
+    value.instructions,
+    value.input,
+    value.tools,
+    value.text,
     ...formatParts(isObject(value.text) ? value.text.format : undefined),
   ],
   pass: passResponses,

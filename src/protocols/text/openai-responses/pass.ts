@@ -74,8 +74,8 @@ export function responsesFinish(terminal: string, comment: string): string {
 }
 
 /**
- * The frames that end a broken stream: response.failed once the response exists, else an error. The code is a word and never our number,
- * because one SDK cannot parse anything else.
+ * The frames that end a broken stream: response.failed once the response exists, else an error. The code is a word and
+ * never our number, because one SDK cannot parse anything else.
  */
 export function responsesFailure(fault: Fault, response: Json | undefined, sequence: number): string {
   const { code, message, param } = openaiError(fault)
@@ -245,12 +245,15 @@ export function echoed(request: Json): Json {
   return members
 }
 
-/** Members without which the OpenAI packages for Python and Java cannot read a response; everything else is only what the vendor sent. */
+/**
+ * Members without which the OpenAI packages for Python and Java cannot read a response; everything else is only what
+ * the vendor sent.
+ */
 const NEEDED = ['parallel_tool_calls', 'tool_choice', 'tools'] as const
 
 /**
- * The vendor's response object that starts at `at` of the text, with the model's public name and the members that SDKs need. The text has one
- * character per byte, and so do the values parsed from it.
+ * The vendor's response object that starts at `at` of the text, with the model's public name and the members that SDKs
+ * need. The text has one character per byte, and so do the values parsed from it.
  */
 function mended(text: string, at: number, response: Json, uid: string): string {
   let missing = ''
@@ -262,8 +265,8 @@ function mended(text: string, at: number, response: Json, uid: string): string {
   return `${text.slice(0, open)}${missing}${text.slice(open, span[0])}"${uid}"${text.slice(span[1])}`
 }
 
-// Converts between a whole response and its stream: for a vendor that answers whole to a streaming caller, and for a vendor that can only
-// stream.
+// Converts between a whole response and its stream: for a vendor that answers whole to a streaming caller, and for a
+// vendor that can only stream.
 
 /** How the parts of an item are streamed: its list, the part's events, the text's events, and the text's member. */
 const PARTS: Readonly<Record<string, { list: string; part: string; said: string; member: string }>> = {
@@ -403,8 +406,11 @@ export function rollUpKept(events: readonly SseEvent[]): Json {
 function writeUsage(usage: Usage): Json {
   const cacheWrite = (usage.cacheWrite ?? 0) + (usage.cacheWriteHour ?? 0)
   return writeResponsesUsage({
-    ...{ prompt: inputTokensOf(usage), cached: usage.cachedInput ?? 0, cacheWrite },
-    ...{ output: outputTokensOf(usage), reasoning: undefined },
+    prompt: inputTokensOf(usage),
+    cached: usage.cachedInput ?? 0,
+    cacheWrite,
+    output: outputTokensOf(usage),
+    reasoning: undefined,
   })
 }
 

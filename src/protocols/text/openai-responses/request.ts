@@ -407,8 +407,8 @@ function previousUnknown(): Fault {
   })
 }
 
-// Tool groups (namespaces), which only the Responses format has. Other formats have one flat list of names: a grouped tool is sent under a
-// combined name, and its calls are returned under the caller's two names.
+// Tool groups (namespaces), which only the Responses format has. Other formats have one flat list of names: a grouped
+// tool is sent under a combined name, and its calls are returned under the caller's two names.
 
 /** The longest tool name that every format accepts. */
 const NAME_CHARS_MAX = 64

@@ -50,8 +50,9 @@ export function storedRequest(question: StoredQuestion, uid: string): PaidReques
 }
 
 /**
- * Ids that the vendor itself assigned: newly created conversations and items, and the object that was requested by an id already recorded.
- * Other ids in the answer are not recorded: a caller may have written them into an item, and they may belong to another account.
+ * Ids that the vendor itself assigned: newly created conversations and items, and the object that was requested by an
+ * id already recorded. Other ids in the answer are not recorded: a caller may have written them into an item, and they
+ * may belong to another account.
  */
 function idsMade(value: Json, path: string, sent: Json | undefined): string[] {
   const asked = path.split('/')[2]
@@ -61,7 +62,8 @@ function idsMade(value: Json, path: string, sent: Json | undefined): string[] {
   return all.map(({ id }) => (isKnown(id) ? text(id) : undefined)).filter((id) => id !== undefined)
 }
 
-// A conversation compacted by its vendor: a call like a response, with its own path, without streaming and without an output limit.
+// A conversation compacted by its vendor: a call like a response, with its own path, without streaming and without an
+// output limit.
 
 const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined, hasTools: false } as const
 

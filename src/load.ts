@@ -1,0 +1,137 @@
+// What carries the calls, and what counts and bounds them.
+import { createCreditCheck } from './admission/admit.ts'
+import { createUsualOutput } from './admission/usual-output.ts'
+import type { GatewayOptions, Store } from './compose.ts'
+import type { Config } from './config.ts'
+import { databaseAnswers, statement } from './database/database.ts'
+import { createStoreWatch } from './database/health.ts'
+import type { JobEngine } from './jobs/engine.ts'
+import { newId, type World } from './kernel/world.ts'
+import { createLedger, type Ledger } from './ledger/ledger.ts'
+import { createMargins } from './reports/margins.ts'
+import { createUnbilled } from './reports/unbilled.ts'
+import { createVerifier } from './reports/verify/runs.ts'
+import { createProber, type Prober } from './routing/probe.ts'
+import { createVendors } from './routing/vendor.ts'
+import { createVendorHours } from './routing/vendor-hours.ts'
+import { findIncidents } from './telemetry/incidents.ts'
+import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import { createMonitor, createStreamWatch, type Monitor } from './telemetry/monitor.ts'
+import { createOverload } from './telemetry/overload.ts'
+import { createRefusals } from './telemetry/refusals.ts'
+import { createReports } from './telemetry/reports.ts'
+import { createTracer } from './telemetry/trace.ts'
+import { createByteBudget } from './upstream/budget.ts'
+
+const BODIES_WAITING_MAX = 200
+const HOLDS = statement('holds', 'select count(*) as count from hold')
+
+export function createLoad(
+  { config, world, log, sandboxUrl, waitFactor = 1 }: GatewayOptions,
+  store: Store,
+  late: { readonly queue: JobEngine['facts']; readonly contentsDropped: () => number },
+) {
+  const { database, secrets, changes, audit, credentials, byokKeys, upstream, logins, metadata } = store
+  const vendorHours = createVendorHours(database, world)
+  const vendors = createVendors(world, (attempt) => {
+    vendorHours.count(attempt)
+    metrics.vendorAttempt(attempt)
+  })
+  const [watch, storeWatch] = [createStreamWatch(world), createStoreWatch(database, world)]
+  const metrics: Metrics = createMetrics({
+    genAi: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
+    vendors: () => vendors.health(),
+    probes: () => prober.found(),
+    running: () => monitor.running,
+    ledgerPending: () => ledger.pending,
+    ledgerIsolated: () => ledger.isolated,
+    databaseWaiting: () => database.waiting(),
+    databaseUp: () => databaseAnswers(database),
+    get ledger() {
+      return ledger
+    },
+    loopLagMs: () => overload.lagMs,
+    shed: () => overload.shed + budget.refused,
+    refusalsDropped: () => refusals.dropped,
+    contentsDropped: late.contentsDropped,
+    openStreams: () => watch.open,
+    changeFailures: changes.failures,
+    queue: late.queue,
+    store: storeWatch,
+    holds: async () => Number((await database.query<{ count: bigint }>(HOLDS))[0]?.count ?? 0n),
+    verified: () => verifier.state(),
+  })
+  database.measure(metrics.statement)
+  const nightly = { nightlyAt: config.TOLLGATE_VERIFY_AT, usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS }
+  const verifier = createVerifier({ database, audit, world, log, ...nightly, key: secrets.key('ledger') })
+  const refusals = createRefusals({ database, world, log })
+  const tracer = tracerOf(config, { world, upstream, log })
+  const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
+  const processId = newId(world)
+  const [margins, unbilled] = [createMargins(database, world), createUnbilled(database, world)]
+  const creditWaitMs = config.TOLLGATE_CREDIT_WAIT_SECONDS * 1_000
+  const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count, aboveHold: monitor.aboveHold }
+  const ledger: Ledger = createLedger({ database, world, processId, meters, log, waitFactor, creditWaitMs })
+  const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
+  const reports = createReports({ database, changes, world, processId, own })
+  // A key may have other limits now than those under which its credits were leased.
+  changes.watch('keys', () => ledger.recall())
+  const { overload, budget } = createBounds(config, { world, monitor, ledger, database, byokKeys })
+  const hourly = [vendorHours, margins, unbilled]
+  const sources = { sandboxUrl, credential: credentials.get }
+  const prober: Prober = createProber({ ...store, world, log, vendors, sources, meter: metrics.probe })
+  return {
+    vendors,
+    watch,
+    metrics,
+    upstream,
+    logins,
+    metadata,
+    tracer,
+    monitor,
+    ledger,
+    overload,
+    budget,
+    verifier,
+    refusals,
+    reports,
+    hourly,
+    prober,
+    unbilled,
+    usualOutput: createUsualOutput(),
+    incidents: () => findIncidents({ ledger, changes, store: storeWatch }),
+    leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
+  }
+}
+
+/** What a process takes on before it rejects calls, or lets large bodies wait. */
+function createBounds(
+  config: Config,
+  {
+    world,
+    monitor,
+    ledger,
+    database,
+    byokKeys,
+  }: Pick<Store, 'database' | 'byokKeys'> & {
+    readonly world: World
+    readonly monitor: Monitor
+    readonly ledger: Ledger
+  },
+) {
+  const overload = createOverload({
+    world,
+    lagMsMax: config.TOLLGATE_OVERLOAD_LAG_MS,
+    running: () => monitor.running,
+    waiting: () => ledger.pending + database.waiting(),
+  })
+  const [bytesMax, mayHold] = [config.TOLLGATE_BYTES_IN_FLIGHT_MAX, createCreditCheck(database, byokKeys)]
+  return { overload, budget: createByteBudget({ world, bytesMax, queueMax: BODIES_WAITING_MAX, mayHold }) }
+}
+
+function tracerOf(
+  { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_SERVICE_NAME: serviceName }: Config,
+  deps: Pick<Parameters<typeof createTracer>[0], 'world' | 'upstream' | 'log'>,
+) {
+  return endpoint ? createTracer({ ...deps, endpoint, serviceName }) : undefined
+}
