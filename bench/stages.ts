@@ -95,7 +95,10 @@ const atOnce = (one: () => Promise<unknown>) => async (calls: number) => {
   return calls
 }
 
-const body = listCases(false).find(({ id }) => id === 'chat-64')!.body
+const bodyOf = (id: string) => listCases(false).find((one) => one.id === id)!.body
+const body = bodyOf('chat-64')
+/** A stream is some ten times the work of an answer. */
+const STREAM_PART = 0.1
 const spec = ENDPOINTS.find(({ id }) => id === 'chat') as PaidSpec
 const KEY = makeKey(world)
 const PEPPER = Buffer.alloc(32, 7)
@@ -301,14 +304,14 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
     read: deps,
     bodies: { world, bytesPerSecondMin: 1 },
   })
-  const driven = async (port: number) => {
-    const aim = { port, path: spec.path, headers: { Authorization: `Bearer ${KEY}` }, body }
+  const driven = async (port: number, sent = body, part = 1) => {
+    const aim = { port, path: spec.path, headers: { Authorization: `Bearer ${KEY}` }, body: sent }
     return cost(async (calls) => {
       const { n, non200, err } = await runLoad(tools, aim, {
         connections: CONNECTIONS,
         seconds: 60,
         warmSeconds: 0,
-        total: calls,
+        total: Math.ceil(calls * part),
       })
       if (non200 > 0 || err > 0) throw new Error(`${non200} calls were refused and ${err} failed.`)
       return n
@@ -335,23 +338,26 @@ function measureDoor(tools: LoadTools, { catalog, path, keys, log, pool }: SetUp
       proxy.close()
       return floor
     },
-    async 'whole call, from socket to socket'() {
-      const app = createServer({ world, log, strictErrors: false })
-      const api = createApi(app, {
-        keys,
-        strictErrors: false,
-        log,
-        world,
-        admit: () => undefined,
-        budget,
-        bodies: { world, bytesPerSecondMin: 1 },
-      })
-      mountApi(api, { paid, free: {} as never, catalog: { current: catalog } })
-      await app.listen({ port: 0, host: '127.0.0.1' })
-      const whole = await driven((app.server.address() as { port: number }).port)
-      await app.close()
-      return whole
-    },
+    'whole call, from socket to socket': () => whole(),
+    'whole stream of 100 chunks, from socket to socket': () => whole(bodyOf('stream'), STREAM_PART),
+  }
+
+  async function whole(...sent: [sent?: string, part?: number]) {
+    const app = createServer({ world, log, strictErrors: false })
+    const api = createApi(app, {
+      keys,
+      strictErrors: false,
+      log,
+      world,
+      admit: () => undefined,
+      budget,
+      bodies: { world, bytesPerSecondMin: 1 },
+    })
+    mountApi(api, { paid, free: {} as never, catalog: { current: catalog } })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const whole = await driven((app.server.address() as { port: number }).port, ...sent)
+    await app.close()
+    return whole
   }
 }
 

@@ -8,7 +8,7 @@ import type { World } from '../kernel/world.ts'
 import { isMetadataAddress, isMetadataHost } from './address.ts'
 import type { HttpCall, Upstream, UpstreamReply } from './call.ts'
 import { createDeadlineWatch } from './deadline.ts'
-import { ARRIVAL, buildConnector, Client } from './internals.ts'
+import { ARRIVAL, buildConnector, Client, joinRequests } from './internals.ts'
 import { Transfer, type TransferOptions } from './transfer.ts'
 
 // The connections to one vendor, each for one call at a time. The most recently used one is taken first, so that few
@@ -81,12 +81,14 @@ export function createUpstream({ world, metadata = false }: { world: World; meta
     allowH2: false,
     keepAliveTimeout: KEEP_ALIVE_MS,
     // One connector for all vendors: it caches TLS sessions, so that new connections can resume them.
-    connect: buildConnector({
-      allowH2: false,
-      timeout: CONNECT_CLEANUP_MS,
-      lookup: metadata ? lookup : lookUpVendor,
-      ...ARRIVAL,
-    }),
+    connect: joining(
+      buildConnector({
+        allowH2: false,
+        timeout: CONNECT_CLEANUP_MS,
+        lookup: metadata ? lookup : lookUpVendor,
+        ...ARRIVAL,
+      }),
+    ),
     // `watch` enforces the deadlines of each call.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -119,6 +121,15 @@ export function createUpstream({ world, metadata = false }: { world: World; meta
       vendors.clear()
     },
   }
+}
+
+function joining(connect: Connector.connector): Connector.connector {
+  return (options, done) =>
+    connect(options, (...[error, socket]) => {
+      if (error) return done(error, null)
+      joinRequests(socket)
+      done(null, socket)
+    })
 }
 
 /** The system's name lookup, but a name that resolves to a metadata address is refused. */

@@ -23,6 +23,35 @@ export function isReadInPieces(request: IncomingMessage): boolean {
   return request.listenerCount('readable') > 0
 }
 
+// How a request leaves. undici writes its head and its body apart, and Node hands both to the system as a list.
+
+/** A request up to this size is copied into one string: that is cheaper than the list. */
+const JOINED_BYTES_MAX = 16_384
+
+/** Lets the head of a request leave in one string with a body that is written while the socket is corked. */
+export function joinRequests(socket: Socket): void {
+  const { write, uncork } = socket
+  let head = ''
+  socket.write = (piece: string | Uint8Array, ...how: unknown[]): boolean => {
+    if (head === '' && typeof piece === 'string' && socket.writableCorked > 0) {
+      head = piece
+      return true
+    }
+    const first = head
+    head = ''
+    if (Buffer.isBuffer(piece) && first !== '' && piece.length <= JOINED_BYTES_MAX)
+      return write.call(socket, first + piece.toString('latin1'), 'latin1')
+    if (first !== '') write.call(socket, first, 'latin1')
+    return write.call(socket, piece, ...(how as []))
+  }
+  socket.uncork = () => {
+    const rest = head
+    head = ''
+    if (rest !== '') write.call(socket, rest, 'latin1')
+    uncork.call(socket)
+  }
+}
+
 // How bytes arrive from a vendor's socket. By default Node allocates 64 KB for each read, queues the data and emits it
 // in a later tick. For a stream of small pieces that costs more than everything done with a piece. Here all sockets are
 // read into one shared buffer; the data is copied out at once, and the HTTP client takes it in the same tick. Data that

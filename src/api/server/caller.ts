@@ -5,8 +5,10 @@ import type { Recording } from '../../pipeline/hooks.ts'
 import type { ResponseSink } from '../../pipeline/response-sink.ts'
 import { drainBody, linkOf } from './body.ts'
 
-/** A body up to this size is copied, so that it leaves in one write with its headers. */
+/** A body or piece up to this size is copied, so that it leaves in one write with its headers or its frame. */
 const JOINED_BYTES_MAX = 16_384
+/** Behind the last piece of a chunked answer. */
+const LAST_CHUNK = '0\r\n\r\n'
 
 /** Headers of every API answer, for browsers on other sites. */
 export const CORS = {
@@ -28,6 +30,10 @@ export class Caller implements ResponseSink {
   readonly #requestId: string
   readonly #bodyDeadline: ((response: ServerResponse) => void) | undefined
   #onStart: (() => void) | undefined
+  /** The answer is chunked, and its pieces are framed here: Node would write each in four pieces of its own. */
+  #frames = false
+  /** The headers wait for the first piece, to leave with it. */
+  #holdsHead = false
 
   /** `bodyDeadline` limits the time for the rest of an unread body. */
   constructor(response: ServerResponse, requestId: string, bodyDeadline?: (response: ServerResponse) => void) {
@@ -86,25 +92,52 @@ export class Caller implements ResponseSink {
     if (response.destroyed || response.headersSent) return
     this.#begin()
     response.writeHead(200, this.#listed(headers))
+    this.#frames = response.chunkedEncoding
+    response.chunkedEncoding = false
+    this.#holdsHead = true
     // The headers leave at the end of this tick, together with anything written in it.
     response.cork()
     process.nextTick(() => {
+      if (this.#holdsHead) response.flushHeaders()
       if (response.writableCorked > 0) response.uncork()
     })
-    response.flushHeaders()
   }
 
   write(piece: string | Buffer, encoding: 'latin1' | 'utf8' = 'utf8'): Promise<void> | undefined {
-    return writePiece(this.#response, piece, encoding)
+    if (piece.length === 0) return undefined
+    this.#holdsHead = false
+    if (!this.#frames) return writePiece(this.#response, piece, encoding)
+    if (typeof piece === 'string') return writePiece(this.#response, framed(piece, encoding), encoding)
+    if (piece.length <= JOINED_BYTES_MAX)
+      return writePiece(this.#response, framed(piece.toString('latin1'), 'latin1'), 'latin1')
+    writePiece(this.#response, lengthLine(piece.length), 'latin1')
+    writePiece(this.#response, piece)
+    return writePiece(this.#response, '\r\n', 'latin1')
   }
 
   end(piece: string | Buffer): void {
-    if (!this.#response.destroyed) this.#response.end(piece)
+    const response = this.#response
+    if (response.destroyed) return
+    this.#holdsHead = false
+    if (!this.#frames) response.end(piece)
+    else if (typeof piece === 'string') response.end(piece === '' ? LAST_CHUNK : framed(piece, 'utf8') + LAST_CHUNK)
+    else {
+      this.write(piece)
+      response.end(LAST_CHUNK)
+    }
   }
 
   destroy(): void {
     this.#response.destroy()
   }
+}
+
+function framed(piece: string, encoding: 'latin1' | 'utf8'): string {
+  return `${lengthLine(encoding === 'latin1' ? piece.length : Buffer.byteLength(piece))}${piece}\r\n`
+}
+
+function lengthLine(bytes: number): string {
+  return `${bytes.toString(16)}\r\n`
 }
 
 /**
