@@ -164,6 +164,7 @@ export function exchange(
       {
         path,
         method: call.method,
+        blocking: false,
         headers,
         body: pieces ? (outgoing(body) as Iterable<Buffer> as never) : (body ?? null),
       },
