@@ -9,6 +9,7 @@ import { APPLY_COMMAND } from './extensions/apply/commands.ts'
 import { ARCHIVE_COMMAND } from './extensions/archive/cli.ts'
 import { BATCHES } from './extensions/background/batch-endpoints.ts'
 import { MESSAGE_BATCHES } from './extensions/background/message-batch-endpoints.ts'
+import { STORED } from './extensions/background/stored-endpoints.ts'
 import { DOCTOR_COMMAND } from './extensions/doctor/commands.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
@@ -28,6 +29,6 @@ export const ADDED: Readonly<
   diagnosis: [DOCTOR_COMMAND],
 }
 
-export const ADDED_ENDPOINTS: readonly EndpointSpec[] = [BATCHES, MESSAGE_BATCHES, CLIENT_SECRETS].flatMap((entries) =>
-  Object.values(entries),
+export const ADDED_ENDPOINTS: readonly EndpointSpec[] = [STORED, BATCHES, MESSAGE_BATCHES, CLIENT_SECRETS].flatMap(
+  (entries) => Object.values(entries),
 )

@@ -33,15 +33,8 @@ async function makeAll(key: string): Promise<Record<string, string[]>> {
   const job = await g.call('/v1/video/seedance', key, { model: 'videogen-2.0', prompt: 'a lighthouse' })
   const { data } = (await job.json()) as { data: { jobId: string } }
   const stored = await openai.responses.create({ model: 'alpha-5.4', input: 'A secret.', store: true })
-  const conversation = await openai.conversations.create({ metadata: { model: 'alpha-5.4' } })
   const { later = [], ...added } = WITH_EXTENSIONS.skip ? {} : await makeInBackground(key)
-  return {
-    ...added,
-    jobs: [data.jobId],
-    videos: [`video_${data.jobId}`],
-    responses: [stored.id, ...later],
-    conversations: [conversation.id],
-  }
+  return { ...added, jobs: [data.jobId], videos: [`video_${data.jobId}`], responses: [stored.id, ...later] }
 }
 
 async function makeInBackground(key: string): Promise<Record<string, string[]>> {
@@ -51,12 +44,14 @@ async function makeInBackground(key: string): Promise<Record<string, string[]>> 
   const batch = await openai.batches.create({ ...order, input_file_id: file.id })
   const later = await openai.responses.create({ model: 'alpha-5.4', input: 'A secret.', background: true })
   const params = { model: 'beta-haiku-4-5', max_tokens: 10, messages: [{ role: 'user', content: 'A secret.' }] }
+  const conversation = await openai.conversations.create({ metadata: { model: 'alpha-5.4' } })
   const messages = await g.call('/v1/messages/batches', key, { requests: [{ custom_id: 'a', params }] })
   return {
     messages: [((await messages.json()) as { id: string }).id],
     files: [file.id],
     batches: [batch.id],
     later: [later.id],
+    conversations: [conversation.id],
   }
 }
 
@@ -96,13 +91,17 @@ for (const models of [['siteanalytics'], ['beta-haiku-4-5', 'alpha-image-2'], []
       assert.equal((await g.call('/v1/batches', key, order)).status, 400, 'a foreign file is nobody’s input')
     }
     // Nothing was changed by all that.
-    for (const one of ['files', 'batches', 'jobs', 'responses', 'conversations'])
+    const read = WITH_EXTENSIONS.skip ? ['jobs'] : ['files', 'batches', 'jobs', 'responses', 'conversations']
+    for (const one of read)
       for (const id of ids[one] ?? []) assert.equal((await g.call(`/v1/${one}/${id}`, made.key)).status, 200, one)
   })
 
 test('a restricted key goes on from no response or conversation that another key made', async () => {
   const [response] = ids.responses!
-  const [conversation] = ids.conversations!
+  const goingOn = [
+    { previous_response_id: response },
+    ...(ids.conversations ?? []).map((conversation) => ({ conversation })),
+  ]
   const input = 'What did I say?'
   g.sandbox.seen.clear()
   for (const models of [['alpha-5.5'], ['alpha-5.4', 'alpha-5.5']]) {
@@ -112,7 +111,7 @@ test('a restricted key goes on from no response or conversation that another key
       assert.ok(!answer.ok, JSON.stringify(over))
       assert.match(await answer.text(), /not found/i)
     }
-    for (const over of [{ previous_response_id: response }, { conversation }]) await refused('/v1/responses', over)
+    for (const over of goingOn) await refused('/v1/responses', over)
     await refused('/v1/responses/compact', { previous_response_id: response })
     if (WITH_EXTENSIONS.skip) continue
     const socket = await openSocket(`${g.url}/v1/responses`, { key })
@@ -121,7 +120,7 @@ test('a restricted key goes on from no response or conversation that another key
     socket.ws.close()
   }
   assert.equal(g.sandbox.seen.requests, 0)
-  for (const over of [{ previous_response_id: response }, { conversation }])
+  for (const over of goingOn)
     assert.equal((await g.call('/v1/responses', made.key, { model: 'alpha-5.4', input, ...over })).status, 200)
 })
 

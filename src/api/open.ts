@@ -6,12 +6,10 @@ import { type Api, createApi, createRefused, mountApi } from './api.ts'
 import { jobHandlers } from './jobs.ts'
 import { paidHandler } from './paid.ts'
 import type { WebServer } from './server/server.ts'
-import { storedHandlers } from './stored.ts'
 
 type Parts = Omit<Parameters<typeof createApi>[1], 'keys' | 'admit' | 'refused'> &
   Parameters<typeof accountHandlers>[0] &
   Parameters<typeof jobHandlers>[0] &
-  Parameters<typeof storedHandlers>[0] &
   Parameters<typeof paidHandler>[0] & {
     readonly apiKeys: ApiKeys
     readonly overload: Overload
@@ -25,7 +23,7 @@ export function openApi(app: WebServer, parts: Parts): Api {
   mountApi(api, {
     paid: paidHandler(parts),
     catalog: parts.catalog,
-    free: { ...accountHandlers(parts), ...jobHandlers(parts), ...storedHandlers(parts) },
+    free: { ...accountHandlers(parts), ...jobHandlers(parts) },
   })
   return api
 }

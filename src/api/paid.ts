@@ -36,9 +36,6 @@ interface Taken extends RequestBody {
   readonly digest?: string | Buffer | undefined
 }
 
-/** The number before that of a stream's first event. */
-const NOTHING_YET = -1
-
 const NO_BODY: Taken = { json: readJson(Buffer.from('{}')) }
 
 export function paidHandler(deps: PaidDeps): (spec: PaidSpec) => Handle {
@@ -96,15 +93,8 @@ async function handleResponse(
   }
   if (!background)
     throw invalid('"background" must be false: this gateway runs no responses in the background.', 'background')
-  const accepted = await background.accept({
-    principal,
-    spec,
-    json,
-    headers: request.headers,
-    idempotencyKey: idempotencyKeyOf(request),
-  })
-  if (accepted.streams) return background.follow(accepted, NOTHING_YET, out)
-  out.send(200, { 'content-type': 'application/json; charset=utf-8' }, accepted.answer)
+  const { headers } = request
+  await background.accept({ principal, spec, json, headers, idempotencyKey: idempotencyKeyOf(request) }, out)
 }
 
 /** `part`: which of the calls of one request it is. */

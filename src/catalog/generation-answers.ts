@@ -105,22 +105,12 @@ export const responseAnswer = having('id object created_at model output', {
   ),
 })
 
-export const responseDeletedAnswer = object({ id: string, object: string, deleted: { type: 'boolean' } })
-
 export const compactAnswer = having('object output', {
   id: string,
   object: { const: 'response.compaction' },
   created_at: { type: 'integer' },
   output: list(having('type', { type: string })),
   usage: object({ input_tokens: integer, output_tokens: integer, total_tokens: integer }),
-})
-
-export const inputItemsAnswer = having('object data has_more', {
-  object: { const: 'list' },
-  data: list(having('type', { type: string, id: string, role: string })),
-  first_id: nullable(string),
-  last_id: nullable(string),
-  has_more: { type: 'boolean' },
 })
 
 export const messageAnswer = having('id type role model content stop_reason usage', {

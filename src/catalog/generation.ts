@@ -2,7 +2,6 @@
 // protocols and in the pipeline; only data endpoints are complete in their entries.
 import { speech, transcriptions, translations } from './audio.ts'
 import { completions } from './completions.ts'
-import { CONVERSATIONS, STORED_RESPONSES } from './conversations.ts'
 import { embeddings } from './embeddings.ts'
 import type { EndpointEntry, EndpointSpec } from './endpoint.ts'
 import { choice, inPath, integer, modelInPath, text } from './field.ts'
@@ -143,7 +142,6 @@ export const PAID = defineEndpoints({
 
 /** Endpoints that are free of charge. */
 export const FREE = defineEndpoints({
-  ...STORED_RESPONSES,
   count_tokens: {
     route: 'POST /beta/v1/messages/count_tokens',
     aliases: ['/v1/messages/count_tokens', '/beta/messages/count_tokens'],
@@ -243,7 +241,6 @@ export const FREE = defineEndpoints({
     returns: 'One event for each status.',
     params: { id: jobId },
   },
-  ...CONVERSATIONS,
   models: {
     route: 'GET /v1/models',
     aliases: ['/alpha/v1/models', '/alpha/models', '/beta/v1/models', '/gemini/v1beta/models', '/gemini/v1/models'],

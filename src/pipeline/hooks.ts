@@ -34,37 +34,24 @@ export interface PathHooks {
   readonly background?: () => Background
 }
 
-/** A response that runs in the background, or ran there. */
-interface BackgroundResponse {
-  readonly account_id: string
-  readonly id: string
-  /** The vendor's own id of it; null: it has none yet, or the vendor keeps nothing. */
-  readonly vendor_id: string | null
-  /** Its events are stored for followers. */
-  readonly streams: boolean
-  /** The response as it is now. */
-  readonly answer: string
-}
-
 /** Responses that are accepted at once and run when there is capacity. */
 export interface Background {
-  /** Returns the queued response, or the earlier one of the same idempotency key. Throws if the request is invalid. */
-  accept(asked: {
-    readonly principal: Principal
-    readonly spec: PaidSpec
-    readonly json: JsonText
-    readonly headers: RequestHeaders
-    readonly idempotencyKey: string | undefined
-  }): Promise<BackgroundResponse>
-  /** Streams the events after number `after`, until the response has ended. */
-  follow(found: BackgroundResponse, after: number, out: ResponseSink): Promise<void>
+  /**
+   * Answers with the queued response, or the earlier one of the same idempotency key, or with its events. Throws if the
+   * request is invalid.
+   */
+  accept(
+    asked: {
+      readonly principal: Principal
+      readonly spec: PaidSpec
+      readonly json: JsonText
+      readonly headers: RequestHeaders
+      readonly idempotencyKey: string | undefined
+    },
+    out: ResponseSink,
+  ): Promise<void>
   /** The request with `previous_response_id` replaced by the vendor's own id of that response. */
   goingOn(json: JsonText, account: string): Promise<JsonText>
-  /** Undefined: the account has no such response, or this key may not see it. */
-  find(principal: Principal, id: string): Promise<BackgroundResponse | undefined>
-  cancel(found: BackgroundResponse): Promise<string>
-  /** Deletes it and returns the answer's body. */
-  remove(found: BackgroundResponse): Promise<string>
 }
 
 /** Copies of calls. */

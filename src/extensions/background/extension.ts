@@ -1,4 +1,5 @@
 // Work that nobody waits for, on the same path as every call: callers' files, batches, and responses in the background.
+// Callers ask for these as for responses and conversations that a vendor keeps, so those are here too.
 import type { ApiKeys } from '../../admission/api-key.ts'
 import { type Api, mountFree } from '../../api/api.ts'
 import type { BodyRules } from '../../api/server/body.ts'
@@ -18,11 +19,14 @@ import { MESSAGE_BATCHES } from './message-batch-endpoints.ts'
 import { messageBatchHandlers } from './message-batch-routes.ts'
 import { batchResources } from './resources.ts'
 import { pruneBackground, startBackground } from './responses.ts'
+import { type StoredDeps, storedHandlers } from './stored.ts'
+import { STORED } from './stored-endpoints.ts'
 
 interface Core extends Omit<BatchDeps, 'path' | 'read' | 'files' | 'keys' | 'work' | 'timing'> {
   readonly database: Database
   readonly jobs: Pick<JobEngine, 'work' | 'timing'>
   readonly apiKeys: ApiKeys
+  readonly byokKeys: StoredDeps['byokKeys']
   /** The store of the files' bytes. */
   readonly files: AssetStore
   /** Put together when every extension has said what calls meet. */
@@ -32,13 +36,15 @@ interface Core extends Omit<BatchDeps, 'path' | 'read' | 'files' | 'keys' | 'wor
 interface Place {
   readonly api: Api
   readonly bodies: BodyRules
+  readonly path: StoredDeps['path']
+  readonly read: StoredDeps['read']
 }
 
 const TIDY_EVERY_MS = 60_000
 
 export const background = defineExtension({
   name: 'background',
-  entries: [...Object.values(BATCHES), ...Object.values(MESSAGE_BATCHES)],
+  entries: [...Object.values(STORED), ...Object.values(BATCHES), ...Object.values(MESSAGE_BATCHES)],
   open(core: Core) {
     let started: ReturnType<typeof start> | undefined
     return {
@@ -48,10 +54,11 @@ export const background = defineExtension({
       },
     }
   },
-  path: ({ background }) => ({ background: () => background().responses }),
+  path: ({ background }) => ({ background: () => background().responses.hooks }),
   resources: (all) => withCommands(batchResources(all), BATCH_COMMANDS),
-  endpoints({ background }, { api, bodies }: Place) {
-    const { files, batches } = background()
+  endpoints({ background, catalog, byokKeys }, { api, bodies, path, read }: Place) {
+    const { files, batches, responses } = background()
+    mountFree(api, STORED, storedHandlers({ catalog, byokKeys, path, read }, responses))
     mountFree(api, BATCHES, batchHandlers({ files, batches, bodies }))
     mountFree(api, MESSAGE_BATCHES, messageBatchHandlers({ files, batches }))
   },

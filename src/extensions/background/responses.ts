@@ -2,7 +2,7 @@
 // fetches them. They work with any text model, whether or not its vendor has such a feature.
 
 import { createHash } from 'node:crypto'
-import { type ApiKeys, maySee } from '../../admission/api-key.ts'
+import { type ApiKeys, maySee, type Principal } from '../../admission/api-key.ts'
 import type { Labels } from '../../admission/labels.ts'
 import { catalogFor } from '../../catalog/store.ts'
 import type { Database } from '../../database/database.ts'
@@ -17,6 +17,7 @@ import { every } from '../../kernel/timers.ts'
 import { newId } from '../../kernel/world.ts'
 import type { Background } from '../../pipeline/hooks.ts'
 import { broughtBy, type PaidSpec, read } from '../../pipeline/read.ts'
+import type { ResponseSink } from '../../pipeline/response-sink.ts'
 import { mustBe } from '../../protocols/check.ts'
 import { echoed } from '../../protocols/text/openai-responses/pass.ts'
 import { routingHeaders } from '../../routing/preference.ts'
@@ -33,6 +34,21 @@ import {
 import { secondsOf } from './files.ts'
 import { endpointAt } from './lines.ts'
 import { EventTaker, follow, hasEvents, ours, pruneEvents, removeEvents } from './response-events.ts'
+
+/** A response that runs in the background, or ran there. */
+interface BackgroundResponse {
+  readonly account_id: string
+  readonly id: string
+  /** The vendor's own id of it; null: it has none yet, or the vendor keeps nothing. */
+  readonly vendor_id: string | null
+  /** The response as it is now. */
+  readonly answer: string
+}
+
+export type Responses = ReturnType<typeof startBackground>
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const NOTHING_YET = -1
 
 interface BackgroundDeps extends BackgroundCallDeps {
   readonly keys: Pick<ApiKeys, 'holder' | 'whenChanged'>
@@ -136,7 +152,7 @@ const PRUNE_STRAY = statement(
    ) select count(*)::int as count from gone`,
 )
 
-export function startBackground(deps: BackgroundDeps): Background {
+export function startBackground(deps: BackgroundDeps) {
   const { path, timing, work } = deps
   const { database, world } = path
   const running: Running = new Map()
@@ -170,9 +186,25 @@ export function startBackground(deps: BackgroundDeps): Background {
     cancel()
   }
 
-  return {
+  /** Streams the events after number `after`, until the response has ended. */
+  async function followFrom(
+    { account_id, id }: Pick<WorkRow, 'account_id' | 'id'>,
+    after: number,
+    out: ResponseSink,
+  ): Promise<void> {
+    const row = await load(account_id, id)
+    if (!row) throw new Fault('not_found')
+    const ended = async () => {
+      if ((await statusOf(row, database))?.going) return undefined
+      const last = await load(account_id, id)
+      return last ? (JSON.parse(viewOf(last)) as Json) : null // `viewOf` returns a JSON object.
+    }
+    await follow(row, { out, after, begun: begun({ ...row, status: 'queued' }), ended }, path)
+  }
+
+  const hooks: Background = {
     goingOn,
-    async accept({ principal, spec, json, headers, idempotencyKey }) {
+    async accept({ principal, spec, json, headers, idempotencyKey }, out) {
       const { accountId, keyId } = principal
       const [beside] = routingHeaders(headers)
       // Only the body is stored until it runs.
@@ -199,31 +231,28 @@ export function startBackground(deps: BackgroundDeps): Background {
       if (row.request !== request.text || row.streams !== streams)
         throw new Fault('conflict', { message: 'This Idempotency-Key was used with a different request.' })
       steps.wake()
-      return { ...row, answer: viewOf(row) }
+      if (row.streams) return followFrom(row, NOTHING_YET, out)
+      out.send(200, { 'content-type': JSON_TYPE }, viewOf(row))
     },
-    async follow(found, after, out) {
-      const { account_id, id } = found
-      const row = await load(account_id, id)
-      if (!row) throw new Fault('not_found')
-      const ended = async () => {
-        if ((await statusOf(row, database))?.going) return undefined
-        const last = await load(account_id, id)
-        return last ? (JSON.parse(viewOf(last)) as Json) : null // `viewOf` returns a JSON object.
-      }
-      await follow(row, { out, after, begun: begun({ ...row, status: 'queued' }), ended }, path)
-    },
-    async find(principal, id) {
+  }
+
+  return {
+    hooks,
+    follow: followFrom,
+    /** Undefined: the account has no such response, or this key may not see it. */
+    async find(principal: Principal, id: string): Promise<BackgroundResponse | undefined> {
       const row = await load(principal.accountId, id)
       return row && maySee(principal, row) ? { ...row, answer: viewOf(row) } : undefined
     },
-    async cancel({ account_id, id, answer }) {
+    async cancel({ account_id, id, answer }: BackgroundResponse): Promise<string> {
       const [cancelled] = await database.query<Pick<WorkRow, 'account_id' | 'id'>>(CANCEL, [account_id, id])
       if (cancelled) steps.wake()
       await cut(id)
       const row = await load(account_id, id)
       return row ? viewOf(row) : answer
     },
-    async remove({ account_id, id }) {
+    /** Deletes it and returns the answer's body. */
+    async remove({ account_id, id }: BackgroundResponse): Promise<string> {
       await database.query(REMOVE, [account_id, id])
       running.get(id)?.abort.abort(CLIENT_CLOSED)
       await removeRest({ account_id, id }, database)

@@ -1,7 +1,9 @@
-// Conversations that a vendor stores, in the form of the openai SDKs: paths, bodies and answers.
-import type { EndpointEntry, JsonSchema } from './endpoint.ts'
-import { choice, inPath, integer, text } from './field.ts'
-import { inputItemsAnswer, responseAnswer, responseDeletedAnswer } from './generation-answers.ts'
+// Conversations that a vendor stores, in the form of the openai SDKs, and stored responses, at their vendor or in the
+// gateway: paths, bodies and answers.
+import { having, type JsonSchema, list, nullable } from '../../catalog/endpoint.ts'
+import { choice, inPath, integer, text } from '../../catalog/field.ts'
+import { defineEndpoints } from '../../catalog/generation.ts'
+import { responseAnswer } from '../../catalog/generation-answers.ts'
 
 const string = { type: 'string' } as const
 const object = (properties: JsonSchema, required: readonly string[] = Object.keys(properties)): JsonSchema => ({
@@ -31,6 +33,15 @@ const conversation = object({
 })
 const item = object({ type: string, id: string, role: string }, ['type'])
 
+const responseDeleted = having('id object deleted', { id: string, object: string, deleted: { type: 'boolean' } })
+const itemsAnswer = having('object data has_more', {
+  object: { const: 'list' },
+  data: list(having('type', { type: string, id: string, role: string })),
+  first_id: nullable(string),
+  last_id: nullable(string),
+  has_more: { type: 'boolean' },
+})
+
 const id = inPath('The `id` of a conversation of this account.', 'conv_0123456789abcdef')
 const itemId = inPath('The `id` of an item of the conversation.', 'msg_0123456789abcdef')
 const include = text('What else to show, as the protocol names it; may be repeated.', 'reasoning.encrypted_content')
@@ -52,7 +63,64 @@ const at = (below: string) =>
   }) as const
 const FREE = 'Free of charge. An extension of the contract.'
 
-export const CONVERSATIONS = {
+const responseId = inPath('The `id` of a response that was made with `store`.', 'resp_0123456789abcdef')
+
+const stored = (below: string) => ({
+  ...shared,
+  aliases: [`/alpha/v1/responses/{id}${below}`, `/v1/responses/{id}${below}`],
+})
+
+export const STORED = defineEndpoints({
+  'responses/{id}': {
+    route: 'GET /alpha/responses/{id}',
+    ...stored(''),
+    streams: true,
+    title: 'A stored response',
+    description:
+      'A response of this account that its vendor keeps, or that was made in the background. Free of charge. An extension of the contract.',
+    returns: 'The `response`, whole, or its events.',
+    params: {
+      id: responseId,
+      include,
+      stream: {
+        ...choice('Of one in the background that was made with `stream`: its events.', ['true', 'false']),
+        example: 'false',
+      },
+      starting_after: integer('With `stream`: only the events after this number.', 0),
+    },
+    answer: responseAnswer,
+  },
+  'responses/{id}/delete': {
+    route: 'DELETE /alpha/responses/{id}',
+    ...stored(''),
+    title: 'Delete a stored response',
+    description:
+      'Deletes a response of this account: at its vendor, and of one in the background everything that the gateway has of it. Free of charge. An extension of the contract.',
+    returns: '`{id, object, deleted}`.',
+    params: { id: responseId },
+    answer: responseDeleted,
+  },
+  'responses/{id}/cancel': {
+    route: 'POST /alpha/responses/{id}/cancel',
+    ...stored('/cancel'),
+    title: 'Cancel a response in the background',
+    description:
+      'Cancels a background response: its vendor is stopped, unless it reports usage only at the end, and what was made by then is charged. A response that has ended does not change. An extension of the contract.',
+    returns:
+      'The `response`, with `status` `cancelled`, and as soon as the charge is known with the output and the `usage` that it is for.',
+    params: { id: responseId },
+    answer: responseAnswer,
+  },
+  'responses/{id}/input_items': {
+    route: 'GET /alpha/responses/{id}/input_items',
+    ...stored('/input_items'),
+    title: 'The input of a stored response',
+    description:
+      'The items that a response of this account was made from. Free of charge. An extension of the contract.',
+    returns: 'A `list` of items; while `has_more` is true, `last_id` is the `after` of the next page.',
+    params: { id: responseId, ...paging },
+    answer: itemsAnswer,
+  },
   'conversations/create': {
     ...at(''),
     route: 'POST /v1/conversations',
@@ -108,7 +176,7 @@ export const CONVERSATIONS = {
     description: `The items of a conversation of this account, newest first. ${FREE}`,
     returns: 'A `list` of items; while `has_more` is true, `last_id` is the `after` of the next page.',
     params: { id, ...paging },
-    answer: inputItemsAnswer,
+    answer: itemsAnswer,
   },
   'conversations/{id}/items/create': {
     ...at('/{id}/items'),
@@ -118,7 +186,7 @@ export const CONVERSATIONS = {
     returns: 'A `list` of the items.',
     params: { id, include },
     body: { ...object({ items }), examples: [{ items: [message] }] },
-    answer: inputItemsAnswer,
+    answer: itemsAnswer,
   },
   'conversations/{id}/items/{item}': {
     ...at('/{id}/items/{item}'),
@@ -138,66 +206,4 @@ export const CONVERSATIONS = {
     params: { id, item: itemId },
     answer: conversation,
   },
-} satisfies Record<string, EndpointEntry>
-
-// Stored responses, at their vendor or in the gateway: reading, streaming, cancelling and deleting them.
-
-const responseId = inPath('The `id` of a response that was made with `store`.', 'resp_0123456789abcdef')
-
-const stored = (below: string) => ({
-  ...shared,
-  aliases: [`/alpha/v1/responses/{id}${below}`, `/v1/responses/{id}${below}`],
 })
-
-export const STORED_RESPONSES = {
-  'responses/{id}': {
-    route: 'GET /alpha/responses/{id}',
-    ...stored(''),
-    streams: true,
-    title: 'A stored response',
-    description:
-      'A response of this account that its vendor keeps, or that was made in the background. Free of charge. An extension of the contract.',
-    returns: 'The `response`, whole, or its events.',
-    params: {
-      id: responseId,
-      include,
-      stream: {
-        ...choice('Of one in the background that was made with `stream`: its events.', ['true', 'false']),
-        example: 'false',
-      },
-      starting_after: integer('With `stream`: only the events after this number.', 0),
-    },
-    answer: responseAnswer,
-  },
-  'responses/{id}/delete': {
-    route: 'DELETE /alpha/responses/{id}',
-    ...stored(''),
-    title: 'Delete a stored response',
-    description:
-      'Deletes a response of this account: at its vendor, and of one in the background everything that the gateway has of it. Free of charge. An extension of the contract.',
-    returns: '`{id, object, deleted}`.',
-    params: { id: responseId },
-    answer: responseDeletedAnswer,
-  },
-  'responses/{id}/cancel': {
-    route: 'POST /alpha/responses/{id}/cancel',
-    ...stored('/cancel'),
-    title: 'Cancel a response in the background',
-    description:
-      'Cancels a background response: its vendor is stopped, unless it reports usage only at the end, and what was made by then is charged. A response that has ended does not change. An extension of the contract.',
-    returns:
-      'The `response`, with `status` `cancelled`, and as soon as the charge is known with the output and the `usage` that it is for.',
-    params: { id: responseId },
-    answer: responseAnswer,
-  },
-  'responses/{id}/input_items': {
-    route: 'GET /alpha/responses/{id}/input_items',
-    ...stored('/input_items'),
-    title: 'The input of a stored response',
-    description:
-      'The items that a response of this account was made from. Free of charge. An extension of the contract.',
-    returns: 'A `list` of items; while `has_more` is true, `last_id` is the `after` of the next page.',
-    params: { id: responseId, ...paging },
-    answer: inputItemsAnswer,
-  },
-} satisfies Record<string, EndpointEntry>

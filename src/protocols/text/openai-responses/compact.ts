@@ -1,69 +1,15 @@
-// Requests for responses and conversations that a vendor stores. They are free of charge, as at the vendor.
-import type { EndpointSpec } from '../../../catalog/endpoint.ts'
+// A conversation compacted by its vendor: a call like a response, with its own path, without streaming and without an
+// output limit.
 import { invalid } from '../../../kernel/fault.ts'
-import { type Json, type JsonText, objects, text, withMembers } from '../../../kernel/json.ts'
+import { type JsonText, objects, text, withMembers } from '../../../kernel/json.ts'
 import { wrong } from '../../check.ts'
-import { type Continued, garbled, type PaidRequest } from '../../protocol.ts'
+import { garbled, type PaidRequest } from '../../protocol.ts'
 import { readErrorBody } from '../../vendor-words.ts'
 import { readWhole } from '../relay.ts'
 import { admitMembers, withoutUnknown } from '../request-members.ts'
 import { type ModelFacts, readTextRequest } from '../text.ts'
 import { readResponsesUsage, toUsage } from '../tokens.ts'
-import { passResponses, passResponsesAnswer } from './pass.ts'
-
-interface StoredQuestion {
-  readonly method: EndpointSpec['method']
-  /** The path below the vendor's address, with encoded ids. */
-  readonly path: string
-  /** With its question mark, or empty. */
-  readonly query: string
-  readonly body?: JsonText
-  /** The answer is a response and gets its model's public name. */
-  readonly isResponse?: boolean
-  readonly continues?: readonly Continued[]
-}
-
-export function storedRequest(question: StoredQuestion, uid: string): PaidRequest {
-  const { method, path, query, body: sent, isResponse = false, continues } = question
-  return {
-    product: uid,
-    clientFormat: 'openai-responses',
-    stream: false,
-    price: {},
-    worst: {},
-    ...(continues ? { continues } : {}),
-    open: (target) => ({
-      call: {
-        method,
-        url: target.baseUrl + path + query,
-        headers: { accept: 'application/json', ...(sent === undefined ? {} : { 'content-type': 'application/json' }) },
-        ...(sent === undefined ? {} : { body: sent.text }),
-      },
-      answer(body) {
-        const shown = isResponse ? passResponsesAnswer(body, uid).body : body
-        const storedAs = method === 'DELETE' ? [] : idsMade(readWhole(body).value, path, sent?.value)
-        return { body: shown, contentType: 'application/json', storedAs, usage: {} }
-      },
-      vendorError: readErrorBody,
-    }),
-  }
-}
-
-/**
- * Ids that the vendor itself assigned: newly created conversations and items, and the object that was requested by an
- * id already recorded. Other ids in the answer are not recorded: a caller may have written them into an item, and they
- * may belong to another account.
- */
-function idsMade(value: Json, path: string, sent: Json | undefined): string[] {
-  const asked = path.split('/')[2]
-  const all = Array.isArray(value.data) ? objects(value.data) : [value]
-  const given = new Set(objects(sent?.items).map(({ id }) => id))
-  const isKnown = (id: unknown) => id === asked || (sent !== undefined && !given.has(id))
-  return all.map(({ id }) => (isKnown(id) ? text(id) : undefined)).filter((id) => id !== undefined)
-}
-
-// A conversation compacted by its vendor: a call like a response, with its own path, without streaming and without an
-// output limit.
+import { passResponses } from './pass.ts'
 
 const CHECKED = { stream: false, includeUsage: true, n: 1, tokensMax: undefined, hasTools: false } as const
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
-import { testGateway } from '../gateway.ts'
-import { not, until } from '../until.ts'
-import { openAllDoors } from './families.ts'
+import { testGateway } from '../../../test/gateway.ts'
+import { openAllDoors } from '../../../test/sdk/families.ts'
+import { not, until } from '../../../test/until.ts'
 
 let key: string
 let account: string

@@ -1,53 +1,44 @@
 // Responses that a vendor keeps: only the account that made them may read and delete them, at the vendor that has them.
-import { mayUse } from '../admission/api-key.ts'
-import { readLabels } from '../admission/labels.ts'
-import { findVendorObject, hasRoute, removeVendorObject } from '../admission/vendor-objects.ts'
-import type { CONVERSATIONS } from '../catalog/conversations.ts'
-import type { Model } from '../catalog/document.ts'
-import type { EndpointSpec } from '../catalog/endpoint.ts'
-import { FREE, type FreeId } from '../catalog/generation.ts'
-import { type Catalog, type CatalogStore, catalogFor, findProduct } from '../catalog/store.ts'
-import { asFault, Fault, invalid } from '../kernel/fault.ts'
-import { edited, type JsonText, readJson } from '../kernel/json.ts'
-import type { Log } from '../kernel/log.ts'
-import { arrive } from '../pipeline/arrive.ts'
-import type { PathDeps } from '../pipeline/call.ts'
-import type { PathHooks } from '../pipeline/hooks.ts'
-import { type Read, type ReadDeps, ruleFinder } from '../pipeline/read.ts'
-import { permitAt } from '../pipeline/readers.ts'
-import { BufferedSink, type ResponseSink } from '../pipeline/response-sink.ts'
-import { serve } from '../pipeline/serve.ts'
-import { Fields, mustBe } from '../protocols/check.ts'
-import type { PaidRequest } from '../protocols/protocol.ts'
-import { storedRequest } from '../protocols/text/openai-responses/stored.ts'
-import { conversationUnknown, referencesIn } from '../protocols/text/references.ts'
-import { allowedRoutes, readPreference } from '../routing/preference.ts'
-import { offers, routesFor } from '../routing/route.ts'
-import type { ByokKeys } from '../upstream/credentials/byok-keys.ts'
-import type { Handle, HandlersOf, RequestContext } from './api.ts'
-import { jsonBody } from './server/body.ts'
-import { rawQuery } from './server/server.ts'
+import { mayUse } from '../../admission/api-key.ts'
+import { readLabels } from '../../admission/labels.ts'
+import { findVendorObject, hasRoute, removeVendorObject } from '../../admission/vendor-objects.ts'
+import type { Handle, HandlersOf, RequestContext } from '../../api/api.ts'
+import { jsonBody } from '../../api/server/body.ts'
+import { rawQuery } from '../../api/server/server.ts'
+import type { Model } from '../../catalog/document.ts'
+import type { EndpointSpec } from '../../catalog/endpoint.ts'
+import { type Catalog, type CatalogStore, catalogFor, findProduct } from '../../catalog/store.ts'
+import { asFault, Fault, invalid } from '../../kernel/fault.ts'
+import { edited, type JsonText, readJson } from '../../kernel/json.ts'
+import { arrive } from '../../pipeline/arrive.ts'
+import type { PathDeps } from '../../pipeline/call.ts'
+import { type Read, type ReadDeps, ruleFinder } from '../../pipeline/read.ts'
+import { permitAt } from '../../pipeline/readers.ts'
+import { BufferedSink, type ResponseSink } from '../../pipeline/response-sink.ts'
+import { serve } from '../../pipeline/serve.ts'
+import { Fields, mustBe } from '../../protocols/check.ts'
+import type { PaidRequest } from '../../protocols/protocol.ts'
+import { conversationUnknown, referencesIn } from '../../protocols/text/references.ts'
+import { allowedRoutes, readPreference } from '../../routing/preference.ts'
+import { offers, routesFor } from '../../routing/route.ts'
+import type { ByokKeys } from '../../upstream/credentials/byok-keys.ts'
+import type { Responses } from './responses.ts'
+import { STORED } from './stored-endpoints.ts'
+import { storedRequest } from './stored-request.ts'
 
-interface StoredDeps extends VendorObjectDeps, Pick<PathHooks, 'background'> {
-  readonly log: Log
-}
+export function storedHandlers(deps: StoredDeps, background: Responses): HandlersOf<keyof typeof STORED> {
+  const { database, log } = deps.path
 
-type Id = 'responses/{id}' | 'responses/{id}/delete' | 'responses/{id}/input_items' | 'responses/{id}/cancel'
-
-export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof CONVERSATIONS> {
-  const { database } = deps.path
-
-  const handle = (name: FreeId, method: 'GET' | 'DELETE', below: string): Handle => {
-    const spec = FREE[name]
+  const handle = (name: keyof typeof STORED, method: 'GET' | 'DELETE', below: string): Handle => {
+    const spec = STORED[name]
     return async (request, out) => {
       const after = below === '' && method === 'GET' ? followedFrom(request) : undefined
       const query = after === undefined ? knownQuery(request, spec) : ''
       const asked = request.param('id')
       const { principal } = request
-      const background = deps.background?.()
-      const own = await background?.find(principal, asked)
-      if (background && own && after !== undefined) return background.follow(own, after, out)
-      if (background && own && below === '') {
+      const own = await background.find(principal, asked)
+      if (own && after !== undefined) return background.follow(own, after, out)
+      if (own && below === '') {
         const body = method === 'GET' ? own.answer : await background.remove(own)
         if (method === 'DELETE' && own.vendor_id) await removeAtVendor(request, own.vendor_id, out.signal)
         return out.send(200, { 'content-type': JSON_TYPE }, body)
@@ -70,11 +61,11 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
     const question = { method: 'DELETE', path: `/responses/${encodeURIComponent(id)}`, query: '' } as const
     const ask = (product: string) => storedRequest(question, product)
     const out = new BufferedSink(signal, DELETED_BYTES_MAX)
-    const spec = FREE['responses/{id}/delete']
+    const spec = STORED['responses/{id}/delete']
     try {
       await askObjectOwner(request, { spec, out, id, unknown, removes: true, ask }, deps)
     } catch (error) {
-      deps.log.warn({ requestId: request.id, fault: asFault(error).kind }, 'a deleted response stays at its vendor')
+      log.warn({ requestId: request.id, fault: asFault(error).kind }, 'a deleted response stays at its vendor')
       await removeVendorObject(database, request.principal.accountId, id)
     }
   }
@@ -86,9 +77,8 @@ export function storedHandlers(deps: StoredDeps): HandlersOf<Id | keyof typeof C
     async 'responses/{id}/cancel'(request, out) {
       const id = request.param('id')
       const { principal } = request
-      const background = deps.background?.()
-      const own = await background?.find(principal, id)
-      if (background && own) return out.send(200, { 'content-type': JSON_TYPE }, await background.cancel(own))
+      const own = await background.find(principal, id)
+      if (own) return out.send(200, { 'content-type': JSON_TYPE }, await background.cancel(own))
       if (!(await findVendorObject(database, principal, id))) throw unknown()
       throw invalid('Only a response that was made with "background" can be cancelled.')
     },
@@ -119,17 +109,17 @@ function followedFrom(request: RequestContext): number | undefined {
 // Conversations that a vendor keeps: made at the first vendor that has them, and from then on only the account that
 // made one may read, change and continue it, there.
 
-type ConversationId = keyof typeof CONVERSATIONS
+type ConversationId = Extract<keyof typeof STORED, `conversations/${string}`>
 
 const ITEMS_MAX = 20
 const CREATE = 'conversations/create'
 const PROTOCOL = 'openai-responses'
 
-function conversationHandlers(deps: VendorObjectDeps): HandlersOf<ConversationId> {
+function conversationHandlers(deps: StoredDeps): HandlersOf<ConversationId> {
   const handle =
     (name: Exclude<ConversationId, typeof CREATE>): Handle =>
     (request, out) => {
-      const spec = FREE[name]
+      const spec = STORED[name]
       const { method } = spec
       const { id = '', item } = request.params
       const json = method === 'POST' ? readBody(request, name) : undefined
@@ -170,14 +160,14 @@ function conversationHandlers(deps: VendorObjectDeps): HandlersOf<ConversationId
       const json = sent.member('model') ? edited(sent, { remove: ['model'] }) : sent
       const { principal } = request
       const catalog = catalogFor(principal.accountId, deps.catalog.current)
-      if (wanted !== undefined) permitAt(FREE[CREATE], wanted, { catalog, principal })
+      if (wanted !== undefined) permitAt(STORED[CREATE], wanted, { catalog, principal })
       const [uid, model] = modelFor(catalog, (name) => mayUse(principal, name), wanted)
       const ask = (body: JsonText = json) => {
         const continues = referencesIn(PROTOCOL, body, sharedIds(uid))
         const question = { method: 'POST', path: '/conversations', query: '', body, continues } as const
         return { ...storedRequest(question, uid), offer: 'conversations' } as const
       }
-      return serveFree(request, { spec: FREE[CREATE], out, catalog, model, uid, json, ask }, deps)
+      return serveFree(request, { spec: STORED[CREATE], out, catalog, model, uid, json, ask }, deps)
     },
     'conversations/{id}': handle('conversations/{id}'),
     'conversations/{id}/update': handle('conversations/{id}/update'),
@@ -224,7 +214,7 @@ function modelFor(catalog: Catalog, may: (uid: string) => boolean, wanted: strin
 // Free questions about what a vendor keeps for an account, put to the vendor that has it, on the path that every call
 // takes.
 
-interface VendorObjectDeps {
+export interface StoredDeps {
   readonly catalog: CatalogStore
   readonly path: PathDeps
   readonly byokKeys: Pick<ByokKeys, 'of'>
@@ -246,7 +236,7 @@ interface Question {
 }
 
 /** Sends the question to the vendor that stores the object for this account. For other accounts it does not exist. */
-async function askObjectOwner(request: RequestContext, question: Question, deps: VendorObjectDeps): Promise<void> {
+async function askObjectOwner(request: RequestContext, question: Question, deps: StoredDeps): Promise<void> {
   const { database } = deps.path
   const { id, unknown } = question
   const principal = request.principal
@@ -285,7 +275,7 @@ const NO_BODY = readJson(Buffer.from('{}'))
 async function serveFree(
   request: RequestContext,
   { spec, out, catalog, model, uid, json: sent, ask }: FreeCall,
-  { path, byokKeys, read }: VendorObjectDeps,
+  { path, byokKeys, read }: StoredDeps,
 ): Promise<void> {
   const { id: requestId, principal, headers } = request
   const { accountId: account, keyId, firstKeyId } = principal
