@@ -42,6 +42,7 @@ export function joinRequests(socket: Socket): void {
     if (Buffer.isBuffer(piece) && first !== '' && piece.length <= JOINED_BYTES_MAX)
       return write.call(socket, first + piece.toString('latin1'), 'latin1')
     if (first !== '') write.call(socket, first, 'latin1')
+    // Handed on as it came: an encoding, a callback, or neither.
     return write.call(socket, piece, ...(how as []))
   }
   socket.uncork = () => {
