@@ -1,4 +1,5 @@
 // The OpenAPI document against what is served and against what the console calls.
+
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -7,6 +8,7 @@ import { ALL_ENDPOINTS, EXTENSIONS } from '../src/compose.ts'
 import { openapiDocument } from '../src/extensions/docs/openapi.ts'
 import { ADMIN_PREFIX } from '../src/operator/admin.ts'
 import type { ConsoleDeps } from '../src/operator/console.ts'
+import { formResources } from '../src/operator/forms.ts'
 import { brandingResources } from '../src/operator/resources/branding.ts'
 import { securityResources, visitorResources } from '../src/operator/resources/login.ts'
 import { ownDeletionResources } from '../src/operator/resources/own-deletion.ts'
@@ -118,7 +120,8 @@ test('whatever the console asks of its own API is a resource, by the same method
   const visitors = [visitorResources, brandingResources]
   const people = [sessionResources, securityResources, ownDeletionResources]
   const added = EXTENSIONS.flatMap((one) => one.describe(nothing).personal)
-  const own = [...[...visitors, ...people].flatMap((list) => list(nothing as ConsoleDeps)), ...added]
+  const ofDeps = [...visitors, ...people].flatMap((list) => list(nothing as ConsoleDeps))
+  const own = [...ofDeps, ...formResources([]), ...added]
   const known = new Set([...listResources(), ...own].map(({ method, path }) => `${method} ${shapeOf(path)}`))
   const METHODS: Record<string, string> = { get: 'GET', post: 'POST', patch: 'PATCH', put: 'PUT', remove: 'DELETE' }
   const client = readFileSync(join(SOURCES, 'api.ts'), 'utf8')

@@ -370,6 +370,8 @@ export const api = {
   labelSums: (id: string | undefined, query: CallFilter & ByLabel & Paging, signal?: AbortSignal) =>
     get<wire.LabelSums>(scoped(id, '/usage/labels'), { ...query }, signal),
   labelSumsCsv: (id: string | undefined, query: CallFilter & ByLabel) => csv(scoped(id, '/usage/labels'), { ...query }),
+  actions: (signal?: AbortSignal) => get<wire.Page<wire.Action>>('/actions', undefined, signal),
+  act: (method: string, path: string, query: Query, body: unknown) => call<unknown>(method, path, { query, body }),
   views: (page: string, signal?: AbortSignal) => get<wire.Page<wire.SavedView>>('/views', { page }, signal),
   saveView: (view: wire.SavedView & { page: string }) => put<wire.SavedView>('/views', view),
   deleteView: (page: string, name: string) => remove<unknown>('/views', { page, name }),

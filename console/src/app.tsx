@@ -74,6 +74,7 @@ const routes: readonly [pattern: string, Page: ComponentType<Params>][] = [
   ['/try/:tab', page(async () => ({ TryPage }), 'TryPage')],
   ['/connect', page(() => import('./extensions/agents/connect.tsx'), 'ConnectPage')],
   ['/device', page(() => import('./extensions/agents/connect.tsx'), 'DevicePage')],
+  ['/actions', page(() => import('./pages/actions.tsx'), 'ActionsPage')],
   ['/profile', page(() => import('./pages/profile.tsx'), 'ProfilePage')],
 ]
 

@@ -2,6 +2,7 @@
 // anywhere by Ctrl or Cmd K.
 import { type KeyboardEvent, useEffect, useId, useState } from 'react'
 import { meantBy } from '../../src/extensions/docs/synonyms.ts'
+import { actionId, useActions } from './actions.ts'
 import { api } from './api.ts'
 import type { Navigation } from './navigation.ts'
 import { useQuery } from './query.ts'
@@ -183,6 +184,7 @@ function usePaused(text: string): string {
 }
 
 const GUIDES_MAX = 4
+const FORMS_MAX = 4
 
 /** The documentation's own list of its pages. */
 async function readGuides(signal: AbortSignal): Promise<{ title: string; path: string; also: string }[]> {
@@ -202,6 +204,7 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
   const may = useMay()
   const found = useQuery(sought ? `find/${sought}` : undefined, (signal) => api.search(sought, signal))
   const guides = useQuery(text ? 'find-guides' : undefined, readGuides)
+  const forms = useActions(text !== '')
   const pages = [
     ...[...sections.account, ...sections.operator].flatMap(({ icon, pages: of }) =>
       of.map((page) => ({ icon, ...page })),
@@ -212,6 +215,7 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
       label: 'Profile',
       also: 'password theme sessions time zone second factor authenticator passkey',
     },
+    { icon: 'code' as const, to: '/actions', label: 'All actions', also: 'api forms operator change' },
   ].map((page) => ({ ...page, kind: 'page' }))
   if (!text) return pages
   const words = text.toLowerCase().split(/\s+/)
@@ -232,6 +236,15 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
     ...actions,
     ...pages.filter(has).slice(0, PAGES_MAX),
     ...there.filter((one) => !byId.includes(one)),
+    ...(forms.data ?? [])
+      .filter(({ title }) => has({ label: title }))
+      .slice(0, FORMS_MAX)
+      .map((one) => ({
+        kind: 'form',
+        label: one.title,
+        icon: 'code' as const,
+        to: `/actions?do=${encodeURIComponent(actionId(one))}`,
+      })),
     ...(guides.data ?? [])
       .filter(({ title, also }) => has({ label: title, also }))
       .slice(0, GUIDES_MAX)

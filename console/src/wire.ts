@@ -188,6 +188,7 @@ export type {
   Issuer,
 } from '../../src/operator/invoices/views.ts'
 export type {
+  ActionView as Action,
   ByokKeyStored,
   ByokKeyView as ByokKey,
   LiveCallView as LiveCall,

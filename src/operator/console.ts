@@ -6,6 +6,7 @@ import type { WebRequest } from '../api/server/web.ts'
 import { requireFactor, type Session } from '../identity/sessions.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { ResourceDeps } from './admin.ts'
+import { formResources } from './forms.ts'
 import {
   type Actor,
   beforeFactor,
@@ -57,12 +58,18 @@ export function mountConsole(app: WebServer, resources: readonly Resource[], dep
   }
 
   const own = [...beforeFactor([...sessionResources(deps), ...securityResources(deps)]), ...ownDeletionResources(deps)]
+  const forms = formResources(resources)
   const visitors = [...visitorResources(deps), ...brandingResources(deps)]
-  mountResources(app, CONSOLE_PREFIX, [...visitors, ...own, ...resources, ...deps.personal], (request, entry) => {
-    protect(request, request.method !== 'GET' && request.method !== 'HEAD')
-    if (entry.access === 'visitor') return VISITOR
-    return entry.beforeFactor ? recognise(request) : authenticate(request)
-  })
+  mountResources(
+    app,
+    CONSOLE_PREFIX,
+    [...visitors, ...own, ...forms, ...resources, ...deps.personal],
+    (request, entry) => {
+      protect(request, request.method !== 'GET' && request.method !== 'HEAD')
+      if (entry.access === 'visitor') return VISITOR
+      return entry.beforeFactor ? recognise(request) : authenticate(request)
+    },
+  )
   for (const method of ['GET', 'POST', 'DELETE'])
     app.add(method, `${CONSOLE_PREFIX}/accounts/{id}/play/*`, async (request) => {
       protect(request, true)

@@ -1,6 +1,7 @@
 // Answers made in this room: vendors, the running system, the public part of the catalog.
 import * as z from 'zod'
 import type { Field } from '../catalog/field.ts'
+import type { Permission } from '../identity/roles.ts'
 import { jobFacts } from '../jobs/views.ts'
 import { count, credits, page, time } from '../kernel/view.ts'
 import { CLIENT_FORMATS, KIND_NAMES } from '../meter/kind.ts'
@@ -183,3 +184,16 @@ export const publicCatalog = z.object({
   ),
 })
 export type PublicCatalog = z.input<typeof publicCatalog>
+
+const jsonSchema = z.record(z.string(), z.unknown())
+/** What somebody may change, with all that is asked for: the console makes a form of it. */
+export const actionView = z.object({
+  method: z.enum(['POST', 'PUT', 'PATCH', 'DELETE']),
+  path: z.string(),
+  title: z.string(),
+  /** Null: everybody may, about themselves. */
+  right: z.custom<Permission>((value) => typeof value === 'string').nullable(),
+  query: jsonSchema.nullable(),
+  body: jsonSchema.nullable(),
+})
+export type ActionView = z.output<typeof actionView>

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { type ChaosProxy, startProxy } from '../chaos/proxy.ts'
 import { freshDatabase } from '../database.ts'
 import { BY } from '../gateway.ts'
-import { none } from '../lists.ts'
+import { none, pluck } from '../lists.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 
 let home: TestConsole
@@ -132,6 +132,31 @@ test('a page says that the database is away, and comes back by itself', async ()
   await page.getByText('op@example.com').nth(1).waitFor()
   await page.getByText('This page tries again by itself.').waitFor({ state: 'detached' })
   home.mishaps.splice(0, home.mishaps.length, ...home.mishaps.filter((text) => !/status of 503/.test(text)))
+})
+
+test('an action is found by its name, filled in and sent by its plain form; what is wrong stands at its field', async () => {
+  const { page } = operator
+  await operator.go(`/a/${account}`)
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('create a team')
+  await page.getByRole('option', { name: /form$/ }).first().click()
+  const form = page.getByRole('dialog', { name: /team/i })
+  assert.equal(await form.getByLabel('Account id').inputValue(), account)
+  await form.getByLabel('Name').fill('\u0007')
+  await form.getByRole('button', { name: 'Send' }).click()
+  await form
+    .locator('.field', { hasText: 'Name' })
+    .getByText(/must not hold control characters/)
+    .waitFor()
+  await form.getByLabel('Name').fill('Night shift')
+  await form.getByRole('button', { name: 'Send' }).click()
+  await page.getByLabel('Answer').filter({ hasText: '"name": "Night shift"' }).waitFor()
+  const made = await home.gateway.database.query<{ name: string }>({ text: 'select name from team' })
+  assert.deepEqual(pluck(made, 'name'), ['Night shift'])
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('searchbox', { name: 'Search actions' }).fill('nothing of this name')
+  await page.getByText('No action is called so').waitFor()
+  assert.deepEqual(await home.violations(page), [])
 })
 
 test('nothing of it breaks the content policy or throws', () => {

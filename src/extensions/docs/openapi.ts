@@ -1,7 +1,7 @@
 // The OpenAPI 3.1 document: every endpoint, parameter, body and error, derived from the catalog's list and the table of
 // faults. Nothing here is written twice.
 
-import * as z from 'zod'
+import type * as z from 'zod'
 import { ownAccount, quoteView } from '../../api/views.ts'
 import {
   component,
@@ -29,6 +29,7 @@ import { COMPONENTS, envelope } from '../../catalog/generation-answers.ts'
 import { SOCIAL_COMPONENTS } from '../../catalog/social.ts'
 import { rolesWith } from '../../identity/roles.ts'
 import { FAULTS } from '../../kernel/fault.ts'
+import { viewSchema } from '../../operator/forms.ts'
 import type { Resource } from '../../operator/resource.ts'
 
 /** Answers whose schemas are the views of the folders that make them. */
@@ -448,24 +449,6 @@ function operatorPaths(resources: readonly Resource[], prefix: string): Record<s
     paths[prefix + entry.path] = methods
   }
   return paths
-}
-
-/** What only the command line (src/operator/command.ts) and the console's forms read of a field. */
-const COMMAND_META = ['option', 'value', 'none', 'off', 'refersTo', 'read', 'unit', 'usual', 'of', 'after']
-
-/** What a caller may send, or gets: schemas that also transform are shown by what goes into them. */
-function viewSchema(schema: z.ZodType): JsonSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    io: 'input',
-    unrepresentable: 'any',
-    override({ jsonSchema }) {
-      // The format says it in one word, and every integer is a safe one.
-      if (jsonSchema.format) delete jsonSchema.pattern
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
-      for (const name of COMMAND_META) delete jsonSchema[name]
-    },
-  })
-  return rest
 }
 
 function operatorOperationOf(entry: Resource): unknown {
