@@ -65,6 +65,12 @@ export abstract class Observer implements StreamState {
 
   /** Returns the block to send instead: the same string to let it pass, an empty string to hold it back. */
   abstract see(block: string): string
+
+  /** The same for as many blocks from `at` on as can be told at once; undefined: the next one is to be seen alone. */
+  seeRun(_blocks: string, _at: number): { readonly end: number; readonly out: string } | undefined {
+    return undefined
+  }
+
   abstract finish(comment: string): string
   abstract fail(fault: Fault, requestId: string): string
 
@@ -127,6 +133,13 @@ export class PassRelay implements StreamRelay {
       if (ready.charCodeAt(at) === 0x0a) {
         out += ready.slice(kept, at)
         kept = ++at
+        continue
+      }
+      const run = this.observer.seeRun(ready, at)
+      if (run) {
+        out += ready.slice(kept, at) + run.out
+        at = run.end
+        kept = at
         continue
       }
       const lineEnd = ready.indexOf('\n', at)

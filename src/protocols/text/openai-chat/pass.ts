@@ -176,6 +176,17 @@ export class ChatObserver extends Observer {
     return this.again(block) ?? this.examine(block)
   }
 
+  override seeRun(blocks: string, at: number): { readonly end: number; readonly out: string } | undefined {
+    if (this.terminal || this.fault || this.facts.mender) return undefined
+    const texts = this.last.textsFrom(blocks, at)
+    if (texts.length === 0) return undefined
+    for (const text of texts) this.output.addBytes(text.length)
+    const end = at + this.last.lengthOf(texts)
+    if (!this.written) return { end, out: blocks.slice(at, end) }
+    const [lead, tail] = this.written
+    return { end, out: lead + texts.join(tail + lead) + tail }
+  }
+
   /** The fast path: an event that differs from the last ordinary one only in its text needs no further examination. */
   private again(block: string): string | undefined {
     const end = this.last.endOf(block)
