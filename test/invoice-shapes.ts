@@ -2,9 +2,9 @@
 // refunds and months.
 import { crc32, deflateSync } from 'node:zlib'
 import type { Database } from '../src/database/database.ts'
+import type { BillingDetails, Issuer } from '../src/extensions/billing/invoices/views.ts'
 import type { Invoices } from '../src/extensions/sales/invoices/invoices.ts'
 import { newId, realWorld as world } from '../src/kernel/world.ts'
-import type { BillingDetails, Issuer } from '../src/operator/invoices/views.ts'
 
 const BY = { actor: 'test', ip: null, requestId: null }
 

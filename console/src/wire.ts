@@ -61,6 +61,13 @@ export type {
   FileCheck,
 } from '../../src/extensions/background/views.ts'
 export type {
+  BillingDetailsView as BillingDetails,
+  InvoiceSettings,
+  InvoiceView as Invoice,
+  Issuer,
+} from '../../src/extensions/billing/invoices/views.ts'
+export type { ReconciliationView as Reconciliation } from '../../src/extensions/billing/payments/views.ts'
+export type {
   DomainView as Domain,
   LoginOptions,
   LoginProvider,
@@ -182,12 +189,6 @@ export {
 } from '../../src/meter/kind.ts'
 export type { LimitName, LimitsInput, LimitsView as Limits } from '../../src/meter/limits.ts'
 export type {
-  BillingDetailsView as BillingDetails,
-  InvoiceSettings,
-  InvoiceView as Invoice,
-  Issuer,
-} from '../../src/operator/invoices/views.ts'
-export type {
   ActionView as Action,
   ByokKeyStored,
   ByokKeyView as ByokKey,
@@ -215,7 +216,6 @@ export type {
   VendorHistory,
   VendorTest,
 } from '../../src/routing/views.ts'
-export type { ReconciliationView as Reconciliation } from '../../src/upstream/payments/views.ts'
 
 /** The account is named where calls of all accounts are listed. */
 export type ListedCall = UsageView & Partial<Pick<CallView, 'account' | 'accountName'>>

@@ -9,6 +9,7 @@ import { FREE, PAID } from '../../src/catalog/generation.ts'
 import { ENDPOINTS } from '../../src/catalog/index.ts'
 import { SOCIAL } from '../../src/catalog/social.ts'
 import { ALL_ENDPOINTS } from '../../src/compose.ts'
+import { billingDetails, invoiceView } from '../../src/extensions/billing/invoices/views.ts'
 import { openapiDocument } from '../../src/extensions/docs/openapi.ts'
 import { pascal } from '../../src/extensions/docs/reference.ts'
 import {
@@ -21,7 +22,6 @@ import {
   topUpCheckout,
   topUpView,
 } from '../../src/extensions/purses/views.ts'
-import { billingDetails, invoiceView } from '../../src/operator/invoices/views.ts'
 
 export const NOTICE =
   'Generated from the catalog and the OpenAPI document by `npm run generate`. Do not change it by hand.'

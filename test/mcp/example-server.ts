@@ -9,8 +9,8 @@ import {
 } from '@modelcontextprotocol/server'
 import type { ApiKeys } from '../../src/admission/api-key.ts'
 import { createApi } from '../../src/api/api.ts'
-import { mountFetch } from '../../src/api/fetch-route.ts'
 import { createServer } from '../../src/api/server/server.ts'
+import { mountFetch } from '../../src/extensions/agents/fetch-route.ts'
 import type { Prompt, Resource } from '../../src/extensions/agents/mcp/mcp.ts'
 import {
   InputNeeded,

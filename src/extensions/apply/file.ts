@@ -19,7 +19,7 @@ import {
   type LimitsView,
   readBudgetMax,
 } from '../../meter/limits.ts'
-import { issuerInput } from '../../operator/invoices/details.ts'
+import { issuerInput } from '../billing/invoices/details.ts'
 import { referenceProblem } from './secret-reference.ts'
 
 /** The version of the format. */

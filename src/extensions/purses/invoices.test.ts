@@ -8,7 +8,7 @@ import { atOnce, pluck } from '../../../test/lists.ts'
 import { seller } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
 import { until } from '../../../test/until.ts'
-import type { InvoiceView } from '../../operator/invoices/views.ts'
+import type { InvoiceView } from '../billing/invoices/views.ts'
 import type { PageLinkView, TopUpView } from './views.ts'
 
 const SOLD = { currency: 'EUR', pricePerCredit: '0.01', minimum: '1.00', maximum: '500.00' }

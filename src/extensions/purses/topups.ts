@@ -8,10 +8,10 @@ import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId, type World } from '../../kernel/world.ts'
-import type { Issuing } from '../../operator/invoices/issuing.ts'
-import { checkStep, orderOfAmount } from '../../upstream/payments/amounts.ts'
-import type { PaymentFacts, RemoteProvider } from '../../upstream/payments/provider.ts'
-import type { ReconciledPayments } from '../../upstream/payments/reconcile.ts'
+import type { Issuing } from '../billing/invoices/issuing.ts'
+import { checkStep, orderOfAmount } from '../billing/payments/amounts.ts'
+import type { PaymentFacts, RemoteProvider } from '../billing/payments/provider.ts'
+import type { ReconciledPayments } from '../billing/payments/reconcile.ts'
 import {
   DISPUTED,
   isDisputed,
@@ -21,7 +21,7 @@ import {
   type PaymentState,
   refundable,
   refundOf,
-} from '../../upstream/payments/state.ts'
+} from '../billing/payments/state.ts'
 import type { PursePayments } from './payments.ts'
 import { findPurse, lockPurse, movePurse, requireAccount, TOP_UP } from './purses.ts'
 import { type TopUpView, topUpView } from './views.ts'

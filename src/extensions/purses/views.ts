@@ -1,8 +1,8 @@
 // What the API says of purses.
 import * as z from 'zod'
 import { count, credits, page, time } from '../../kernel/view.ts'
-import { issuerView } from '../../operator/invoices/views.ts'
-import { PROVIDER_NAMES } from '../../upstream/payments/views.ts'
+import { issuerView } from '../billing/invoices/views.ts'
+import { PROVIDER_NAMES } from '../billing/payments/views.ts'
 
 export const PURSE_STATUSES = ['open', 'frozen', 'closed'] as const
 const MOVES = ['grant', 'topup', 'takeback', 'settled', 'released', 'expired'] as const

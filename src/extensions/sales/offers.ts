@@ -5,7 +5,7 @@ import type { CatalogDocument } from '../../catalog/document.ts'
 import type { CatalogSection, Problem } from '../../catalog/section.ts'
 import { type Credits, currencyDecimals, parseCredits, parseMoney } from '../../kernel/credits.ts'
 import { limitsInput } from '../../meter/limits.ts'
-import { amountsOf } from '../../upstream/payments/amounts.ts'
+import { amountsOf } from '../billing/payments/amounts.ts'
 import { reviewSales } from './review.ts'
 
 declare module '../../catalog/section.ts' {

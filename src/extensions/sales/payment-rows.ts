@@ -4,7 +4,7 @@ import { accountClosed, accountMoving, accountUnknown } from '../../admission/ac
 import { type Database, type Queryable, statement } from '../../database/database.ts'
 import { formatCredits, formatMoney } from '../../kernel/credits.ts'
 import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
-import type { ChargeTerms, PaymentFacts, ProviderName } from '../../upstream/payments/provider.ts'
+import type { ChargeTerms, PaymentFacts, ProviderName } from '../billing/payments/provider.ts'
 import { type PAYMENT_STATES, type PaymentView, paymentView } from './views.ts'
 
 export type PaymentKind = PaymentView['kind']

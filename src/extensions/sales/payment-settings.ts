@@ -6,7 +6,7 @@ import type { Database, Queryable } from '../../database/database.ts'
 import { defineSetting } from '../../database/setting.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
-import { modeOf } from '../../upstream/payments/secrets.ts'
+import { modeOf } from '../billing/payments/secrets.ts'
 import { type PaymentSettingsInput, type PaymentSettingsView, paymentSettingsView } from './views.ts'
 
 const stored = paymentSettingsView.pick({ provider: true, tax: true, checkoutUrl: true })

@@ -8,7 +8,7 @@ import { runs } from '../../../test/runs.ts'
 import { seller } from '../../../test/seller.ts'
 import { type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
 import { until } from '../../../test/until.ts'
-import type { ReconciliationView } from '../../upstream/payments/views.ts'
+import type { ReconciliationView } from '../billing/payments/views.ts'
 
 const EVENTS = runs(60, 10_000)
 const KILL_EVERY = runs(25, 400)

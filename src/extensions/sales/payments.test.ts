@@ -11,8 +11,8 @@ import { until } from '../../../test/until.ts'
 import { runCli } from '../../cli/run.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
 import { releaseOf } from '../../ledger/operation.ts'
-import { checkStep } from '../../upstream/payments/amounts.ts'
-import type { ReconciliationView } from '../../upstream/payments/views.ts'
+import { checkStep } from '../billing/payments/amounts.ts'
+import type { ReconciliationView } from '../billing/payments/views.ts'
 import { sales as selling } from './extension.ts'
 import type { PaymentView, SalesView } from './views.ts'
 
@@ -383,7 +383,7 @@ test('a card is saved without a purchase, an old payment does not bring its card
 })
 
 test('amounts that Stripe does not take are rejected, and those of odd currencies arrive as they were meant', async () => {
-  const { createStripe } = await import('../../upstream/payments/stripe.ts')
+  const { createStripe } = await import('../billing/payments/stripe.ts')
   const provider = createStripe({
     world: realWorld,
     baseUrl: stripe.url,

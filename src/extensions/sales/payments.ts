@@ -12,7 +12,7 @@ import { isTestAccount } from '../../kernel/test-account.ts'
 import type { Page } from '../../kernel/view.ts'
 import { newId } from '../../kernel/world.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
-import { checkStep, orderOfAmount } from '../../upstream/payments/amounts.ts'
+import { checkStep, orderOfAmount } from '../billing/payments/amounts.ts'
 import type {
   ChargeTerms,
   Customer,
@@ -20,15 +20,15 @@ import type {
   ProviderName,
   Purchase,
   RemoteProvider,
-} from '../../upstream/payments/provider.ts'
-import { createSignedWebhook } from '../../upstream/payments/signed-webhook.ts'
+} from '../billing/payments/provider.ts'
+import { createSignedWebhook } from '../billing/payments/signed-webhook.ts'
 import {
   createSimulatedPayments,
   type SimulatedOptions,
   type SimulatedPayments,
-} from '../../upstream/payments/simulated.ts'
-import { refundable, refundOf } from '../../upstream/payments/state.ts'
-import { createStripe } from '../../upstream/payments/stripe.ts'
+} from '../billing/payments/simulated.ts'
+import { refundable, refundOf } from '../billing/payments/state.ts'
+import { createStripe } from '../billing/payments/stripe.ts'
 import { type Applied, type ApplyDeps, createApply, lotOf } from './apply.ts'
 import type { Invoices } from './invoices/invoices.ts'
 import type { Sales } from './offers.ts'

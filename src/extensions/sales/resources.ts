@@ -14,7 +14,7 @@ import {
   resource,
   text,
 } from '../../operator/resource.ts'
-import { reconciliationPage, reconciliationView } from '../../upstream/payments/views.ts'
+import { reconciliationPage, reconciliationView } from '../billing/payments/views.ts'
 import type { Codes } from './codes.ts'
 import type { Selling } from './open.ts'
 import {

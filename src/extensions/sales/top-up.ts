@@ -9,7 +9,7 @@ import { type Credits, formatCredits, formatMoney, parseMoney } from '../../kern
 import { Fault, invalid } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { isTestAccount } from '../../kernel/test-account.ts'
-import { checkStep, creditsFor } from '../../upstream/payments/amounts.ts'
+import { checkStep, creditsFor } from '../billing/payments/amounts.ts'
 import type { PaymentRow } from './payment-rows.ts'
 import type { Payments } from './payments.ts'
 import type { SalesView, TopUpView } from './views.ts'

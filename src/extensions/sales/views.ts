@@ -2,8 +2,8 @@
 import * as z from 'zod'
 import { count, credits, page, time } from '../../kernel/view.ts'
 import { limitsView } from '../../meter/limits.ts'
-import { STRIPE_SECRETS } from '../../upstream/payments/secrets.ts'
-import { PROVIDER_NAMES } from '../../upstream/payments/views.ts'
+import { STRIPE_SECRETS } from '../billing/payments/secrets.ts'
+import { PROVIDER_NAMES } from '../billing/payments/views.ts'
 
 /** "20.00", with the decimals of its currency. */
 const money = z.string().regex(/^-?\d+(\.\d{1,3})?$/)

@@ -2,7 +2,7 @@
 // verified.
 import type { WebServer } from '../../api/server/server.ts'
 import { json } from '../../api/server/web.ts'
-import type { ProviderName } from '../../upstream/payments/provider.ts'
+import type { ProviderName } from '../billing/payments/provider.ts'
 import { type Payments, TEST_PAYMENTS, TEST_WEBHOOK } from './payments.ts'
 
 const BODY_BYTES_MAX = 262_144

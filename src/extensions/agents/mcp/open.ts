@@ -1,11 +1,12 @@
 // The protocol's paths. The MCP library is loaded at the first request only: loading it takes 20 MB of memory and slows
 // each start, and most gateways never use it.
-import { type FetchCall, messageOf } from '../../../api/fetch-route.ts'
+
 import { jsonBody } from '../../../api/server/body.ts'
 import type { WebServer } from '../../../api/server/server.ts'
 import type { Tokens } from '../../../identity/tokens.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { ADMIN_PREFIX, tokenActor } from '../../../operator/admin.ts'
+import { type FetchCall, messageOf } from '../fetch-route.ts'
 import { SUBSETS } from './listing.ts'
 import type { McpDeps } from './mcp.ts'
 

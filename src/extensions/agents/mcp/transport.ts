@@ -12,13 +12,13 @@ import {
   type ServerOptions,
 } from '@modelcontextprotocol/server'
 import { readIdempotencyKey } from '../../../admission/idempotency.ts'
-import type { FetchCall } from '../../../api/fetch-route.ts'
 import { logFault } from '../../../api/server/envelope.ts'
 import { type Credits, parseCredits } from '../../../kernel/credits.ts'
 import { asFault, Fault, invalid } from '../../../kernel/fault.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { VERSION } from '../../../kernel/version.ts'
 import { newId, type World } from '../../../kernel/world.ts'
+import type { FetchCall } from '../fetch-route.ts'
 import type { Prompt, Resource } from './mcp.ts'
 import { type Arguments, answered, InputNeeded, refused, runTool, type Tool, type ToolCaller } from './tool.ts'
 

@@ -3,7 +3,7 @@ import type PDFDocument from 'pdfkit'
 import { formatCredits, parseCredits } from '../../../kernel/credits.ts'
 import { dateName, monthName } from '../../../reports/balance-sentence.ts'
 import { formatMoney } from '../../../reports/billing.ts'
-import { addFonts, lettersOf } from '../../../reports/pdf-fonts.ts'
+import { addFonts, lettersOf } from '../../billing/pdf-fonts.ts'
 import { KIND_WORDS, summaryLines, usageLines } from './statement-lines.ts'
 import type { MonthlyStatement } from './views.ts'
 

@@ -8,8 +8,8 @@ import { runs } from '../../../../test/runs.ts'
 import { createAudit } from '../../../database/audit.ts'
 import type { Database } from '../../../database/database.ts'
 import { newId, realWorld } from '../../../kernel/world.ts'
-import { isVatId, rateOf, taxIn, taxOf } from '../../../operator/invoices/vat.ts'
-import type { BillingDetails, Issuer } from '../../../operator/invoices/views.ts'
+import { isVatId, rateOf, taxIn, taxOf } from '../../billing/invoices/vat.ts'
+import type { BillingDetails, Issuer } from '../../billing/invoices/views.ts'
 import { createInvoices, type Invoices } from './invoices.ts'
 
 type InvoicedPayment = Parameters<Invoices['issue']>[1]['payment']

@@ -8,8 +8,8 @@ import { type BrandingView, DEFAULT_NAME } from '../../../identity/branding/view
 import { dayOfMs, formatDay, monthStart } from '../../../kernel/calendar.ts'
 import { invalid } from '../../../kernel/fault.ts'
 import type { World } from '../../../kernel/world.ts'
-import { checkedDetails, checkIssuer, missingOf, NO_DETAILS } from '../../../operator/invoices/details.ts'
-import { createIssuing, type Issuing } from '../../../operator/invoices/issuing.ts'
+import { checkedDetails, checkIssuer, missingOf, NO_DETAILS } from '../../billing/invoices/details.ts'
+import { createIssuing, type Issuing } from '../../billing/invoices/issuing.ts'
 import {
   type BillingDetails,
   type BillingDetailsView,
@@ -17,7 +17,7 @@ import {
   type InvoiceSettings,
   type Issuer,
   invoiceSettings,
-} from '../../../operator/invoices/views.ts'
+} from '../../billing/invoices/views.ts'
 
 export interface Invoices extends Issuing {
   settings(): Promise<InvoiceSettings>

@@ -1,10 +1,10 @@
 // Invoices: issuer, billing details of accounts, and the list.
 import * as z from 'zod'
 import { ownAccountOf } from '../../../kernel/test-account.ts'
-import { asked, detailsInput, invoiceFilter, issuerInput } from '../../../operator/invoices/details.ts'
-import { billingDetailsView, invoicePage, invoiceSettings, invoiceView } from '../../../operator/invoices/views.ts'
 import { id, type Resource, resource } from '../../../operator/resource.ts'
-import { zip } from '../../../reports/zip.ts'
+import { asked, detailsInput, invoiceFilter, issuerInput } from '../../billing/invoices/details.ts'
+import { billingDetailsView, invoicePage, invoiceSettings, invoiceView } from '../../billing/invoices/views.ts'
+import { zip } from '../../billing/zip.ts'
 import type { Invoices } from './invoices.ts'
 
 interface InvoiceDeps {

@@ -1,7 +1,7 @@
 // Who issues invoices and whom they are made out to: what is given, and what is wrong with it.
 import * as z from 'zod'
-import { invalid } from '../../kernel/fault.ts'
-import { email, paging, range, text } from '../resource.ts'
+import { invalid } from '../../../kernel/fault.ts'
+import { email, paging, range, text } from '../../../operator/resource.ts'
 import type { InvoiceFilter } from './issuing.ts'
 import { isCountry, isVatId, plainVatId } from './vat.ts'
 import { type BillingDetails, type Issuer, invoiceKind } from './views.ts'

@@ -1,9 +1,9 @@
 // Reconciliation: every night payments are compared with the provider's list, the gateway's own and those by customers
 // of each account. A missed change is applied as if its event had arrived now. Every difference is stored.
-import { type Database, statement } from '../../database/database.ts'
-import type { Log } from '../../kernel/log.ts'
-import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import { type Database, statement } from '../../../database/database.ts'
+import type { Log } from '../../../kernel/log.ts'
+import { asPage, asView, type Page, type Paging } from '../../../kernel/view.ts'
+import { newId, type World } from '../../../kernel/world.ts'
 import type { PaymentFacts, RemoteProvider } from './provider.ts'
 import { type Difference, type ReconciliationView, reconciliationView } from './views.ts'
 

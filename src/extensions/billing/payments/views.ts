@@ -1,6 +1,6 @@
 // What the API says of reconciliations with a payment provider.
 import * as z from 'zod'
-import { count, page, time } from '../../kernel/view.ts'
+import { count, page, time } from '../../../kernel/view.ts'
 
 export const PROVIDER_NAMES = ['stripe', 'webhook', 'simulated'] as const
 

@@ -2,13 +2,13 @@
 // payment is recorded and its invoice issued in one transaction, so that the one is never there without the other.
 // Numbers have no gaps for the same reason: the counter goes back with the transaction.
 import { hash } from 'node:crypto'
-import type { Audit, By } from '../../database/audit.ts'
-import { type Database, type Queryable, statement } from '../../database/database.ts'
-import { DAY_MS, dayOfMs, formatDay } from '../../kernel/calendar.ts'
-import { formatMoney } from '../../kernel/credits.ts'
-import { Fault } from '../../kernel/fault.ts'
-import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
-import { newId, type World } from '../../kernel/world.ts'
+import type { Audit, By } from '../../../database/audit.ts'
+import { type Database, type Queryable, statement } from '../../../database/database.ts'
+import { DAY_MS, dayOfMs, formatDay } from '../../../kernel/calendar.ts'
+import { formatMoney } from '../../../kernel/credits.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { asPage, asView, type Page, type Paging } from '../../../kernel/view.ts'
+import { newId, type World } from '../../../kernel/world.ts'
 import { NO_DETAILS, TEST_SERIES } from './details.ts'
 import { rateOf, taxIn, taxOf, taxOn } from './vat.ts'
 import {

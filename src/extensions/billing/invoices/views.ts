@@ -1,6 +1,6 @@
 // Invoices: the issuer, billing details of customers, and the document that is fixed when an invoice is issued.
 import * as z from 'zod'
-import { page, time } from '../../kernel/view.ts'
+import { page, time } from '../../../kernel/view.ts'
 
 const line = z.string()
 const maybe = line.nullable()

@@ -6,8 +6,8 @@ import {
   formatMoney,
   parseCredits,
   parseMoney,
-} from '../../kernel/credits.ts'
-import { invalid } from '../../kernel/fault.ts'
+} from '../../../kernel/credits.ts'
+import { invalid } from '../../../kernel/fault.ts'
 import type { Provider } from './provider.ts'
 
 export interface Amounts {

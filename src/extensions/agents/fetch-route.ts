@@ -1,13 +1,13 @@
 // Routes for what is written against `Request` and `Response`, the web's own types, such as the library of a protocol.
 // The key is checked as for every endpoint; what answers never sees Node's request.
 import { isIP } from 'node:net'
-import type { Principal } from '../admission/api-key.ts'
-import { Fault } from '../kernel/fault.ts'
-import { readJson } from '../kernel/json.ts'
-import { plainAddress } from '../upstream/address.ts'
-import type { Api, RequestContext } from './api.ts'
-import { jsonBody } from './server/body.ts'
-import type { Caller } from './server/caller.ts'
+import type { Principal } from '../../admission/api-key.ts'
+import type { Api, RequestContext } from '../../api/api.ts'
+import { jsonBody } from '../../api/server/body.ts'
+import type { Caller } from '../../api/server/caller.ts'
+import { Fault } from '../../kernel/fault.ts'
+import { readJson } from '../../kernel/json.ts'
+import { plainAddress } from '../../upstream/address.ts'
 
 export interface FetchCall {
   /** Its body is in `json`. */
