@@ -236,6 +236,8 @@ export function pagesOf(account: string): readonly PageToSee[] {
     see('agents', `${base}/agents`),
     see('members', `${base}/members`),
     see('tokens', `${base}/tokens`),
+    see('actions', '/actions'),
+    see('actions-form', '/actions?do=PATCH%20%2Fkeys%2F%7Bid%7D'),
     see('profile', '/profile'),
     see('profile-totp', '/profile', async (page) => {
       await press(page, 'Add an authenticator app')

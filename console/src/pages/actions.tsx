@@ -91,13 +91,23 @@ function ActionForm({ action, onClose }: { action: Action; onClose: () => void }
 
 /** The names in its address; the account is the one that was open last, until another is typed. */
 const pathFields = (path: string): SchemaField[] =>
-  [...path.matchAll(/\{(\w+)\}/g)].map(([name, word = ''], at) => {
-    const isAccount = at === 0 && path.startsWith(OF_ACCOUNT)
+  [...path.matchAll(/([\w-]+?)s?\/\{(\w+)\}/g)].map(([, of = '', word = '']) => {
+    const isAccount = of === 'account' && path.startsWith(OF_ACCOUNT)
     const schema: Schema = isAccount ? { default: lastAccount() } : {}
-    const label = isAccount ? 'Account id' : labelOf(word)
-    return { name, label, hint: undefined, kind: 'text', required: true, nullable: false, options: [], schema }
+    const label = labelOf(word === 'id' ? `${of}_id` : word)
+    return {
+      name: `{${word}}`,
+      label,
+      hint: undefined,
+      kind: 'text',
+      required: true,
+      nullable: false,
+      options: [],
+      schema,
+    }
   })
 
+const FORMS: Partial<Record<SchemaField['kind'], string>> = { lines: 'One in a line.', json: 'As JSON.' }
 const YES_NO = [
   ['true', 'Yes'],
   ['false', 'No'],
@@ -106,16 +116,16 @@ const YES_NO = [
 function PlainField({ field }: { field: SchemaField }) {
   const { name, label, hint: said, kind, required, nullable, options, schema } = field
   const [text, setText] = useState(textOf(schema.default, kind))
-  const hint = [said, nullable ? 'Type “none” to take it away.' : undefined].filter(Boolean).join(' ') || undefined
+  const sentences = [said?.replace(/[^.?!]$/, '$&.'), nullable ? 'Type “none” to take it away.' : '', FORMS[kind]]
+  const hint = sentences.filter(Boolean).join(' ') || undefined
   const wired = { name, label, hint, required, value: text, onText: setText }
   if (kind === 'choice' || kind === 'yes-no') {
     const choices = kind === 'yes-no' ? YES_NO : options
     const empty = required ? 'Choose' : 'As it is'
     return <SelectField {...wired} options={[['', empty], ...choices, ...(nullable ? ['none'] : [])]} />
   }
-  if (kind === 'lines')
-    return <TextArea {...wired} rows={3} hint={[hint, 'One in a line.'].filter(Boolean).join(' ')} />
-  if (kind === 'json') return <TextArea {...wired} rows={6} mono hint={[hint, 'As JSON.'].filter(Boolean).join(' ')} />
+  if (kind === 'lines') return <TextArea {...wired} rows={3} />
+  if (kind === 'json') return <TextArea {...wired} rows={6} mono />
   const type = kind === 'secret' ? 'password' : 'text'
   return <TextField {...wired} type={type} inputMode={kind === 'number' && !nullable ? 'decimal' : undefined} />
 }
