@@ -39,6 +39,7 @@ import { purses } from './extensions/purses/extension.ts'
 import { sales } from './extensions/sales/extension.ts'
 import { shadow } from './extensions/shadow/extension.ts'
 import { sockets } from './extensions/sockets/extension.ts'
+import { warehouse } from './extensions/warehouse/extension.ts'
 import { type Branding, openBranding } from './identity/branding/branding.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
 import { type Identity, openIdentity } from './identity/open.ts'
@@ -118,6 +119,7 @@ export const EXTENSIONS = [
   sales,
   shadow,
   sockets,
+  warehouse,
 ] as const satisfies readonly Extension<never, never>[]
 /** Those of the core and of all extensions. */
 export const ALL_ENDPOINTS = inReferenceOrder([...ENDPOINTS, ...EXTENSIONS.flatMap(({ entries }) => entries)])
@@ -136,10 +138,7 @@ export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const store = await openStore(options)
   const { database, secrets, changes, audit, credentials, branding } = store
-  const load = createLoad(options, store, {
-    queue: () => jobs.facts(),
-    contentsDropped: () => extensions.path.contents?.dropped ?? 0,
-  })
+  const load = createLoad(options, store, { queue: () => jobs.facts(), extensions: () => extensions })
   const { vendors, metrics, upstream, logins, ledger } = load
   const accounts = createAccounts({ database, world, ledger, audit, changes })
   const keys = createKeys({ ...store, world, accounts, ledger, pepper: secrets.key('api-key') })
@@ -188,7 +187,7 @@ export async function createGateway(options: GatewayOptions) {
   openCalls(options, { ...served, store, load, jobs, calls, extensions, operator: () => office.routes })
   const office = openOffice(app, options, { store, load, jobs, own, extensions })
   await own.tokens.adopt(options.operatorToken)
-  const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, files, added: extensions.work })
+  const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, files, extensions })
   return {
     ...store,
     ...load,
@@ -306,6 +305,7 @@ function openOffice(
     listJobs: (account, filter) => listJobs(jobs, account, filter),
     personal: extensions.personal,
     added: extensions.resources,
+    callStore: extensions.calls?.store,
     offered: extensions.offered,
     security: extensions.security,
     webhookSecret: (account) => webhookSecret(store.secrets, account),
@@ -386,6 +386,7 @@ async function openExtensions(on: readonly Extension<Core, Place>[], core: Core)
     },
     path: Object.assign({}, ...all.map(({ path }) => path)),
     callers: all.find(({ callers }) => callers)?.callers,
+    calls: all.find(({ calls }) => calls)?.calls,
     ledger: (plain) => all.reduce((inner, one) => one.ledger(inner), plain),
     close: () => Promise.allSettled(all.map((one) => one.close())),
   }

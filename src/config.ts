@@ -324,6 +324,21 @@ const schema = z
       .max(1200)
       .default(24)
       .describe('How many months usage rows and ended jobs are stored.'),
+    TOLLGATE_ANALYTICS_URL: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe(
+        'A ClickHouse server that gets every call, for reports on more than a day, such as `http://user:password@clickhouse:8123/database`.',
+      ),
+    TOLLGATE_RETENTION_CALL_DAYS: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(36_500)
+      .default(35)
+      .describe(
+        'With `TOLLGATE_ANALYTICS_URL`: how many days single calls stay in the database. A month goes when all of it is older and is in ClickHouse to the last credit.',
+      ),
     TOLLGATE_RETENTION_LEDGER_MONTHS: z.coerce
       .number()
       .int()

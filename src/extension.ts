@@ -11,15 +11,25 @@ import type { Offered, SecurityView } from './identity/views.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
+import type { CallStore } from './reports/dialect.ts'
+import type { Incident } from './telemetry/incidents.ts'
 
 /** Something that is done again and again beside the calls. */
-export interface PeriodicWork {
+interface PeriodicWork {
   readonly everyMs: number
   readonly run: () => Promise<unknown>
 }
 
 /** Says what is wrong with an account's rows of an extension, in the snapshot in which its balance is read. */
 export type AccountRule = (tx: Queryable, account: string) => Promise<readonly string[]>
+
+/** Another place for all calls: reports on long times are read there, and the database need not keep them for long. */
+export interface CallWarehouse {
+  readonly store: CallStore
+  /** Says what differs from the database, in sentences. */
+  readonly verify: (of: { readonly whole: boolean }) => Promise<readonly string[]>
+  readonly incidents: () => readonly Incident[]
+}
 
 export interface Extension<Core, Place, Own = object> {
   readonly name: string
@@ -50,6 +60,7 @@ export interface Added<Place, Own = object> extends Resources {
   readonly path: PathHooks
   /** Who calls, besides keys. */
   readonly callers: CallerRules | undefined
+  readonly calls: CallWarehouse | undefined
   /** What calls hold and pay by. */
   readonly ledger: (ledger: Ledger) => Ledger
   /** Makes durable what it has promised, before the database is left. */
@@ -89,6 +100,7 @@ interface Parts<Core, Own, Place> {
   readonly path?: (all: Core & Own) => PathHooks
   readonly callers?: (all: Core & Own) => CallerRules
   readonly ledger?: (all: Core & Own, ledger: Ledger) => Ledger
+  readonly calls?: (all: Core & Own) => CallWarehouse | undefined
   readonly close?: (all: Core & Own) => Promise<unknown>
 }
 
@@ -110,6 +122,7 @@ export function defineExtension<Core extends object, Own extends object = object
   path,
   callers,
   ledger,
+  calls,
   close,
 }: Parts<Core, Own, Place>): Extension<Core, Place, Own> {
   const resourcesOf = (all: Core & Own): Resources => ({
@@ -138,6 +151,7 @@ export function defineExtension<Core extends object, Own extends object = object
         leave: async (...of) => (await leave?.(all, ...of)) ?? (async () => {}),
         path: path?.(all) ?? {},
         callers: callers?.(all),
+        calls: calls?.(all),
         ledger: (plain) => ledger?.(all, plain) ?? plain,
         close: async () => close?.(all),
         mount: (place) => endpoints?.(all, place),

@@ -5,6 +5,7 @@ import type { GatewayOptions, Store } from './compose.ts'
 import type { Config } from './config.ts'
 import { databaseAnswers, statement } from './database/database.ts'
 import { createStoreWatch } from './database/health.ts'
+import type { Added, CallWarehouse } from './extension.ts'
 import type { JobEngine } from './jobs/engine.ts'
 import { newId, type World } from './kernel/world.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
@@ -29,7 +30,7 @@ const HOLDS = statement('holds', 'select count(*) as count from hold')
 export function createLoad(
   { config, world, log, sandboxUrl, waitFactor = 1 }: GatewayOptions,
   store: Store,
-  late: { readonly queue: JobEngine['facts']; readonly contentsDropped: () => number },
+  late: { readonly queue: JobEngine['facts']; readonly extensions: () => Pick<Added<unknown>, 'path' | 'calls'> },
 ) {
   const { database, secrets, changes, audit, credentials, byokKeys, upstream, logins, metadata } = store
   const vendorHours = createVendorHours(database, world)
@@ -53,7 +54,7 @@ export function createLoad(
     loopLagMs: () => overload.lagMs,
     shed: () => overload.shed + budget.refused,
     refusalsDropped: () => refusals.dropped,
-    contentsDropped: late.contentsDropped,
+    contentsDropped: () => late.extensions().path.contents?.dropped ?? 0,
     openStreams: () => watch.open,
     changeFailures: changes.failures,
     queue: late.queue,
@@ -62,8 +63,8 @@ export function createLoad(
     verified: () => verifier.state(),
   })
   database.measure(metrics.statement)
-  const nightly = { nightlyAt: config.TOLLGATE_VERIFY_AT, usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS }
-  const verifier = createVerifier({ database, audit, world, log, ...nightly, key: secrets.key('ledger') })
+  const calls = () => late.extensions().calls
+  const verifier = verifierOf(config, { database, audit, world, log, key: secrets.key('ledger') }, calls)
   const refusals = createRefusals({ database, world, log })
   const tracer = tracerOf(config, { world, upstream, log })
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
@@ -99,7 +100,7 @@ export function createLoad(
     prober,
     unbilled,
     usualOutput: createUsualOutput(),
-    incidents: () => findIncidents({ ledger, changes, store: storeWatch }),
+    incidents: () => findIncidents({ ledger, changes, store: storeWatch }).concat(calls()?.incidents() ?? []),
     leave: () => Promise.all([reports.leave(), ...hourly.map((one) => one.flush())]),
   }
 }
@@ -134,4 +135,18 @@ function tracerOf(
   deps: Pick<Parameters<typeof createTracer>[0], 'world' | 'upstream' | 'log'>,
 ) {
   return endpoint ? createTracer({ ...deps, endpoint, serviceName }) : undefined
+}
+
+function verifierOf(
+  { TOLLGATE_ANALYTICS_URL: analytics, ...config }: GatewayOptions['config'],
+  parts: Pick<Parameters<typeof createVerifier>[0], 'database' | 'audit' | 'world' | 'log' | 'key'>,
+  calls: () => CallWarehouse | undefined,
+) {
+  return createVerifier({
+    ...parts,
+    nightlyAt: config.TOLLGATE_VERIFY_AT,
+    usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
+    callDays: analytics === undefined ? undefined : config.TOLLGATE_RETENTION_CALL_DAYS,
+    compareCalls: async (of) => (await calls()?.verify(of)) ?? [],
+  })
 }

@@ -40,7 +40,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
       ...derived('budgets', 'teams', 'agent-settings', 'programs', 'purses'),
       ...derived('balance', 'plans', 'codes', 'payments', 'payment-settings'),
       ...derived('statements', 'margins', 'billing', 'invoices', 'billing-details'),
-      ...derived('exports', 'focus', 'vendor-reports', 'content'),
+      ...derived('exports', 'focus', 'vendor-reports', 'warehouse', 'content'),
     ],
   ],
   ['Configuration as code', ADDED.files],

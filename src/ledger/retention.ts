@@ -3,7 +3,7 @@
 // (archive.ts). None of this waits in front of calls: docs/decisions/0003-ledger-engine.md.
 import { type Database, type Queryable, statement } from '../database/database.ts'
 import { CHANGE_MS_MAX, changeTables, isLocked, pruneAll } from '../database/prune.ts'
-import { putSetting } from '../database/setting.ts'
+import { putSetting, readSetting } from '../database/setting.ts'
 import { DAY_MS, dayOfMs, formatDay, monthStart } from '../kernel/calendar.ts'
 import { idAtTime, type World } from '../kernel/world.ts'
 import { foldSums } from './fold.ts'
@@ -12,6 +12,8 @@ import { lastSummedMonth } from './usage-sums.ts'
 const MONTHS_AHEAD = 2
 /** The setting that says from which day on labels are still summed up, where some are not. */
 export const LABELS_SINCE = 'labels-since'
+/** The setting that says from when on single calls are here, where another store has the older ones. */
+const CALLS_SINCE = 'calls-since'
 export const TABLES_LOCK = 7_046_029_256n
 /** Attaching waits for whoever reads the rest, and only those who read it wait behind it. */
 const ATTACH_LOCKS_MS = 1_000
@@ -83,8 +85,15 @@ interface Maintained {
   readonly jobs: number
 }
 
+/** For how many days calls stay that another store has, and whether it has all of a range of ids. */
+interface Offloaded {
+  readonly callDays: number
+  readonly hasRange: (from: string, to: string) => Promise<boolean>
+}
+
 interface Retention {
   readonly usageMonths: number
+  readonly offloaded?: Offloaded | undefined
   /** How often a change of tables is tried before it is left for the next time. */
   readonly tries: number
 }
@@ -100,7 +109,7 @@ export async function oldestDayOf(database: Database, today: number, usageMonths
 export async function maintainUsage(
   database: Database,
   world: World,
-  { usageMonths, tries }: Retention,
+  { usageMonths, tries, offloaded }: Retention,
 ): Promise<Maintained> {
   const today = dayOfMs(world.nowMs())
   const oldestDay = await oldestDayOf(database, today, usageMonths)
@@ -124,8 +133,10 @@ export async function maintainUsage(
     }
   }
   const detached: string[] = []
+  const gone = offloaded ? await offloadedMonths(database, oldest.name, { today, ...offloaded }) : []
   for (const name of (await listPartitions(database, 'usage')).keys())
-    if (name < oldest.name) detached.push(...(await attempt(name, DETACH_LOCKS_MS, (tx) => detachPartition(tx, name))))
+    if (name < oldest.name || gone.includes(name))
+      detached.push(...(await attempt(name, DETACH_LOCKS_MS, (tx) => detachPartition(tx, name))))
   // When nobody looks at them any more; the removal of large files takes a while.
   for (const name of detached) done.dropped.push(...(await attempt(name, ATTACH_LOCKS_MS, (tx) => dropTable(tx, name))))
 
@@ -139,6 +150,39 @@ export async function maintainUsage(
   return { ...done, jobs: await pruneAll(database, DROP_JOBS, [oldest.from, oldestDate]) }
 }
 
+/** The months whose calls may go earlier, because another store has them. From now on they are not read here. */
+async function offloadedMonths(
+  database: Database,
+  oldestName: string,
+  { today, callDays, hasRange }: Offloaded & { readonly today: number },
+): Promise<string[]> {
+  const firstDay = Math.min(callsSinceDay(today, callDays), (await lastSummedMonth(database)) ?? 0)
+  const gone: string[] = []
+  for (const name of [...(await listPartitions(database, 'usage')).keys()].sort()) {
+    const day = dayOfMs(startOfPartition(name))
+    const { from, to } = partitionOf('usage', day)
+    if (name < oldestName) continue
+    // The oldest first, so that what is here has no gaps.
+    if (day >= firstDay || !(await hasRange(from, to))) break
+    gone.push(name)
+    await putSetting(database, CALLS_SINCE, String(monthStart(day, 1) * DAY_MS))
+  }
+  return gone
+}
+
+/** The first day whose calls stay. */
+export const callsSinceDay = (today: number, callDays: number) => monthStart(today - callDays)
+
+/** From when on all calls are here that are still stored anywhere. */
+export async function callsSinceMs(on: Queryable): Promise<number> {
+  return Number((await readSetting(on, CALLS_SINCE)) ?? 0)
+}
+
+/** The setting that says that an account came with calls, which have no postings here. */
+export const CALLS_ARRIVED = 'calls-arrived'
+
+const startOfPartition = (name: string) => Date.parse(name.slice(-'2026_01'.length).replace('_', '-'))
+
 /** Whether each is attached. */
 export async function listPartitions(on: Queryable, table: Cut): Promise<Map<string, boolean>> {
   const rows = await on.query<{ name: string; attached: boolean }>(PARTITIONS, [table])
@@ -148,7 +192,7 @@ export async function listPartitions(on: Queryable, table: Cut): Promise<Map<str
 /** From when on calls are stored: older ones than the oldest partition were pruned. */
 export async function usageStoredSinceMs(on: Queryable): Promise<number> {
   const [oldest] = [...(await listPartitions(on, 'usage')).keys()].sort()
-  return oldest === undefined ? 0 : Date.parse(oldest.slice(-'2026_01'.length).replace('_', '-'))
+  return oldest === undefined ? 0 : startOfPartition(oldest)
 }
 
 async function makePartition(

@@ -8,7 +8,7 @@ import type { Config } from '../config.ts'
 import type { Audit } from '../database/audit.ts'
 import type { Backfills } from '../database/backfill.ts'
 import type { Database } from '../database/database.ts'
-import type { PeriodicWork } from '../extension.ts'
+import type { Added } from '../extension.ts'
 import type { People } from '../identity/people.ts'
 import type { Deliveries } from '../jobs/deliveries.ts'
 import type { Log } from '../kernel/log.ts'
@@ -41,8 +41,7 @@ interface Maintained {
   readonly people: People
   readonly deliveries: Pick<Deliveries, 'prune'>
   readonly prober: Pick<Prober, 'tick' | 'stop'>
-  /** Of extensions. */
-  readonly added: readonly PeriodicWork[]
+  readonly extensions: Pick<Added<unknown>, 'work' | 'calls'>
 }
 
 /** Each sweep is also the heartbeat: a process without one for `SILENT_SECONDS` (ledger/liveness.ts) counts as dead. */
@@ -78,7 +77,7 @@ export function startMaintenance(
     people,
     deliveries,
     prober,
-    added,
+    extensions: { work, calls },
   }: Maintained,
 ): Array<() => void> {
   // Detects changes of the audit trail by someone with write access to the database.
@@ -92,6 +91,7 @@ export function startMaintenance(
   const maintain = async () => {
     const { left } = await maintainUsage(database, world, {
       usageMonths: config.TOLLGATE_RETENTION_USAGE_MONTHS,
+      offloaded: calls && { ...calls.store, callDays: config.TOLLGATE_RETENTION_CALL_DAYS },
       tries: 5,
     })
     await setAside.look()
@@ -115,6 +115,6 @@ export function startMaintenance(
     every(world, PROBES_EVERY_MS, () => prober.tick(), log),
     prober.stop,
     every(world, VERIFY_EVERY_MS, () => verifier.tick(), log),
-    ...added.map(({ everyMs, run }) => every(world, everyMs, run, log)),
+    ...work.map(({ everyMs, run }) => every(world, everyMs, run, log)),
   ]
 }

@@ -1,15 +1,15 @@
 // Single calls: pages in any order, and one call with the computation of its charge. Calls that were rejected before
 // credits were held are in a table of their own, and are listed among the others.
-import { type Queryable, statement, type Value } from '../database/database.ts'
+import { type Queryable, statement } from '../database/database.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { FAULTS, isFaultName } from '../kernel/fault.ts'
-import { IS_TEST } from '../kernel/test-account.ts'
 import type { Page, Paging } from '../kernel/view.ts'
-import { idAtTime, timeOfId } from '../kernel/world.ts'
+import { timeOfId } from '../kernel/world.ts'
 import { BYOK } from '../ledger/operation.ts'
 import { type AttemptLog, type UsageDetail, type UsageView, usageView } from '../ledger/views.ts'
 import type { ChargeLine } from '../meter/charge.ts'
 import { UNITS, type Unit } from '../meter/kind.ts'
+import { type Dialect, USAGE_FAULT, USAGE_MESSAGE, Values } from './dialect.ts'
 
 export interface UsageFilter extends CallFilter, Paging {
   /** The order of the list; by default the start of the calls. */
@@ -60,7 +60,7 @@ function usagePart(filter: UsageFilter, values: Values, COUNT: string): string {
   const { COLUMN } = PLACES[sort]
   const [WAY, THAN] = ascending ? ['asc', '>'] : ['desc', '<']
   const after = placeOf(filter)
-  const WHERE = whereOf(filter, USAGE, values)
+  const WHERE = whereOf(filter, usageColumns(values), values)
   const AFTER =
     after === undefined
       ? 'true'
@@ -112,9 +112,6 @@ type UsageField = Exclude<keyof UsageView, 'id' | 'units'>
 /** The key's name with its last characters, because a rotated key has the same name as its successor. */
 export const KEY_NAME = `case when exists (select 1 from api_key o where o.account_id = k.account_id and o.name = k.name and o.id <> k.id)
      then k.name || ' (…' || k.last4 || ')' else k.name end`
-
-const USAGE_FAULT = `u.attempt_log -> 'fault' ->> 'name'`
-const USAGE_MESSAGE = `u.attempt_log -> 'fault' ->> 'message'`
 
 /** Each field of the view is the column of the same name, except these; `units` are computed from the lines. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
@@ -282,31 +279,21 @@ export function isIndexed(filter: CallFilter, isSorted: boolean): boolean {
   return Object.entries(filter).every(([name, value]) => value === undefined || INDEXED.has(name))
 }
 
-/** The parameters of a statement; `put` returns the placeholder. */
-export class Values {
-  readonly list: Value[] = []
-
-  put(value: Value): string {
-    return `$${this.list.push(value)}`
-  }
-}
-
 /** The expressions of the filter for a table with the alias `u`. */
 type Columns = Readonly<
-  Record<'outcome' | 'status' | 'charged' | 'duration' | 'vendor' | 'client' | 'labels' | 'fault' | 'message', string>
+  Record<'outcome' | 'status' | 'charged' | 'duration' | 'vendor' | 'client' | 'fault' | 'message', string>
 >
 
-export const USAGE: Columns = {
+export const usageColumns = ({ fault, message }: Dialect): Columns => ({
   outcome: 'u.outcome',
   status: 'u.status',
   charged: 'u.charged',
   duration: 'u.duration_ms',
   vendor: 'u.vendor',
   client: 'u.client',
-  labels: 'u.labels',
-  fault: `(${USAGE_FAULT})`,
-  message: `(${USAGE_MESSAGE})`,
-}
+  fault: `(${fault})`,
+  message: `(${message})`,
+})
 
 /** Rejected calls have no charge, no duration and no vendor. */
 export const REFUSAL: Columns = {
@@ -316,7 +303,6 @@ export const REFUSAL: Columns = {
   duration: '0',
   vendor: 'null::text',
   client: `''::text`,
-  labels: 'null::jsonb',
   fault: 'u.fault',
   message: 'u.message',
 }
@@ -326,63 +312,58 @@ export const mayBeRefused = ({ outcome }: CallFilter) => outcome === undefined |
 export const mayBeUsage = ({ outcome }: CallFilter) => outcome !== 'rejected'
 
 /** The condition for rows of a table. */
-export function whereOf(filter: CallFilter, columns: Columns, values: Values): string {
-  return [...scopeOf(filter, values), ...detailsOf(filter, columns, values)].join(' and ')
+export function whereOf(filter: CallFilter, columns: Columns, dialect: Dialect): string {
+  return [...scopeOf(filter, dialect), ...detailsOf(filter, columns, dialect)].join(' and ')
 }
 
-/** Conditions for account and time. Ids contain the time, so a range of time is a range of ids. */
-function scopeOf({ account, test, fromMs, toMs }: CallFilter, values: Values): string[] {
+/** Conditions for account and time. */
+function scopeOf({ account, test, fromMs, toMs }: CallFilter, dialect: Dialect): string[] {
   return [
-    account === undefined
-      ? `${test ? '' : 'not '}${IS_TEST('u.account_id')}`
-      : `u.account_id = ${values.put(account)}::text`,
-    ...(fromMs === undefined ? [] : [`u.id >= ${values.put(idAtTime(fromMs))}::text`]),
-    ...(toMs === undefined ? [] : [`u.id < ${values.put(idAtTime(toMs))}::text`]),
+    account === undefined ? `${test ? '' : 'not '}${dialect.IS_TEST}` : `u.account_id = ${dialect.text(account)}`,
+    ...(fromMs === undefined ? [] : [dialect.since(fromMs)]),
+    ...(toMs === undefined ? [] : [dialect.before(toMs)]),
   ]
 }
 
 /** Conditions of the hourly sums, besides account and time. */
-export function chosenOf({ product, key }: CallFilter, values: Values): string[] {
+export function chosenOf({ product, key }: CallFilter, dialect: Dialect): string[] {
   return [
-    ...(product === undefined ? [] : [`u.product = ${values.put(product)}::text`]),
-    ...(key === undefined ? [] : [`u.key_id = ${values.put(key)}::text`]),
+    ...(product === undefined ? [] : [`u.product = ${dialect.text(product)}`]),
+    ...(key === undefined ? [] : [`u.key_id = ${dialect.text(key)}`]),
   ]
 }
 
-function detailsOf(filter: CallFilter, columns: Columns, values: Values): string[] {
+function detailsOf(filter: CallFilter, columns: Columns, dialect: Dialect): string[] {
   const { endpoint, vendor, client, labels, outcome, status, fault, durationMsMin, chargedMin, q } = filter
   const equal = (column: string, value: string | undefined) =>
-    value === undefined ? [] : [`${column} = ${values.put(value)}::text`]
+    value === undefined ? [] : [`${column} = ${dialect.text(value)}`]
   return [
-    ...chosenOf(filter, values),
+    ...chosenOf(filter, dialect),
     ...equal('u.endpoint', endpoint),
     ...equal(columns.vendor, vendor),
     ...equal(columns.client, client),
-    ...(labels === undefined ? [] : [`${columns.labels} @> ${values.put(JSON.stringify(labels))}::jsonb`]),
+    ...(labels === undefined ? [] : [columns === REFUSAL ? 'false' : dialect.hasLabels(labels)]),
     ...equal(columns.fault, fault),
     ...(outcome === 'failed' || outcome === 'succeeded'
       ? [`${columns.status} ${outcome === 'failed' ? '>=' : '<'} 400`]
       : equal(columns.outcome, outcome)),
-    ...(status === undefined ? [] : [statusIs(columns.status, status, values)]),
-    ...(durationMsMin === undefined ? [] : [`${columns.duration} >= ${values.put(durationMsMin)}::int`]),
-    ...(chargedMin === undefined ? [] : [`${columns.charged} >= ${values.put(String(chargedMin))}::bigint`]),
-    ...(q === undefined ? [] : [holds(columns, q, values)]),
+    ...(status === undefined ? [] : [statusIs(columns.status, status, dialect)]),
+    ...(durationMsMin === undefined ? [] : [`${columns.duration} >= ${dialect.whole(durationMsMin)}`]),
+    ...(chargedMin === undefined ? [] : [`${columns.charged} >= ${dialect.whole(chargedMin)}`]),
+    ...(q === undefined ? [] : [holds(columns, q, dialect)]),
   ]
 }
 
-function statusIs(column: string, status: string, values: Values): string {
-  if (!status.endsWith('xx')) return `${column} = ${values.put(Number(status))}::int`
+function statusIs(column: string, status: string, dialect: Dialect): string {
+  if (!status.endsWith('xx')) return `${column} = ${dialect.whole(Number(status))}`
   const from = Number(status.charAt(0)) * 100
-  return `${column} between ${values.put(from)}::int and ${values.put(from + 99)}::int`
+  return `${column} between ${dialect.whole(from)} and ${dialect.whole(from + 99)}`
 }
 
-/**
- * Searches for the literal text, not for a pattern. Case is ignored for ASCII only: the rules of a language take five
- * times as long.
- */
-function holds({ fault, message, client }: Columns, q: string, values: Values): string {
-  if (isRequestId(q)) return `u.id = ${values.put(q.slice('req_'.length))}::text`
-  const sought = values.put(q.toLowerCase())
+/** Searches for the literal text, not for a pattern. */
+function holds({ fault, message, client }: Columns, q: string, dialect: Dialect): string {
+  if (isRequestId(q)) return `u.id = ${dialect.text(q.slice('req_'.length))}`
+  const sought = dialect.text(q.toLowerCase())
   const told = [message, fault, client, 'u.product', 'u.endpoint']
-  return `(${told.map((column) => `strpos(lower(${column} collate "C"), ${sought}::text) > 0`).join(' or ')})`
+  return `(${told.map((column) => dialect.contains(column, sought)).join(' or ')})`
 }

@@ -1,13 +1,12 @@
 // Totals of calls over time, and their latencies. If the filter allows it, the hourly sums are read, whose cost does
 // not grow with the number of calls; otherwise single calls, by their start.
-import { type Database, type Queryable, statement } from '../database/database.ts'
+import { type Queryable, statement } from '../database/database.ts'
 import { DAY_MS, formatDay } from '../kernel/calendar.ts'
 import { formatCredits } from '../kernel/credits.ts'
 import { invalid } from '../kernel/fault.ts'
-import { IS_TEST } from '../kernel/test-account.ts'
 import { asView } from '../kernel/view.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
-import { LABEL_DAYS, TOKENS } from '../ledger/usage-sums.ts'
+import { LABEL_DAYS } from '../ledger/usage-sums.ts'
 import {
   type CallFilter,
   chosenOf,
@@ -16,10 +15,10 @@ import {
   mayBeRefused,
   mayBeUsage,
   REFUSAL,
-  USAGE,
-  Values,
+  usageColumns,
   whereOf,
 } from './calls.ts'
+import { type CallReader, type Dialect, type ReportSources, readCallRows, Values } from './dialect.ts'
 import {
   type Grouping,
   type LabelSort,
@@ -102,15 +101,17 @@ const shownSums = ({ requests, errors, rejected, charged }: Summed) => ({
   charged: formatCredits(charged),
 })
 
-export async function readSums(database: Database, filter: SumsFilter, order: SumsOrder): Promise<UsageSums> {
+export async function readSums(from: ReportSources, filter: SumsFilter, order: SumsOrder): Promise<UsageSums> {
+  const { database } = from
   const { fromMs, toMs } = filter
   const { by, per, zone } = order
   const steps = await readSteps(database, filter, order)
   const earlier = periodBefore(filter)
-  const [rows, before] = await Promise.all([
-    readRows(database, filter, { by, steps }),
-    order.compare ? readRows(database, earlier, { by: 'none', steps: [new Date(earlier.fromMs)] }) : undefined,
+  const [{ found: rows, source }, before] = await Promise.all([
+    readRows(from, filter, { by, steps }),
+    order.compare ? readRows(from, earlier, { by: 'none', steps: [new Date(earlier.fromMs)] }) : undefined,
   ])
+  const sources = [source, before?.source]
   const groups = new Map<string, Summed>()
   const points = new Map<string, SummedRow>()
   for (const row of rows) {
@@ -128,7 +129,8 @@ export async function readSums(database: Database, filter: SumsFilter, order: Su
     from: new Date(fromMs).toISOString(),
     to: new Date(toMs).toISOString(),
     totals: totalsOf(rows),
-    ...(before ? { previous: totalsOf(before) } : {}),
+    ...(before ? { previous: totalsOf(before.found) } : {}),
+    ...(source ? { source: sources.includes('database') ? 'database' : source } : {}),
     groups: [...groups]
       .sort(([, a], [, b]) => Number(b.charged - a.charged) || Number(b.requests - a.requests))
       .map(([group, sum]) => ({ ...named(group), ...shownSums(sum) })),
@@ -170,95 +172,116 @@ async function readSteps(database: Queryable, filter: SumsFilter, { per, zone }:
 
 const atStep = (steps: readonly Date[], step: number) => (steps[Math.max(0, step - 1)] ?? new Date(0)).toISOString()
 
-/**
- * The step in which a call started. Ids contain the time, so the starts of steps are compared as ids; hours are
- * compared as times.
- */
-const stepOf = (steps: readonly Date[], values: Values) =>
-  `width_bucket(u.id, ${values.put(steps.map((at) => idAtTime(at.getTime())))}::text[])`
 const stepOfHour = (steps: readonly Date[], values: Values) =>
   `width_bucket(u.hour, ${values.put(steps.map((at) => at.toISOString()))}::timestamptz[])`
 
-/** The expression of a group in each table; the hourly sums do not have all of them. */
-interface GroupColumns {
-  readonly CALLS: string
-  readonly REFUSED: string
-  readonly HOURS?: string
+/** Columns that the hourly sums have too. */
+const HOURLY = new Set<string>(['none', 'product', 'key', 'account'])
+const COLUMNS = {
+  none: `''`,
+  product: 'u.product',
+  key: 'u.key_id',
+  account: 'u.account_id',
+  endpoint: 'u.endpoint',
+  client: 'u.client',
+  vendor: `coalesce(u.vendor, '')`,
 }
-
-const GROUPS: Readonly<Record<Exclude<Grouping, `label:${string}`> | 'none', GroupColumns>> = {
-  none: { CALLS: `''::text`, REFUSED: `''::text`, HOURS: `''::text` },
-  product: { CALLS: 'u.product', REFUSED: 'u.product', HOURS: 'u.product' },
-  key: { CALLS: 'u.key_id', REFUSED: 'u.key_id', HOURS: 'u.key_id' },
-  account: { CALLS: 'u.account_id', REFUSED: 'u.account_id', HOURS: 'u.account_id' },
-  status: { CALLS: 'u.status::text', REFUSED: 'u.status::text' },
-  endpoint: { CALLS: 'u.endpoint', REFUSED: 'u.endpoint' },
-  vendor: { CALLS: `coalesce(u.vendor, '')`, REFUSED: `''::text` },
-  client: { CALLS: 'u.client', REFUSED: `''::text` },
-}
+type By = Grouping | 'none'
 
 /** Calls without the label are a group of their own. */
-function columnsOf(by: Grouping | 'none', values: Values): GroupColumns {
-  if (!isLabel(by)) return GROUPS[by]
-  return { CALLS: `coalesce(u.labels ->> ${values.put(by.slice(LABEL.length))}::text, '')`, REFUSED: `''::text` }
+function groupOf(by: By, dialect: Dialect): string {
+  if (isLabel(by)) return dialect.label(by.slice(LABEL.length))
+  return by === 'status' ? dialect.asText('u.status') : COLUMNS[by]
 }
 
+/** Rejected calls have no label, no vendor and no agent. */
+const refusedGroupOf = (by: By, dialect: Dialect) =>
+  isLabel(by) || by === 'vendor' || by === 'client' ? COLUMNS.none : groupOf(by, dialect)
+
 const LABEL = 'label:'
-const isLabel = (by: Grouping | 'none'): by is `label:${string}` => by.startsWith(LABEL)
+const isLabel = (by: By): by is `label:${string}` => by.startsWith(LABEL)
 
 /** Whether hourly sums are read: the range has whole hours, or is too long for single calls and is rounded to hours. */
-export function isHourly(filter: SumsFilter, by: Grouping | 'none'): boolean {
+export function isHourly(filter: SumsFilter, by: By): boolean {
   const { fromMs, toMs } = filter
   const isWhole = fromMs % HOUR_MS === 0 && toMs % HOUR_MS === 0
-  return (
-    !isLabel(by) &&
-    GROUPS[by].HOURS !== undefined &&
-    isSummedByTheHour(filter) &&
-    (isWhole || toMs - fromMs > (CALLS_DAYS_MAX + 1) * DAY_MS)
-  )
+  return HOURLY.has(by) && isSummedByTheHour(filter) && (isWhole || toMs - fromMs > (CALLS_DAYS_MAX + 1) * DAY_MS)
 }
 
 interface Wanted {
-  readonly by: Grouping | 'none'
+  readonly by: By
   readonly steps: readonly Date[]
 }
 
-async function readRows(database: Queryable, filter: SumsFilter, wanted: Wanted): Promise<SummedRow[]> {
-  const { by, steps } = wanted
-  const values = new Values()
-  const part = (FROM: string, GROUP: string, SUMS: string, where: () => string) => {
-    const [STEP, WHERE] = [stepOf(steps, values), where()]
-    return `select ${STEP} as step, ${GROUP} as group, ${SUMS} from ${FROM} u where ${WHERE} group by 1, 2`
-  }
-  const { CALLS, REFUSED } = columnsOf(by, values)
-  const parts = [
-    ...(!mayBeUsage(filter)
-      ? []
-      : isHourly(filter, by)
-        ? [hoursPart(filter, wanted, values)]
-        : [part('usage', CALLS, COUNTED, () => whereOf(filter, USAGE, values))]),
-    ...(mayBeRefused(filter) ? [part('refusal', REFUSED, REJECTED, () => whereOf(filter, REFUSAL, values))] : []),
-  ]
-  const ARMS = parts.join(' union all ')
-  const text = `${ARMS} order by 1, 2 limit ${ROWS_MAX + 1}`
-  const rows = await database.query<SummedRow>({ text }, values.list)
-  if (rows.length > ROWS_MAX)
+async function readRows(from: ReportSources, filter: SumsFilter, wanted: Wanted) {
+  const isOfCalls = mayBeUsage(filter) && !isHourly(filter, wanted.by)
+  const { found, source } = isOfCalls
+    ? await readCallRows(from, filter, async (reader, values) => {
+        const CALLS = callsPart(filter, wanted, reader.dialect)
+        if (reader.isDatabase) return readParts(from, filter, wanted, { values, CALLS })
+        const refused = await readParts(from, filter, wanted, { values, CALLS: undefined })
+        const rows = await reader.query<SummedRow>(`${CALLS} order by step, "group" limit ${ROWS_MAX + 1}`)
+        return [...rows, ...refused].sort((a, b) => a.step - b.step)
+      })
+    : { found: await readParts(from, filter, wanted, hoursOf(filter, wanted)), source: undefined }
+  if (found.length > ROWS_MAX)
     throw invalid(
       `by: these are more than ${ROWS_MAX} rows of sums: choose a longer step, a shorter time or a filter.`,
       'by',
     )
-  return rows
+  return { found, source }
 }
 
-function hoursPart(filter: SumsFilter, { by, steps }: Wanted, values: Values): string {
+interface Parts {
+  readonly values: Values
+  /** Undefined: without rows of calls. */
+  readonly CALLS: string | undefined
+}
+
+/** Sums of calls, of which the database has rows, and of rejected calls, of which nobody else has. */
+async function readParts(
+  { database }: ReportSources,
+  filter: SumsFilter,
+  { by, steps }: Wanted,
+  { values, CALLS }: Parts,
+): Promise<SummedRow[]> {
+  const refused = () => {
+    const [STEP, GROUP, WHERE] = [values.step(steps), refusedGroupOf(by, values), whereOf(filter, REFUSAL, values)]
+    return `select ${STEP} as step, ${GROUP} as "group", ${REJECTED} from refusal u where ${WHERE} group by step, "group"`
+  }
+  const ARMS = [CALLS, mayBeRefused(filter) ? refused() : undefined]
+    .filter((part) => part !== undefined)
+    .join(' union all ')
+  const text = `${ARMS} order by step, "group" limit ${ROWS_MAX + 1}`
+  return ARMS === '' ? [] : database.query<SummedRow>({ text }, values.list)
+}
+
+function callsPart(filter: SumsFilter, { by, steps }: Wanted, dialect: Dialect): string {
+  const { CALLS, NO_SUMS } = dialect
+  const [STEP, GROUP] = [dialect.step(steps), groupOf(by, dialect)]
+  const [CHARGED, MS] = [dialect.sum('u.charged'), dialect.sum('u.duration_ms')]
+  const WHERE = whereOf(filter, usageColumns(dialect), dialect)
+  return `select x.step as step, x.place as "group", x.n as requests, x.failed as errors, x.credits as charged,
+     x.ms as duration_ms, ${NO_SUMS}
+   from (
+     select ${STEP} as step, ${GROUP} as place, count(*) as n, ${FAILED}, ${CHARGED} as credits, ${MS} as ms
+     from ${CALLS} where ${WHERE} group by step, place
+   ) x`
+}
+
+function hoursOf(filter: SumsFilter, { by, steps }: Wanted): Parts {
+  const values = new Values()
+  if (!mayBeUsage(filter)) return { values, CALLS: undefined }
   const { fromMs, toMs } = filter
-  const STEP = stepOfHour(steps, values)
-  const WHOSE = whoseOf(filter, 'u', values)
+  const [STEP, GROUP] = [stepOfHour(steps, values), groupOf(by, values)]
+  const WHOSE = whoseOf(filter, values)
   const FROM = values.put(new Date(Math.floor(fromMs / HOUR_MS) * HOUR_MS))
   const TO = values.put(new Date(toMs))
   const WHERE = [WHOSE, `u.hour >= ${FROM}`, `u.hour < ${TO}`, ...chosenOf(filter, values)].join(' and ')
-  const GROUP = columnsOf(by, values).HOURS
-  return `select ${STEP} as step, ${GROUP} as group, ${SUMMED} from usage_hour u where ${WHERE} group by 1, 2`
+  return {
+    values,
+    CALLS: `select ${STEP} as step, ${GROUP} as "group", ${SUMMED} from usage_hour u where ${WHERE} group by step, "group"`,
+  }
 }
 
 /** Readable names of groups; groups without one are shown as they are. */
@@ -278,30 +301,28 @@ export const readAccountNames = (database: Queryable, ids: readonly string[]) =>
 interface TimedRow {
   step: number | null
   group: string | null
-  is_step: boolean
-  is_group: boolean
+  /** Also 1 and 0. */
+  is_step: boolean | number
+  is_group: boolean | number
   calls: bigint
   spread: number[]
 }
 
 /** Latency percentiles of successful calls: of all and of each group, by step and overall. */
-export async function readLatency(database: Database, filter: SumsFilter, order: SumsOrder): Promise<UsageLatency> {
+export async function readLatency(from: ReportSources, filter: SumsFilter, order: SumsOrder): Promise<UsageLatency> {
+  const { database } = from
   const { by, per, zone } = order
   const steps = await readSteps(database, filter, order)
-  const values = new Values()
-  const STEP = stepOf(steps, values)
-  const WHERE = whereOf(filter, USAGE, values)
-  const GROUP = columnsOf(by, values).CALLS
-  const text = `select x.step, x.group, grouping(x.step) = 0 as is_step, grouping(x.group) = 0 as is_group, count(*) as calls,
-     percentile_cont(array[0.5, 0.95, 0.99]) within group (order by x.ms) as spread
-   from (
-     select ${STEP} as step, ${GROUP} as group, u.duration_ms as ms
-     from usage u where ${WHERE} and u.status < 400 and u.outcome = 'settled' order by u.id desc limit ${TIMED_MAX}
-   ) x group by grouping sets ((1, 2), (1), (2), ()) having count(*) > 0 order by calls desc, x.group, x.step limit ${ROWS_MAX}`
-  const rows = await database.query<TimedRow>({ text }, values.list)
+  const { found: rows, source } = await readCallRows(from, filter, ({ dialect, query }) => {
+    const WHERE = whereOf(filter, usageColumns(dialect), dialect)
+    const [STEP, GROUP, CALLS] = [dialect.step(steps), groupOf(by, dialect), dialect.CALLS]
+    const TIMED = `select ${STEP} as step, ${GROUP} as "group", u.duration_ms as ms
+      from ${CALLS} where ${WHERE} and u.status < 400 and u.outcome = 'settled' order by u.id desc limit ${TIMED_MAX}`
+    return query<TimedRow>(dialect.spread(TIMED, ROWS_MAX))
+  })
   const whole = rows.find(({ is_step, is_group }) => !is_step && !is_group)
   const of = (isStep: boolean, isGroup: boolean) =>
-    rows.filter(({ is_step, is_group }) => is_step === isStep && is_group === isGroup)
+    rows.filter(({ is_step, is_group }) => Boolean(is_step) === isStep && Boolean(is_group) === isGroup)
   const groups = of(false, true)
   const names = await readNames(
     database,
@@ -315,6 +336,7 @@ export async function readLatency(database: Database, filter: SumsFilter, order:
     per,
     zone,
     steps: steps.map((at) => at.toISOString()),
+    ...(source ? { source } : {}),
     overall: whole ? percentiles(whole) : null,
     /** At most TIMED_MAX calls are evaluated, the newest. */
     truncated: Number(whole?.calls ?? 0n) >= TIMED_MAX,
@@ -328,11 +350,11 @@ function percentiles({ calls, spread: [p50 = 0, p95 = 0, p99 = 0] }: TimedRow): 
   return { calls: Number(calls), p50Ms: Math.round(p50), p95Ms: Math.round(p95), p99Ms: Math.round(p99) }
 }
 
-const SUMMED = `sum(u.requests)::bigint as requests, sum(u.errors)::bigint as errors, 0::bigint as rejected, sum(u.charged)::bigint as charged,
-  sum(u.duration_ms)::bigint as duration_ms, sum(u.input_tokens)::bigint as input_tokens, sum(u.output_tokens)::bigint as output_tokens`
-const COUNTED = `count(*) as requests, count(*) filter (where u.status >= 400) as errors, 0::bigint as rejected, sum(u.charged)::bigint as charged,
-  sum(u.duration_ms)::bigint as duration_ms, null::bigint as input_tokens, null::bigint as output_tokens`
-const REJECTED = `0::bigint as requests, 0::bigint as errors, sum(u.count)::bigint as rejected, 0::bigint as charged, 0::bigint as duration_ms,
+const FAILED = 'sum(case when u.status >= 400 then 1 else 0 end) as failed'
+const SUMMED = `sum(u.requests)::bigint as requests, sum(u.errors)::bigint as errors, sum(u.charged)::bigint as charged,
+  sum(u.duration_ms)::bigint as duration_ms, 0::bigint as rejected, sum(u.input_tokens)::bigint as input_tokens,
+  sum(u.output_tokens)::bigint as output_tokens`
+const REJECTED = `0::bigint as requests, 0::bigint as errors, 0::bigint as charged, 0::bigint as duration_ms, sum(u.count)::bigint as rejected,
   0::bigint as input_tokens, 0::bigint as output_tokens`
 // Days start at midnight in the reader's time zone; a day may have 23 or 25 hours.
 const STEPS = {
@@ -365,22 +387,25 @@ interface LabelOrder {
 /** The maximum of values in an answer or file. A larger result is rejected, because a part would look like all. */
 export const LABEL_VALUES_MAX = 100_000
 const NAMED_MAX = 20
-const WITHIN_MS = 60_000
 
-interface LabelValueRow {
+interface LabelValueRow extends Partial<OverallRow> {
   account_id: string
   first: string
   last: string
   clients: string[] | null
+}
+
+/** Of all pages. */
+interface OverallRow {
   all_values: bigint
   all_calls: bigint
   all_charged: bigint
 }
 
 const ORDERS: Readonly<Record<LabelSort, string>> = {
-  charged: '5 desc, 3 desc',
-  calls: '3 desc, 5 desc',
-  last: '10 desc',
+  charged: 'credits desc, n desc',
+  calls: 'n desc, credits desc',
+  last: 'newest desc',
 }
 
 /** Filters that the sums by the day can answer, and from which range on they are read. */
@@ -388,9 +413,8 @@ const DAILY = new Set<string>(['account', 'test', 'fromMs', 'toMs', 'product', '
 const DAILY_MS = 2 * DAY_MS
 const LIST_SEPARATOR = `E'\\x1f'`
 
-function whoseOf({ account, test }: SumsFilter, ALIAS: string, values: Values): string {
-  if (account !== undefined) return `${ALIAS}.account_id = ${values.put(account)}`
-  return `${test ? '' : 'not '}${IS_TEST(`${ALIAS}.account_id`)}`
+function whoseOf({ account, test }: SumsFilter, dialect: Dialect): string {
+  return account === undefined ? `${test ? '' : 'not '}${dialect.IS_TEST}` : `u.account_id = ${dialect.text(account)}`
 }
 
 /**
@@ -409,54 +433,85 @@ async function daysOf(on: Queryable, filter: SumsFilter): Promise<{ from: number
   }
 }
 
-const VALUES_OF_CALLS = (NAME: string, WHERE: string) =>
-  `select u.account_id, u.labels ->> ${NAME}::text as value, count(*) as calls, count(*) filter (where u.status >= 400) as errors,
-     sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost, sum(t.input)::bigint as input_tokens, sum(t.output)::bigint as output_tokens,
-     min(u.id) as first, max(u.id) as last, (array_agg(distinct u.product))[1:${NAMED_MAX}] as products,
-     (array_agg(distinct u.client) filter (where u.client <> ''))[1:${NAMED_MAX}] as clients
-   from usage u ${TOKENS} where ${WHERE} and u.labels ? ${NAME}::text group by 1, 2`
+function valuesOfCalls(filter: SumsFilter, label: string, dialect: Dialect): string {
+  const { CALLS_WITH_TOKENS } = dialect
+  const [LABELED, VALUE] = [dialect.hasLabel(label), dialect.label(label)]
+  const [CHARGED, COST] = [dialect.sum('u.charged'), dialect.sum('u.cost')]
+  const [INPUT, OUTPUT] = [dialect.sum(dialect.INPUT), dialect.sum(dialect.OUTPUT)]
+  const [PRODUCTS, CLIENTS] = [dialect.some('u.product', NAMED_MAX), dialect.some('u.client', NAMED_MAX)]
+  const WHERE = whereOf(filter, usageColumns(dialect), dialect)
+  return `select u.account_id as account_id, ${VALUE} as value, count(*) as n, ${FAILED}, ${CHARGED} as credits,
+     ${COST} as paid, ${INPUT} as inputs, ${OUTPUT} as outputs, min(u.id) as oldest, max(u.id) as newest,
+     ${PRODUCTS} as sold, ${CLIENTS} as agents
+   from ${CALLS_WITH_TOKENS} where ${WHERE} and ${LABELED} group by account_id, value`
+}
+
 const VALUES_OF_DAYS = (NAME: string, WHERE: string) =>
-  `select u.account_id, u.value, sum(u.calls)::bigint as calls, sum(u.errors)::bigint as errors, sum(u.charged)::bigint as charged, sum(u.cost)::bigint as cost,
-     sum(u.input_tokens)::bigint as input_tokens, sum(u.output_tokens)::bigint as output_tokens, min(u.first_id) as first, max(u.last_id) as last,
-     (array_agg(distinct u.product))[1:${NAMED_MAX}] as products,
-     string_to_array(string_agg(array_to_string(u.clients, ${LIST_SEPARATOR}), ${LIST_SEPARATOR}) filter (where u.clients <> '{}'), ${LIST_SEPARATOR}) as clients
+  `select u.account_id, u.value, sum(u.calls)::bigint as n, sum(u.errors)::bigint as failed, sum(u.charged)::bigint as credits, sum(u.cost)::bigint as paid,
+     sum(u.input_tokens)::bigint as inputs, sum(u.output_tokens)::bigint as outputs, min(u.first_id) as oldest, max(u.last_id) as newest,
+     (array_agg(distinct u.product collate "C"))[1:${NAMED_MAX}] as sold,
+     string_to_array(string_agg(array_to_string(u.clients, ${LIST_SEPARATOR}), ${LIST_SEPARATOR}) filter (where u.clients <> '{}'), ${LIST_SEPARATOR}) as agents
    from ${LABEL_DAYS} u where u.name = ${NAME} and ${WHERE} group by 1, 2`
 
 function dayConditions(filter: SumsFilter, days: { from: number; to: number }, values: Values): string {
-  const { product, vendor } = filter
   return [
-    whoseOf(filter, 'u', values),
+    whoseOf(filter, values),
     `u.day >= ${values.put(formatDay(days.from))}::date and u.day < ${values.put(formatDay(days.to))}::date`,
-    ...(product === undefined ? [] : [`u.product = ${values.put(product)}`]),
-    ...(vendor === undefined ? [] : [`u.vendor = ${values.put(vendor)}`]),
+    ...(filter.product === undefined ? [] : [`u.product = ${values.text(filter.product)}`]),
+    ...(filter.vendor === undefined ? [] : [`u.vendor = ${values.text(filter.vendor)}`]),
   ].join(' and ')
 }
 
-/** Equal values of different accounts are different groups. */
-export async function readLabelSums(database: Database, filter: SumsFilter, order: LabelOrder): Promise<LabelSums> {
-  const { label, sort, offset, limit } = order
-  const values = new Values()
-  const NAME = values.put(label)
-  const days = await daysOf(database, filter)
+interface LabelPage {
+  readonly rows: LabelValueRow[]
+  readonly all: Partial<OverallRow> | undefined
+  readonly days?: { readonly from: number; readonly to: number } | undefined
+}
+
+async function readLabelPage(
+  { database }: ReportSources,
+  filter: SumsFilter,
+  { label, sort, offset, limit }: LabelOrder,
+  { reader: { dialect, query, isDatabase }, values }: { readonly reader: CallReader; readonly values: Values },
+): Promise<LabelPage> {
+  const days = isDatabase ? await daysOf(database, filter) : undefined
   const GROUPED = days
-    ? VALUES_OF_DAYS(NAME, dayConditions(filter, days, values))
-    : VALUES_OF_CALLS(NAME, whereOf(filter, USAGE, values))
-  const [COUNT, FROM] = [values.put(limit + 1), values.put(offset)]
-  const text = `select x.*, count(*) over () as all_values, (sum(x.calls) over ())::bigint as all_calls, (sum(x.charged) over ())::bigint as all_charged
-   from (${GROUPED}) x order by ${ORDERS[sort]}, 1, 2 limit ${COUNT} offset ${FROM}`
-  const rows = mayBeUsage(filter) ? await database.query<LabelValueRow>({ text, withinMs: WITHIN_MS }, values.list) : []
-  const names = filter.account === undefined ? await readAccountNames(database, idsOf(rows)) : undefined
-  const [first] = rows
-  const from = days ? days.from * DAY_MS : filter.fromMs
-  const to = days ? Math.min(days.to * DAY_MS, Math.max(filter.toMs, (days.to - 1) * DAY_MS)) : filter.toMs
+    ? VALUES_OF_DAYS(values.text(label), dayConditions(filter, days, values))
+    : valuesOfCalls(filter, label, dialect)
+  const { OVERALL, BYTES } = dialect
+  const PAGE = dialect.page(offset, limit + 1)
+  const rows = await query<LabelValueRow>(
+    `select x.account_id as account_id, x.value as value, n as calls, failed as errors, credits as charged, paid as cost,
+       inputs as input_tokens, outputs as output_tokens, oldest as first, newest as last, sold as products,
+       agents as clients${OVERALL ? `, ${OVERALL}` : ''}
+     from (${GROUPED}) x order by ${ORDERS[sort]}, account_id, value ${BYTES} ${PAGE}`,
+  )
+  if (OVERALL) return { rows, all: rows[0], days }
+  const [all] = await query<OverallRow>(
+    `select count(*) as all_values, sum(n) as all_calls, sum(credits) as all_charged from (${GROUPED}) x`,
+  )
+  return { rows, all }
+}
+
+/** Equal values of different accounts are different groups. */
+export async function readLabelSums(from: ReportSources, filter: SumsFilter, order: LabelOrder): Promise<LabelSums> {
+  const { label, offset, limit } = order
+  const { found, source } = mayBeUsage(filter)
+    ? await readCallRows(from, filter, (reader, values) => readLabelPage(from, filter, order, { reader, values }))
+    : { found: { rows: [], all: undefined, days: undefined } satisfies LabelPage, source: undefined }
+  const { rows, all, days } = found
+  const names = filter.account === undefined ? await readAccountNames(from.database, idsOf(rows)) : undefined
+  const fromMs = days ? days.from * DAY_MS : filter.fromMs
+  const toMs = days ? Math.min(days.to * DAY_MS, Math.max(filter.toMs, (days.to - 1) * DAY_MS)) : filter.toMs
   return {
     label,
-    from: new Date(from).toISOString(),
-    to: new Date(to).toISOString(),
+    from: new Date(fromMs).toISOString(),
+    to: new Date(toMs).toISOString(),
+    ...(source ? { source } : {}),
     totals: {
-      values: Number(first?.all_values ?? 0n),
-      calls: Number(first?.all_calls ?? 0n),
-      charged: formatCredits(first?.all_charged ?? 0n),
+      values: Number(all?.all_values ?? 0n),
+      calls: Number(all?.all_calls ?? 0n),
+      charged: formatCredits(all?.all_charged ?? 0n),
     },
     items: rows.slice(0, limit).map((row) => viewLabelSum(row, names)),
     next: rows.length > limit ? String(offset + limit) : null,
@@ -478,11 +533,11 @@ function viewLabelSum(row: LabelValueRow, names: ReadonlyMap<string, string> | u
 
 /** All of them, for a file. */
 export async function readAllLabelSums(
-  database: Database,
+  from: ReportSources,
   filter: SumsFilter,
   order: Pick<LabelOrder, 'label' | 'sort'>,
 ): Promise<readonly LabelSum[]> {
-  const { items, next } = await readLabelSums(database, filter, { ...order, offset: 0, limit: LABEL_VALUES_MAX })
+  const { items, next } = await readLabelSums(from, filter, { ...order, offset: 0, limit: LABEL_VALUES_MAX })
   if (next !== null) throw tooManyValues('label')
   return items
 }

@@ -120,11 +120,11 @@ test('rejections are counted once, under that outcome and without one, and steps
   const range = { account: id, fromMs: BEGAN_MS - HOUR_MS, toMs: BEGAN_MS + HOUR_MS }
   for (const by of ['product', 'key', 'status', 'endpoint', 'vendor', 'account'] as const) {
     const order = { by, per: 'hour', zone: 'UTC' } as const
-    const { totals, series, groups } = await readSums(database, { ...range, outcome: 'rejected' }, order)
+    const { totals, series, groups } = await readSums({ database }, { ...range, outcome: 'rejected' }, order)
     assert.deepEqual([totals.requests, totals.errors, totals.rejected, totals.charged], [0, 0, 6, '0'], by)
     assert.deepEqual([groups.length, groups[0]?.rejected], [1, 6])
     assert.deepEqual(pluck(series, 'at', 'rejected'), [['2026-10-01T09:00:00.000Z', 6]])
-    const whole = await readSums(database, range, order)
+    const whole = await readSums({ database }, range, order)
     assert.deepEqual([whole.totals.requests, whole.totals.rejected], [2, 6])
     // The rows were written just now.
     for (const { at } of whole.series) assert.equal(at, '2026-10-01T09:00:00.000Z')
@@ -196,7 +196,7 @@ test('a filter means the same calls in lists, sums, latencies and CSV files, alo
       told,
     )
     const order = { by: 'vendor', per: 'hour', zone: 'UTC' } as const
-    const { totals } = await readSums(database, filter, order)
+    const { totals } = await readSums({ database }, filter, order)
     const calls = wanted.filter(({ outcome }) => outcome !== 'rejected')
     assert.deepEqual(
       [totals.requests, totals.errors, totals.rejected, Math.round(Number(totals.charged) * 1e6)],
@@ -208,7 +208,7 @@ test('a filter means the same calls in lists, sums, latencies and CSV files, alo
       ],
       told,
     )
-    const latency = await readLatency(database, filter, order)
+    const latency = await readLatency({ database }, filter, order)
     assert.equal(
       latency.overall?.calls ?? 0,
       calls.filter(({ status, outcome }) => status < 400 && outcome === 'settled').length,
@@ -234,7 +234,7 @@ test('sums of more rows than an answer holds are rejected with what to do, inste
   )
   const filter = { account: id, fromMs: Date.UTC(2026, 9, 1), toMs: Date.UTC(2026, 9, 2) }
   const sum = (by: 'product' | 'key', more: Partial<SumsFilter> = {}) =>
-    readSums(database, { ...filter, ...more }, { by, per: 'day', zone: 'UTC' })
+    readSums({ database }, { ...filter, ...more }, { by, per: 'day', zone: 'UTC' })
   await assert.rejects(sum('product'), { status: 400, message: /100000 rows.*longer step.*shorter time.*filter/ })
   assert.equal((await sum('key')).totals.requests, 100_001)
   assert.equal((await sum('product', { product: 'p7' })).totals.requests, 1)
@@ -260,7 +260,7 @@ test('days are those of the zone that was asked for, and every one of them has i
   await called(id, [`${idAtTime(at)}0000000000000000`])
   const days = async (zone: string, fromMs: number, toMs: number) => {
     const { steps, series } = await readSums(
-      database,
+      { database },
       { account: id, fromMs, toMs, outcome: 'failed' },
       { by: 'status', per: 'day', zone },
     )

@@ -38,8 +38,17 @@ export const sumRow = z.object({
 export type SumRow = z.infer<typeof sumRow>
 
 const totals = z.object({ ...counts, latencyMsAvg: count.nullable() })
+/** Where single calls were read. */
+const source = z
+  .enum(['database', 'analytics'])
+  .exactOptional()
+  .describe(
+    'Where single calls were read: in the analytics store, or in the database because the range is short or the store lags; absent without such a store',
+  )
+
 const timeline = {
   per: step,
+  source,
   zone: z.string(),
   /** The beginning of each step; those without calls have no rows in `series`. */
   steps: z.array(time),
@@ -90,6 +99,7 @@ export type LabelSum = z.infer<typeof labelSum>
 
 export const labelSums = z.object({
   label: z.string(),
+  source,
   from: time,
   to: time,
   /** Of all values, also those of other pages. */

@@ -202,3 +202,22 @@ export async function mavenArchive(artifact: string): Promise<{ directory: strin
     return runProgram('mvn', args, { cwd: directory, timeoutMs: 2 * INSTALL_MS_MAX })
   })
 }
+
+const DEBS = `apt-get install --print-uris -qq -y --no-install-recommends "$@" | sed "s/^'[^']*' \\([^_]*\\)_.*/\\1/" > names
+  test -s names && xargs apt-get -q -o APT::Sandbox::User=root download < names && for one in *.deb; do dpkg -x "$one" . || exit 1; done`
+
+/** Programs of Debian with what they need and this machine lacks, unpacked and not installed. */
+export async function debianPackages(
+  names: readonly string[],
+): Promise<{ directory: string; env: NodeJS.ProcessEnv } | { missing: string }> {
+  if ((await runProgram('dpkg', ['--version'])).code !== 0) return { missing: 'this is no Debian' }
+  const made = await cached(`debian-${arch()}-${names.join('-')}`, (directory) =>
+    runProgram('sh', ['-ec', DEBS, 'sh', ...names], { cwd: directory }),
+  )
+  if ('missing' in made) return made
+  const { directory } = made
+  const found = await runProgram('sh', ['-c', 'ls -d lib/*-linux-gnu usr/lib/*-linux-gnu'], { cwd: directory })
+  const libraries = found.out.trim().split('\n')
+  const LD_LIBRARY_PATH = libraries.map((path) => join(directory, path)).join(':')
+  return { directory, env: { PATH: process.env.PATH, LD_LIBRARY_PATH } }
+}

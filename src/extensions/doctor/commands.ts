@@ -15,6 +15,14 @@ interface Finding {
   readonly text: string
 }
 
+/** What the extension with the analytics store says of it. */
+interface AnalyticsStore {
+  readonly place: string | null
+  readonly sent: number
+  readonly waiting: number
+  readonly error: string | null
+}
+
 const MARKS: Record<Verdict, string> = { ok: '✓', note: '•', problem: '✗' }
 
 export const DOCTOR_COMMAND: Command = {
@@ -151,6 +159,7 @@ async function examineGateway(call: Invocation): Promise<Finding[]> {
     findings.push(...describeSystem(await api.call<SystemView>('GET', '/system'), settings))
     findings.push(...describeVendors((await api.call<Page<VendorView>>('GET', '/vendors')).items))
     findings.push(...(await describeUse(call)))
+    findings.push(...describeWarehouse(await api.call<AnalyticsStore>('GET', '/warehouse').catch(() => undefined)))
   } catch (error) {
     if (!(error instanceof CliError)) throw error
     findings.pop()
@@ -180,6 +189,13 @@ function describeSystem(system: SystemView, settings: Settings): Finding[] {
       text: `This command line is ${settings.version}; the gateway that runs is ${system.version}. Restart it after an upgrade.`,
     })
   return findings
+}
+
+function describeWarehouse(store: AnalyticsStore | undefined): Finding[] {
+  if (!store?.place) return []
+  const { place, sent, waiting, error } = store
+  const text = `${place} has ${sent} calls; ${waiting} wait to be sent.${error ? ` ${error}` : ''}`
+  return [{ verdict: error ? 'problem' : 'ok', about: 'analytics', text }]
 }
 
 function describeVendors(vendors: readonly VendorView[]): Finding[] {

@@ -6,11 +6,13 @@ import { createAudit } from '../../database/audit.ts'
 import { createChanges } from '../../database/changes.ts'
 import { type Database, PATIENT, type Queryable } from '../../database/database.ts'
 import { pruneAll } from '../../database/prune.ts'
+import { putSetting } from '../../database/setting.ts'
 import { DAY_MS, dayOfMs } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
 import { isTestAccount, testAccountOf } from '../../kernel/test-account.ts'
 import { sleep } from '../../kernel/timers.ts'
 import { idAtTime, newId, type World } from '../../kernel/world.ts'
+import { CALLS_ARRIVED } from '../../ledger/retention.ts'
 import { summedUntilMs, sumUsage } from '../../ledger/usage-sums.ts'
 import {
   ACCOUNT,
@@ -375,6 +377,7 @@ async function open({ account, target, world, from }: MoveOptions, move: string)
   await target.transaction(async (tx) => {
     await mustArrive(tx, account, move)
     await tx.query(OPEN, [account, testAccountOf(account)])
+    await putSetting(tx, CALLS_ARRIVED, newId(world))
     // Its keys are looked for anew where somebody asked for them too early.
     await createChanges(target, world).bump(tx, 'keys')
     await createAudit({ database: target, world }).write(tx, BY, {

@@ -1,7 +1,6 @@
 // Calls: the list, totals over time and latencies, of one account or of all. All of them have the same filter.
 import * as z from 'zod'
 import { readLabelNames } from '../../admission/labels.ts'
-import type { Database } from '../../database/database.ts'
 import { DAY_MS } from '../../kernel/calendar.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { STORED_LABEL } from '../../kernel/label.ts'
@@ -11,6 +10,7 @@ import type { World } from '../../kernel/world.ts'
 import { callView, soughtOutcome, type UsageView, usageView } from '../../ledger/views.ts'
 import { type CallFilter, isIndexed, type UsageFilter } from '../../reports/calls.ts'
 import { callsCsv, labelSumsCsv, sumsCsv } from '../../reports/csv.ts'
+import type { ReportSources } from '../../reports/dialect.ts'
 import type { Statements } from '../../reports/statement.ts'
 import {
   CALLS_DAYS_MAX,
@@ -35,8 +35,7 @@ import {
 } from '../../reports/views.ts'
 import { type Actor, amount, id, may, paging, type Resource, range, resource, test, text } from '../resource.ts'
 
-export interface CallDeps {
-  readonly database: Database
+export interface CallDeps extends ReportSources {
   readonly statements: Statements
   readonly world: World
 }
@@ -183,7 +182,9 @@ function filterOf(account: string | undefined, query: Chosen): CallFilter {
   }
 }
 
-export function callResources({ database, statements, world }: CallDeps): Resource[] {
+export function callResources(deps: CallDeps): Resource[] {
+  const { database, statements, world } = deps
+
   /**
    * A search that no index serves reads row by row, so its time is bounded: the last 92 days where no range is given.
    */
@@ -236,7 +237,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
   async function byLabel(account: string | undefined, query: ByValue, actor: Actor) {
     mayAsk(actor, query)
     const { filter, order } = valuesOf(account, query)
-    const found = await readLabelSums(database, filter, order)
+    const found = await readLabelSums(deps, filter, order)
     return may(actor, 'vendors:read') ? found : { ...found, items: found.items.map(withoutVendor) }
   }
 
@@ -247,7 +248,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       ...(account === undefined ? [] : (['account', 'accountName'] as const)),
       ...(may(actor, 'vendors:read') ? [] : (['cost'] as const)),
     ]
-    return labelSumsCsv(() => readAllLabelSums(database, filter, order), new Set(hidden))
+    return labelSumsCsv(() => readAllLabelSums(deps, filter, order), new Set(hidden))
   }
 
   async function withNames<T extends UsageView & { account: string }>(items: readonly T[]) {
@@ -277,11 +278,11 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       answer: usageSums,
       run: ({ params, query, actor }) => {
         mayAsk(actor, query)
-        return readSums(database, ...sumsOf(params.id, query))
+        return readSums(deps, ...sumsOf(params.id, query))
       },
       csv: ({ params, query, actor }) => {
         mayAsk(actor, query)
-        return sumsCsv(() => readSums(database, ...sumsOf(params.id, query)))
+        return sumsCsv(() => readSums(deps, ...sumsOf(params.id, query)))
       },
     }),
     resource('GET /accounts/{id}/usage/latency', 'usage:read', {
@@ -290,7 +291,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       answer: usageLatency,
       run: ({ params, query, actor }) => {
         mayAsk(actor, query)
-        return readLatency(database, ...sumsOf(params.id, query, true))
+        return readLatency(deps, ...sumsOf(params.id, query, true))
       },
     }),
     // Totals by the values of a label, such as end users, sessions or teams.
@@ -342,11 +343,11 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       answer: usageSums,
       run: ({ query: { account, ...query }, actor }) => {
         mayAsk(actor, query)
-        return readSums(database, ...sumsOf(account, query))
+        return readSums(deps, ...sumsOf(account, query))
       },
       csv: ({ query: { account, ...query }, actor }) => {
         mayAsk(actor, query)
-        return sumsCsv(() => readSums(database, ...sumsOf(account, query)))
+        return sumsCsv(() => readSums(deps, ...sumsOf(account, query)))
       },
     }),
     resource('GET /usage/latency', 'usage:read', {
@@ -355,7 +356,7 @@ export function callResources({ database, statements, world }: CallDeps): Resour
       answer: usageLatency,
       run: ({ query: { account, ...query }, actor }) => {
         mayAsk(actor, query)
-        return readLatency(database, ...sumsOf(account, query, true))
+        return readLatency(deps, ...sumsOf(account, query, true))
       },
     }),
   ]

@@ -7,6 +7,7 @@ import { DAY_MS, dayOfMs, monthStart } from '../../kernel/calendar.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { newId, type World } from '../../kernel/world.ts'
+import { callsSinceDay } from '../../ledger/retention.ts'
 import type { VerificationRun, VerificationState } from '../../ledger/views.ts'
 import { type Progress, verifyLedger } from './verify.ts'
 
@@ -19,6 +20,10 @@ interface VerifierOptions {
   readonly log: Log
   /** The retention of usage rows, in months. */
   readonly usageMonths: number
+  /** The days that single calls stay here, where another store has them. */
+  readonly callDays?: number | undefined
+  /** Compares them with that store. */
+  readonly compareCalls?: (of: { readonly whole: boolean }) => Promise<readonly string[]>
   /** A time of day in UTC such as `03:00`; `off`: never. */
   readonly nightlyAt: string
   /** With which checkpoints of the archive are signed. */
@@ -99,16 +104,17 @@ export function createVerifier(options: VerifierOptions) {
     }
     try {
       const found = await verifyLedger(database, options.catalogs ?? storedCatalogs(database), {
-        usageSinceMs: usageSinceMs(world.nowMs(), options.usageMonths),
+        usageSinceMs: usageSinceMs(world.nowMs(), options),
         audit: options.audit,
         key: options.key,
         whole,
         earlier: await lastGood(database),
         onProgress: say,
       })
-      await end(id, found)
-      const { ok, checked, problems } = found
-      if (ok) log.info({ ...checked }, 'the ledger adds up')
+      const problems = [...found.problems, ...((await options.compareCalls?.({ whole })) ?? [])]
+      const { checked } = found
+      await end(id, { ...found, problems })
+      if (problems.length === 0) log.info({ ...checked }, 'the ledger adds up')
       else log.error({ problems: problems.slice(0, PROBLEMS_LOGGED), alert: true }, 'the ledger does not add up')
     } catch (error) {
       log.warn({ error }, 'the ledger could not be verified; it will be tried again')
@@ -197,8 +203,14 @@ function nightBefore(nowMs: number, time: string): number {
 }
 
 /** The oldest month may be partly pruned, so it is left out. */
-function usageSinceMs(nowMs: number, months: number): number {
-  return Math.max(0, monthStart(dayOfMs(nowMs), 1 - months)) * DAY_MS
+function usageSinceMs(
+  nowMs: number,
+  { usageMonths, callDays }: Pick<VerifierOptions, 'usageMonths' | 'callDays'>,
+): number {
+  const today = dayOfMs(nowMs)
+  // Tomorrow's, since a month may go while it is read.
+  const callsSince = callDays === undefined ? 0 : callsSinceDay(today + 1, callDays)
+  return Math.max(0, callsSince, monthStart(today, 1 - usageMonths)) * DAY_MS
 }
 
 function viewOf(row: RunRow): VerificationRun {
