@@ -10,6 +10,7 @@ import { ARCHIVE_COMMAND } from './extensions/archive/cli.ts'
 import { BATCHES } from './extensions/background/batch-endpoints.ts'
 import { MESSAGE_BATCHES } from './extensions/background/message-batch-endpoints.ts'
 import { STORED } from './extensions/background/stored-endpoints.ts'
+import { CONNECT_COMMAND } from './extensions/connect/commands.ts'
 import { DOCTOR_COMMAND } from './extensions/doctor/commands.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
@@ -18,12 +19,13 @@ import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
 import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
 
 export const ADDED: Readonly<
-  Record<'calls' | 'accounts' | 'ledger' | 'files' | 'prices' | 'catalog' | 'diagnosis', readonly Command[]>
+  Record<'calls' | 'accounts' | 'ledger' | 'files' | 'vendors' | 'prices' | 'catalog' | 'diagnosis', readonly Command[]>
 > = {
   calls: [AGENT_SETUP_COMMAND, ...SIGN_IN_COMMANDS],
   accounts: [MOVE_COMMAND],
   ledger: [ARCHIVE_COMMAND],
   files: [APPLY_COMMAND],
+  vendors: [CONNECT_COMMAND],
   prices: PRICE_COMMANDS,
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
   diagnosis: [DOCTOR_COMMAND],

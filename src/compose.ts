@@ -29,6 +29,7 @@ import { agents } from './extensions/agents/extension.ts'
 import { alerts } from './extensions/alerts/extension.ts'
 import { archive } from './extensions/archive/extension.ts'
 import { background } from './extensions/background/extension.ts'
+import { connect } from './extensions/connect/extension.ts'
 import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
@@ -109,6 +110,7 @@ export const EXTENSIONS = [
   alerts,
   archive,
   background,
+  connect,
   directory,
   docs,
   finance,

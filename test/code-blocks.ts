@@ -21,7 +21,7 @@ export interface CodeBlock {
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/guides/03-typed-clients.md ts': 'test/clients/package.test.ts',
   'docs/guides/03-typed-clients.md py': 'test/clients/python.long.ts',
-  'docs/guides/19-vendors.md sh': 'test/connect.test.ts',
+  'docs/guides/19-vendors.md sh': 'src/extensions/connect/connect.test.ts',
 }
 
 export const pages = ['README.md', ...globSync(['docs/guides/*.md', 'docs/reference/*.md'], { cwd: ROOT }).sort()]

@@ -5,8 +5,8 @@ import { createPrivateKey, sign } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { listPrice } from '../src/catalog/connect.ts'
 import { readPresets } from '../src/catalog/preset.ts'
+import { listPrice } from '../src/extensions/connection/connection.ts'
 import { readPriceTable } from '../src/extensions/prices/price-table.ts'
 
 const { values } = parseArgs({ options: { key: { type: 'string' }, made: { type: 'string' } } })

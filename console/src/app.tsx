@@ -87,7 +87,7 @@ const operatorRoutes: typeof routes = [
   ['/operator/catalog', page(() => import('./pages/operator/catalog.tsx'), 'CatalogPage')],
   ['/operator/catalog/:tab', page(() => import('./pages/operator/catalog.tsx'), 'CatalogPage')],
   ['/operator/vendors', page(() => import('./pages/operator/vendors.tsx'), 'VendorsPage')],
-  ['/operator/vendors/new', page(() => import('./pages/operator/connect.tsx'), 'ConnectPage')],
+  ['/operator/vendors/new', page(() => import('./extensions/connect/connect.tsx'), 'ConnectPage')],
   ['/operator/finance', page(() => import('./extensions/finance/margins.tsx'), 'MarginPage')],
   ['/operator/finance/statements', page(() => import('./extensions/finance/margins.tsx'), 'StatementsPage')],
   [

@@ -26,9 +26,7 @@ export type { CatalogInput as CatalogDocument } from '../../src/catalog/document
 export type {
   Applied,
   CheckView as CatalogCheck,
-  ConnectCheckView as ConnectCheck,
   CurrentView as Catalog,
-  PresetView as Preset,
   VendorCheckView as VendorCheck,
   VersionDocumentView as CatalogVersionDocument,
   VersionView as CatalogVersion,
@@ -67,6 +65,7 @@ export type {
   Issuer,
 } from '../../src/extensions/billing/invoices/views.ts'
 export type { ReconciliationView as Reconciliation } from '../../src/extensions/billing/payments/views.ts'
+export type { ConnectCheckView as ConnectCheck, PresetView as Preset } from '../../src/extensions/connect/views.ts'
 export type {
   DomainView as Domain,
   LoginOptions,

@@ -5,6 +5,8 @@ import { belowCostNotes } from '../catalog/margin.ts'
 import { sectionReviews } from '../catalog/section.ts'
 import { isSandbox } from '../catalog/simulated.ts'
 import type { Applied, CurrentView } from '../catalog/views.ts'
+import { parseCredits } from '../kernel/credits.ts'
+import { UNIT_NAMES } from '../meter/kind.ts'
 import { CliError, type Command, type Invocation, takes, text, told } from './command.ts'
 
 async function readDocument(call: Invocation): Promise<unknown> {
@@ -123,3 +125,28 @@ export const CATALOG_COMMANDS: readonly Command[] = [
     },
   },
 ]
+
+/** The price that an option gives. */
+export function priced(call: Invocation, option: string, as: string): Record<string, unknown> {
+  if (text(call, option) === undefined) return {}
+  const rates = pairs(call, option)
+  for (const [unit, rate] of Object.entries(rates))
+    if (!UNIT_NAMES.some((known) => known === unit) || (parseCredits(rate) ?? -1n) < 0n)
+      throw new CliError(
+        `--${option} takes ${UNIT_NAMES.join(', ')} with amounts of credits, such as input=100,output=300.`,
+        2,
+      )
+  return { [as]: { unit: 'credits', tiers: [rates] } }
+}
+
+/** An option of names and values. */
+export function pairs(call: Invocation, option: string): Record<string, string> {
+  const entries = (text(call, option) ?? '').split(',').filter(Boolean)
+  return Object.fromEntries(
+    entries.map((entry) => {
+      const at = entry.indexOf('=')
+      if (at < 1) throw new CliError(`--${option} takes name=value, not "${entry}".`, 2)
+      return [entry.slice(0, at), entry.slice(at + 1)]
+    }),
+  )
+}

@@ -7,7 +7,6 @@ import { type Api, createApi } from './api.ts'
 import { CALL_COMMAND, ENDPOINT_NAMES, optionsOf } from './call.ts'
 import { CATALOG_COMMANDS } from './catalog.ts'
 import { CliError, type Command, flag, type Invocation, type Option, type Settings, told } from './command.ts'
-import { CONNECT_COMMAND } from './connect.ts'
 import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
 import { LEDGER_COMMAND } from './ledger.ts'
 import { resolveName } from './names.ts'
@@ -47,7 +46,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   [
     'Vendors and catalog',
     [
-      CONNECT_COMMAND,
+      ...ADDED.vendors,
       ...derived('presets', 'vendors'),
       ...CATALOG_COMMANDS,
       ...derived('catalog'),

@@ -23,7 +23,6 @@ import { type BillingDeps, billingResources } from './resources/billing.ts'
 import { budgetResources } from './resources/budgets.ts'
 import { type CallDeps, callResources } from './resources/calls.ts'
 import { catalogResources } from './resources/catalog.ts'
-import { type ConnectDeps, connectResources } from './resources/connect.ts'
 import { type DeliveryDeps, deliveryResources } from './resources/deliveries.ts'
 import { type FiguresDeps, figureResources } from './resources/figures.ts'
 import { type LoginDeps, loginPolicyResources, type TokenDeps, tokenResources } from './resources/login.ts'
@@ -43,7 +42,6 @@ export interface ResourceDeps
   extends AccountDeps,
     UsageDeps,
     CallDeps,
-    ConnectDeps,
     FiguresDeps,
     BillingDeps,
     DeliveryDeps,
@@ -79,7 +77,6 @@ function resourcesOf(deps: ResourceDeps): Resource[] {
     ...billingResources(deps),
     ...deliveryResources(deps),
     ...catalogResources(deps),
-    ...connectResources(deps),
     ...vendorResources(deps),
     ...vendorCredentialResources(deps),
     ...vendorEditResources(deps),

@@ -1,9 +1,10 @@
 // Adds one deployment of a model at one vendor, read from another gateway, to a catalog, beside the model's existing
 // routes.
-import { type ChosenModel, suggestedUid, withConnection } from '../../catalog/connect.ts'
+
 import type { CatalogInput } from '../../catalog/document.ts'
 import type { Preset } from '../../catalog/preset.ts'
 import type { KindName } from '../../meter/kind.ts'
+import { type ChosenModel, suggestedUid, withConnection } from '../connection/connection.ts'
 import type { Say } from './report.ts'
 
 export interface ImportOptions {

@@ -5,11 +5,11 @@ import { glob } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
-import type { ChosenModel } from '../../catalog/connect.ts'
 import type { PresetModel } from '../../catalog/preset.ts'
 import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { isObject } from '../../kernel/json.ts'
 import { type KindName, kindRow } from '../../meter/kind.ts'
+import type { ChosenModel } from '../connection/connection.ts'
 import { ImportProblem } from './report.ts'
 
 type Members = Readonly<Record<string, unknown>>

@@ -4,12 +4,12 @@
 
 import { hash } from 'node:crypto'
 import { readIpRanges } from '../../admission/api-key.ts'
-import type { ChosenModel } from '../../catalog/connect.ts'
 import type { CatalogInput } from '../../catalog/document.ts'
 import type { Preset } from '../../catalog/preset.ts'
 import { type Credits, formatCredits } from '../../kernel/credits.ts'
 import { isObject } from '../../kernel/json.ts'
 import { type KindName, kindRow, unitRow } from '../../meter/kind.ts'
+import type { ChosenModel } from '../connection/connection.ts'
 import { type ImportOptions, Placement, uidOf, withDeployment } from './deployment.ts'
 import type { AccountOptions } from './litellm-accounts.ts'
 import {

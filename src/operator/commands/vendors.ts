@@ -20,11 +20,6 @@ export const VENDOR_COMMANDS: Commands = {
     usage: 'vendors forget <vendor>: Removes a stored credential.',
     words: '{name} is no longer stored.',
   },
-  'GET /presets': {
-    usage: 'presets',
-    columns:
-      'name, VENDOR=title, ADDRESS=baseUrl, CREDENTIAL=credential|none needed, OTHER LOGINS=logins.name, API FORMAT=formats, MODELS=models.length, LIST PRICES=prices.noted|no list price noted',
-  },
   'POST /vendors/{name}/test': {
     usage: 'vendors test <vendor>: Tests a vendor: lists its models and makes the smallest real call.',
     words: '[steps:{method} {address}: {status|no answer} in {latencyMs} ms. {message}\n]{message}',

@@ -1,9 +1,11 @@
 // The catalog as an operator reads and replaces it.
+
 import { z } from 'zod'
 import { type CatalogInput, checkDocument, credentialName, credentialsOf } from '../../catalog/document.ts'
 import { belowCostNotes } from '../../catalog/margin.ts'
 import { allSections } from '../../catalog/section.ts'
 import { withSimulated } from '../../catalog/simulated.ts'
+import type { CatalogStore } from '../../catalog/store.ts'
 import {
   type Applied,
   appliedView,
@@ -17,8 +19,9 @@ import type { By } from '../../database/audit.ts'
 import type { Queryable } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
+import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { type Actor, dryRun, isDryRun, type Resource, requireCredits, resource, secret, text } from '../resource.ts'
-import { type ConnectDeps, checkMoves, type Values } from './connect.ts'
+import { checkMoves, type Values } from './credential-moves.ts'
 import { changeModel } from './model-change.ts'
 
 const DOCUMENT_BYTES_MAX = 4 * 1024 * 1024
@@ -57,7 +60,12 @@ const overtaken = (basedOn: number, version: number) =>
 const sellingIn = (document: unknown) =>
   JSON.stringify(allSections().flatMap(({ name, sells }) => (sells ? [Object(document)[name]] : []))) // The document is checked when it is applied.
 
-export function catalogResources({ catalog, credentials }: Pick<ConnectDeps, 'catalog' | 'credentials'>): Resource[] {
+interface CatalogDeps {
+  readonly catalog: CatalogStore
+  readonly credentials: Credentials
+}
+
+export function catalogResources({ catalog, credentials }: CatalogDeps): Resource[] {
   /** Stores the given values in the transaction of `apply`. */
   async function withValues(
     values: Values,

@@ -24,7 +24,7 @@ import { vendorError } from '../../reports/views.ts'
 import { renameVendorHours } from '../../routing/vendor-hours.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
-import { checkedAddress, isFreeToGo, mayGoTo } from './connect.ts'
+import { checkedAddress, isFreeToGo, mayGoTo } from './credential-moves.ts'
 
 interface VendorEditDeps {
   readonly catalog: CatalogStore

@@ -19,6 +19,8 @@ import { fingerprintOf } from '../../kernel/secret.ts'
 import { page } from '../../kernel/view.ts'
 import type { World } from '../../kernel/world.ts'
 import type { ByokFee } from '../../meter/price.ts'
+import type { Target } from '../../protocols/protocol.ts'
+import type { ModelFacts } from '../../protocols/text/text.ts'
 import type { CredentialHealth } from '../../routing/credential-state.ts'
 import type { Prober } from '../../routing/probe.ts'
 import { targetOf } from '../../routing/route.ts'
@@ -41,7 +43,10 @@ import {
   vendorCredentialView,
   vendorView,
 } from '../views.ts'
-import { type ConnectDeps, mayAllGo } from './connect.ts'
+import { mayAllGo } from './credential-moves.ts'
+
+/** Tests a vendor: lists its models and makes the smallest call. `isForeign`: with an account's BYOK key. */
+type TestVendor = (target: Target, call: ModelFacts | undefined, isForeign?: boolean) => Promise<VendorTest>
 
 export interface VendorDeps extends VendorCredentialDeps {
   readonly database: Database
@@ -49,7 +54,7 @@ export interface VendorDeps extends VendorCredentialDeps {
   readonly reports: Reports
   /** Where the simulated vendors listen. */
   readonly sandboxUrl: () => string | undefined
-  readonly test: ConnectDeps['test']
+  readonly test: TestVendor
   readonly prober: Pick<Prober, 'view'>
 }
 
@@ -384,7 +389,7 @@ export interface ByokKeyDeps {
   readonly byokKeys: ByokKeys
   readonly world: World
   readonly sandboxUrl: () => string | undefined
-  readonly test: ConnectDeps['test']
+  readonly test: TestVendor
 }
 
 /** For each account, so that nobody can check a list of stolen keys here. */

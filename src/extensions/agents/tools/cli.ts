@@ -1,6 +1,7 @@
 // Choosing a tool of a server on the command line, which agrees to the definition that the server lists now.
+
+import { priced } from '../../../cli/catalog.ts'
 import { at, CliError, type Command, flag, type Invocation, takes, told } from '../../../cli/command.ts'
-import { priced } from '../../../cli/connect.ts'
 import { wordsLike } from '../../../cli/derived.ts'
 import type { ToolServerView } from '../views.ts'
 

@@ -1,10 +1,10 @@
 import { useDeferredValue, useState } from 'react'
 import { parseCredits } from '../../credits.ts'
+import { Price } from '../../pages/models.tsx'
 import { Checkbox, SearchField, SelectField, TextField } from '../../ui/field.tsx'
 import { Card, Note } from '../../ui/page.tsx'
 import { Table } from '../../ui/table.tsx'
 import { type ConnectInput, KIND_NAMES, kindRow, type ModelType, type Preset, type Pricing } from '../../wire.ts'
-import { Price } from '../models.tsx'
 
 /** One of the vendor's models, and how it would be offered. */
 export interface Offer {

@@ -1,15 +1,14 @@
 // Connects a vendor with one command: credential, real test, models with prices, and a preview of the changes before
 // they are applied.
-import { hasRealVendor, simulatedOffers } from '../catalog/simulated.ts'
-import type { Applied, ConnectCheckView, CurrentView, PresetView } from '../catalog/views.ts'
-import { parseCredits } from '../kernel/credits.ts'
-import { nearest } from '../kernel/nearest.ts'
-import type { Page } from '../kernel/view.ts'
-import { UNIT_NAMES } from '../meter/kind.ts'
-import type { VendorTest } from '../routing/views.ts'
-import { offerSimulated } from './catalog.ts'
-import { CliError, type Command, flag, type Invocation, type Told, takes, text } from './command.ts'
-import { wordsLike } from './derived.ts'
+import { hasRealVendor, simulatedOffers } from '../../catalog/simulated.ts'
+import type { Applied, CurrentView } from '../../catalog/views.ts'
+import { offerSimulated, pairs, priced } from '../../cli/catalog.ts'
+import { CliError, type Command, flag, type Invocation, type Told, takes, text } from '../../cli/command.ts'
+import { wordsLike } from '../../cli/derived.ts'
+import { nearest } from '../../kernel/nearest.ts'
+import type { Page } from '../../kernel/view.ts'
+import type { VendorTest } from '../../routing/views.ts'
+import type { ConnectCheckView, PresetView } from './views.ts'
 
 const OPTIONS = {
   login: takes('name', 'How to log in, if the preset has several ways: role, workload, entra, metadata and others.'),
@@ -176,29 +175,6 @@ function choice(call: Invocation, test: VendorTest | undefined): Record<string, 
     return { model, ...(uid ? { uid } : {}), ...prices }
   })
   return { models, ...given(call, 'credits-per-dollar', 'creditsPerDollar') }
-}
-
-export function priced(call: Invocation, option: string, as: string): Record<string, unknown> {
-  if (text(call, option) === undefined) return {}
-  const rates = pairs(call, option)
-  for (const [unit, rate] of Object.entries(rates))
-    if (!UNIT_NAMES.some((known) => known === unit) || (parseCredits(rate) ?? -1n) < 0n)
-      throw new CliError(
-        `--${option} takes ${UNIT_NAMES.join(', ')} with amounts of credits, such as input=100,output=300.`,
-        2,
-      )
-  return { [as]: { unit: 'credits', tiers: [rates] } }
-}
-
-function pairs(call: Invocation, option: string): Record<string, string> {
-  const entries = (text(call, option) ?? '').split(',').filter(Boolean)
-  return Object.fromEntries(
-    entries.map((entry) => {
-      const at = entry.indexOf('=')
-      if (at < 1) throw new CliError(`--${option} takes name=value, not "${entry}".`, 2)
-      return [entry.slice(0, at), entry.slice(at + 1)]
-    }),
-  )
 }
 
 function given(call: Invocation, option: string, as: string): Record<string, string> {

@@ -1,15 +1,7 @@
-// The catalog, and a vendor that is added to it.
+// Connecting a vendor: presets, a test before anything is stored, and credential, vendor and models in one transaction.
 
 import * as z from 'zod'
 import { vendorBridge } from '../../catalog/bridge.ts'
-import {
-  type ChosenModel,
-  type Connection,
-  listPrice,
-  sameProduct,
-  suggestedUid,
-  withConnection,
-} from '../../catalog/connect.ts'
 import { auth, type CatalogInput, catalogName, checkDocument, credentialName } from '../../catalog/document.ts'
 import { belowCostNotes } from '../../catalog/margin.ts'
 import {
@@ -21,33 +13,44 @@ import {
   readPresets,
   withLogin,
 } from '../../catalog/preset.ts'
-import { isSandbox } from '../../catalog/simulated.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
-import { addressesOf, belongsTo, namedBy, originOf } from '../../catalog/vendor-edit.ts'
-import { appliedView, connectCheckView, presetView } from '../../catalog/views.ts'
+import { addressesOf, belongsTo } from '../../catalog/vendor-edit.ts'
+import { appliedView } from '../../catalog/views.ts'
 import type { Audit } from '../../database/audit.ts'
 import type { Database } from '../../database/database.ts'
 import { parseCredits } from '../../kernel/credits.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { page } from '../../kernel/view.ts'
+import type { World } from '../../kernel/world.ts'
 import { KIND_NAMES, PROTOCOLS } from '../../meter/kind.ts'
+import { dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../../operator/resource.ts'
+import { checkedAddress, mayAllGo, notAtHome } from '../../operator/resources/credential-moves.ts'
 import type { Target } from '../../protocols/protocol.ts'
 import type { ModelFacts } from '../../protocols/text/text.ts'
-import { type VendorTest, vendorTest } from '../../routing/views.ts'
-import { isMetadataHost } from '../../upstream/address.ts'
+import { testVendor } from '../../routing/vendor-test.ts'
+import { vendorTest } from '../../routing/views.ts'
+import type { Upstream } from '../../upstream/call.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
-import { type Actor, dryRun, isDryRun, type Resource, requireRight, resource, secret, text } from '../resource.ts'
-
-// Connecting a vendor: presets, a test before anything is stored, and credential, vendor and models in one transaction.
+import type { Logins } from '../../upstream/login.ts'
+import {
+  type ChosenModel,
+  type Connection,
+  listPrice,
+  sameProduct,
+  suggestedUid,
+  withConnection,
+} from '../connection/connection.ts'
+import { connectCheckView, presetView } from './views.ts'
 
 export interface ConnectDeps {
   readonly database: Database
   readonly audit: Audit
   readonly catalog: CatalogStore
   readonly credentials: Credentials
-  /** Tests a vendor: lists its models and makes the smallest call. `isForeign`: with an account's BYOK key. */
-  readonly test: (target: Target, call: ModelFacts | undefined, isForeign?: boolean) => Promise<VendorTest>
+  readonly upstream: Upstream
+  readonly logins: Logins
+  readonly world: World
 }
 
 const factor = z
@@ -91,7 +94,7 @@ const connectBody = z.strictObject({
 type ConnectBody = z.output<typeof connectBody>
 type ConnectFields = Pick<ConnectBody, keyof typeof connectFields>
 
-export function connectResources({ database, audit, catalog, credentials, test }: ConnectDeps): Resource[] {
+export function connectResources({ database, audit, catalog, credentials, ...calling }: ConnectDeps): Resource[] {
   return [
     resource('GET /presets', 'vendors:read', {
       title: 'List vendor presets',
@@ -130,7 +133,7 @@ export function connectResources({ database, audit, catalog, credentials, test }
         await database.transaction((tx) =>
           audit.write(tx, by, { action: 'vendor.test', object: place.vendorName, detail }),
         )
-        return test(target, factsFor(target.model, place.preset))
+        return testVendor(target, factsFor(target.model, place.preset), { ...calling, isForeign: false })
       },
     }),
     resource('POST /connect', 'vendors:write', {
@@ -197,78 +200,6 @@ export function connectResources({ database, audit, catalog, credentials, test }
  */
 async function requireOwnOrigin(name: string, address: string, current: CatalogInput): Promise<void> {
   if (!belongsTo(name, address, current, await readPresets())) throw notAtHome(name, address)
-}
-
-function notAtHome(name: string, address: string, param = 'credential.value'): Fault {
-  return new Fault('request_invalid', {
-    message: `Neither the catalog nor a preset uses ${name} at ${originOf(address)}: give its value again.`,
-    param,
-  })
-}
-
-interface Sent {
-  readonly value: string | undefined
-  readonly address: string
-}
-export type Values = Readonly<Record<string, string>>
-interface Known {
-  readonly current: CatalogInput
-  readonly credentials: Credentials
-}
-
-/**
- * A credential may be sent to an address if the catalog or a preset uses it there, if it has no value yet, if the given
- * value replaces it, or if the given value is the stored one.
- */
-export async function isFreeToGo(name: string, { value, address }: Sent, { current, credentials }: Known) {
-  const source = credentials.source(name)
-  const isSaid = value !== undefined && (source === 'stored' || credentials.get(name) === value)
-  return source === 'none' || isSaid || belongsTo(name, address, current, await readPresets())
-}
-
-export async function mayGoTo(name: string, sent: Sent, known: Known): Promise<void> {
-  if (!(await isFreeToGo(name, sent, known))) throw notAtHome(name, sent.address)
-}
-
-/**
- * Checks all credentials of the entry at all its addresses. A given value counts only for the credential of its name.
- */
-export async function mayAllGo(
-  vendor: CatalogInput['vendors'][string],
-  given: { readonly name: string | undefined; readonly value: string | undefined },
-  known: Known,
-): Promise<void> {
-  for (const { name } of namedBy(vendor))
-    for (const address of addressesOf(vendor))
-      await mayGoTo(name, { value: name === given.name ? given.value : undefined, address }, known)
-}
-
-/**
- * A document that uses credentials at new addresses needs the right to change credentials. Other problems of the
- * document are reported when it is applied.
- */
-export async function checkMoves(
-  actor: Actor,
-  document: unknown,
-  { values, catalog, ...known }: Known & { values: Values; catalog: CatalogStore },
-) {
-  if (Object.keys(values).length > 0) requireRight(actor, 'vendor-credentials:write')
-  if (!checkDocument(document).ok) return
-  const { vendors } = document as CatalogInput // It was just checked.
-  for (const vendor of Object.values(vendors))
-    for (const { name } of namedBy(vendor))
-      for (const address of addressesOf(vendor)) {
-        if (await isFreeToGo(name, { value: values[name], address }, known)) continue
-        requireRight(actor, 'vendor-credentials:write')
-        // An environment variable that nothing has used yet may be used at any address.
-        if (await isInUse(name, known, catalog)) throw notAtHome(name, address, `credentials.${name}`)
-      }
-}
-
-/** A credential that any catalog version has used stays bound to its addresses. */
-async function isInUse(name: string, { credentials }: Known, catalog: CatalogStore): Promise<boolean> {
-  const named = (await readPresets()).some(({ vendor }) => namedBy(vendor).some((one) => one.name === name))
-  return credentials.source(name) === 'stored' || named || catalog.hasNamed(name)
 }
 
 /** What this vendor would serve below cost. An invalid document is rejected elsewhere. */
@@ -358,22 +289,6 @@ function addressOf(body: ConnectFields, preset: Preset | undefined): string {
   if (typeof filled === 'string') return checkedAddress(filled)
   const missing = filled.map((name) => `"${name}" (${preset.variables[name]})`).join(' and ')
   throw new Fault('request_invalid', { message: `${preset.title} needs ${missing}.`, param: 'variables' })
-}
-
-export function checkedAddress(given: string): string {
-  const url = URL.parse(given)
-  if (url && isMetadataHost(url.hostname))
-    throw new Fault('request_invalid', {
-      message: 'Link-local addresses (cloud metadata) cannot be vendors.',
-      param: 'baseUrl',
-    })
-  const usable = url && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash
-  if (!usable || isSandbox(given))
-    throw new Fault('request_invalid', {
-      message: `"${given.slice(0, 200)}" is not an http(s) address, or has a user, a query or a fragment.`,
-      param: 'baseUrl',
-    })
-  return given.replace(/(?<!\/)\/+$/, '')
 }
 
 function choiceOf({ models, markup, creditsPerDollar }: ConnectBody, preset: Preset | undefined) {

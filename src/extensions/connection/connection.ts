@@ -1,11 +1,12 @@
 // Adds a vendor's entry and its models to a catalog document: a pure function from the current to the new document.
-import { formatCredits, parseCredits } from '../kernel/credits.ts'
-import { CLIENT_FORMATS, type KindName, type ProtocolName, protocolsOf, UNIT_NAMES } from '../meter/kind.ts'
-import type { PriceTier } from '../meter/price.ts'
-import type { CatalogInput } from './document.ts'
-import type { Preset, PresetFormat, PresetModel } from './preset.ts'
-import { isSandbox } from './simulated.ts'
-import { withCredentialNamed } from './vendor-edit.ts'
+
+import type { CatalogInput } from '../../catalog/document.ts'
+import type { Preset, PresetFormat, PresetModel } from '../../catalog/preset.ts'
+import { isSandbox } from '../../catalog/simulated.ts'
+import { withCredentialNamed } from '../../catalog/vendor-edit.ts'
+import { formatCredits, parseCredits } from '../../kernel/credits.ts'
+import { CLIENT_FORMATS, type KindName, type ProtocolName, protocolsOf, UNIT_NAMES } from '../../meter/kind.ts'
+import type { PriceTier } from '../../meter/price.ts'
 
 type ModelInput = CatalogInput['models'][string]
 type RouteInput = ModelInput['routes'][number]

@@ -7,16 +7,16 @@ import { createServer as createSocketServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import type { Settings } from '../src/cli/command.ts'
-import { runCli } from '../src/cli/run.ts'
-import type { AuditView } from '../src/database/audit.ts'
-import type { Page } from '../src/kernel/view.ts'
-import { realWorld } from '../src/kernel/world.ts'
-import type { VendorTest } from '../src/routing/views.ts'
-import { examplesIn } from './clients/examples.ts'
-import { BY, OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
-import { pluck } from './lists.ts'
-import { freePort, type Listening, listen } from './started.ts'
+import { examplesIn } from '../../../test/clients/examples.ts'
+import { BY, OPERATOR_TOKEN, testGateway, textOf } from '../../../test/gateway.ts'
+import { pluck } from '../../../test/lists.ts'
+import { freePort, type Listening, listen } from '../../../test/started.ts'
+import type { Settings } from '../../cli/command.ts'
+import { runCli } from '../../cli/run.ts'
+import type { AuditView } from '../../database/audit.ts'
+import type { Page } from '../../kernel/view.ts'
+import { realWorld } from '../../kernel/world.ts'
+import type { VendorTest } from '../../routing/views.ts'
 
 const KEY = 'sk-live-0123456789abcdefghij'
 const gateway = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } })
@@ -424,7 +424,7 @@ test('whoever connects a real vendor is asked about the simulated models, which 
 })
 
 test('a configuration of LiteLLM is shown line by line, and applied only when that is asked for', async () => {
-  const file = join(import.meta.dirname, 'fixtures', 'litellm', 'config.yaml')
+  const file = join(import.meta.dirname, '../../../test/fixtures', 'litellm', 'config.yaml')
   const { version } = gateway.gateway.catalog.current
   const shown = await tollgate(['import', 'litellm', file, '--markup', '1.5'])
   assert.equal(shown.code, 0, shown.out)
