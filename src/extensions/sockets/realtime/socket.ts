@@ -20,13 +20,13 @@ import { describe, openaiError, refusal } from '../../../protocols/vendor-fault.
 import { readErrorBody } from '../../../protocols/vendor-words.ts'
 import { attempt } from '../../../routing/attempt.ts'
 import type { ByteLease } from '../../../upstream/budget.ts'
-import { openVendorSocket, type VendorListener, type VendorSocket } from '../../../upstream/socket.ts'
 import { SOCKETS } from '../endpoints.ts'
 import { type ClientSecret, type ClientSecrets, secretIn } from './client-secrets.ts'
 import { readerOf } from './reader.ts'
 import { contextOf, FRAME_END, isTranscribed, type RealtimeLink, type TranscriptLink } from './response.ts'
 import { RealtimeSession } from './session.ts'
 import { VendorResponse } from './vendor-response.ts'
+import { openVendorSocket, type VendorListener, type VendorSocket } from './vendor-socket.ts'
 
 export function realtimeSocket(deps: ArriveDeps & { readonly clientSecrets: ClientSecrets }): SocketHandle {
   return (request) => {

@@ -5,7 +5,7 @@ import { Fault } from '../../../kernel/fault.ts'
 import { isObject } from '../../../kernel/json.ts'
 import type { World } from '../../../kernel/world.ts'
 import type { Deadlines, UpstreamReply } from '../../../upstream/call.ts'
-import type { VendorSocket } from '../../../upstream/socket.ts'
+import type { VendorSocket } from './vendor-socket.ts'
 
 type Json = Record<string, unknown>
 

@@ -1,10 +1,10 @@
 // The WebSocket client for vendors, with the same rules as the HTTP client: their addresses come from the catalog,
 // redirects are not followed.
 import type { WebSocket } from 'ws'
-import { Fault } from '../kernel/fault.ts'
-import { isMetadataHost } from './address.ts'
-import type { Deadlines, HttpCall, UpstreamReply } from './call.ts'
-import { lookUpVendor } from './exchange.ts'
+import { Fault } from '../../../kernel/fault.ts'
+import { isMetadataHost } from '../../../upstream/address.ts'
+import type { Deadlines, HttpCall, UpstreamReply } from '../../../upstream/call.ts'
+import { lookUpVendor } from '../../../upstream/exchange.ts'
 
 export type VendorSocket = ReturnType<typeof vendorSocket>
 
