@@ -4,13 +4,14 @@ import { test } from 'node:test'
 import { pluck } from '../../test/lists.ts'
 import { readDefaultCatalog } from '../compose.ts'
 import { type Connection, suggestedUid, withConnection } from '../extensions/connection/connection.ts'
+import { filledAddress, filledIn, withLogin } from '../extensions/connection/filled-preset.ts'
 import { realWorld } from '../kernel/world.ts'
 import { smallestRequest } from '../protocols/free-check.ts'
 import { loggedIn, vendorCall } from '../protocols/protocol.ts'
 import { targetOf } from '../routing/route.ts'
 import { testedRoute } from '../routing/vendor-test.ts'
 import { type CatalogInput, checkDocument, type Login } from './document.ts'
-import { filledAddress, filledIn, type Preset, readPresets, withLogin } from './preset.ts'
+import { type Preset, readPresets } from './preset.ts'
 
 const shipped = (await readDefaultCatalog()) as CatalogInput
 const presets = await readPresets()

@@ -4,15 +4,7 @@ import * as z from 'zod'
 import { vendorBridge } from '../../catalog/bridge.ts'
 import { auth, type CatalogInput, catalogName, checkDocument, credentialName } from '../../catalog/document.ts'
 import { belowCostNotes } from '../../catalog/margin.ts'
-import {
-  filledAddress,
-  filledIn,
-  findPreset,
-  type Preset,
-  type PresetFormat,
-  readPresets,
-  withLogin,
-} from '../../catalog/preset.ts'
+import { type Preset, type PresetFormat, readPresets } from '../../catalog/preset.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import { readTextTraits } from '../../catalog/traits.ts'
 import { addressesOf, belongsTo } from '../../catalog/vendor-edit.ts'
@@ -41,6 +33,7 @@ import {
   suggestedUid,
   withConnection,
 } from '../connection/connection.ts'
+import { filledAddress, filledIn, findPreset, withLogin } from '../connection/filled-preset.ts'
 import { connectCheckView, presetView } from './views.ts'
 
 export interface ConnectDeps {

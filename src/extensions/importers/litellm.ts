@@ -2,9 +2,10 @@
 // of a higher order. Reports for each setting whether it was taken, changed or left out, and why.
 
 import { type CatalogInput, checkDocument } from '../../catalog/document.ts'
-import { filledAddress, filledIn, type Preset } from '../../catalog/preset.ts'
+import type { Preset } from '../../catalog/preset.ts'
 import { isObject, objectOf, objects } from '../../kernel/json.ts'
 import type { KindName } from '../../meter/kind.ts'
+import { filledAddress, filledIn } from '../connection/filled-preset.ts'
 import { type Deployment, type ImportOptions, isSameRoute, Placement, uidOf, withDeployment } from './deployment.ts'
 import { costOf, entryOf, isCost, isFree, listedCosts, type PriceTable, withMissing } from './litellm-costs.ts'
 import type { Say } from './report.ts'
