@@ -73,7 +73,7 @@ async function archive(verb: 'backup' | 'restore', file: string | undefined): Pr
     process.stderr.write(`tollgate: say which file: tollgate ${verb} FILE\n`)
     return 2
   }
-  const run = (await import('./process/archive.ts'))[verb]
+  const run = (await import('./extensions/backup/commands.ts'))[verb]
   await run(readSettings(), file, (line) => process.stdout.write(`${line}\n`), watchForStop().signal)
   return 0
 }
@@ -84,7 +84,7 @@ async function upgrade(options: readonly string[]): Promise<number> {
     process.stderr.write(`tollgate: migrate has one option, --plan, and not "${other}".\n`)
     return 2
   }
-  const { upgradeStore } = await import('./process/archive.ts')
+  const { upgradeStore } = await import('./process/upgrade.ts')
   const plan = options.includes('--plan')
   await upgradeStore(readSettings(), { plan }, (line) => process.stdout.write(`${line}\n`), watchForStop().signal)
   return 0

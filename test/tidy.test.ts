@@ -195,7 +195,7 @@ test('SQL is never built from input', () => {
   const named = [
     'ledger/retention.ts',
     'extensions/archive/archive.ts',
-    'database/backup.ts',
+    'extensions/backup/backup.ts',
     'database/migrate.ts',
     'database/backfill.ts',
   ]

@@ -4,10 +4,10 @@ import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
-import { type Database, PATIENT, type Queryable } from './database.ts'
-import { listMigrations, migrate, migrateTo } from './migrate.ts'
-import { CHANGE_MS_MAX } from './prune.ts'
-import { TABLES } from './tables.ts'
+import { type Database, PATIENT, type Queryable } from '../../database/database.ts'
+import { listMigrations, migrate, migrateTo } from '../../database/migrate.ts'
+import { CHANGE_MS_MAX } from '../../database/prune.ts'
+import { TABLES } from '../../database/tables.ts'
 
 const FORMAT = 2
 const ROWS_PER_LINE = 500

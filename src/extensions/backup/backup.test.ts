@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
-import { emptyDatabase, freshDatabase } from '../../test/database.ts'
-import { newId, realWorld } from '../kernel/world.ts'
-import { createLedger } from '../ledger/ledger.ts'
-import { maintainUsage } from '../ledger/retention.ts'
+import { emptyDatabase, freshDatabase } from '../../../test/database.ts'
+import { newId, realWorld } from '../../kernel/world.ts'
+import { createLedger } from '../../ledger/ledger.ts'
+import { maintainUsage } from '../../ledger/retention.ts'
 import { readBackup, writeBackup } from './backup.ts'
 
 async function collect(run: (out: PassThrough) => Promise<unknown>): Promise<Buffer> {
@@ -74,7 +74,7 @@ test('a restore keeps partitions and references, and brings an older backup to t
      values ('acc', '${newId(realWorld)}', 'k', 'm', 'chat', 'settled', 200, 0, 0, 1, '[]')`,
   )
   const file = await collect((out) => writeBackup(source, out))
-  await cp(join(import.meta.dirname, 'migrations'), folder, { recursive: true })
+  await cp(join(import.meta.dirname, '../../database/migrations'), folder, { recursive: true })
   await writeFile(join(folder, '0002_zone.sql'), `alter table usage add column zone text not null default 'here';`)
   await readBackup(target, Readable.from([file]), folder)
   const places = 'select tableoid::regclass::text as place, count(*)::int as rows from usage group by 1'

@@ -1,21 +1,14 @@
-// The `backup`, `restore` and `migrate` commands. A backup may be taken while the gateway runs; a restore needs an
-// empty database.
+// The commands `backup` and `restore`. A backup may be taken while the gateway runs; a restore needs an empty database.
 import { createReadStream, createWriteStream } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type pg from 'pg'
-import { storedCatalogs } from '../catalog/store.ts'
-import type { Config } from '../config.ts'
-import { readBackup, writeBackup } from '../database/backup.ts'
-import { type Database, openDatabase } from '../database/database.ts'
-import { noteBackup } from '../database/health.ts'
-import { migrate, planMigrations } from '../database/migrate.ts'
-import { runningStore } from '../database/server/cluster.ts'
-import { startEmbedded } from '../database/server/embedded.ts'
-import { usageStoredSinceMs } from '../ledger/retention.ts'
-import { verifyLedger } from '../reports/verify/verify.ts'
-
-type Say = (line: string) => void
+import { storedCatalogs } from '../../catalog/store.ts'
+import type { Config } from '../../config.ts'
+import { noteBackup } from '../../database/health.ts'
+import { usageStoredSinceMs } from '../../ledger/retention.ts'
+import { type Say, withStore } from '../../process/upgrade.ts'
+import { verifyLedger } from '../../reports/verify/verify.ts'
+import { readBackup, writeBackup } from './backup.ts'
 
 export async function backup(config: Config, file: string, say: Say, stop: AbortSignal): Promise<void> {
   await withStore(config, stop, async (database) => {
@@ -56,40 +49,4 @@ export async function restore(config: Config, file: string, say: Say, stop: Abor
     if (!verified.ok) throw new Error(`The restored ledger does not add up: ${verified.problems.join('; ')}`)
     say('The ledger adds up.')
   })
-}
-
-export async function upgradeStore(
-  config: Config,
-  { plan }: { plan: boolean },
-  say: Say,
-  stop: AbortSignal,
-): Promise<void> {
-  await withStore(config, stop, async (database) => {
-    for (const line of await planMigrations(database)) say(line)
-    if (plan) return
-    const { applied } = await migrate(database)
-    say(`The database is at migration ${applied}.`)
-  })
-}
-
-/**
- * Uses the configured server, the embedded database of a running gateway, or the embedded database started just for
- * this command.
- */
-async function withStore(config: Config, stop: AbortSignal, run: (database: Database) => Promise<void>): Promise<void> {
-  const running = config.DATABASE_URL ? undefined : await runningStore(config.dataDirectory)
-  const own =
-    config.DATABASE_URL || running
-      ? undefined
-      : await startEmbedded({ dataDirectory: config.dataDirectory, log: () => undefined, stop })
-  const connection: pg.PoolConfig = config.DATABASE_URL
-    ? { connectionString: config.DATABASE_URL }
-    : { ...(running ?? own!.connection) }
-  const database = openDatabase({ connection, connectionsMax: 4 })
-  try {
-    await run(database)
-  } finally {
-    await database.close()
-    await own?.stop()
-  }
 }
