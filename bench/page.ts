@@ -92,6 +92,10 @@ cost without us: a bare server that reads a body and answers two bytes, undici a
 
 ${findings.stages}
 
+What no stage names is the door (8 % of a whole call from socket to socket), the log and the figures (3 %), the collector (4 %) and, in a gateway
+with its database, batches and driver (6 %); the rest is the stages themselves, which take two to three times as long between sockets as in a loop
+([notes](../bench/notes/call-path.md), "The tenth look").
+
 What made it fast, and what did not help: [decision 12](decisions/0012-performance.md).
 `
 }
