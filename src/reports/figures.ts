@@ -1,6 +1,6 @@
 // Usage of limits, figures of keys, low balances, the search, routes, and overviews of accounts.
 import { type Database, type Queryable, SHORT_MS, statement } from '../database/database.ts'
-import { type Credits, formatCredits } from '../kernel/credits.ts'
+import { formatCredits } from '../kernel/credits.ts'
 import { IS_TEST, ownAccountOf } from '../kernel/test-account.ts'
 import { asView } from '../kernel/view.ts'
 import { idAtTime, timeOfId } from '../kernel/world.ts'
@@ -336,33 +336,6 @@ const CLIENTS = statement(
   `select client, count(*) as requests, sum(charged)::bigint as charged, min(at) as first_at, max(at) as last_at from usage
    where account_id = $1 and id >= $2 and id < $3 and client <> '' group by client order by sum(charged) desc, client limit 100`,
 )
-
-const CHARGES = statement(
-  'statement_client_charges',
-  'select client, sum(charged)::bigint as charged from usage where account_id = $1 and client = any($2) group by client',
-)
-const KNOWN = statement('statement_known_calls', 'select id from usage where account_id = $1 and id = any($2)')
-
-/** The charges of each of these so far. */
-export async function readCharges(
-  database: Queryable,
-  account: string,
-  clients: readonly string[],
-): Promise<ReadonlyMap<string, Credits>> {
-  const rows = await database.query<{ client: string; charged: bigint }>(CHARGES, [account, clients])
-  return new Map(rows.map(({ client, charged }) => [client, charged]))
-}
-
-/** Those of the requests that have a row of usage. */
-export async function readKnownCalls(
-  database: Queryable,
-  account: string,
-  requestIds: readonly string[],
-): Promise<ReadonlySet<string>> {
-  const ids = requestIds.map((id) => id.replace(/^req_/, ''))
-  const rows = await database.query<{ id: string }>(KNOWN, [account, ids])
-  return new Set(rows.map(({ id }) => `req_${id}`))
-}
 
 const RUN_CHARGE = statement(
   'run_charge',

@@ -12,7 +12,6 @@ import { isObject, text } from '../../kernel/json.ts'
 import { asView, type Page, type Paging } from '../../kernel/view.ts'
 import { newId } from '../../kernel/world.ts'
 import { broughtBy } from '../../pipeline/read.ts'
-import { readCharges, readKnownCalls } from '../../reports/figures.ts'
 import type { Overload } from '../../telemetry/overload.ts'
 import {
   type BatchRow,
@@ -31,6 +30,7 @@ import {
   runBackgroundCall,
   type Told,
 } from './call.ts'
+import { readCharges, readKnownCalls } from './charges.ts'
 import type { Files, Upload } from './files.ts'
 import { bodyOf, endpointAt, HEAD_CHARS, readLines } from './lines.ts'
 import { type BatchDetail, type BatchLineView, type BatchView, batchView, type FileCheck } from './views.ts'

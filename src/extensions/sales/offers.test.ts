@@ -4,7 +4,7 @@ import { describeChanges } from '../../catalog/change-sentences.ts'
 import shipped from '../../catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../../catalog/document.ts'
 import { sectionReviews } from '../../catalog/section.ts'
-import { formatMoney, parseMoney } from '../../kernel/credits.ts'
+import { formatMoney, parseMoney } from '../billing/money.ts'
 import '../../compose.ts'
 
 const SALES = {

@@ -3,8 +3,9 @@
 import * as z from 'zod'
 import type { CatalogDocument } from '../../catalog/document.ts'
 import type { CatalogSection, Problem } from '../../catalog/section.ts'
-import { type Credits, currencyDecimals, parseCredits, parseMoney } from '../../kernel/credits.ts'
+import { type Credits, parseCredits } from '../../kernel/credits.ts'
 import { limitsInput } from '../../meter/limits.ts'
+import { currencyDecimals, parseMoney } from '../billing/money.ts'
 import { amountsOf } from '../billing/payments/amounts.ts'
 import { reviewSales } from './review.ts'
 

@@ -1,6 +1,7 @@
 // Everything that sells, put together: what an account can buy, payments, plans, automatic top-up, reconciliation.
 import { type Database, statement } from '../../database/database.ts'
-import { formatCredits, formatMoney } from '../../kernel/credits.ts'
+import { formatCredits } from '../../kernel/credits.ts'
+import { formatMoney } from '../billing/money.ts'
 import { createReconciliations, type ReconciledPayments, type Reconciliations } from '../billing/payments/reconcile.ts'
 import { createPayments, type Payments, type PaymentsOptions } from './payments.ts'
 import { createPlans, type Plans, type PlansOptions } from './plans.ts'

@@ -2,8 +2,9 @@
 
 import { accountClosed, accountMoving, accountUnknown } from '../../admission/accounts.ts'
 import { type Database, type Queryable, statement } from '../../database/database.ts'
-import { formatCredits, formatMoney } from '../../kernel/credits.ts'
+import { formatCredits } from '../../kernel/credits.ts'
 import { asPage, asView, type Page, type Paging } from '../../kernel/view.ts'
+import { formatMoney } from '../billing/money.ts'
 import type { ChargeTerms, PaymentFacts, ProviderName } from '../billing/payments/provider.ts'
 import { type PAYMENT_STATES, type PaymentView, paymentView } from './views.ts'
 

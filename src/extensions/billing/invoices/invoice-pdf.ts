@@ -2,8 +2,8 @@
 // here reads a clock. The library and the fonts are loaded when the first one is made.
 import { inflateSync } from 'node:zlib'
 import type PDFDocument from 'pdfkit'
-import { currencyDecimals, formatMoney } from '../../../kernel/credits.ts'
 import { dateName } from '../../../reports/balance-sentence.ts'
+import { currencyDecimals, formatMoney } from '../money.ts'
 import { addFonts, lettersOf } from '../pdf-fonts.ts'
 import { taxIn } from './vat.ts'
 import type { BillingDetails, InvoiceDocument, Issuer } from './views.ts'

@@ -1,13 +1,7 @@
 // Free amounts of money: what they buy, and which are sold.
-import {
-  CREDITS_MAX,
-  type Credits,
-  currencyDecimals,
-  formatMoney,
-  parseCredits,
-  parseMoney,
-} from '../../../kernel/credits.ts'
+import { CREDITS_MAX, type Credits, parseCredits } from '../../../kernel/credits.ts'
 import { invalid } from '../../../kernel/fault.ts'
+import { currencyDecimals, formatMoney, parseMoney } from '../money.ts'
 import type { Provider } from './provider.ts'
 
 export interface Amounts {

@@ -2,11 +2,11 @@
 // provider's own address.
 import { createHmac } from 'node:crypto'
 import * as z from 'zod'
-import { formatMoney, parseMoney } from '../../../kernel/credits.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
 import { sameBytes } from '../../../kernel/secret.ts'
 import type { World } from '../../../kernel/world.ts'
+import { formatMoney, parseMoney } from '../money.ts'
 import type { PaymentFacts, Provider } from './provider.ts'
 
 const TOLERANCE_MS = 300_000

@@ -1,11 +1,12 @@
 // Payments that move no money, to try selling: the sandbox has the page to pay on, and reports by signed webhooks as
 // real providers do. The gateway hands the page on, so that it opens where the console opens.
-import { formatMoney } from '../../../kernel/credits.ts'
+
 import { Fault } from '../../../kernel/fault.ts'
 import { readJson } from '../../../kernel/json.ts'
 import { NEVER } from '../../../kernel/timers.ts'
 import type { World } from '../../../kernel/world.ts'
 import type { HttpCall, Upstream } from '../../../upstream/call.ts'
+import { formatMoney } from '../money.ts'
 import type { Provider } from './provider.ts'
 import { createSignedWebhook } from './signed-webhook.ts'
 

@@ -1,6 +1,7 @@
 // What reports of a payment come to, whoever keeps it: which of two is the newer, and how many credits go back.
-import { type Credits, formatMoney, parseMoney } from '../../../kernel/credits.ts'
+import type { Credits } from '../../../kernel/credits.ts'
 import { Fault, invalid } from '../../../kernel/fault.ts'
+import { formatMoney, parseMoney } from '../money.ts'
 import type { PaymentFacts, ProviderName } from './provider.ts'
 
 /** As it is kept. */

@@ -1,9 +1,9 @@
 // Stripe, by its official library. An event says only which payment changed: its state is then read from Stripe, so
 // that the order and the version of events do not matter.
 import type Stripe from 'stripe'
-import { currencyDecimals } from '../../../kernel/credits.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import type { World } from '../../../kernel/world.ts'
+import { currencyDecimals } from '../money.ts'
 import type {
   ChargeRefused,
   ChargeTerms,

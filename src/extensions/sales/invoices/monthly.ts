@@ -4,13 +4,14 @@
 import { type Database, statement } from '../../../database/database.ts'
 import { putSetting, readSetting } from '../../../database/setting.ts'
 import { dayOfMs, monthStart, parseDay } from '../../../kernel/calendar.ts'
-import { formatCredits, parseMoney } from '../../../kernel/credits.ts'
+import { formatCredits } from '../../../kernel/credits.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { IS_TEST } from '../../../kernel/test-account.ts'
 import type { World } from '../../../kernel/world.ts'
 import { formatMonth, monthRange, OVER_AFTER_MS } from '../../../ledger/usage-sums.ts'
 import { type Billing, formatMoney } from '../../../reports/billing.ts'
 import { BALANCE_AT } from '../../../reports/movements.ts'
+import { parseMoney } from '../../billing/money.ts'
 import type { Invoices } from './invoices.ts'
 
 // What was added by hand and ended unused.
