@@ -1,5 +1,6 @@
 // Debian's ClickHouse server, unchanged: an old version, on a free port, with a directory of its own that goes with it.
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,10 +8,18 @@ import { debianPackages } from './sdk/cache.ts'
 import { closing, freePort } from './started.ts'
 import { until } from './until.ts'
 
-const USERS = `<yandex><profiles><default/></profiles><quotas><default/></quotas><users>
+const USERS = `<yandex><profiles><default><insert_distributed_sync>1</insert_distributed_sync></default></profiles><quotas><default/></quotas><users>
   <tollgate><password>secret &amp; long</password><networks><ip>127.0.0.1</ip></networks>
     <profile>default</profile><quota>default</quota></tollgate>
 </users></yandex>`
+
+/** A cluster of two shards, which are two databases of this server. */
+function clusterAt(port: number): string {
+  const shard = (name: string) =>
+    `<shard><replica><host>127.0.0.1</host><port>${port}</port><default_database>${name}</default_database>
+      <user>tollgate</user><password>secret &amp; long</password></replica></shard>`
+  return `<remote_servers><tollgate>${shard('shard1')}${shard('shard2')}</tollgate></remote_servers>`
+}
 
 /** `start` again after `kill` goes on with the same data. */
 export async function clickHouseServer() {
@@ -29,6 +38,7 @@ export async function clickHouseServer() {
       <listen_host>127.0.0.1</listen_host><path>${of('data')}/</path><tmp_path>${of('tmp')}/</tmp_path>
       <user_files_path>${of('files')}/</user_files_path><format_schema_path>${of('schemas')}/</format_schema_path>
       <mark_cache_size>67108864</mark_cache_size><users_config>${of('users.xml')}</users_config>
+      ${clusterAt(tcp)}
       <default_profile>default</default_profile><default_database>default</default_database></yandex>`,
   )
   const program = join(found.directory, 'usr', 'sbin', 'clickhouse-server')
@@ -45,8 +55,10 @@ export async function clickHouseServer() {
       await until(answers)
     },
     async kill() {
-      const ended = new Promise((resolve) => child?.once('exit', resolve))
-      child?.kill('SIGKILL')
+      // It may have ended by itself.
+      if (!child || child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
       await ended
     },
     async close() {

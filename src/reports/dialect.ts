@@ -2,7 +2,7 @@
 // have the alias `u`, their tokens `t`.
 import type { Database, Value } from '../database/database.ts'
 import { DAY_MS } from '../kernel/calendar.ts'
-import { Fault } from '../kernel/fault.ts'
+import { Fault, invalid } from '../kernel/fault.ts'
 import { IS_TEST } from '../kernel/test-account.ts'
 import { idAtTime } from '../kernel/world.ts'
 import { callsSinceMs } from '../ledger/retention.ts'
@@ -59,6 +59,8 @@ export interface CallStore {
 export const USAGE_FAULT = `u.attempt_log -> 'fault' ->> 'name'`
 export const USAGE_MESSAGE = `u.attempt_log -> 'fault' ->> 'message'`
 const WITHIN_MS = 60_000
+/** The longest range for single calls in the database. */
+export const CALLS_DAYS_MAX = 92
 const PERCENTILES = 'array[0.5, 0.95, 0.99]'
 
 /** Postgres, with the parameters of a statement; `put` returns the placeholder. */
@@ -181,5 +183,8 @@ export async function readCallRows<T>(
       retryAfterSeconds: 60,
       internal: { why: 'these calls are in the analytics store only' },
     })
+  // Asked for because the other store could have read it.
+  if (toMs - fromMs > (CALLS_DAYS_MAX + 1) * DAY_MS)
+    throw invalid(`from: at most ${CALLS_DAYS_MAX} days are summed up of single calls at the moment.`, 'from')
   return { found: await here(), source: 'database' }
 }

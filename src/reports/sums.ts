@@ -18,7 +18,7 @@ import {
   usageColumns,
   whereOf,
 } from './calls.ts'
-import { type CallReader, type Dialect, type ReportSources, readCallRows, Values } from './dialect.ts'
+import { CALLS_DAYS_MAX, type CallReader, type Dialect, type ReportSources, readCallRows, Values } from './dialect.ts'
 import {
   type Grouping,
   type LabelSort,
@@ -68,8 +68,6 @@ const ROWS_MAX = 100_000
 /** The number of calls from which percentiles are computed, the newest first. */
 const TIMED_MAX = 100_000
 const HOUR_MS = 3_600_000
-/** The longest range for single calls. */
-export const CALLS_DAYS_MAX = 92
 
 const NONE: Summed = {
   requests: 0n,

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type ClickHouse, literal, openClickHouse } from '../../src/extensions/warehouse/clickhouse.ts'
@@ -10,7 +11,7 @@ import { createWarehouse } from '../../src/extensions/warehouse/warehouse.ts'
 import { dayOfMs, formatDay, monthStart } from '../../src/kernel/calendar.ts'
 import { silentLog } from '../../src/kernel/log.ts'
 import { idAtTime, realWorld } from '../../src/kernel/world.ts'
-import { maintainUsage, partitionOf } from '../../src/ledger/retention.ts'
+import { CALLS_ARRIVED, maintainUsage, partitionOf } from '../../src/ledger/retention.ts'
 import { sumUsage } from '../../src/ledger/usage-sums.ts'
 import type { VerificationState } from '../../src/ledger/views.ts'
 import type { ReportSources } from '../../src/reports/dialect.ts'
@@ -216,7 +217,9 @@ test('every report with every filter says the same, to the millionth', { skip, t
 
 /** Writes a row of the account once more, with changes. */
 async function plant(changes: Readonly<Record<string, string>>): Promise<void> {
-  const found = await clickhouse.read<{ name: string }>(`select name from system.columns where table = '${TABLE}'`)
+  const found = await clickhouse.read<{ name: string }>(
+    `select name from system.columns where table = '${TABLE}' and database = currentDatabase()`,
+  )
   const columns = found.map(({ name }) => changes[name] ?? name).join(', ')
   const of = `account_id = ${literal(accounts[1] ?? '')} and day < toDate('${FROM_DAY}') + 8 and length(label_names) > 1`
   await clickhouse.run(`insert into ${TABLE} select ${columns} from ${TABLE} final where ${of} order by id limit 1`)
@@ -291,6 +294,63 @@ test('processes that are killed while they send leave each call there once', { s
   await inBoth({ killed }, whole)
   assert.deepEqual(await verify(), [])
   console.log(`${killed} processes were killed while they sent ${CALLS} calls.`)
+})
+
+test('calls that came with an account are sent, and until then reports come from the database', { skip }, async () => {
+  const [of = ''] = accounts
+  await rows(
+    `update usage set posting = null, id = overlay(id placing 'X' from 20) where account_id = $1 and status = 429`,
+    [of],
+  )
+  await rows(`insert into setting (name, value) values ('${CALLS_ARRIVED}', 'one')`)
+  await remove(`account_id = ${literal(of)} and status = 429`)
+  assert.equal((await whole(there)).source, 'database')
+  await warehouse.run()
+  await inBoth({ arrived: of }, whole)
+  assert.deepEqual(await verify(), [])
+})
+
+test('the table of a cluster has each call once, on one of its shards', { skip }, async () => {
+  const text = readFileSync(join(import.meta.dirname, '../../deploy/clickhouse/cluster.sql'), 'utf8')
+  // There is one server, whose shards are databases, and no ZooKeeper.
+  const [table = '', distributed = ''] = text
+    .replaceAll(/^--.*$/gm, '')
+    .replaceAll(` on cluster '{cluster}'`, '')
+    .replace(/Replicated(ReplacingMergeTree)\(.*\)/, '$1()')
+    .replace(`'{cluster}', currentDatabase()`, `tollgate, ''`)
+    .split(';')
+  for (const name of ['shard1', 'shard2', 'cluster']) {
+    await clickhouse.run(`create database ${name}`)
+    await openClickHouse(urlOf(server).replace(/default$/, name), upstream).run(table)
+  }
+  const cluster = openClickHouse(urlOf(server).replace(/default$/, 'cluster'), upstream)
+  await cluster.run(distributed)
+  const own = createWarehouse({ database, clickhouse: cluster, world: realWorld, log: silentLog, rowsMax: 1_000 })
+  await own.run()
+  assert.deepEqual(await own.verify({ whole: true }), [])
+  const twice = { database, callStore: own.store }
+  const order = { label: 'user', sort: 'charged', offset: 0, limit: 5 } as const
+  const labels = (from: ReportSources): Promise<object> => readLabelSums(from, singly(filterOf({}, undefined)), order)
+  for (const read of [whole, labels]) {
+    const found: Said = await read(twice)
+    assert.equal(found.source, 'analytics')
+    assert.deepEqual(comparable({ ...found }), comparable({ ...(await read(here)) }))
+  }
+  for (const name of ['shard1', 'shard2']) {
+    const [row] = await cluster.read<{ n: bigint }>(`select count(*) as n from ${name}.${TABLE}_local final`)
+    assert.ok((row?.n ?? 0n) > CALLS / 3, `${row?.n} of ${CALLS}`)
+  }
+  await rows(`delete from setting where name = 'analytics-store'`)
+  await warehouse.run()
+})
+
+test('with the store a report on single calls may be of a year', { skip }, async () => {
+  const year = { ...filterOf({ vendor: 'textworks' }, undefined), fromMs: TO_MS - 300 * DAY_MS }
+  const order = { by: 'vendor', per: 'day', zone: 'UTC' } as const
+  const { source, totals } = await readSums(there, year, order)
+  assert.deepEqual([source, totals], ['analytics', (await readSums(here, year, order)).totals])
+  const away = { database, callStore: { ...warehouse.store, hasAll: async () => false } }
+  await assert.rejects(readSums(away, year, order), { kind: 'request_invalid' })
 })
 
 test('while the server is away reports come from the database and say so, and nothing is lost', { skip }, async () => {

@@ -53,6 +53,7 @@ const ANSWER_MS_MAX = 150_000
 const TRY_LOCK = statement('warehouse_try_lock', 'select pg_try_advisory_xact_lock(7046029263) as mine')
 const LOCK = statement('warehouse_lock', 'select true as mine from pg_advisory_xact_lock(7046029263)', ANSWER_MS_MAX)
 const PATIENCE = { locksMs: ANSWER_MS_MAX, idleMs: ANSWER_MS_MAX }
+const UNPOSTED = statement('warehouse_unposted', 'select 1 from usage where posting is null limit 1', 600_000)
 const SENT_ARRIVED = statement('warehouse_arrived', 'delete from setting where name = $1 and value = $2')
 const ROWS_MAX = 10_000
 const PAUSE_MS = 2_000
@@ -120,6 +121,8 @@ export function createWarehouse({ database, clickhouse, world, log, rowsMax = RO
       error: null,
       nextMs: 0,
     })
+    // Those without a posting are not found by it, so a new store gets them as if they arrived now.
+    if (last && state.sent === 0 && (await tx.query(UNPOSTED)).length > 0) await putSetting(tx, CALLS_ARRIVED, place)
     return rows.length === rowsMax
   }
 

@@ -10,10 +10,9 @@ import type { World } from '../../kernel/world.ts'
 import { callView, soughtOutcome, type UsageView, usageView } from '../../ledger/views.ts'
 import { type CallFilter, isIndexed, type UsageFilter } from '../../reports/calls.ts'
 import { callsCsv, labelSumsCsv, sumsCsv } from '../../reports/csv.ts'
-import type { ReportSources } from '../../reports/dialect.ts'
+import { CALLS_DAYS_MAX, type ReportSources } from '../../reports/dialect.ts'
 import type { Statements } from '../../reports/statement.ts'
 import {
-  CALLS_DAYS_MAX,
   isHourly,
   readAccountNames,
   readAllLabelSums,
@@ -220,7 +219,7 @@ export function callResources(deps: CallDeps): Resource[] {
     if (per === 'hour' && spanDays > HOURLY_SPAN_DAYS_MAX)
       throw invalid(`per: at most ${HOURLY_SPAN_DAYS_MAX - 1} days are shown by the hour.`, 'per')
     const filter = { ...filterOf(account, query), fromMs, toMs }
-    if (spanDays > CALLS_DAYS_MAX + 1 && (timed || !isHourly(filter, by)))
+    if (!deps.callStore && spanDays > CALLS_DAYS_MAX + 1 && (timed || !isHourly(filter, by)))
       throw invalid(`from: at most ${CALLS_DAYS_MAX} days are summed up of single calls.`, 'from')
     return [
       filter,
