@@ -91,7 +91,10 @@ function ActionForm({ action, onClose }: { action: Action; onClose: () => void }
 
 /** The names in its address; the account is the one that was open last, until another is typed. */
 const pathFields = (path: string): SchemaField[] =>
-  [...path.matchAll(/([\w-]+?)s?\/\{(\w+)\}/g)].map(([, of = '', word = '']) => {
+  path.split('/').flatMap((step, at, steps) => {
+    if (!step.startsWith('{')) return []
+    const word = step.slice(1, -1)
+    const of = steps[at - 1]?.replace(/s$/, '') ?? ''
     const isAccount = of === 'account' && path.startsWith(OF_ACCOUNT)
     const schema: Schema = isAccount ? { default: lastAccount() } : {}
     const label = labelOf(word === 'id' ? `${of}_id` : word)

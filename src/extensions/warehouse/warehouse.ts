@@ -108,6 +108,8 @@ export function createWarehouse({ database, clickhouse, world, log, rowsMax = RO
       if (last) await sendRows(clickhouse, rows)
     } catch (error) {
       if (!(error instanceof StoreFault)) throw error
+      // Somebody may have dropped the table.
+      created = false
       await putState(tx, failed(state, error))
       return false
     }
