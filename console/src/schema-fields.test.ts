@@ -50,5 +50,9 @@ test('what is typed is sent in its place; what is empty is not sent, and “none
 test('a body that is no object has one field, and names of members never reach what they must not', () => {
   const [body, ...none] = fieldsOf({ type: 'object', additionalProperties: { type: 'string' } })
   assert.deepEqual([body?.kind, none.length], ['json', 0])
-  assert.deepEqual(inputOf([body!], { '': '{"a": "b"}' }), { a: 'b' })
+  assert.deepEqual(inputOf([body!], { body: '{"a": "b"}' }), { a: 'b' })
+  assert.throws(() => inputOf([body!], { body: '{' }), /^Error: body: must be JSON/)
+  assert.deepEqual(inputOf(fieldsOf({ type: 'object', properties: { body: { type: 'string' } } }), { body: 'a' }), {
+    body: 'a',
+  })
 })

@@ -6,8 +6,10 @@ export type Schema = Readonly<Record<string, unknown>>
 type Kind = 'text' | 'secret' | 'number' | 'choice' | 'yes-no' | 'lines' | 'json'
 
 export interface SchemaField {
-  /** Its path in what is sent: `limits.requestsPerMinute`; of a body that is no object, nothing. */
+  /** Of its control: `limits.requestsPerMinute`; of a body that is no object, as the server calls it. */
   readonly name: string
+  /** Where it stands in what is sent; none: it is all that is sent. */
+  readonly steps: readonly string[]
   readonly label: string
   readonly hint: string | undefined
   readonly kind: Kind
@@ -65,7 +67,8 @@ export function fieldsOf(given: Schema, path: readonly string[] = [], isNeeded =
   const isDefault = given.default !== undefined
   return [
     {
-      name: path.join('.'),
+      name: path.join('.') || 'body',
+      steps: path,
       label: path.length === 0 ? 'What is sent' : path.map(labelOf).join(': '),
       hint: typeof given.description === 'string' ? given.description : undefined,
       kind: kindOf(schema),
@@ -102,12 +105,11 @@ export function inputOf(fields: readonly SchemaField[], texts: Readonly<Record<s
   const input: Record<string, unknown> = {}
   for (const field of fields) {
     const value = readField(field, texts[field.name] ?? '')
-    if (field.name === '') return value
+    const last = field.steps.at(-1)
+    if (last === undefined) return value
     if (value === undefined) continue
-    const steps = field.name.split('.')
-    const last = steps.pop() ?? ''
     let at = input
-    for (const step of steps) {
+    for (const step of field.steps.slice(0, -1)) {
       at[step] ??= {}
       at = at[step] as Record<string, unknown> // As it was made here.
     }

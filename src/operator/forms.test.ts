@@ -31,19 +31,27 @@ function typed(value: unknown, kind: string): string {
   return Array.isArray(value) ? value.join('\n') : String(value ?? 'none')
 }
 
-/** By the steps of its name. */
-const at = (value: unknown, name: string): unknown =>
-  name === '' ? value : name.split('.').reduce<unknown>((part, step) => Object(part)[step], value)
+const at = (value: unknown, steps: readonly string[]): unknown =>
+  steps.reduce<unknown>((part, step) => Object(part)[step], value)
 
 test('a sample of what each action reads comes out of its form as it went in', () => {
   for (const { method, path, query, body } of items)
     for (const schema of [query, body].filter((one) => one !== null)) {
       const sample = JSON.parse(JSON.stringify(sampleOf(schema)))
       const fields = fieldsOf(schema)
-      assert.equal(new Set(fields.map(({ name }) => name)).size, fields.length, `${method} ${path}`)
-      const texts = Object.fromEntries(fields.map(({ name, kind }) => [name, typed(at(sample, name), kind)]))
-      const left = fields.filter(({ name }) => at(sample, name) !== undefined && texts[name] !== '')
+      const texts = Object.fromEntries(fields.map(({ name, steps, kind }) => [name, typed(at(sample, steps), kind)]))
+      const left = fields.filter(({ name, steps }) => at(sample, steps) !== undefined && texts[name] !== '')
       const input = inputOf(left, texts)
-      for (const { name } of left) assert.deepEqual(at(input, name), at(sample, name), `${method} ${path} ${name}`)
+      for (const { name, steps } of left)
+        assert.deepEqual(at(input, steps), at(sample, steps), `${method} ${path} ${name}`)
     }
+})
+
+test('the fields of a form are told apart by their names, without which browsers would not send them', () => {
+  for (const { method, path, query, body } of items) {
+    const fields = [query, body].flatMap((schema) => (schema ? fieldsOf(schema) : []))
+    const names = [...(path.match(/\{\w+\}/g) ?? []), ...fields.map(({ name }) => name)]
+    assert.ok(!names.includes(''), `${method} ${path}`)
+    assert.deepEqual(names, [...new Set(names)], `${method} ${path}`)
+  }
 })

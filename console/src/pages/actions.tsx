@@ -100,6 +100,7 @@ const pathFields = (path: string): SchemaField[] =>
     const label = labelOf(word === 'id' ? `${of}_id` : word)
     return {
       name: `{${word}}`,
+      steps: [],
       label,
       hint: undefined,
       kind: 'text',
