@@ -56,3 +56,17 @@ test('a body that is no object has one field, and names of members never reach w
     body: 'a',
   })
 })
+
+test('a choice of nothing is offered once, also where a word of the choice is “none”', () => {
+  for (const [words, none] of [
+    [['low', 'high'], null],
+    [['none', 'low'], 'none'],
+    [['true', 'false'], null],
+  ] as const) {
+    const given = words[0] === 'true' ? { type: 'boolean' } : { enum: words }
+    const fields = fieldsOf({ type: 'object', properties: { level: { anyOf: [given, { type: 'null' }] } } })
+    assert.deepEqual(new Set(fields[0]?.options), new Set(['none', ...words]))
+    assert.equal(fields[0]?.options.filter((word) => word === 'none').length, 1)
+    assert.deepEqual(inputOf(fields, { level: 'none' }), { level: none })
+  }
+})

@@ -65,25 +65,27 @@ export function fieldsOf(given: Schema, path: readonly string[] = [], isNeeded =
     )
   }
   const isDefault = given.default !== undefined
+  const kind = kindOf(schema)
+  const choices = kind === 'yes-no' ? ['true', 'false'] : listOf(schema.enum).map(String)
   return [
     {
       name: path.join('.') || 'body',
       steps: path,
       label: path.length === 0 ? 'What is sent' : path.map(labelOf).join(': '),
       hint: typeof given.description === 'string' ? given.description : undefined,
-      kind: kindOf(schema),
+      kind,
       required: isNeeded && !isDefault && !nullable,
       nullable,
-      options: listOf(schema.enum).map(String),
+      options: nullable && choices.length > 0 && !choices.includes(NONE) ? [...choices, NONE] : choices,
       schema,
     },
   ]
 }
 
 /** Undefined: it was left empty. Throws where it cannot be read, with the field in front, as the server does. */
-function readField({ name, kind, nullable, options, schema }: SchemaField, text: string): unknown {
+function readField({ name, kind, nullable, schema }: SchemaField, text: string): unknown {
   if (text.trim() === '') return undefined
-  if (nullable && text === NONE && !options.includes(NONE)) return null
+  if (nullable && text === NONE && !listOf(schema.enum).includes(NONE)) return null
   if (kind === 'number') return Number(text)
   if (kind === 'yes-no') return text === 'true'
   if (kind === 'choice') return listOf(schema.enum).find((option) => String(option) === text)

@@ -112,10 +112,7 @@ const pathFields = (path: string): SchemaField[] =>
   })
 
 const FORMS: Partial<Record<SchemaField['kind'], string>> = { lines: 'One in a line.', json: 'As JSON.' }
-const YES_NO = [
-  ['true', 'Yes'],
-  ['false', 'No'],
-] as const
+const YES_NO: Readonly<Record<string, string>> = { true: 'Yes', false: 'No' }
 
 function PlainField({ field }: { field: SchemaField }) {
   const { name, label, hint: said, kind, required, nullable, options, schema } = field
@@ -124,9 +121,8 @@ function PlainField({ field }: { field: SchemaField }) {
   const hint = sentences.filter(Boolean).join(' ') || undefined
   const wired = { name, label, hint, required, value: text, onText: setText }
   if (kind === 'choice' || kind === 'yes-no') {
-    const choices = kind === 'yes-no' ? YES_NO : options
-    const empty = required ? 'Choose' : 'As it is'
-    return <SelectField {...wired} options={[['', empty], ...choices, ...(nullable ? ['none'] : [])]} />
+    const words = options.map((value) => [value, (kind === 'yes-no' && YES_NO[value]) || value] as const)
+    return <SelectField {...wired} options={[['', required ? 'Choose' : 'As it is'], ...words]} />
   }
   if (kind === 'lines') return <TextArea {...wired} rows={3} />
   if (kind === 'json') return <TextArea {...wired} rows={6} mono />
