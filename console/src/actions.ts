@@ -12,10 +12,6 @@ export function useActions(isAsked = true): ReturnType<typeof useQuery<Action[]>
   const account = lastAccount()
   return useQuery(isAsked ? 'actions' : undefined, async (signal) => {
     const { items } = await api.actions(signal)
-    return items.filter(
-      ({ right, path }) => !right || may(right) || (path.startsWith(OF_ACCOUNT) && may(right, account)),
-    )
+    return items.filter(({ right, ofAccount }) => !right || may(right, ofAccount ? account : undefined))
   })
 }
-
-export const OF_ACCOUNT = '/accounts/{id}'

@@ -38,9 +38,10 @@ export function formResources(resources: readonly Resource[]): Resource[] {
   ]
 }
 
-function actionOf({ method, path, title, access, query, body }: Resource): ActionView[] {
+function actionOf({ method, path, title, access, account, own, query, body }: Resource): ActionView[] {
   if (method === 'GET' || title === undefined) return []
   const formOf = (read: z.ZodType | undefined) => (read ? viewSchema(read, { withMeta: true }) : null)
   const right = access === 'self' || access === 'visitor' ? null : access
-  return [{ method, path, title, right, query: formOf(query), body: formOf(body) }]
+  const ofAccount = account !== undefined || own === true
+  return [{ method, path, title, right, ofAccount, query: formOf(query), body: formOf(body) }]
 }

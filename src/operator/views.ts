@@ -193,6 +193,8 @@ export const actionView = z.object({
   title: z.string(),
   /** Null: everybody may, about themselves. */
   right: z.custom<Permission>((value) => typeof value === 'string').nullable(),
+  /** Whether a role in an account is enough. */
+  ofAccount: z.boolean(),
   query: jsonSchema.nullable(),
   body: jsonSchema.nullable(),
 })

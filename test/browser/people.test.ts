@@ -58,6 +58,10 @@ test('a member invited by link sees the account, and no other by any address', a
   await member.page.getByRole('heading', { name: 'Overview' }).waitFor()
   assert.equal(new URL(member.page.url()).pathname, `/console/a/${own}`)
 
+  await member.go('/actions')
+  const offered = await member.page.locator('main code').allInnerTexts()
+  assert.ok(offered.includes('POST /accounts/{id}/keys') && offered.includes('PATCH /keys/{id}'), offered.join())
+  assert.ok(!offered.includes('POST /accounts'), offered.join())
   for (const part of ['', '/keys', '/usage', '/jobs', '/statement', '/members', '/models', '/playground/chat']) {
     await member.page.goto(`${home.url}/console/a/${other}${part}`)
     await member.page.locator('h1').first().waitFor()

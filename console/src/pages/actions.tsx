@@ -1,7 +1,7 @@
 // Everything that the signed-in person may change, each with a plain form. It is made from what the server reads, so
 // that what has no page of its own can be done here too.
 import { useState } from 'react'
-import { actionId, OF_ACCOUNT, useActions } from '../actions.ts'
+import { actionId, useActions } from '../actions.ts'
 import { api } from '../api.ts'
 import { refresh } from '../query.ts'
 import { setQuery, useLocation } from '../router.tsx'
@@ -95,8 +95,7 @@ const pathFields = (path: string): SchemaField[] =>
     if (!step.startsWith('{')) return []
     const word = step.slice(1, -1)
     const of = steps[at - 1]?.replace(/s$/, '') ?? ''
-    const isAccount = of === 'account' && path.startsWith(OF_ACCOUNT)
-    const schema: Schema = isAccount ? { default: lastAccount() } : {}
+    const schema: Schema = of === 'account' ? { default: lastAccount() } : {}
     const label = labelOf(word === 'id' ? `${of}_id` : word)
     return {
       name: `{${word}}`,
