@@ -8,7 +8,7 @@ import type { Navigation } from './navigation.ts'
 import { useQuery } from './query.ts'
 import { navigate } from './router.tsx'
 import { withoutSecrets } from './secret.ts'
-import { signOut, useMay } from './session.tsx'
+import { signOut, useMay, useSession } from './session.tsx'
 import { setTheme } from './theme.ts'
 import { stepTo } from './ui/arrow-keys.ts'
 import { Dialog, DialogBody } from './ui/dialog.tsx'
@@ -122,7 +122,9 @@ export function Finder({ account, sections, onClose }: FinderProps) {
 const isAccount = (account: string | undefined) => account !== undefined && account !== ''
 
 /** What somebody may want to do, wherever they are. */
-function actionsOf(account: string | undefined, may: ReturnType<typeof useMay>): (Found & { also?: string })[] {
+function useActionsOf(account: string | undefined): (Found & { also?: string })[] {
+  const may = useMay()
+  const { connectEnabled } = useSession()
   const action = (label: string, icon: IconName, to: Found['to'], also = '') => ({
     kind: 'action',
     label,
@@ -153,7 +155,9 @@ function actionsOf(account: string | undefined, may: ReturnType<typeof useMay>):
     ...(may('accounts:write')
       ? [action('New account', 'accounts', '/operator/accounts?open=create', 'create customer')]
       : []),
-    ...(may('vendors:write') ? [action('Add vendor', 'vendors', '/operator/vendors/new', 'connect provider')] : []),
+    ...(connectEnabled && may('vendors:write')
+      ? [action('Add vendor', 'vendors', '/operator/vendors/new', 'connect provider')]
+      : []),
     ...(may('operators:write')
       ? [action('Invite an operator', 'user', '/operator/operators?open=invite', 'add person')]
       : []),
@@ -205,6 +209,7 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
   const found = useQuery(sought ? `find/${sought}` : undefined, (signal) => api.search(sought, signal))
   const guides = useQuery(text ? 'find-guides' : undefined, readGuides)
   const forms = useActions(text !== '')
+  const shortcuts = useActionsOf(account)
   const pages = [
     ...[...sections.account, ...sections.operator].flatMap(({ icon, pages: of }) =>
       of.map((page) => ({ icon, ...page })),
@@ -224,9 +229,7 @@ function useFound(text: string, account: string | undefined, sections: Navigatio
     return words.every((word) => all.includes(word) || all.includes(meantBy(word)))
   }
   const isNamed = ({ label }: Found) => label.toLowerCase().includes(text.toLowerCase())
-  const actions = actionsOf(account, may)
-    .filter(has)
-    .sort((a, b) => Number(isNamed(b)) - Number(isNamed(a)))
+  const actions = shortcuts.filter(has).sort((a, b) => Number(isNamed(b)) - Number(isNamed(a)))
   const there = (sought === asked ? (found.data?.items ?? []) : []).map((one) =>
     placeOf(one, account, may('accounts:read')),
   )

@@ -31,6 +31,24 @@ after(async () => {
   await stranger?.close()
 })
 
+test('without the extension that adds vendors, no page leads there', async (t) => {
+  const bare = await startConsole({ env: { TOLLGATE_EXTENSIONS_OFF: 'connect' } })
+  t.after(() => bare.close())
+  const visitor = await bare.visitor()
+  await bare.setUp(visitor, 'op@example.com')
+  const { page, go } = visitor
+  await go('/operator/vendors')
+  await page.getByRole('table', { name: 'Vendors' }).waitFor()
+  assert.equal(await page.getByText('Add vendor').count(), 0)
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox').fill('vendor')
+  await page.getByRole('option', { name: 'Vendors' }).first().waitFor()
+  assert.equal(await page.getByRole('option', { name: 'Add vendor' }).count(), 0)
+  await go('/operator/home')
+  await page.getByRole('link', { name: 'Connect a real vendor' }).waitFor()
+  assert.equal(await page.locator('[href$="/vendors/new"]').count(), 0)
+})
+
 test('a vendor never seen is tested, offered and chatted with, in at most 12 clicks and one paste', async () => {
   const { page } = operator
   let clicks = 0

@@ -14,4 +14,5 @@ const COMMANDS: Commands = {
 export const connect = defineExtension<ConnectDeps>({
   name: 'connect',
   resources: (all: ConnectDeps) => withCommands(connectResources(all), COMMANDS),
+  offered: async () => ({ connectEnabled: true }),
 })

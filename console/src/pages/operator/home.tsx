@@ -6,6 +6,7 @@ import { formatCompact, formatMs, formatPercent, formatWhole, plural } from '../
 import { callsPath, PERIODS, type Period, periodQuery, spanOf, stepSpan } from '../../period.ts'
 import { useQuery } from '../../query.ts'
 import { Link, setQuery, useLocation } from '../../router.tsx'
+import { useSession } from '../../session.tsx'
 import { BarList, Chart } from '../../ui/chart.tsx'
 import { Segments } from '../../ui/field.tsx'
 import { Icon } from '../../ui/icon.tsx'
@@ -283,6 +284,7 @@ function TopAccounts({ sums }: { sums: UsageSums }) {
 
 /** Gone once everything is done. */
 function Checklist({ calls }: { calls: number }) {
+  const { connectEnabled } = useSession()
   const vendors = useQuery('vendors', api.vendors)
   const accounts = useQuery('accounts/first', (signal) => api.accounts({ limit: 20 }, signal))
   const operators = useQuery('operators', api.operators)
@@ -295,7 +297,11 @@ function Checklist({ calls }: { calls: number }) {
     { done: accounts.data.items.length > 0, to: '/operator/accounts', label: 'Create an account' },
     { done: funded, to: '/operator/accounts', label: 'Give it credits' },
     { done: calls > 0, to: '/', label: 'Create a key and make the first call' },
-    { done: real, to: '/operator/vendors/new', label: 'Connect a real vendor; all are simulated until then' },
+    {
+      done: real,
+      to: connectEnabled ? '/operator/vendors/new' : '/operator/catalog/document',
+      label: 'Connect a real vendor; all are simulated until then',
+    },
     { done: operators.data.items.length > 1, to: '/operator/operators', label: 'Invite a second operator' },
     { done: alerts.data.receivers.length > 0, to: '/operator/alerts/rules', label: 'Set up alert recipients' },
     { done: checks.data.last !== null, to: '/operator/ledger', label: 'Check the ledger once' },

@@ -4,6 +4,7 @@ import { api } from '../../api.ts'
 import { formatMs, formatWhole, plural } from '../../format.ts'
 import { refresh, useQuery } from '../../query.ts'
 import { Link, navigate } from '../../router.tsx'
+import { useSession } from '../../session.tsx'
 import { useAction } from '../../ui/action.ts'
 import { Button, LinkButton } from '../../ui/button.tsx'
 import { Confirm } from '../../ui/dialog.tsx'
@@ -42,6 +43,7 @@ export function VendorPage({ vendor: name }: { vendor: string }) {
 const BACK = { to: '/operator/vendors', label: 'Vendors' }
 
 function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
+  const { connectEnabled } = useSession()
   const [test, setTest] = useState<VendorTest>()
   const [removing, setRemoving] = useState<VendorCheck>()
   const { name } = vendor
@@ -61,7 +63,7 @@ function OneVendor({ vendor, catalog }: { vendor: Vendor; catalog: Catalog }) {
           <Button right="vendors:write" icon="live" busy={testing.busy} onClick={() => testing.go()}>
             Test
           </Button>
-          {vendor.simulated ? null : (
+          {vendor.simulated || !connectEnabled ? null : (
             <LinkButton
               right="vendors:write"
               icon="plus"

@@ -2,6 +2,7 @@
 import { api } from '../../api.ts'
 import { formatMs, formatPercent, formatWhole } from '../../format.ts'
 import { useQuery } from '../../query.ts'
+import { useSession } from '../../session.tsx'
 import { LinkButton } from '../../ui/button.tsx'
 import { Marked } from '../../ui/mark.tsx'
 import { Badge, Card, Page } from '../../ui/page.tsx'
@@ -13,6 +14,7 @@ import { vendorState, worstFirst } from './vendor-state.ts'
 export const vendorPath = (name: string) => `/operator/vendors/${encodeURIComponent(name)}`
 
 export function VendorsPage() {
+  const { connectEnabled } = useSession()
   const vendors = useQuery('vendors', api.vendors, { everyMs: 5000 })
   const history = useQuery('vendor-history/24', (signal) => api.vendorHistory(24, signal), { everyMs: 10_000 })
   const catalog = useQuery('catalog', api.catalog)
@@ -21,9 +23,11 @@ export function VendorsPage() {
       title="Vendors"
       lead="Where calls are sent. A circuit breaker opens when a vendor has failed several times in a row; calls then take another route for a while."
       actions={
-        <LinkButton right="vendors:write" look="primary" icon="plus" to="/operator/vendors/new">
-          Add vendor
-        </LinkButton>
+        connectEnabled ? (
+          <LinkButton right="vendors:write" look="primary" icon="plus" to="/operator/vendors/new">
+            Add vendor
+          </LinkButton>
+        ) : null
       }
     >
       <Card flush>
