@@ -105,12 +105,12 @@ function statOf(pid: string | number): string[] | undefined {
   }
 }
 
-/** Time on a processor so far, user and system. */
+/** Time on a processor so far, user and system, with that of children that have ended. */
 export function cpuMicros(pids: readonly number[]): number {
   let ticks = 0
   for (const pid of pids) {
     const fields = statOf(pid)
-    if (fields) ticks += Number(fields[11]) + Number(fields[12])
+    for (const field of fields?.slice(11, 15) ?? []) ticks += Number(field)
   }
   return ticks * TICK_MICROS
 }

@@ -1,8 +1,9 @@
 // The side-by-side run: `npm run bench -- [--short] [--rounds 5] [--cases
 // chat-64,stream,growth,workers,ledger,cold,stages] [--write]`. `npm run bench -- stages` measures each stage of the
 // path alone, `npm run bench -- turns` two checkouts against each other, `npm run bench -- cold` a fresh process, `npm
-// run bench -- flood` a flood of refusals, `npm run bench -- functions` counts the functions of a call. A full run
-// writes docs/performance.md; a short or partial one only prints, unless it is told to write as well.
+// run bench -- flood` a flood of refusals, `npm run bench -- functions` counts the functions of a call, `npm run bench
+// -- capacity` measures what a call costs the database. A full run writes docs/performance.md; a short or partial one
+// only prints, unless it is told to write as well.
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -22,7 +23,7 @@ import { growthTable, latencyTable, ledgerTable, mainTable, streamsTable, worker
 import { aimAt, startNginx, startPortkey, type Target } from './target.ts'
 import { startTollgate, type Tollgate } from './tollgate.ts'
 
-const other = ['stages', 'turns', 'cold', 'flood', 'functions'].find((name) => name === process.argv[2])
+const other = ['stages', 'turns', 'cold', 'flood', 'functions', 'capacity'].find((name) => name === process.argv[2])
 const { values: args } = parseArgs({
   // What follows the name of another measurement is read there.
   args: other ? [] : process.argv.slice(2),
