@@ -1,4 +1,5 @@
 // Every code block of README, guides and reference runs, in its language, against one gateway.
+
 import assert from 'node:assert/strict'
 import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -10,11 +11,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { parse as parseYaml } from 'yaml'
 import defaultCatalog from '../src/catalog/default.json' with { type: 'json' }
 import { checkDocument } from '../src/catalog/document.ts'
-import type { Settings } from '../src/cli/command.ts'
-import { runCli } from '../src/cli/run.ts'
 import { ALL_ENDPOINTS } from '../src/compose.ts'
-import { realWorld } from '../src/kernel/world.ts'
 import { blocksOf, pages, programsOf, ROOT } from './code-blocks.ts'
+import { commandLineOf } from './command-line.ts'
 import { BY, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { runProgram } from './sdk/cache.ts'
 import { wav } from './sound.ts'
@@ -30,41 +29,11 @@ code=$(PATH="$OUTER_PATH" curl -sS --unix-socket commands "$@" --data-urlencode 
 cat out; cat err >&2; exit "$code"`
 const commands = createServer(async (request, response) => {
   const given = new URLSearchParams(await text(request))
-  const said = { out: '', err: '' }
-  const code = await runCli({
-    args: given.getAll('word'),
-    world: realWorld,
-    otherVerbs: [],
-    settings,
-    terminal: {
-      out(line) {
-        said.out += line
-      },
-      err(line) {
-        said.err += line
-      },
-      input: async () => given.get('input') ?? '',
-    },
-  })
+  const { TOLLGATE_DATA: dataDirectory } = g.config
+  const commandLine = commandLineOf(() => g, { apiKey: key, dataDirectory, codexHome: join(dataDirectory, 'codex') })
+  const said = await commandLine.run(given.getAll('word'), { input: given.get('input') ?? '' })
   await Promise.all([writeFile(join(room, 'out'), said.out), writeFile(join(room, 'err'), said.err)])
-  response.end(String(code))
-})
-
-const settings = (): Settings => ({
-  url: g.url,
-  urlSource: 'from a test',
-  token: OPERATOR_TOKEN,
-  apiKey: key,
-  tokenSource: 'a test',
-  dataDirectory: g.config.TOLLGATE_DATA,
-  databaseUrl: undefined,
-  publicUrl: undefined,
-  trustProxy: '',
-  host: '127.0.0.1',
-  codexHome: join(g.config.TOLLGATE_DATA, 'codex'),
-  server: undefined,
-  version: '0.0.0-test',
-  credential: () => undefined,
+  response.end(String(said.code))
 })
 
 const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } }, async () => {

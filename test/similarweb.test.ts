@@ -14,7 +14,7 @@ import { bridgedAddress, bridgedAnswer } from '../src/protocols/data/bridge.ts'
 import { readDataRequest } from '../src/protocols/data/http-api.ts'
 import { commandLineOf } from './command-line.ts'
 import { casesOf } from './field-cases.ts'
-import { BY, OPERATOR_TOKEN, testGateway, textOf } from './gateway.ts'
+import { BY, testGateway, textOf } from './gateway.ts'
 import { pluck } from './lists.ts'
 import { SIMILARWEB_KEY, startSimilarweb } from './similarweb-server.ts'
 import { started } from './started.ts'
@@ -31,9 +31,8 @@ const UNSERVED = [
 
 const vendor = started(startSimilarweb)
 const g = testGateway()
-const commandLine = commandLineOf(() => ({ url: g.url, token: OPERATOR_TOKEN }), {
-  SIMILARWEB_API_KEY: SIMILARWEB_KEY,
-  WRONG_API_KEY: 'no-such-key-0123456789',
+const commandLine = commandLineOf(() => g, {
+  secrets: { SIMILARWEB_API_KEY: SIMILARWEB_KEY, WRONG_API_KEY: 'no-such-key-0123456789' },
 })
 
 const bridge = vendorBridge.parse((await findPreset('similarweb'))?.vendor.bridge)

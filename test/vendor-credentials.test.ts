@@ -1,13 +1,13 @@
 // Several credentials of one vendor: calls are shared by weight, what befalls one is nothing to the others, and what
 // one made is read by that one.
+
 import assert from 'node:assert/strict'
 import { after, beforeEach, test } from 'node:test'
-import type { Settings } from '../src/cli/command.ts'
-import { runCli } from '../src/cli/run.ts'
 import type { Page } from '../src/kernel/view.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import type { UsageDetail } from '../src/ledger/views.ts'
 import type { VendorCredentialView, VendorView } from '../src/operator/views.ts'
+import { commandLineOf } from './command-line.ts'
 import { BY, jsonOf, OPERATOR_TOKEN, testGateway } from './gateway.ts'
 import { type KeyedVendor, startKeyedVendor, WORKS } from './keyed-vendor.ts'
 import { pluck } from './lists.ts'
@@ -182,49 +182,18 @@ test('they are added, replaced and removed while calls run; a new value is tried
 })
 
 test('the command line lists, adds and removes them; the last one stays', async () => {
-  const tollgate = async (args: string[], input = '') => {
-    let out = ''
-    const settings: Settings = {
-      url: g.url,
-      urlSource: 'a test',
-      token: OPERATOR_TOKEN,
-      apiKey: undefined,
-      tokenSource: 'a test',
-      dataDirectory: '/nowhere',
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '127.0.0.1',
-      codexHome: '',
-      server: undefined,
-      version: '0.0.0-test',
-      credential: () => undefined,
-    }
-    const write = (said: string) => {
-      out += said
-    }
-    const code = await runCli({
-      args,
-      world: realWorld,
-      otherVerbs: [],
-      settings: () => settings,
-      terminal: { out: write, err: write, input: async () => input },
-    })
-    return { code, out }
-  }
+  const { run } = commandLineOf(() => g)
   const add = ['vendors', 'credentials', 'spare', '--set', 'SPARE_A', '--key-stdin']
-  assert.equal((await tollgate(add, `${A}\n`)).code, 0)
+  assert.equal((await run(add, { input: `${A}\n` })).code, 0)
   assert.equal(g.gateway.catalog.current.input.vendors.spare?.credential, 'SPARE_A', 'one is named by itself')
-  const second = await tollgate(
-    ['vendors', 'credentials', 'spare', '--set', 'SPARE_B', '--weight', '2', '--key-stdin'],
-    B,
-  )
+  const more = ['vendors', 'credentials', 'spare', '--set', 'SPARE_B', '--weight', '2', '--key-stdin']
+  const second = await run(more, { input: B })
   assert.match(second.out, /SPARE_B +…2222 +stored +2/)
-  assert.doesNotMatch(second.out, /sk-second/)
-  assert.equal((await tollgate(['vendors', 'credentials', 'spare', '--remove', 'SPARE_A'])).code, 0)
-  const last = await tollgate(['vendors', 'credentials', 'spare', '--remove', 'SPARE_B'])
+  assert.doesNotMatch(second.all, /sk-second/)
+  assert.equal((await run(['vendors', 'credentials', 'spare', '--remove', 'SPARE_A'])).code, 0)
+  const last = await run(['vendors', 'credentials', 'spare', '--remove', 'SPARE_B'])
   assert.equal(last.code, 1)
-  assert.match(last.out, /only one/)
+  assert.match(last.err, /only one/)
 })
 
 test('a stored response is read with the credential that made it', async () => {

@@ -3,13 +3,12 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { commandLineOf, type Given } from '../../test/command-line.ts'
 import { testGateway } from '../../test/gateway.ts'
 import { runProgram } from '../../test/sdk/cache.ts'
 import { isDataEndpoint } from '../catalog/endpoint.ts'
 import { ENDPOINTS } from '../catalog/index.ts'
-import { realWorld } from '../kernel/world.ts'
 import { chartOf, showAnswer } from './present.ts'
-import { runCli } from './run.ts'
 
 let key: string
 const g = testGateway()
@@ -17,41 +16,8 @@ before(async () => {
   key = (await g.account({ credits: 1_000_000_000_000n })).key
 })
 
-async function run(args: string[], over: { apiKey?: string; stdin?: string } = {}) {
-  let out = ''
-  let err = ''
-  const code = await runCli({
-    args,
-    world: realWorld,
-    otherVerbs: [['serve', 'Starts the gateway.']],
-    settings: () => ({
-      url: g.url,
-      urlSource: 'a test',
-      token: undefined,
-      tokenSource: '',
-      dataDirectory: '',
-      version: '0',
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '',
-      codexHome: '',
-      server: undefined,
-      apiKey: 'apiKey' in over ? over.apiKey : key,
-      credential: () => undefined,
-    }),
-    terminal: {
-      out(text) {
-        out += text
-      },
-      err(text) {
-        err += text
-      },
-      input: async () => over.stdin ?? '',
-    },
-  })
-  return { code, out, err }
-}
+const run = (args: string[], given: Given = {}) =>
+  commandLineOf(() => g, { token: undefined, apiKey: key }).run(args, given)
 
 test('every data endpoint can be called from the terminal, and says what it cost', async () => {
   const found = await (await g.call('/v1/social/users?username=walker137', key)).json()
@@ -94,7 +60,7 @@ test('a body is made of options, or given whole, in a file or by a pipe', async 
   const two = await run(['call', 'embeddings', '--model', 'alpha-embed-3-small', '--input', '["a","b"]', '--json'])
   assert.equal(JSON.parse(two.out).data.length, 2)
   const body = JSON.stringify({ model: 'alpha-5.4', input: 'hello' })
-  assert.equal((await run(['call', 'responses', '--body', '-'], { stdin: body })).code, 0)
+  assert.equal((await run(['call', 'responses', '--body', '-'], { input: body })).code, 0)
   const file = join(await mkdtemp(join(tmpdir(), 'call-')), 'body.json')
   await writeFile(file, body)
   assert.equal((await run(['call', 'responses', '--body', `@${file}`])).code, 0)
@@ -142,7 +108,7 @@ test('what is wrong is said in words, with the way out', async () => {
     assert.match(said.err, words, args.join(' '))
     assert.equal(said.code, code, args.join(' '))
   }
-  assert.match((await run(['call', 'account'], { apiKey: undefined as never })).err, /set TOLLGATE_KEY/)
+  assert.match((await run(['call', 'account'], { apiKey: undefined })).err, /set TOLLGATE_KEY/)
   assert.match((await run(['call', 'account', '--api-key', 'tg_live_nobody'])).err, /not valid/)
 })
 

@@ -3,66 +3,20 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { commandLineOf } from '../../test/command-line.ts'
 import { OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { runProgram } from '../../test/sdk/cache.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started, temporary } from '../../test/started.ts'
 import { newId, realWorld } from '../kernel/world.ts'
 import type { VerificationRun } from '../ledger/views.ts'
-import type { Settings } from './command.ts'
-import { COMMANDS, runCli } from './run.ts'
+import { COMMANDS } from './run.ts'
 
 const server = started(startOperatorServer)
 const folder = temporary('tollgate-cli-')
 
-function settings(more: Partial<Settings> = {}): Settings {
-  return {
-    url: server.url,
-    urlSource: 'from a test',
-    token: OPERATOR_TOKEN,
-    apiKey: undefined,
-    tokenSource: 'a test',
-    dataDirectory: folder,
-    databaseUrl: undefined,
-    publicUrl: undefined,
-    trustProxy: '',
-    host: '127.0.0.1',
-    codexHome: join(folder, 'codex-home'),
-    server: undefined,
-    version: '0.0.0-test',
-    credential: () => undefined,
-    ...more,
-  }
-}
-
+const { run, json } = commandLineOf(() => server, { dataDirectory: folder, codexHome: join(folder, 'codex-home') })
 const words = (text: string) => text.split(' ')
-
-/** Runs a command as a shell would split it. */
-async function run(args: string[], more: Partial<Settings> = {}, stdin = '') {
-  let [out, err] = ['', '']
-  const code = await runCli({
-    args,
-    world: realWorld,
-    otherVerbs: [['serve', 'Starts the gateway.']],
-    settings: () => settings(more),
-    terminal: {
-      out(text) {
-        out += text
-      },
-      err(text) {
-        err += text
-      },
-      input: async () => stdin,
-    },
-  })
-  return { code, out, err }
-}
-
-async function json<T>(args: string[], stdin = ''): Promise<T> {
-  const { code, out, err } = await run([...args, '--json'], {}, stdin)
-  assert.equal(code, 0, err)
-  return JSON.parse(out) as T
-}
 
 test('accounts, credits, limits and keys are managed from the command line', async () => {
   const account = await json<{ id: string; balance: string; limits: object }>([
@@ -258,8 +212,8 @@ test('the catalog is checked without a gateway, and compared, applied and rolled
     good.out,
     /valid: 3 vendors, 2 models, 1 endpoints\.\nNote: Vendor "textworks" needs the credential TEXTWORKS_API_KEY/,
   )
-  assert.equal((await run(['catalog', 'check', '-'], away, '{"vendors":{}}')).code, 1)
-  assert.match((await run(['catalog', 'check', '-'], away, '{')).err, /is not JSON/)
+  assert.equal((await run(['catalog', 'check', '-'], { ...away, input: '{"vendors":{}}' })).code, 1)
+  assert.match((await run(['catalog', 'check', '-'], { ...away, input: '{' })).err, /is not JSON/)
   assert.match((await run(['catalog', 'check', join(folder, 'none')], away)).err, /no such file/)
   const cheaper = structuredClone(SMALL_CATALOG)
   cheaper.endpoints['siteanalytics/websites/visits']!.pricing.tiers[0]!.call = '1'
@@ -277,8 +231,8 @@ test('the catalog is checked without a gateway, and compared, applied and rolled
 })
 
 test('a vendor’s credential comes from standard input, and is never printed', async () => {
-  assert.equal((await run(['vendors', 'credential', 'textworks'], {}, '  \n')).code, 2)
-  const stored = await run(['vendors', 'credential', 'textworks'], {}, 'sk-secret-of-the-vendor\n')
+  assert.equal((await run(['vendors', 'credential', 'textworks'], { input: '  \n' })).code, 2)
+  const stored = await run(['vendors', 'credential', 'textworks'], { input: 'sk-secret-of-the-vendor\n' })
   assert.equal(stored.out, 'Stored as TEXTWORKS_API_KEY.\n')
   assert.equal(server.credentials.get('TEXTWORKS_API_KEY'), 'sk-secret-of-the-vendor')
   const list = await run(['vendors', 'list'])
@@ -287,10 +241,10 @@ test('a vendor’s credential comes from standard input, and is never printed', 
   assert.equal((await run(['vendors', 'test', 'simulated'])).code, 0)
   assert.equal((await run(['vendors', 'forget', 'textworks'])).code, 0)
   // Where a change does not store it, nobody is told that nothing differs.
-  const dropped = await run(['vendors', 'change', 'textworks', '--key-stdin'], {}, 'sk-another\n')
+  const dropped = await run(['vendors', 'change', 'textworks', '--key-stdin'], { input: 'sk-another\n' })
   assert.deepEqual([dropped.code, dropped.out], [1, ''])
   assert.match(dropped.err, /tollgate vendors credentials textworks --set TEXTWORKS_API_KEY --key-stdin/)
-  assert.equal((await run(['vendors', 'change', 'textworks', '--key-stdin'], {}, ' \n')).code, 2)
+  assert.equal((await run(['vendors', 'change', 'textworks', '--key-stdin'], { input: ' \n' })).code, 2)
   const change = ['vendors', 'change', 'textworks', '--dry-run', '--set']
   const wrong = await run([...change, 'timeouts.connectMs=0'])
   assert.equal(wrong.code, 1)
@@ -451,23 +405,7 @@ test('every command has a summary and help, and the help needs no configuration'
   assert.equal((await runHelp(['help', 'catalog'])).out.split('\n').length > 5, true)
 })
 
-async function runHelp(args: string[]) {
-  let out = ''
-  const code = await runCli({
-    args,
-    world: realWorld,
-    otherVerbs: [],
-    settings: () => assert.fail('help reads no settings'),
-    terminal: {
-      out(text) {
-        out += text
-      },
-      err: () => undefined,
-      input: async () => '',
-    },
-  })
-  return { code, out }
-}
+const { run: runHelp } = commandLineOf(() => assert.fail('help reads no settings'))
 
 test('the program finds address and token in the data directory', async () => {
   const data = await mkdtemp(join(tmpdir(), 'tollgate-cli-data-'))

@@ -63,7 +63,7 @@ test('an id needs no right to read the list, and a name is found beyond the firs
     '--scopes',
     'teams:write',
   ])
-  const narrow = commandLineOf(() => ({ url: server.url, token }))
+  const narrow = commandLineOf(() => server, { token })
   assert.match((await narrow.run(['teams', 'change', id, 'Desk', '--name', 'Front'])).err, /teams:read/)
   assert.equal((await narrow.run(['teams', 'change', id, team.id, '--name', 'Front'])).code, 0)
   await json(['tokens', 'revoke', 'TEAMS', '--account', id])

@@ -14,7 +14,9 @@ const server = started(() => startOperatorServer({ outboundAllow: [provider.host
 const folder = temporary('tollgate-cli-')
 
 const SECRET = 'client-secret-of-corp'
-const { run, json } = commandLineOf(() => server, { CORP_SECRET: SECRET, S3_SECRET: 'secret-of-the-bucket' })
+const { run, json } = commandLineOf(() => server, {
+  secrets: { CORP_SECRET: SECRET, S3_SECRET: 'secret-of-the-bucket' },
+})
 
 test('a login provider is set from a file, tested, listed and removed; its secret is never shown', async () => {
   const { id: account } = await json<{ id: string }>(['accounts', 'create', 'Corp'])

@@ -1,6 +1,7 @@
 // The coding agents that `tollgate agent-setup` names, the programs themselves, set up by what that command writes:
 // each with a model of every kind, and two versions of each. With TOLLGATE_TEST_UPDATE=1 what they ask is recorded for
 // the ordinary tests.
+
 import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
@@ -8,11 +9,10 @@ import type { AddressInfo } from 'node:net'
 import { arch, platform } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { runCli } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config.ts'
 import { agentSetups } from '../../src/extensions/agents/setup/programs.ts'
-import { realWorld } from '../../src/kernel/world.ts'
-import { OPERATOR_TOKEN, testGateway } from '../gateway.ts'
+import { commandLineOf } from '../command-line.ts'
+import { testGateway } from '../gateway.ts'
 import { installed, pythonWith, type Ran, runProgram } from '../sdk/cache.ts'
 import { EVERY_FORMAT, EVERY_KIND, everyKind } from '../sdk/families.ts'
 
@@ -180,33 +180,9 @@ async function setUp(agent: string, program: string, model: string, nth: number)
   const { codexHome } = readConfig({ CODEX_HOME: join(home, '.codex') })
   // The address of a server that listens on a port.
   const through = `http://127.0.0.1:${(between.address() as AddressInfo).port}`
-  let said = ''
-  const write = (text: string) => {
-    said += text
-  }
-  const code = await runCli({
-    args: ['agent-setup', agent, '--model', model, '--gateway', through, '--write', home],
-    world: realWorld,
-    otherVerbs: [],
-    settings: () => ({
-      url: g.url,
-      urlSource: 'a test',
-      token: OPERATOR_TOKEN,
-      apiKey: undefined,
-      tokenSource: 'a test',
-      dataDirectory: home,
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '127.0.0.1',
-      server: undefined,
-      version: '0.0.0-test',
-      credential: () => undefined,
-      codexHome,
-    }),
-    terminal: { out: write, err: write, input: async () => '' },
-  })
-  assert.equal(code, 0, said)
+  const command = ['agent-setup', agent, '--model', model, '--gateway', through, '--write', home]
+  const { code, all } = await commandLineOf(() => g, { dataDirectory: home, codexHome }).run(command)
+  assert.equal(code, 0, all)
   return { program, home, model }
 }
 

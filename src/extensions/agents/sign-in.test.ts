@@ -1,13 +1,14 @@
 // `tollgate login`, `token`, `logout` and `agent`: what a person types where an agent runs.
+
 import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { commandLineOf, type Given } from '../../../test/command-line.ts'
 import { startGateway, type TestGateway } from '../../../test/gateway.ts'
 import { atOnce } from '../../../test/lists.ts'
 import { type asBrowser, joined } from '../../../test/operator-server.ts'
 import { temporary } from '../../../test/started.ts'
-import { runCli } from '../../cli/run.ts'
 import { realWorld, type World } from '../../kernel/world.ts'
 
 let g: TestGateway
@@ -29,42 +30,15 @@ const worldAt = (aheadMs = 0): World => ({
   after: (ms, run) => realWorld.after(ms / 100, run),
 })
 
-async function run(args: string[], options: { file?: string; world?: World; seen?: (text: string) => unknown } = {}) {
-  const said = { out: '', err: '' }
-  const code = await runCli({
-    args,
-    world: options.world ?? worldAt(),
-    otherVerbs: [],
-    settings: () => ({
-      url: g.url,
-      urlSource: 'a test',
-      token: undefined,
-      apiKey: undefined,
-      tokenSource: 'a test',
-      dataDirectory: '',
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '127.0.0.1',
-      codexHome: join(home, 'codex'),
-      loginFile: join(home, options.file ?? 'login.json'),
-      server: undefined,
-      credential: () => undefined,
-      version: '0.0.0-test',
-      program: ['node', '/opt/toll gate'],
-    }),
-    terminal: {
-      out: (text) => {
-        said.out += text
-      },
-      err: (text) => {
-        said.err += text
-        options.seen?.(text)
-      },
-      input: async () => '',
-    },
-  })
-  return { code, out: said.out.trim(), err: said.err }
+const commandLine = commandLineOf(() => g, {
+  token: undefined,
+  codexHome: join(home, 'codex'),
+  program: ['node', '/opt/toll gate'],
+})
+
+async function run(args: string[], { file = 'login.json', ...given }: Given & { readonly file?: string } = {}) {
+  const said = await commandLine.run(args, { world: worldAt(), loginFile: join(home, file), ...given })
+  return { ...said, out: said.out.trim() }
 }
 
 /** The person opens the link and answers. */

@@ -1,70 +1,32 @@
 // `tollgate apply` against a real operator API: what differs is said and made so, and a second run finds nothing.
+
 import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { commandLineOf, type Given } from '../../../test/command-line.ts'
 import { pluck } from '../../../test/lists.ts'
-import { asBrowser, asOperator, OPERATOR_TOKEN, startOperatorServer } from '../../../test/operator-server.ts'
+import { asBrowser, asOperator, startOperatorServer } from '../../../test/operator-server.ts'
 import { SMALL_CATALOG } from '../../../test/small-catalog.ts'
 import { started, temporary } from '../../../test/started.ts'
 import type { KeyView, TeamView } from '../../admission/views.ts'
 import type { CurrentView } from '../../catalog/views.ts'
-import { runCli } from '../../cli/run.ts'
 import type { Page } from '../../kernel/view.ts'
-import { realWorld } from '../../kernel/world.ts'
 import type { AccountView, BudgetView } from '../../ledger/views.ts'
 
 const server = started(startOperatorServer)
 const ask = asOperator(server)
 const folder = temporary('tollgate-apply-')
+const commandLine = commandLineOf(() => server)
 
-interface Run {
-  readonly environment?: Readonly<Record<string, string>>
-  /** What the person at the terminal answers; absent: nobody is there. */
-  readonly answer?: string
-}
-
-async function apply(yaml: string, options: readonly string[] = ['--yes'], { environment = {}, answer }: Run = {}) {
+async function apply(yaml: string, options: readonly string[] = ['--yes'], given: Given = {}) {
   const file = join(folder, 'tollgate.yaml')
   await writeFile(file, yaml)
-  return run(['apply', file, ...options], { environment, ...(answer === undefined ? {} : { answer }) })
+  return run(['apply', file, ...options], given)
 }
 
-async function run(args: readonly string[], { environment = {}, answer }: Run = {}) {
-  let out = ''
-  let err = ''
-  const code = await runCli({
-    args,
-    world: realWorld,
-    otherVerbs: [],
-    settings: () => ({
-      url: server.url,
-      urlSource: 'from a test',
-      token: OPERATOR_TOKEN,
-      apiKey: undefined,
-      tokenSource: 'a test',
-      dataDirectory: folder,
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '127.0.0.1',
-      codexHome: folder,
-      server: undefined,
-      version: '0.0.0-test',
-      credential: () => undefined,
-      environment: (name) => environment[name],
-    }),
-    terminal: {
-      out: (text) => {
-        out += text
-      },
-      err: (text) => {
-        err += text
-      },
-      input: async () => '',
-      ...(answer === undefined ? {} : { ask: async () => answer }),
-    },
-  })
+async function run(args: readonly string[], given: Given = {}) {
+  const { code, out, err } = await commandLine.run(args, given)
   return { code, out, err: err.replaceAll(`${folder}/`, '') }
 }
 
@@ -106,11 +68,11 @@ test('a file is shown as sentences, applied after a question, and found applied 
   const nobody = await apply(yaml, [])
   assert.equal(nobody.code, 1)
   assert.match(nobody.err, /Add --yes/)
-  const refused = await apply(yaml, [], { answer: 'no' })
+  const refused = await apply(yaml, [], { ask: async () => 'no' })
   assert.deepEqual([refused.code, refused.out], [1, 'Nothing was changed.\n'])
   assert.equal(await accountNamed('Team A'), undefined)
 
-  const done = await apply(yaml, [], { answer: 'y' })
+  const done = await apply(yaml, [], { ask: async () => 'y' })
   assert.equal(done.code, 0, done.err)
   const value = /Key ci of Team A, shown only now:\n {2}(tg_live_\w+)/.exec(done.out)?.[1]
   assert.ok(value)
@@ -189,11 +151,11 @@ vendors:
     ${more}
     secrets: { EXTRA_API_KEY: env:MY_EXTRA }
 `
-  const environment = { MY_EXTRA: secret }
+  const secrets = { MY_EXTRA: secret }
   const missing = await apply(yaml())
   assert.equal(missing.code, 1)
   assert.match(missing.err, /tollgate\.yaml:8:16: env:MY_EXTRA: MY_EXTRA is not set/)
-  const done = await apply(yaml(), ['--yes'], { environment })
+  const done = await apply(yaml(), ['--yes'], { secrets })
   assert.equal(done.code, 0, done.err)
   assert.match(
     done.err,
@@ -204,13 +166,13 @@ vendors:
   const stored = async () =>
     (await ask<Page<unknown>>('GET', '/audit?action=credential.store&limit=200')).data.items.length
   const times = await stored()
-  assert.match((await apply(yaml(), ['--yes'], { environment })).out, /^Nothing differs\./)
-  const timeouts = await apply(yaml('timeouts: { connectMs: 2500 }'), ['--yes'], { environment })
+  assert.match((await apply(yaml(), ['--yes'], { secrets })).out, /^Nothing differs\./)
+  const timeouts = await apply(yaml('timeouts: { connectMs: 2500 }'), ['--yes'], { secrets })
   assert.match(timeouts.err, /Vendor extra: connect timeout/)
   assert.ok(!timeouts.err.includes('gets a new value'), 'an equal secret is not sent')
   assert.equal(await stored(), times)
   const other = await apply(yaml('timeouts: { connectMs: 2500 }'), ['--yes'], {
-    environment: { MY_EXTRA: 'sk-another-0002' },
+    secrets: { MY_EXTRA: 'sk-another-0002' },
   })
   assert.match(other.err, /^ {2}~ The credential EXTRA_API_KEY gets a new value\.\nNote: [^\n]*\n$/)
   assert.equal(server.credentials.get('EXTRA_API_KEY'), 'sk-another-0002')
@@ -231,7 +193,7 @@ catalog:
       pricing: { tiers: [] }
 `,
     ['--yes'],
-    { environment: { X: 'sk-third-0003' } },
+    { secrets: { X: 'sk-third-0003' } },
   )
   assert.equal(wrong.code, 1)
   assert.match(wrong.err, /tollgate\.yaml:7:5: models\.alpha-5\.4\.name: /)

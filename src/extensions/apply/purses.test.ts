@@ -1,50 +1,21 @@
 // What `tollgate apply` says and does of purses: the prices for customers, and where an account is told.
+
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { OPERATOR_TOKEN, startGateway } from '../../../test/gateway.ts'
+import { commandLineOf } from '../../../test/command-line.ts'
+import { startGateway } from '../../../test/gateway.ts'
 import { temporary } from '../../../test/started.ts'
 import { STRIPE_KEY, STRIPE_SECRET } from '../../../test/stripe-server.ts'
-import { runCli } from '../../cli/run.ts'
-import { realWorld } from '../../kernel/world.ts'
 
 const folder = temporary('tollgate-apply-purses-')
 const file = join(folder, 'tollgate.yaml')
 
-const environment = new Map([
-  ['SHOP_STRIPE', STRIPE_KEY],
-  ['SHOP_WEBHOOK', STRIPE_SECRET],
-])
+const environment = { SHOP_STRIPE: STRIPE_KEY, SHOP_WEBHOOK: STRIPE_SECRET }
 
-async function apply(url: string, ...options: string[]) {
-  const out: string[] = []
-  const err: string[] = []
-  const code = await runCli({
-    args: ['apply', ...options],
-    world: realWorld,
-    otherVerbs: [],
-    settings: () => ({
-      url,
-      urlSource: 'from a test',
-      token: OPERATOR_TOKEN,
-      apiKey: undefined,
-      tokenSource: 'a test',
-      dataDirectory: folder,
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      host: '127.0.0.1',
-      codexHome: folder,
-      server: undefined,
-      version: '0.0.0-test',
-      credential: () => undefined,
-      environment: (name) => environment.get(name),
-    }),
-    terminal: { out: (text) => void out.push(text), err: (text) => void err.push(text), input: async () => '' },
-  })
-  return { code, out: out.join(''), err: err.join('') }
-}
+const apply = (url: string, ...options: string[]) =>
+  commandLineOf(() => ({ url }), { secrets: environment }).run(['apply', ...options])
 
 const declared = (purses: string) => `tollgate: 1\naccounts:\n  - name: Shop\n    purses: ${purses}\n`
 
@@ -103,7 +74,7 @@ test('how customers pay is applied with its secrets, which are never printed, an
   const applied = async (text: string, ...options: string[]) => {
     await writeFile(file, text)
     const { code, out, err } = await apply(g.url, file, ...options)
-    for (const secret of environment.values()) assert.ok(!`${out}${err}`.includes(secret))
+    for (const secret of Object.values(environment)) assert.ok(!`${out}${err}`.includes(secret))
     return { code, said: `${out}${err}` }
   }
   const planned = await applied(payments(), '--dry-run')
@@ -135,7 +106,7 @@ test('how customers pay is applied with its secrets, which are never printed, an
   )
   assert.match((await applied(payments(), '--yes')).said, /Nothing differs/)
 
-  environment.set('SHOP_WEBHOOK', `${STRIPE_SECRET}00`)
+  environment.SHOP_WEBHOOK = `${STRIPE_SECRET}00`
   const rotated = await applied(payments('color: "#7a1fa2",'), '--yes')
   assert.equal(rotated.code, 0, rotated.said)
   assert.match(rotated.said, /color on light pages for payments by customers was none and becomes #7a1fa2\./)

@@ -1,5 +1,6 @@
 // A vendor that the gateway has never seen: tested for real, connected by one command, used and charged; and what the
 // test says when something is wrong with it.
+
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import type { RequestListener } from 'node:http'
@@ -8,14 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { examplesIn } from '../../../test/clients/examples.ts'
+import { commandLineOf, type Given } from '../../../test/command-line.ts'
 import { BY, OPERATOR_TOKEN, testGateway, textOf } from '../../../test/gateway.ts'
 import { pluck } from '../../../test/lists.ts'
 import { freePort, type Listening, listen } from '../../../test/started.ts'
-import type { Settings } from '../../cli/command.ts'
-import { runCli } from '../../cli/run.ts'
 import type { AuditView } from '../../database/audit.ts'
 import type { Page } from '../../kernel/view.ts'
-import { realWorld } from '../../kernel/world.ts'
 import type { VendorTest } from '../../routing/views.ts'
 
 const KEY = 'sk-live-0123456789abcdefghij'
@@ -71,39 +70,9 @@ const modelOf = (uid: string) => gateway.gateway.catalog.current.input.models[ui
 const testOf = (body: object) =>
   gateway.ask<VendorTest>('POST', '/connect/test', { vendor: 'newcomer', formats: ['openai-chat'], ...body })
 
-async function tollgate(
-  args: string[],
-  environment: Record<string, string> = {},
-  ask?: (question: string) => Promise<string>,
-) {
-  let out = ''
-  const settings: Settings = {
-    url: gateway.url,
-    urlSource: 'from a test',
-    token: OPERATOR_TOKEN,
-    apiKey: undefined,
-    tokenSource: 'a test',
-    dataDirectory: '/nowhere',
-    databaseUrl: undefined,
-    publicUrl: undefined,
-    trustProxy: '',
-    host: '127.0.0.1',
-    codexHome: '',
-    server: undefined,
-    version: '0.0.0-test',
-    credential: (name: string) => environment[name],
-  }
-  const write = (text: string) => {
-    out += text
-  }
-  const code = await runCli({
-    args,
-    world: realWorld,
-    otherVerbs: [],
-    settings: () => settings,
-    terminal: { out: write, err: write, input: async () => '', ask },
-  })
-  return { code, out }
+async function tollgate(args: string[], secrets: Given['secrets'] = {}, ask?: Given['ask']) {
+  const { code, all } = await commandLineOf(() => gateway).run(args, { secrets, ask })
+  return { code, out: all }
 }
 
 test('a vendor that works is tested by listing its models and by the smallest real call, and both are told', async () => {

@@ -1,5 +1,6 @@
 // Databases that LiteLLM and new-api wrote themselves (test/fixtures/*/README.md), taken over by the commands into a
 // gateway.
+
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
@@ -7,14 +8,13 @@ import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
+import { commandLineOf } from '../../../test/command-line.ts'
 import { emptyDatabase, type FreshDatabase } from '../../../test/database.ts'
 import { OPERATOR_TOKEN, startOperatorServer } from '../../../test/operator-server.ts'
 import { started, temporary } from '../../../test/started.ts'
 import type { KeyView } from '../../admission/views.ts'
 import type { CurrentView } from '../../catalog/views.ts'
-import { runCli } from '../../cli/run.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { realWorld } from '../../kernel/world.ts'
 import type { AccountView } from '../../ledger/views.ts'
 import type { ImportLine } from './report.ts'
 
@@ -26,6 +26,7 @@ const addresses = { litellm: '', newApi: '', sqlite: '' }
 
 const server = started(startOperatorServer)
 const folder = temporary('tollgate-import-')
+const { run } = commandLineOf(() => server)
 before(async () => {
   addresses.litellm = await postgresWith('litellm/database.sql')
   addresses.newApi = await postgresWith('new-api/database.postgres.sql')
@@ -56,41 +57,6 @@ async function sqliteWith(name: string, sql: string): Promise<string> {
   return path
 }
 
-async function run(...args: string[]) {
-  let [out, err] = ['', '']
-  const code = await runCli({
-    args,
-    world: realWorld,
-    otherVerbs: [],
-    settings: () => ({
-      url: server.url,
-      urlSource: 'from a test',
-      token: OPERATOR_TOKEN,
-      tokenSource: 'a test',
-      apiKey: undefined,
-      dataDirectory: folder,
-      databaseUrl: undefined,
-      publicUrl: undefined,
-      trustProxy: '',
-      codexHome: '',
-      host: '127.0.0.1',
-      server: undefined,
-      version: '0.0.0-test',
-      credential: () => undefined,
-    }),
-    terminal: {
-      out(text) {
-        out += text
-      },
-      err(text) {
-        err += text
-      },
-      input: async () => '',
-    },
-  })
-  return { code, out, err }
-}
-
 interface Imported {
   lines: ImportLine[]
   changes: string[]
@@ -100,7 +66,7 @@ interface Imported {
 }
 
 async function json<T = Imported>(...args: string[]): Promise<T> {
-  const { code, out, err } = await run(...args, '--json')
+  const { code, out, err } = await run([...args, '--json'])
   assert.equal(code, 0, err + out)
   return JSON.parse(out) as T
 }
@@ -204,7 +170,7 @@ test('LiteLLM’s teams, users, budgets and keys are shown first, then taken ove
   assert.equal(await state(), before, 'run twice, nothing changes twice')
   found(said(again), /^left team Growth: Account acc_\w+ is there already/)
   found(said(again), /^left key growth-app: The key is there already/)
-  const verified = await run('ledger', 'verify')
+  const verified = await run(['ledger', 'verify'])
   assert.equal(verified.code, 0, verified.out)
 
   const secrets = [
@@ -212,14 +178,14 @@ test('LiteLLM’s teams, users, budgets and keys are shown first, then taken ove
     ...Object.values(keys).map((key) => hash('sha256', key, 'hex')),
     'made-up-vendor',
   ]
-  for (const text of [JSON.stringify([shown, applied, again]), (await run(...command)).out])
+  for (const text of [JSON.stringify([shown, applied, again]), (await run(command)).out])
     for (const secret of secrets) assert.ok(!text.includes(secret), secret)
 })
 
 test('an import that was cut off in the middle goes on where it was', async () => {
   const keys = await keysIn('litellm/keys.json')
   const command = ['import', 'litellm', '--database', addresses.litellm, '--source', 'second', '--apply']
-  const refused = await run(...command)
+  const refused = await run(command)
   // The same keys belong to the accounts of the first test: each is refused by itself, and told.
   assert.equal(refused.code, 1)
   assert.match(refused.out, /Refused: key growth-app: This key belongs to another account/)
@@ -301,7 +267,7 @@ for (const [name, keyFile] of [
     const again = await json(...command, '--apply')
     assert.deepEqual([again.made, again.version], [{ accounts: 0, keys: 0, refused: [] }, undefined])
     assert.equal(await state(), before)
-    for (const text of [JSON.stringify([shown, applied, again]), (await run(...command)).out])
+    for (const text of [JSON.stringify([shown, applied, again]), (await run(command)).out])
       for (const secret of [...Object.values(keys), 'vendor-key', '$2a$10']) assert.ok(!text.includes(secret), secret)
   })
 
@@ -332,7 +298,7 @@ test('what is no such database, or too much of one, is said in a sentence withou
     [['litellm'], /Name a configuration, a database, or both/],
     [['litellm', CONFIG, '--balance=-1'], /--balance takes/],
   ] as const) {
-    const { code, err } = await run('import', ...args)
+    const { code, err } = await run(['import', ...args])
     assert.ok(code > 0, String(args))
     assert.match(err, pattern)
     assert.doesNotMatch(err, /a-password-of-somebody|\n\s+at /)
@@ -352,7 +318,7 @@ test('names that would move a cursor, figures that are none and rows of nonsense
      insert into tokens values (1, 1, 'short', 1, 'a', -1, 0, 1, ''), (2, 1, 'aaaaaaaaaaaaaaaa', 1, 'b', 9e15, 9e18, 0, 'not an address'),
        (3, 'two', 'bbbbbbbbbbbbbbbb', 1, char(10) || 'c', 9e15, 9e18, 0, '')`,
   )
-  const { code, out, err } = await run('import', 'new-api', path, '--apply')
+  const { code, out, err } = await run(['import', 'new-api', path, '--apply'])
   assert.equal(code, 0, out + err)
   assert.ok(!out.includes('\x1b'))
   assert.match(out, /left {5}token .*\/b: It is restricted to addresses/)
@@ -377,7 +343,7 @@ test('no name in a file of LiteLLM moves a cursor, wherever it stands', async ()
       `"${evil}": {"${evil}": 1}`,
     ].join('\n'),
   )
-  const { out, err } = await run('import', 'litellm', path)
+  const { out, err } = await run(['import', 'litellm', path])
   assert.match(out, /left|changed/)
   assert.doesNotMatch((out + err).replaceAll('\n', ''), /[\p{Cc}\u202e]/u)
 })

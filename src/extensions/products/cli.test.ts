@@ -10,7 +10,7 @@ import { started, temporary } from '../../../test/started.ts'
 
 const server = started(startOperatorServer)
 const folder = temporary('tollgate-products-')
-const { run } = commandLineOf(() => server, { MAPS_KEY: 'maps-secret-0123456789' })
+const { run } = commandLineOf(() => server, { secrets: { MAPS_KEY: 'maps-secret-0123456789' } })
 
 const MAPS = `openapi: 3.1.0
 info: { title: Maps, version: "1" }

@@ -1,14 +1,15 @@
 // Payments, from the purchase to the credits: by Stripe (a scripted server with the real shapes) and by a provider that
 // only sends signed webhooks.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openedAlerts } from '../../../test/alerts.ts'
+import { commandLineOf } from '../../../test/command-line.ts'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { pluck } from '../../../test/lists.ts'
 import { seller, tell, WEBHOOK_SECRET } from '../../../test/seller.ts'
 import { STRIPE_KEY, STRIPE_SECRET, type StripeEvent, sendStripe } from '../../../test/stripe-server.ts'
 import { until } from '../../../test/until.ts'
-import { runCli } from '../../cli/run.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
 import { releaseOf } from '../../ledger/operation.ts'
 import { checkStep } from '../billing/payments/amounts.ts'
@@ -468,41 +469,7 @@ test('reconciliation applies what no event told, and names every difference', as
 })
 
 test('payments are listed, shown, refunded, accepted, dismissed, reconciled and set up from the command line', async () => {
-  async function command(args: string[], environment: Record<string, string> = {}) {
-    let out = ''
-    const code = await runCli({
-      args,
-      world: realWorld,
-      otherVerbs: [],
-      settings: () => ({
-        url: gateway.url,
-        urlSource: 'a test',
-        token: OPERATOR_TOKEN,
-        tokenSource: 'a test',
-        apiKey: undefined,
-        dataDirectory: '',
-        databaseUrl: undefined,
-        publicUrl: undefined,
-        trustProxy: '',
-        host: '127.0.0.1',
-        codexHome: '',
-        server: undefined,
-        version: '0',
-        credential: () => undefined,
-        environment: (name) => environment[name],
-      }),
-      terminal: {
-        out(text) {
-          out += text
-        },
-        err(text) {
-          out += text
-        },
-        input: async () => '',
-      },
-    })
-    return { code, out }
-  }
+  const { run: command } = commandLineOf(() => gateway, { secrets: { A_KEY: STRIPE_KEY } })
   const account = await newAccount()
   const { payment } = await paid(account)
   const one = await command(['payments', 'list', '--account', account, '--state', 'paid'])
@@ -520,13 +487,12 @@ test('payments are listed, shown, refunded, accepted, dismissed, reconciled and 
   assert.equal(await balance(account), 1_683n * ONE)
   const since = new Date().toISOString()
   const run = await command(['payments', 'reconcile', '--from', since])
-  assert.equal(run.code, 0, run.out)
+  assert.equal(run.code, 0, run.err)
   assert.match(run.out, /payments compared\. None differs\./)
   assert.match((await command(['payments', 'reconciliations', '--limit', '1'])).out, /^STARTED/)
-  const env = { A_KEY: STRIPE_KEY }
-  const changed = await command(['payment-settings', 'change', '--tax', 'off', '--stripe-env', 'A_KEY'], env)
+  const changed = await command(['payment-settings', 'change', '--tax', 'off', '--stripe-env', 'A_KEY'])
   assert.match(changed.out, /Provider +stripe\n[\s\S]*Secrets +stripe yes, stripe-webhook yes, payment-webhook yes\n/)
-  assert.ok(!changed.out.includes(STRIPE_KEY))
+  assert.ok(!changed.all.includes(STRIPE_KEY))
   assert.equal((await command(['payment-settings', 'change', '--stripe-env', 'NONE'])).code, 2)
 })
 
