@@ -1,5 +1,6 @@
 // The database's clock is what silence and budgets are measured by, and somebody may set it. `now()` and
 // `clock_timestamp()` are found in `public` before Postgres's own, as much ahead as the test says, or standing still.
+
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
@@ -10,6 +11,7 @@ import { createLedger } from '../src/ledger/ledger.ts'
 import { storeLimits } from '../src/ledger/limits.ts'
 import type { Reservation } from '../src/ledger/operation.ts'
 import { emptyDatabase, type FreshDatabase } from './database.ts'
+import { settlement } from './settlement.ts'
 
 const CLOCK = `
   create table clock (ahead interval not null, stands timestamptz);
@@ -48,8 +50,8 @@ async function account(credits: bigint): Promise<string> {
 const reservation = (of: string, want: bigint): Reservation => ({
   id: newId(realWorld),
   account: of,
-  key: 'k',
-  product: 'p',
+  key: 'k1',
+  product: 'alpha-5.4',
   catalogVersion: 1,
   want,
   floor: want,
@@ -110,27 +112,7 @@ test('a clock that steps back over midnight gives no second budget for the day, 
     const wanted = reservation(acc, amount)
     const { outcome } = await ledger.reserve(wanted)
     if (outcome !== 'held') return outcome
-    const { id, account: of, key, product, catalogVersion } = wanted
-    await ledger.resolve({
-      id,
-      account: of,
-      key,
-      product,
-      catalogVersion,
-      kind: 'settled',
-      charge: amount,
-      lines: [],
-      endpoint: 'chat',
-      status: 200,
-      estimated: false,
-      stream: false,
-      route: 1,
-      durationMs: 1,
-      firstByteMs: 1,
-      inputTokens: 1,
-      outputTokens: 1,
-      idempotent: true,
-    })
+    await ledger.resolve(settlement(acc, wanted.id, amount, { idempotent: true }))
     return 'spent'
   }
   await at(60)
@@ -182,29 +164,7 @@ for (const max of [1_000_000, 400])
           [acc],
         )
       await at('2027-02-01T00:00:05Z')
-      for (const id of calls) {
-        const { key, product, catalogVersion } = leasing()
-        await ledger.resolve({
-          id,
-          account: acc,
-          key,
-          product,
-          catalogVersion,
-          kind: 'settled',
-          charge: 1n,
-          lines: [],
-          endpoint: 'chat',
-          status: 200,
-          estimated: false,
-          stream: false,
-          route: 1,
-          durationMs: 1,
-          firstByteMs: 1,
-          inputTokens: 1,
-          outputTokens: 1,
-          idempotent: false,
-        })
-      }
+      for (const id of calls) await ledger.resolve(settlement(acc, id, 1n))
       await ledger.posted(acc)
       await ledger.returned(acc)
       await ledger.idle(2_000)

@@ -1,4 +1,5 @@
 // The invariants of the money, over random interleavings of several processes on a real Postgres. F33, F34, F35.
+
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
@@ -9,6 +10,7 @@ import { chargeOf } from '../src/meter/charge.ts'
 import { freshDatabase } from './database.ts'
 import { runSwarm } from './ledger-swarm.ts'
 import { runs } from './runs.ts'
+import { settlement } from './settlement.ts'
 import { started } from './started.ts'
 
 const PROCESSES = 3
@@ -46,26 +48,8 @@ function resolution(
   charge: bigint,
   more: Partial<Resolution> = {},
 ): Resolution {
-  return {
-    id,
-    account,
-    key: 'k',
-    product: 'p',
-    catalogVersion: 1,
-    kind,
-    charge,
-    lines: charge > 0n ? [['call', 1, (charge * 1_000_000n).toString()]] : [],
-    endpoint: 'chat',
-    status: 200,
-    estimated: false,
-    stream: false,
-    route: 1,
-    durationMs: 1,
-    firstByteMs: 1,
-    inputTokens: 1,
-    outputTokens: 1,
-    ...more,
-  }
+  const lines: Resolution['lines'] = charge > 0n ? [['call', 1, (charge * 1_000_000n).toString()]] : []
+  return settlement(account, id, charge, { key: 'k', product: 'p', kind, lines, ...more })
 }
 
 type Step =

@@ -6,7 +6,7 @@ import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger, type Ledger } from '../src/ledger/ledger.ts'
 import type { Reservation, Reserved, Resolution, Resolved } from '../src/ledger/operation.ts'
 import { type FreshDatabase, freshDatabase, WAIT_FACTOR } from './database.ts'
-import { settlement } from './ledger-swarm.ts'
+import { settlement } from './settlement.ts'
 import { until } from './until.ts'
 
 export let fresh: FreshDatabase
@@ -61,7 +61,7 @@ export function settle(
   charge: bigint,
   more: Partial<Resolution> = {},
 ): Promise<Resolved> {
-  return ledger.resolve({ ...settlement(acc, id, charge), ...more })
+  return ledger.resolve(settlement(acc, id, charge, more))
 }
 
 export async function call(ledger: Ledger, acc: string, want: bigint): Promise<Reserved> {

@@ -5,7 +5,8 @@ import { openDatabase } from '../src/database/database.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
-import { settlement, type Task } from './ledger-swarm.ts'
+import type { Task } from './ledger-swarm.ts'
+import { settlement } from './settlement.ts'
 
 const CALLERS = 2
 /** Of each caller, when it is enough. */
@@ -42,7 +43,7 @@ const swarms = await Promise.all(
       try {
         const { outcome } = await ledger.reserve({ ...about, want, floor: want, tokens: 10, labels: orders.labels })
         counts[outcome === 'held' ? 'held' : 'refused'] += 1
-        if (outcome === 'held' && settles) await ledger.resolve({ ...settlement(account, id, charge), ...labelled })
+        if (outcome === 'held' && settles) await ledger.resolve(settlement(account, id, charge, labelled))
         return outcome === 'held'
       } catch (error) {
         // Thousands at once may be too many: whoever is told so comes again.

@@ -2,7 +2,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import type { Resolution } from '../src/ledger/operation.ts'
 
 export interface Orders {
   /** Each is called by itself. */
@@ -22,28 +21,6 @@ export interface Counts {
   held: number
   refused: number
   failed: number
-}
-
-export function settlement(account: string, id: string, charge: bigint): Resolution {
-  return {
-    id,
-    account,
-    key: 'k1',
-    product: 'alpha-5.4',
-    catalogVersion: 1,
-    kind: 'settled',
-    charge,
-    endpoint: 'chat',
-    status: 200,
-    lines: charge > 0n ? [['output', Number(charge), '1000000']] : [],
-    estimated: false,
-    stream: false,
-    route: 1,
-    durationMs: 5,
-    firstByteMs: 2,
-    inputTokens: 4,
-    outputTokens: 6,
-  }
 }
 
 /** For each account that is called. */

@@ -1,5 +1,6 @@
 // A gateway for tests of the operator API and the console API: a small catalog, everything that it logs, and what it
 // serves, by who may ask.
+
 import assert from 'node:assert/strict'
 import type { WebServer } from '../src/api/server/server.ts'
 import type { Database } from '../src/database/database.ts'
@@ -14,6 +15,7 @@ import type { Usage } from '../src/meter/usage.ts'
 import type { Resource } from '../src/operator/resource.ts'
 import { freshDatabase } from './database.ts'
 import { OPERATOR_TOKEN, startGateway, type TestGateway } from './gateway.ts'
+import { settlement } from './settlement.ts'
 import { SMALL_CATALOG } from './small-catalog.ts'
 import { closing } from './started.ts'
 import { until } from './until.ts'
@@ -205,22 +207,8 @@ export function callsOn(server: OperatorServer) {
     const { tokens, ...common } = of(account)
     await server.ledger.reserve({ ...common, ...more, want: 1_000_000n, floor: 1n, tokens })
     const { amount, lines } = chargeOf(server.catalog.current.document.models['alpha-5.4']!.pricing, usage)
-    await server.ledger.resolve({
-      ...common,
-      kind: 'settled',
-      charge: amount,
-      lines,
-      endpoint: 'chat',
-      status: 200,
-      estimated: false,
-      stream: true,
-      route: 1,
-      durationMs: 40,
-      firstByteMs: 9,
-      inputTokens: usage.input ?? 0,
-      outputTokens: usage.output ?? 0,
-      ...more,
-    })
+    const facts = { lines, stream: true, inputTokens: usage.input ?? 0, outputTokens: usage.output ?? 0 }
+    await server.ledger.resolve(settlement(account, common.id, amount, { ...common, ...facts, ...more }))
     return `req_${common.id}`
   }
   return { reserve, call }

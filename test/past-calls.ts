@@ -1,9 +1,11 @@
 // Calls that are in the ledger and happened in an earlier month.
+
 import type { CatalogStore } from '../src/catalog/store.ts'
 import type { Database } from '../src/database/database.ts'
 import { newId, type World } from '../src/kernel/world.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { chargeOf } from '../src/meter/charge.ts'
+import { settlement } from './settlement.ts'
 
 export async function callOnce(
   { ledger, catalog, world }: { ledger: Ledger; catalog: CatalogStore; world: World },
@@ -13,21 +15,8 @@ export async function callOnce(
   const common = { id, account, key: 'key_1', product: 'alpha-5.4', catalogVersion: catalog.current.version }
   await ledger.reserve({ ...common, want: 10_000n, floor: 10_000n, tokens: 1 })
   const charge = chargeOf(catalog.current.document.models['alpha-5.4']!.pricing, { input: 100, output: 50 })
-  await ledger.resolve({
-    ...common,
-    kind: 'settled',
-    charge: charge.amount,
-    lines: charge.lines,
-    status: 200,
-    endpoint: 'chat',
-    estimated: false,
-    stream: false,
-    route: 1,
-    durationMs: 1,
-    firstByteMs: 1,
-    inputTokens: 100,
-    outputTokens: 50,
-  })
+  const facts = { lines: charge.lines, inputTokens: 100, outputTokens: 50 }
+  await ledger.resolve(settlement(account, id, charge.amount, { ...common, ...facts }))
 }
 
 /** What was written since the last time happened so many hours before. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../src/database/database.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { createLedger } from '../src/ledger/ledger.ts'
-import { settlement } from './ledger-swarm.ts'
+import { settlement } from './settlement.ts'
 
 const CALLERS = 8
 const WANT = 1_000n
@@ -27,7 +27,7 @@ async function call(): Promise<void> {
   if (outcome !== 'held') return sleep(5)
   await sleep(Math.random() * 20)
   const charge = BigInt(Math.floor(Math.random() * Number(WANT + 1n)))
-  await ledger.resolve({ ...settlement(account, id, charge), labels: { ':purse': purse.id } })
+  await ledger.resolve(settlement(account, id, charge, { labels: { ':purse': purse.id } }))
   settled += 1
   if (settled % 10 === 0) process.send?.({ settled })
   return undefined

@@ -1,9 +1,11 @@
 // Operators change things while calls go on: what their changes wait for, calls do not.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { runSwarm } from '../../test/ledger-swarm.ts'
 import { atOnce } from '../../test/lists.ts'
+import { release, settlement } from '../../test/settlement.ts'
 import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import { createAudit } from '../database/audit.ts'
@@ -43,21 +45,7 @@ test('a change of the system’s limits stops no call, whatever the change itsel
       const shared = { id: newId(world), account: first, key: 'k', product: 'p', catalogVersion: 1 }
       const reserved = await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
       assert.equal(reserved.outcome, 'held')
-      await ledger.resolve({
-        ...shared,
-        kind: 'settled',
-        charge: 1n,
-        lines: [],
-        endpoint: 'chat',
-        status: 200,
-        estimated: false,
-        stream: false,
-        route: 1,
-        durationMs: 1,
-        firstByteMs: 1,
-        inputTokens: 1,
-        outputTokens: 1,
-      })
+      await ledger.resolve(settlement(first, shared.id, 1n, shared))
       called += 1
     }
   }
@@ -124,23 +112,7 @@ test('a lower limit of an account holds from its answer on, also in processes th
   })
   await accounts.change(id, { limits: { spendTotal: '0' } }, BY)
   assert.equal((await call()).outcome, 'limited')
-  for (const id of ids)
-    await ledger.resolve({
-      ...shared,
-      id,
-      kind: 'released',
-      charge: 0n,
-      lines: [],
-      endpoint: 'chat',
-      status: 500,
-      estimated: false,
-      stream: false,
-      route: 1,
-      durationMs: 1,
-      firstByteMs: 0,
-      inputTokens: 0,
-      outputTokens: 0,
-    })
+  for (const id of ids) await ledger.resolve(release(id, id, shared))
   await ledger.idle()
 })
 

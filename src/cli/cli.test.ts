@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { commandLineOf } from '../../test/command-line.ts'
 import { OPERATOR_TOKEN, startOperatorServer } from '../../test/operator-server.ts'
 import { runProgram } from '../../test/sdk/cache.ts'
+import { settlement } from '../../test/settlement.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started, temporary } from '../../test/started.ts'
 import { newId, realWorld } from '../kernel/world.ts'
@@ -140,21 +141,8 @@ test('usage and ledger are listed, explained, downloaded and verified', async ()
   for (let i = 0; i < 3; i++) {
     const call = { id: newId(realWorld), account: id, key: 'key_1', product: 'alpha-5.4', catalogVersion: 1 }
     await server.ledger.reserve({ ...call, want: 10n, floor: 10n, tokens: 1 })
-    const settled = { kind: 'settled', charge: 6n } as const
-    await server.ledger.resolve({
-      ...call,
-      ...settled,
-      lines: [['input', 3, '2000000']],
-      endpoint: 'chat',
-      status: 200,
-      estimated: false,
-      stream: false,
-      route: 1,
-      durationMs: 5,
-      firstByteMs: 2,
-      inputTokens: 3,
-      outputTokens: 0,
-    })
+    const used = { lines: [['input', 3, '2000000']], inputTokens: 3, outputTokens: 0 } as const
+    await server.ledger.resolve(settlement(id, call.id, 6n, { key: call.key, ...used }))
   }
   const rows = await json<Array<{ id: string }>>(['usage', 'list', id, '--limit', '2'])
   assert.equal(rows.length, 2)

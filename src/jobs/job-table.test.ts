@@ -1,9 +1,11 @@
 // What the database itself guarantees about jobs, however many workers there are and whatever they believe.
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BY } from '../../test/gateway.ts'
 import { startTestEngine } from '../../test/job-engine.ts'
 import { atOnce } from '../../test/lists.ts'
+import { release } from '../../test/settlement.ts'
 import { started } from '../../test/started.ts'
 import { JOB_STATUSES } from '../catalog/generation-answers.ts'
 import type { ClaimedJob } from './job.ts'
@@ -102,25 +104,8 @@ test('large orders are read from the store a few at a time, and each gets its tu
 test('nothing is submitted that is not held', async () => {
   const { account, id } = await make()
   const job = await claim(id)
-  await on.ledger.resolve({
-    id: job.hold_id,
-    account,
-    key: job.key_id,
-    product: job.product,
-    catalogVersion: job.catalog_version,
-    kind: 'released',
-    charge: 0n,
-    lines: [],
-    endpoint: 'video',
-    status: 503,
-    estimated: false,
-    stream: false,
-    route: 0,
-    durationMs: 0,
-    firstByteMs: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-  })
+  const { key_id: key, product, catalog_version: catalogVersion } = job
+  await on.ledger.resolve(release(account, job.hold_id, { key, product, catalogVersion, endpoint: 'video' }))
   await stepJob(job, on.step)
   assert.equal((await on.row(id)).status, 'FAILED')
   assert.equal(on.sandbox.seen.submissions[id], undefined)

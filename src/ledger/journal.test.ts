@@ -15,7 +15,7 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
-import { settlement } from '../../test/ledger-swarm.ts'
+import { settlement } from '../../test/settlement.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld, type World } from '../kernel/world.ts'
 import type { Ledger } from './ledger.ts'
@@ -293,7 +293,7 @@ async function mixedAccount(): Promise<{ acc: string; calls: object[] }> {
   await settle(ledger, acc, 'c3', 9n)
   const cover = { lease: 'lease', amount: 30n, staysLeased: true, tokens: 10, second: 7, scopes: undefined }
   const of = (id: string, charge: bigint, over?: Cover, kind: 'settled' | 'released' = 'settled') => ({
-    ...journalRow({ ...settlement(acc, id, charge), kind }, over),
+    ...journalRow(settlement(acc, id, charge, { kind }), over),
     idempotent: false,
   })
   return {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { atOnce, pluck } from '../../test/lists.ts'
+import { settlement } from '../../test/settlement.ts'
 import { started } from '../../test/started.ts'
 import type { Database } from '../database/database.ts'
 import { newId, realWorld } from '../kernel/world.ts'
@@ -45,26 +46,7 @@ const resolution = (
   kind: 'settled' | 'released',
   charge: bigint,
   more: Partial<Resolution> = {},
-): Resolution => ({
-  id,
-  account: acc,
-  key: 'k1',
-  product: 'alpha-5.4',
-  catalogVersion: 1,
-  kind,
-  charge,
-  lines: charge > 0n ? [['output', Number(charge), '1000000']] : [],
-  endpoint: 'chat',
-  status: 200,
-  estimated: false,
-  stream: false,
-  route: 1,
-  durationMs: 5,
-  firstByteMs: 2,
-  inputTokens: 1,
-  outputTokens: 2,
-  ...more,
-})
+): Resolution => settlement(acc, id, charge, { kind, ...more })
 
 async function state(acc: string): Promise<[bigint, bigint]> {
   const [row] = await database.query<{ posted: bigint; held: bigint }>(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { freshDatabase } from '../../test/database.ts'
 import { pluck } from '../../test/lists.ts'
+import { settlement } from '../../test/settlement.ts'
 import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import { PATIENT } from '../database/database.ts'
@@ -14,16 +15,6 @@ import { LABEL_DAYS, sumUsage, USAGE_DAYS } from './usage-sums.ts'
 const fresh = started(freshDatabase)
 const database = started(() => fresh.open({ connectionsMax: 2 }))
 
-const FACTS = {
-  endpoint: 'chat',
-  status: 200,
-  estimated: false,
-  stream: false,
-  route: 1,
-  durationMs: 1,
-  firstByteMs: 1,
-}
-const SETTLED = { ...FACTS, kind: 'settled', charge: 7n, lines: [], inputTokens: 1, outputTokens: 1 } as const
 const KEPT_MONTHS = 3
 const KEEPING = { usageMonths: KEPT_MONTHS, tries: 1 }
 const monthsAgo = (months: number) => {
@@ -98,7 +89,7 @@ test('a long reader of usage and a change of month stop no call, and what had to
       const fromMs = performance.now()
       const shared = { id: newId(realWorld), account: 'acc', key: 'k', product: 'p', catalogVersion: 1 }
       await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
-      await ledger.resolve({ ...shared, ...SETTLED })
+      await ledger.resolve(settlement('acc', shared.id, 7n, shared))
       waitsMs.push(performance.now() - fromMs)
     }
   }
@@ -163,7 +154,9 @@ test('sums of calls are the same while calls wait, when they are added, and when
   const call = async (labels?: Record<string, string>, cost?: bigint) => {
     const shared = { id: newId(realWorld), account: 'acc_sums', key: 'k', product: 'p', catalogVersion: 1 }
     await ledger.reserve({ ...shared, want: 10n, floor: 10n, tokens: 1 })
-    await ledger.resolve({ ...shared, ...SETTLED, labels, cost, vendor: 'v', client: 'agent' })
+    await ledger.resolve(
+      settlement('acc_sums', shared.id, 7n, { ...shared, labels, cost, vendor: 'v', client: 'agent' }),
+    )
     await ledger.posted('acc_sums')
     return shared.id
   }

@@ -10,6 +10,7 @@ import {
   startOperatorServer,
   verified,
 } from '../../test/operator-server.ts'
+import { release } from '../../test/settlement.ts'
 import { SMALL_CATALOG } from '../../test/small-catalog.ts'
 import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
@@ -177,25 +178,7 @@ test('a limit holds from the moment it is set, counting what is open and what wa
   assert.equal((await reserve(id, 40_000n)).outcome, 'held')
   assert.equal((await ask('PATCH', `/accounts/${id}`, { limits: { concurrency: 2 } })).status, 200)
   assert.equal((await reserve(id, 0n)).outcome, 'limited', 'two calls are open')
-  await server.ledger.resolve({
-    id: open,
-    account: id,
-    key: 'key_x',
-    product: 'alpha-5.4',
-    catalogVersion: 1,
-    kind: 'released',
-    charge: 0n,
-    endpoint: 'chat',
-    status: 500,
-    estimated: false,
-    stream: false,
-    route: 1,
-    durationMs: 1,
-    firstByteMs: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    lines: [],
-  })
+  await server.ledger.resolve(release(id, open, { key: 'key_x' }))
   assert.equal((await reserve(id, 0n)).outcome, 'held', 'one of them has ended')
   await ask('PATCH', `/accounts/${id}`, { limits: null })
   assert.equal((await reserve(id, 1_000_000n)).outcome, 'held')

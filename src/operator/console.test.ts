@@ -1,4 +1,5 @@
 // Whom the console shows and lets do what, and what it refuses.
+
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { BY } from '../../test/gateway.ts'
@@ -13,11 +14,12 @@ import {
   startOperatorServer,
   tokenOf,
 } from '../../test/operator-server.ts'
+import { release } from '../../test/settlement.ts'
 import { started } from '../../test/started.ts'
 import type { NewKey } from '../admission/views.ts'
 import type { LinkView } from '../identity/views.ts'
 import type { Page } from '../kernel/view.ts'
-import type { AccountView, Overview, UsageDetail } from '../ledger/views.ts'
+import type { AccountView, AttemptLog, Overview, UsageDetail } from '../ledger/views.ts'
 import type { Found } from '../reports/views.ts'
 
 const server = started(() => startOperatorServer())
@@ -122,57 +124,29 @@ test('operators do everything; owners and members what is theirs; nobody anythin
   const outsider = await join(theirs, 'owner@theirs.example', 'owner')
   const key = await owner<{ id: string; prefix: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })
   const keyOf = async () => (await owner<{ id: string }>('POST', `/accounts/${mine}/keys`, { name: 'k' })).data.id
-  await server.ledger.reserve({
-    id: '01call',
-    account: mine,
-    key: key.data.id,
-    want: 5n,
-    floor: 5n,
-    tokens: 1,
-    product: 'alpha-5.4',
-    catalogVersion: 1,
-  })
-  await server.ledger.resolve({
-    id: '01call',
-    account: mine,
-    key: key.data.id,
-    product: 'alpha-5.4',
-    catalogVersion: 1,
-    kind: 'released',
-    charge: 0n,
-    lines: [],
-    endpoint: 'chat',
-    status: 500,
-    estimated: false,
-    stream: false,
-    route: 0,
-    durationMs: 1,
-    firstByteMs: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    cost: 7n,
-    vendor: 'textworks',
-    attemptLog: {
-      heldMs: 1,
-      attempts: [
-        {
-          vendor: 'textworks',
-          route: 1,
-          startMs: 1,
-          ms: 2,
-          status: 401,
-          fault: 'upstream_failed',
-          phase: null,
-          cause: null,
-          retried: false,
-          stopped: 'exhausted',
-          vendorError: 'no such key',
-          fix: 'the credential',
-        },
-      ],
-      fault: { name: 'upstream_failed', code: 50000, status: 502, blame: 'vendor', message: 'The vendor failed.' },
-    },
-  })
+  const call = { id: '01call', account: mine, key: key.data.id, product: 'alpha-5.4', catalogVersion: 1 }
+  await server.ledger.reserve({ ...call, want: 5n, floor: 5n, tokens: 1 })
+  const attemptLog: AttemptLog = {
+    heldMs: 1,
+    attempts: [
+      {
+        vendor: 'textworks',
+        route: 1,
+        startMs: 1,
+        ms: 2,
+        status: 401,
+        fault: 'upstream_failed',
+        phase: null,
+        cause: null,
+        retried: false,
+        stopped: 'exhausted',
+        vendorError: 'no such key',
+        fix: 'the credential',
+      },
+    ],
+    fault: { name: 'upstream_failed', code: 50000, status: 502, blame: 'vendor', message: 'The vendor failed.' },
+  }
+  await server.ledger.resolve(release(mine, call.id, { key: call.key, cost: 7n, vendor: 'textworks', attemptLog }))
   const attemptSeenBy = async (ask: Ask) =>
     (await ask<UsageDetail>('GET', '/usage/req_01call')).data.attemptLog?.attempts[0]
   assert.deepEqual(

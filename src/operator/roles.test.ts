@@ -1,5 +1,6 @@
 // Every route with every role, as the table says: the expectation is generated from src/identity/roles.ts, and each
 // route is called over HTTP.
+
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { before, test } from 'node:test'
@@ -11,6 +12,7 @@ import {
   makeAccount,
   startOperatorServer,
 } from '../../test/operator-server.ts'
+import { release } from '../../test/settlement.ts'
 import { started } from '../../test/started.ts'
 import { until } from '../../test/until.ts'
 import {
@@ -58,23 +60,7 @@ async function follow(path: string, name: string, role: AnyRole) {
 async function useKey() {
   const call = { id: '01roles', account: mine, key, product: 'alpha-5.4', catalogVersion: 1 }
   await server.ledger.reserve({ ...call, want: 5n, floor: 5n, tokens: 1 })
-  await server.ledger.resolve({
-    ...call,
-    kind: 'released',
-    charge: 0n,
-    lines: [],
-    endpoint: 'chat',
-    status: 500,
-    estimated: false,
-    stream: false,
-    route: 0,
-    durationMs: 1,
-    firstByteMs: 0,
-    inputTokens: 0,
-    outputTokens: 0,
-    cost: 7n,
-    vendor: 'textworks',
-  })
+  await server.ledger.resolve(release(mine, call.id, { key, cost: 7n, vendor: 'textworks' }))
 }
 
 /** The route in the account `mine`, as far as it is of an account. */

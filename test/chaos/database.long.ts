@@ -9,6 +9,7 @@ import { type FreshDatabase, freshDatabase } from '../database.ts'
 import { count, each, post } from '../faults/raw-client.ts'
 import { SECRET, startGateway, type TestGateway } from '../gateway.ts'
 import { FULL, runs } from '../runs.ts'
+import { release, settlement } from '../settlement.ts'
 import { freePort } from '../started.ts'
 import { above, until } from '../until.ts'
 import { checkBooks, noHolds } from './books.ts'
@@ -161,22 +162,11 @@ test('a commit whose answer is lost is repeated without a second effect', async 
     const id = newId(realWorld)
     const reserved = await ledger.reserve({ ...base, id, want: 10n, floor: 10n, tokens: 1 })
     assert.equal(reserved.outcome, 'held')
-    const settled = await ledger.resolve({
-      ...base,
-      id,
-      kind: i % 3 === 0 ? 'released' : 'settled',
-      charge: i % 3 === 0 ? 0n : 7n,
-      lines: i % 3 === 0 ? [] : [['call', 1, '7000000']],
-      endpoint: 'chat',
-      status: 200,
-      estimated: true,
-      stream: false,
-      route: 1,
-      durationMs: 1,
-      firstByteMs: 1,
-      inputTokens: 0,
-      outputTokens: 0,
-    })
+    const settled = await ledger.resolve(
+      i % 3 === 0
+        ? release(account, id, base)
+        : settlement(account, id, 7n, { ...base, lines: [['call', 1, '7000000']] }),
+    )
     assert.ok(['settled', 'released', 'already'].includes(settled.outcome), settled.outcome)
   })
   proxy.cutAfter = undefined

@@ -6,7 +6,7 @@ import { migrate } from '../../src/database/migrate.ts'
 import { newId, realWorld } from '../../src/kernel/world.ts'
 import { createLedger } from '../../src/ledger/ledger.ts'
 import { WAIT_FACTOR } from '../database.ts'
-import { settlement } from '../ledger-swarm.ts'
+import { settlement } from '../settlement.ts'
 import { until } from '../until.ts'
 import { startPair } from './pair.ts'
 
