@@ -23,7 +23,7 @@ import { createAudit } from './database/audit.ts'
 import { createBackfills } from './database/backfill.ts'
 import { createChanges } from './database/changes.ts'
 import { type Database, openDatabase } from './database/database.ts'
-import { checkDurability, migrate } from './database/migrate.ts'
+import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
 import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
 import { alerts } from './extensions/alerts/extension.ts'
@@ -97,6 +97,17 @@ export interface GatewayOptions {
   readonly passwordCost?: Cost
   /** How many times as long as usual it waits for its database, for tests. */
   readonly waitFactor?: number
+  /** Its database is one of several, and shares what is not an account's with the others. */
+  readonly place?: LedgerPlace | undefined
+}
+
+export interface LedgerPlace {
+  readonly name: string
+  readonly control: Database
+  /** Brings its tables up to date, with those of the control database in their place. */
+  readonly prepare: () => Promise<Migrations>
+  /** Where its tables are looked up then. */
+  readonly schemas: string
 }
 
 /**
@@ -398,17 +409,19 @@ async function openExtensions(on: readonly Extension<Core, Place>[], core: Core)
 async function openStore(options: GatewayOptions) {
   const { config, world, log } = options
   const on = switchedOn(config)
+  const { place } = options
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
     prepare: config.TOLLGATE_DATABASE_PREPARE,
     waitFactor: options.waitFactor ?? 1,
+    schemas: place?.schemas,
   })
   const storeVersion = await checkDurability(database, config.TOLLGATE_ALLOW_UNSAFE_STORE)
-  const migrations = await migrate(database)
+  const migrations = await (place ? place.prepare() : migrate(database))
   const secrets = createSecrets(options.secret)
   const sealer = createContentSealer(secrets, world)
-  const changes = createChanges(database, world, log)
+  const changes = createChanges(database, world, log, place?.control)
   const audit = createAudit({ database, world, key: secrets.key('audit') })
   const catalog = await openCatalog({
     database,

@@ -11,10 +11,12 @@ import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import { ALL_ENDPOINTS, createGateway, type Gateway, readDefaultCatalog } from '../src/compose.ts'
+import { ALL_ENDPOINTS, createGateway, type Gateway, type GatewayOptions, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { createAudit } from '../src/database/audit.ts'
 import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
+import { openFront } from '../src/extensions/ledgers/front.ts'
+import { prepareLedger, SCHEMAS } from '../src/extensions/ledgers/mount.ts'
 import type { Cost } from '../src/identity/password.ts'
 import type { JobTiming } from '../src/jobs/job.ts'
 import { Fault } from '../src/kernel/fault.ts'
@@ -201,11 +203,10 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     TOLLGATE_EXTENSIONS_OFF: process.env[EXTENSIONS_OFF_VARIABLE] ?? '',
     ...options.env,
   })
-  const gateway = await createGateway({
+  const parts = {
     config,
     world,
     log: options.log ?? silentLog,
-    connection: options.through ? { ...options.through(fresh.connection) } : fresh.connection,
     secret: SECRET,
     operatorToken: OPERATOR_TOKEN,
     sandboxUrl: () => sandbox.url,
@@ -213,15 +214,19 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     passwordCost: options.passwordCost ?? CHEAP,
     initialCatalog: options.initialCatalog,
     waitFactor: options.waitFactor ?? WAIT_FACTOR,
-  })
+  }
+  const connection = options.through ? { ...options.through(fresh.connection) } : fresh.connection
+  const control = AS_LEDGER ? await startControl(parts, options.catalog) : undefined
+  const gateway = await createGateway({ ...parts, connection, place: control?.place(connection) })
+  control?.front(gateway)
   const checkAnswered = checkAnswers(gateway.app)
   options.hook?.(gateway.app)
-  if (options.catalog) {
+  if (options.catalog && !control) {
     const document = await readDefaultCatalog()
     options.catalog(document)
     await gateway.catalog.apply(document, BY, '')
   }
-  const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
+  const url = await (control?.gateway ?? gateway).app.listen({ port: 0, host: '127.0.0.1' })
   const pepper = createSecrets(SECRET).key('api-key')
   const { accounts } = gateway
   const database = bookedBefore(gateway)
@@ -311,9 +316,10 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     },
     async close() {
       // The connections of `fetch` would be waited for, as those of callers are who may still send something.
-      gateway.app.server.closeIdleConnections()
+      ;(control?.gateway ?? gateway).app.server.closeIdleConnections()
       const above = options.mayExceedHolds ? [] : await aboveHold(database, [...exceeding]).catch(() => [])
       await gateway.close()
+      await control?.close()
       await sandbox.close()
       await fresh.drop()
       await rm(data, { recursive: true, force: true })
@@ -323,6 +329,33 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     [Symbol.asyncDispose]: () => made.close(),
   }
   return made
+}
+
+/** Every test gateway is a ledger of its own, with what is shared in another database. */
+const AS_LEDGER = process.env.TOLLGATE_TEST_AS_LEDGER !== undefined
+
+async function startControl(parts: Omit<GatewayOptions, 'connection'>, catalog: TestGatewayOptions['catalog']) {
+  const fresh = await freshDatabase()
+  const gateway = await createGateway({ ...parts, connection: fresh.connection })
+  if (catalog) {
+    const document = await readDefaultCatalog()
+    catalog(document)
+    await gateway.catalog.apply(document, BY, '')
+  }
+  return {
+    gateway,
+    front: (cell: Gateway) => openFront(gateway, { names: ['one'], of: () => cell }),
+    place: (connection: EmbeddedConnection) => ({
+      name: 'one',
+      control: gateway.database,
+      prepare: () => prepareLedger({ ...connection }, { connection: { ...fresh.connection }, ledger: 'one' }),
+      schemas: SCHEMAS,
+    }),
+    async close() {
+      await gateway.close()
+      await fresh.drop()
+    },
+  }
 }
 
 /** A hold is the most that a call can cost. One that has expired is compared with nothing. */

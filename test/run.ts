@@ -391,6 +391,7 @@ async function run(files: readonly string[], suite: Suite): Promise<string[]> {
       dataDirectory: join(directory, 'data'),
       log: (line) => console.error(`[postgres] ${line}`),
       settings: SERVER_SETTINGS,
+      ...(process.env.TOLLGATE_TEST_AS_LEDGER ? { loopback: true } : {}),
     })
     try {
       if (interrupted.signal.aborted) return [...files]

@@ -423,6 +423,8 @@ export function createApiKeys(options: {
       const [row] = await database.query<KeyRow>(FIND_BY_ID, [keyId])
       return row && (row.left_ms === null || row.left_ms > 0) ? principalOf(row) : undefined
     },
+    /** Under which a key, or a token that stands for one, may be stored. */
+    digestsOf: (key: string) => queriesFor(key).map(([find, digest]) => ({ digest, isToken: find === FIND_BY_TOKEN })),
     /** Of callers who have no key, by how their ids begin. Extensions have such. */
     holders,
     /** Called after every change of keys or accounts, until the returned function is called. */
@@ -493,7 +495,7 @@ function ruled(own: readonly string[] | null, rules?: PersonRules | null): Pick<
   return { models: both && new Set(both), callMax: rules?.callMax == null ? undefined : BigInt(rules.callMax) }
 }
 
-function keyIn({ authorization, xApiKey }: KeyHeader): string | undefined {
+export function keyIn({ authorization, xApiKey }: KeyHeader): string | undefined {
   const bearer = authorization === undefined ? undefined : /^bearer +(\S+) *$/i.exec(authorization)?.[1]
   return bearer ?? xApiKey
 }

@@ -14,6 +14,7 @@ export type Topic =
   | 'tool-servers'
   | 'tool-connections'
   | 'purse-sessions'
+  | 'homes'
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void
@@ -36,6 +37,11 @@ export interface Changes {
   stop(): void
 }
 
+interface VersionRow {
+  readonly topic: Topic
+  readonly version: bigint
+}
+
 const ASK_EVERY_MS = 1_000
 const STUCK_MS = 60_000
 const ASK = statement('changes', 'select topic, version from cache_version', SHORT_MS)
@@ -44,7 +50,8 @@ const BUMP = statement(
   'insert into cache_version (topic) values ($1) on conflict (topic) do update set version = cache_version.version + 1',
 )
 
-export function createChanges(database: Database, world: World, log?: Log): Changes {
+/** `control`: where the changes of shared tables are counted too, of which this database has none of its own. */
+export function createChanges(database: Database, world: World, log?: Log, control?: Queryable): Changes {
   const watchers = new Map<Topic, Array<() => Promise<void> | void>>()
   const seen = new Map<string, bigint>()
   const failures = new Map<string, number>()
@@ -67,10 +74,10 @@ export function createChanges(database: Database, world: World, log?: Log): Chan
     if (failed.length > 0) throw failed[0]
   }
 
-  async function read(topic: Topic, version: bigint): Promise<void> {
+  async function read(topic: Topic, place: string, version: bigint): Promise<void> {
     try {
       await tell(topic)
-      seen.set(topic, version)
+      seen.set(place, version)
       if (failingSinceMs.delete(topic)) log?.info({ topic }, 'a change is read that could not be read before')
     } catch (error) {
       failures.set(topic, (failures.get(topic) ?? 0) + 1)
@@ -82,12 +89,19 @@ export function createChanges(database: Database, world: World, log?: Log): Chan
 
   async function ask(first: boolean): Promise<void> {
     const askedMs = world.elapsedMs()
-    const rows = await database.query<{ topic: Topic; version: bigint }>(ASK)
-    for (const { topic, version } of rows) {
-      if (first) seen.set(topic, version)
-      else if (seen.get(topic) !== version) await read(topic, version)
-    }
+    // What is known of control is used for as long as it is away.
+    const far = control?.query<VersionRow>(ASK).catch((error: unknown) => {
+      if (first) throw error
+      return []
+    })
+    for (const row of await database.query<VersionRow>(ASK)) await see(row, row.topic, first)
+    for (const row of (await far) ?? []) await see(row, `control ${row.topic}`, first)
     lastMs = askedMs
+  }
+
+  async function see({ topic, version }: VersionRow, place: string, first: boolean): Promise<void> {
+    if (first) seen.set(place, version)
+    else if (seen.get(place) !== version) await read(topic, place, version)
   }
 
   function schedule(): void {

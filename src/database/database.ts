@@ -94,6 +94,8 @@ interface DatabaseOptions {
   readonly prepare?: boolean
   /** How many times as long as usual it waits for the server: for a machine that is busy with tests. */
   readonly waitFactor?: number
+  /** Where names of tables are looked up; without it, as the server says. */
+  readonly schemas?: string | undefined
 }
 
 pg.types.setTypeParser(INT8, (text) => BigInt(text))
@@ -103,8 +105,8 @@ export function statement(name: string, text: string, withinMs?: number): Statem
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { connection, connectionsMax = 16, waitFactor = 1 } = options
-  const pool = openPool({ connection, connectionsMax, waitFactor })
+  const { connection, connectionsMax = 16, waitFactor = 1, schemas } = options
+  const pool = openPool({ connection, connectionsMax, waitFactor, schemas })
   const prepare = options.prepare ?? true
   let observe: Parameters<Database['measure']>[0] | undefined
   const run =

@@ -25,11 +25,10 @@ const SESSION = {
   tcp_keepalives_count: '5',
   tcp_user_timeout: '15s',
 }
-const BEGIN_SESSION = {
-  text: `select ${Object.entries(SESSION)
+const beginSessionWith = (settings: Readonly<Record<string, string>>) =>
+  `select ${Object.entries(settings)
     .map(([NAME, VALUE]) => `set_config('${NAME}', '${VALUE}', false)`)
-    .join(', ')}, pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only`,
-}
+    .join(', ')}, pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only`
 
 /** The driver supports a timeout for a single query, but its types do not have it. */
 export interface TimedQuery extends pg.QueryConfig {
@@ -42,6 +41,8 @@ interface PoolOptions {
   readonly name?: string
   /** How many times as long as usual it waits for the server. */
   readonly waitFactor?: number
+  /** Where names of tables are looked up; without it, as the server says. */
+  readonly schemas?: string | undefined
 }
 
 interface Pool {
@@ -57,7 +58,9 @@ interface Pool {
   close(): Promise<void>
 }
 
-export function openPool({ connection, connectionsMax, name = 'tollgate', waitFactor = 1 }: PoolOptions): Pool {
+export function openPool(options: PoolOptions): Pool {
+  const { connection, connectionsMax, name = 'tollgate', waitFactor = 1, schemas } = options
+  const beginning = beginSessionWith(schemas === undefined ? SESSION : { ...SESSION, search_path: schemas })
   const connectMs = waitFactor * CONNECT_MS_MAX
   const settings: pg.PoolConfig = { application_name: name, ...connection, connectionTimeoutMillis: connectMs }
   const queryMs = Number(connection.query_timeout ?? QUERY_MS_MAX)
@@ -82,7 +85,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate', waitFa
     connectionTimeoutMillis: waitFactor * CHECKOUT_MS_MAX,
     idleTimeoutMillis: 300_000,
     Client: PooledClient,
-    onConnect: (client) => beginSession(client, connectMs),
+    onConnect: (client) => beginSession(client, beginning, connectMs),
   })
   // Without an error listener, an idle connection that the server closes would crash the process.
   pool.on('error', (_, client) => setIdle(client, false))
@@ -110,7 +113,7 @@ export function openPool({ connection, connectionsMax, name = 'tollgate', waitFa
     client.on('error', ignore)
     try {
       await client.connect()
-      await beginSession(client, connectMs)
+      await beginSession(client, beginning, connectMs)
       return at
     } finally {
       client.cut()
@@ -272,8 +275,8 @@ function hostsOf(connection: pg.PoolConfig): pg.ClientConfig[] {
   return splitAddress(url).map((connectionString) => ({ ...connection, connectionString }))
 }
 
-async function beginSession(client: pg.ClientBase, withinMs: number): Promise<void> {
-  const query: TimedQuery = { ...BEGIN_SESSION, query_timeout: withinMs }
+async function beginSession(client: pg.ClientBase, text: string, withinMs: number): Promise<void> {
+  const query: TimedQuery = { text, query_timeout: withinMs }
   const { rows } = await client.query<{ read_only: boolean }>(query)
   if (rows[0]?.read_only) throw Object.assign(new Error('The server takes no writes.'), { code: READ_ONLY })
 }

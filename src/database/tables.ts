@@ -72,6 +72,7 @@ export const TABLES: Readonly<Record<string, Table>> = {
   account_move: owned('one for each account that moved'),
   account_plan: owned('one for each account'),
   api_key: owned('also revoked ones, which usage names'),
+  key_home: owned('one for each key of another ledger'),
   byok_key: owned('one for each account and vendor'),
   label_name: owned('64 for each account'),
   budget: owned('some for each account'),
@@ -138,3 +139,40 @@ export const TABLES: Readonly<Record<string, Table>> = {
   login_group: owned('some for each provider'),
   gateway_instance: { ...kept('a day after its last heartbeat'), notBackedUp: true },
 }
+
+/**
+ * In an installation of several ledgers these have one place, the control database, and each ledger has them mounted
+ * (extensions/ledgers/mount.ts). All others are each ledger's own. No function of the ledger's SQL names one of these.
+ */
+export const SHARED = [
+  'person',
+  'identity',
+  'second_factor',
+  'recovery_code',
+  'saved_view',
+  'session',
+  'login_flow',
+  'login_attempt',
+  'login_provider',
+  'login_domain',
+  'login_group',
+  'oauth_object',
+  'access_token',
+  'scim_user',
+  'scim_group',
+  'scim_group_member',
+  'membership',
+  'invite',
+  'account_domain',
+  'team',
+  'team_member',
+  'catalog_version',
+  'credential',
+  'code_batch',
+  'code',
+  'starting_credit',
+  'invoice_counter',
+  'vendor_report',
+  'vendor_report_line',
+  'key_home',
+] as const satisfies readonly (keyof typeof TABLES)[]

@@ -127,8 +127,10 @@ const LOCK_MEMBER = statement(
 )
 export const JOIN = statement(
   'member_join',
-  `insert into membership (account_id, person_id, role) values ($1, $2, $3)
-   on conflict (person_id, account_id) do update set role = excluded.role`,
+  // A table of another server takes no `on conflict do update`.
+  `with had as (update membership set role = $3 where account_id = $1 and person_id = $2 returning role)
+   insert into membership (account_id, person_id, role) select $1, $2, $3 where not exists (select 1 from had)
+   on conflict do nothing`,
 )
 const LOCK_MEMBERS = statement(
   'member_lock',

@@ -101,7 +101,7 @@ const ROLES = statement(
 const INSERT_PERSON = statement(
   'person_insert',
   `insert into person (id, email, operator_role, password, email_verified_at) values ($1, $2, $3, $4, case when $5 then now() end)
-   on conflict (email) do nothing returning id`,
+   on conflict do nothing returning id`,
 )
 const SET_PASSWORD = statement('person_password', 'update person set password = $2 where id = $1')
 const END_LINKS = statement(

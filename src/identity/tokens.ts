@@ -145,7 +145,7 @@ const USED = statement('token_used', 'update access_token set last_used_at = now
 const ADOPT = statement(
   'token_adopt',
   `insert into access_token (id, digest, name, last4, scopes, made_by, is_first) values ($1, $2, $3, $4, '{*}', 'the first start', true)
-   on conflict (digest) do nothing`,
+   on conflict do nothing`,
 )
 
 export function createTokens(deps: { database: Database; world: World; audit: Audit; pepper: Buffer }): Tokens {

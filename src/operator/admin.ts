@@ -11,7 +11,7 @@ import { ACCOUNT_COMMANDS } from './commands/accounts.ts'
 import { CALL_COMMANDS } from './commands/calls.ts'
 import { SETTINGS_COMMANDS } from './commands/settings.ts'
 import { VENDOR_COMMANDS } from './commands/vendors.ts'
-import { type Actor, mountResources, type Resource } from './resource.ts'
+import { type Actor, type Delegation, mountResources, type Resource } from './resource.ts'
 import {
   type AccountDeps,
   accountResources,
@@ -110,9 +110,11 @@ export function mountAdmin(
   app: WebServer,
   resources: readonly Resource[],
   authenticate: ReturnType<typeof tokenActor>,
+  delegation: Delegation,
 ): void {
-  mountResources(app, ADMIN_PREFIX, resources, (request) => {
+  const enter = (request: WebRequest) => {
     request.response.setHeader('cache-control', 'no-store')
     return authenticate(request)
-  })
+  }
+  mountResources(app, ADMIN_PREFIX, resources, enter, delegation)
 }

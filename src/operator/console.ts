@@ -11,6 +11,7 @@ import {
   type Actor,
   beforeFactor,
   checkOrigin,
+  type Delegation,
   mountResources,
   type Resource,
   readSession,
@@ -34,7 +35,12 @@ const VISITOR: Actor = { name: 'visitor', role: null, roles: new Map(), session:
 /** Only paths of the public API. */
 const PLAYABLE = /^\/(v1|alpha|beta)\//
 
-export function mountConsole(app: WebServer, resources: readonly Resource[], deps: ConsoleDeps): void {
+export function mountConsole(
+  app: WebServer,
+  resources: readonly Resource[],
+  deps: ConsoleDeps,
+  delegation: Delegation,
+): void {
   async function authenticate(request: WebRequest): Promise<Actor> {
     const actor = await recognise(request)
     requireFactor(sessionOf(actor))
@@ -69,6 +75,7 @@ export function mountConsole(app: WebServer, resources: readonly Resource[], dep
       if (entry.access === 'visitor') return VISITOR
       return entry.beforeFactor ? recognise(request) : authenticate(request)
     },
+    delegation,
   )
   for (const method of ['GET', 'POST', 'DELETE'])
     app.add(method, `${CONSOLE_PREFIX}/accounts/{id}/play/*`, async (request) => {

@@ -18,7 +18,7 @@ import type { GuardedFetch } from '../upstream/guard.ts'
 import { ADMIN_PREFIX, mountAdmin, operatorResources, type ResourceDeps, tokenActor } from './admin.ts'
 import { type ConsoleDeps, mountConsole } from './console.ts'
 import { type ConsoleFiles, mountConsoleFiles } from './console-files.ts'
-import type { Resource } from './resource.ts'
+import { type Delegation, HERE, type Resource } from './resource.ts'
 import { type BrandingDeps, mountBranding } from './resources/branding.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -27,6 +27,8 @@ interface OperatorApi {
   readonly consoleFiles: ConsoleFiles
   /** For their description. */
   readonly routes: { readonly prefix: string; readonly resources: ReturnType<typeof operatorResources> }
+  /** From now on `by` says which resource answers. */
+  delegate(by: Delegation): void
 }
 
 type OperatorApiParts = Omit<ResourceDeps, 'budgets'> &
@@ -54,8 +56,10 @@ export function openOperatorApi(app: WebServer, parts: OperatorApiParts): Operat
   const deps = { ...parts, ownDeletion: createOwnDeletion(parts), budgets: createBudgets(parts) }
   const resources = operatorResources(deps)
   app.posted = parts.ledger.posted
-  mountAdmin(app, resources, tokenActor(tokens))
-  mountConsole(app, resources, {
+  let delegated = HERE
+  const delegation: Delegation = { at: (entry, request) => delegated.at(entry, request) }
+  mountAdmin(app, resources, tokenActor(tokens), delegation)
+  const consoleDeps: ConsoleDeps = {
     ...deps,
     async play({ raw, response }, { account, session, url }) {
       const content = await parts.contents?.ofAccount(account)
@@ -63,11 +67,18 @@ export function openOperatorApi(app: WebServer, parts: OperatorApiParts): Operat
       raw.url = url
       app.dispatch(raw, response, { ...playerOf(account, place), content })
     },
-  })
+  }
+  mountConsole(app, resources, consoleDeps, delegation)
   mountBranding(app, branding)
   const consoleFiles = mountConsoleFiles(app, {
     folder: join(ROOT, 'console', 'dist'),
     https: config.PUBLIC_URL?.startsWith('https:') ?? false,
   })
-  return { consoleFiles, routes: { prefix: ADMIN_PREFIX, resources } }
+  return {
+    consoleFiles,
+    routes: { prefix: ADMIN_PREFIX, resources },
+    delegate(by) {
+      delegated = by
+    },
+  }
 }

@@ -291,15 +291,24 @@ type Authenticate = (request: WebRequest, entry: Resource) => Actor | Promise<Ac
 
 const BODY_BYTES_MAX = 262_144
 
+/** Which resource answers a request: usually the one at its address; in an installation of several ledgers, another's. */
+export interface Delegation {
+  at(entry: Resource, request: Pick<WebRequest, 'params' | 'raw'>): Resource | Promise<Resource>
+}
+
+export const HERE: Delegation = { at: (entry) => entry }
+
 export function mountResources(
   app: WebServer,
   prefix: string,
   resources: readonly Resource[],
   authenticate: Authenticate,
+  delegation: Delegation = HERE,
 ): void {
-  for (const entry of resources) {
+  for (const mounted of resources) {
     const handle = async (request: WebRequest) => {
-      const actor = await authenticate(request, entry)
+      const actor = await authenticate(request, mounted)
+      const entry = await delegation.at(mounted, request)
       await checkAccess(entry, request, actor)
       if (entry.fresh || entry.isSensitive) requireFresh(actor.session)
       if (entry.access === 'visitor') app.bodyDeadline(request.response)
@@ -307,7 +316,7 @@ export function mountResources(
       await app.posted()
       return answer(entry, request, body, actor)
     }
-    app.add(entry.method, prefix + entry.path, handle, entry)
+    app.add(mounted.method, prefix + mounted.path, handle, mounted)
   }
 }
 
@@ -423,7 +432,7 @@ function userAgentOf(request: WebRequest): string {
   return (request.headers['user-agent'] ?? '').replaceAll(/[^\x20-\x7e]/g, '').slice(0, 200)
 }
 
-function readParams(entry: Resource, request: WebRequest): unknown {
+export function readParams(entry: Resource, request: Pick<WebRequest, 'params'>): unknown {
   if (!entry.params) return {}
   const result = entry.params.safeParse(request.params)
   if (!result.success) throw new Fault('not_found', { message: 'There is nothing with this id.' })

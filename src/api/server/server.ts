@@ -32,6 +32,14 @@ export interface Route {
 
 export type WebServer = ReturnType<typeof createServer>
 
+/** A server that answers what arrives at another. */
+type Elsewhere =
+  | {
+      readonly dispatch: (request: IncomingMessage, response: ServerResponse) => void
+      readonly upgrade: (request: IncomingMessage, link: Duplex, head: Buffer) => void
+    }
+  | undefined
+
 const STATUS_WORDS = {
   400: 'Bad Request',
   408: 'Request Timeout',
@@ -85,13 +93,42 @@ export function createServer(options: {
     const { socket, headers } = request
     if (socket.writableEnded) return // What follows a refused request on its connection is not read.
     linkOf(socket).response = response
-    if (CODINGS.test(headers['transfer-encoding'] ?? 'chunked')) dispatch(request, response)
-    else refuseBytes(UNKNOWN_CODING, socket)
+    if (!CODINGS.test(headers['transfer-encoding'] ?? 'chunked')) refuseBytes(UNKNOWN_CODING, socket)
+    else if (elsewhere) void divert(request, response, elsewhere)
+    else dispatch(request, response)
   })
-  server.on('upgrade', (request: IncomingMessage, link: Duplex, head: Buffer) =>
-    socketRoute(request)?.upgrade?.(request, link, head),
-  )
+  server.on('upgrade', (request: IncomingMessage, link: Duplex, head: Buffer) => {
+    if (!elsewhere) return upgrade(request, link, head)
+    // Read when it is known who reads.
+    link.pause()
+    const by = elsewhere
+    void (async () => {
+      const other = await Promise.resolve(by(request)).catch(() => undefined)
+      link.resume()
+      ;(other?.upgrade ?? upgrade)(request, link, head)
+    })()
+  })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error.code, socket))
+
+  let elsewhere: ((request: IncomingMessage) => Elsewhere | Promise<Elsewhere>) | undefined
+
+  async function divert(
+    request: IncomingMessage,
+    response: ServerResponse,
+    by: NonNullable<typeof elsewhere>,
+  ): Promise<void> {
+    try {
+      const found = by(request)
+      const other = found instanceof Promise ? await found : found
+      ;(other?.dispatch ?? dispatch)(request, response)
+    } catch (error) {
+      web.fail(web.open(request, response), error)
+    }
+  }
+
+  function upgrade(request: IncomingMessage, link: Duplex, head: Buffer): void {
+    socketRoute(request)?.upgrade?.(request, link, head)
+  }
 
   /** Hands a request to the handler of its path. */
   function dispatch(request: IncomingMessage, response: ServerResponse, preauthenticated?: Principal): void {
@@ -175,6 +212,11 @@ export function createServer(options: {
     server,
     router,
     dispatch,
+    upgrade,
+    /** Has each request that arrives here answered by the server that `by` says; undefined: by this one. */
+    divert(by: NonNullable<typeof elsewhere>): void {
+      elsewhere = by
+    },
     add,
     within,
     get: (path: string, handle: WebHandle) => add('GET', path, handle),

@@ -27,6 +27,9 @@ create table account (
   budget_values integer not null default 0,
   -- How many claims were made on it: see claim.
   claims integer not null default 0,
+  -- The ledger that has it (TOLLGATE_LEDGERS). Null: this database. Of the others this row has what people are shown of
+  -- an account, and what memberships refer to; nothing is ever posted to it.
+  ledger text,
   -- And so no balance below zero. Read anew by every statement, and therefore short.
   check (held >= 0 and held <= posted)
 ) with (fillfactor = 50);
@@ -377,6 +380,17 @@ create table api_key (
   maker_id text collate "C"
 );
 create index api_key_account on api_key (account_id, id);
+
+-- Which account the keys of other ledgers are of, in the control database: written with each key, by a trigger in its
+-- ledger. Digests only.
+create table key_home (
+  digest bytea primary key,
+  key_id text collate "C" not null,
+  grant_id text,
+  account_id text collate "C" not null references account
+);
+create index key_home_key on key_home (key_id);
+create index key_home_grant on key_home (grant_id) where grant_id is not null;
 create index api_key_team on api_key (team_id) where team_id is not null;
 
 -- What the library for OAuth keeps: clients, grants, codes, tokens, consents that are under way. By a digest of the id,

@@ -20,9 +20,13 @@ const DOMAINS_MAX = 100
 const ACCOUNT = statement('domain_account', 'select 1 from account where id = $1')
 const PUT = statement(
   'domain_put',
-  `insert into account_domain (account_id, domain)
-   select $1, $2 where (select count(*) from account_domain where account_id = $1 and domain <> $2) < $3
-   on conflict (account_id, domain) do update set proved_at = now() returning domain, proved_at`,
+  `with had as (
+     update account_domain set proved_at = now() where account_id = $1 and domain = $2 returning domain, proved_at
+   ), made as (
+     insert into account_domain (account_id, domain)
+     select $1, $2 where not exists (select 1 from had) and (select count(*) from account_domain where account_id = $1) < $3
+     on conflict do nothing returning domain, proved_at
+   ) select * from had union all select * from made`,
 )
 const REMOVE = statement(
   'domain_remove',

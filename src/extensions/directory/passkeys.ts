@@ -61,7 +61,7 @@ const USED = statement('passkey_used', 'update second_factor set counter = $2, u
 const INSERT = statement(
   'passkey_insert',
   `insert into second_factor (id, person_id, kind, name, credential_id, public_key, transports, counter, confirmed)
-   values ($1, $2, 'passkey', $3, $4, $5, $6, $7, true) on conflict (credential_id) do nothing returning id`,
+   values ($1, $2, 'passkey', $3, $4, $5, $6, $7, true) on conflict do nothing returning id`,
 )
 const MINUTES = 5
 /**

@@ -51,7 +51,7 @@ const CLEAR = [
 const PUT_DOMAIN = statement(
   'provider_put_domain',
   `insert into login_domain (domain, provider_id, account_id, role, sso_only) values ($1, $2, $3, $4, $5)
-   on conflict (domain) do nothing returning domain`,
+   on conflict do nothing returning domain`,
 )
 const PUT_GROUP = statement(
   'provider_put_group',

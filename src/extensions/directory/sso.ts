@@ -80,7 +80,7 @@ const FIND = statement(
 const INSERT = statement(
   'identity_insert',
   `insert into identity (id, issuer, subject, person_id, provider_id, email) values ($1, $2, $3, $4, $5, $6)
-   on conflict (issuer, subject) do nothing returning id`,
+   on conflict do nothing returning id`,
 )
 const USED = statement(
   'identity_used',

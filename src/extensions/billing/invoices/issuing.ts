@@ -128,8 +128,12 @@ interface IssuingOptions {
 
 const NEXT = statement(
   'invoice_next',
-  `insert into invoice_counter (account_id, series, year, last) values ($1, $2, $3, 1)
-   on conflict (account_id, series, year) do update set last = invoice_counter.last + 1 returning last`,
+  `with next as (
+     update invoice_counter set last = last + 1 where account_id = $1 and series = $2 and year = $3 returning last
+   ), first as (
+     insert into invoice_counter (account_id, series, year, last) select $1, $2, $3, 1 where not exists (select 1 from next)
+     on conflict do nothing returning last
+   ) select last from next union all select last from first`,
 )
 const INSERT = statement(
   'invoice_insert',
@@ -219,7 +223,9 @@ export function createIssuing({ database, world, audit, isOfPurses, ...of }: Iss
     const { series } = document.issuer
     const { kind, payment, currency, grossMinor, taxMinor, customer } = document
     const { account, purse, brand } = row
-    const [counter] = await tx.query<{ last: number }>(NEXT, [isOfPurses ? account : OPERATOR, series, year])
+    const next = () => tx.query<{ last: number }>(NEXT, [isOfPurses ? account : OPERATOR, series, year])
+    // None: another one was the first of the year just then.
+    const counter = (await next())[0] ?? (await next())[0]
     if (!counter) throw new Error('The counter of invoices gave no number.')
     // Made after the wait for the number: lists are in the order of ids.
     const id = newId(world)

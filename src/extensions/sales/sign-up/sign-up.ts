@@ -106,7 +106,7 @@ const LOOK = statement(
 const END_OTHERS = statement('sign_up_end', `delete from invite where kind = 'sign-up' and email = $1`)
 const TAKE_CREDITS = statement(
   'starting_credit_take',
-  'insert into starting_credit (mailbox) values ($1) on conflict (mailbox) do nothing returning mailbox',
+  'insert into starting_credit (mailbox) values ($1) on conflict do nothing returning mailbox',
 )
 const ACCEPT_TERMS = statement('person_terms', 'update person set terms_version = $2, terms_at = now() where id = $1')
 const PENDING = statement(

@@ -1,0 +1,70 @@
+// Which ledger an account is in. The control database says; what it said is kept, so that calls with known keys go on
+// while it is away, and is asked for anew when an account moves.
+import { createHash } from 'node:crypto'
+import type { ApiKeys } from '../../admission/api-key.ts'
+import type { Changes } from '../../database/changes.ts'
+import { type Database, SHORT_MS, statement } from '../../database/database.ts'
+import { ownAccountOf } from '../../kernel/test-account.ts'
+
+/** The name of a ledger; null: the control database itself, which also answers what nobody knows. */
+export type Home = string | null
+
+const KNOWN_MAX = 200_000
+const OF_ACCOUNT = statement('home_of_account', 'select ledger from account where id = $1', SHORT_MS)
+const OF_KEY = statement(
+  'home_of_key',
+  'select a.ledger from key_home k join account a on a.id = k.account_id where k.digest = $1',
+  SHORT_MS,
+)
+const OF_TOKEN = statement(
+  'home_of_token',
+  `select a.ledger from oauth_object o join key_home k on k.grant_id = o.grant_id join account a on a.id = k.account_id
+   where o.model = 'AccessToken' and o.digest = $1`,
+  SHORT_MS,
+)
+
+interface HomeDeps {
+  /** The control database. */
+  readonly database: Database
+  readonly changes: Pick<Changes, 'watch'>
+  readonly apiKeys: Pick<ApiKeys, 'digestsOf'>
+}
+
+export type Homes = ReturnType<typeof createHomes>
+
+export function createHomes({ database, changes, apiKeys }: HomeDeps) {
+  const known = new Map<string, Home>()
+  changes.watch('homes', () => known.clear())
+
+  function keep(name: string, home: Home): Home {
+    if (known.size >= KNOWN_MAX) known.delete(known.keys().next().value!) // It is not empty.
+    known.set(name, home)
+    return home
+  }
+
+  async function ofKey(name: string, key: string): Promise<Home> {
+    for (const { digest, isToken } of apiKeys.digestsOf(key)) {
+      const [row] = await database.query<{ ledger: Home }>(isToken ? OF_TOKEN : OF_KEY, [digest])
+      if (row) return keep(name, row.ledger)
+    }
+    // Not kept: it may be of a key that is made next.
+    return null
+  }
+
+  return {
+    /** At once for what is known: a promise would cost every call turns of the queue. */
+    ofKey(key: string): Home | Promise<Home> {
+      const name = createHash('sha256').update(key).digest('base64')
+      const home = known.get(name)
+      return home === undefined ? ofKey(name, key) : home
+    },
+    ofAccount(id: string): Home | Promise<Home> {
+      const account = ownAccountOf(id)
+      const home = known.get(account)
+      if (home !== undefined) return home
+      return database
+        .query<{ ledger: Home }>(OF_ACCOUNT, [account])
+        .then(([row]) => (row ? keep(account, row.ledger) : null))
+    },
+  }
+}

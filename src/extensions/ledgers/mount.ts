@@ -1,0 +1,110 @@
+// A ledger has the tables of accounts: calls, money, keys. What is not an account's (people, catalog, credentials) has
+// one place, the control database, and is mounted in each ledger under the same names, so that every statement works
+// unchanged. Statements of calls name only tables of the ledger itself, so that control may be away.
+
+import { hash } from 'node:crypto'
+import type pg from 'pg'
+import { openDatabase, PATIENT, type Queryable } from '../../database/database.ts'
+import { type Migrations, migrate } from '../../database/migrate.ts'
+import { SHARED } from '../../database/tables.ts'
+
+/** The tables of a ledger, and then those of control. */
+export const SCHEMAS = 'public, control'
+/** Its own tables of the same names, which stay empty, for the migrations. */
+const SPARE = 'spare'
+const LOCK = 7_046_029_266n
+/** A statement that waits for a lock there, or for a server that vanished. */
+const SESSION = '-c lock_timeout=5s -c idle_in_transaction_session_timeout=15s -c statement_timeout=30s'
+
+export interface ControlAddress {
+  /** As the servers of the ledgers reach it. */
+  readonly connection: pg.PoolConfig
+  readonly ledger: string
+}
+
+/** Migrates a ledger, and mounts the tables of the control database, which has been migrated before. */
+export async function prepareLedger(connection: pg.PoolConfig, control: ControlAddress): Promise<Migrations> {
+  const own = openDatabase({ connection, connectionsMax: 2, schemas: `public, ${SPARE}` })
+  try {
+    const migrations = await migrate(own)
+    await own.transaction((tx) => mount(tx, control, migrations.latest), PATIENT)
+    return migrations
+  } finally {
+    await own.close()
+  }
+}
+
+async function mount(tx: Queryable, { connection, ledger }: ControlAddress, migration: number): Promise<void> {
+  const run = (text: string) => tx.query({ text })
+  await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
+  const server = serverOptions(connection)
+  const mark = hash('sha256', JSON.stringify([migration, server, ledger, SHARED]))
+  const [is] = await tx.query<{ mark: string | null }>({
+    text: `select obj_description(to_regnamespace('control'), 'pg_namespace') as mark`,
+  })
+  if (is?.mark === mark) return
+  await run('create extension if not exists postgres_fdw')
+  await run('drop server if exists control cascade; drop schema if exists control cascade')
+  await run(`create schema if not exists ${SPARE}; create schema control`)
+  for (const TABLE of SHARED) await run(`alter table if exists public.${TABLE} set schema ${SPARE}`)
+  const { user, password, ...place } = server
+  await run(`create server control foreign data wrapper postgres_fdw options (${listed(place)})`)
+  await run(`create user mapping for current_user server control options (${listed({ user, password })})`)
+  await run(
+    `import foreign schema public limit to (${SHARED.join(', ')}) from server control into control options (import_default 'true')`,
+  )
+  await run(`
+    create foreign table control.home (id text, name text, status text, created_at timestamptz, ledger text)
+      server control options (schema_name 'public', table_name 'account');
+    create or replace function account_home() returns trigger language plpgsql as $$ begin
+      if tg_op = 'INSERT' then
+        insert into control.home (id, name, status, created_at, ledger)
+          values (new.id, new.name, new.status, new.created_at, ${literal(ledger)});
+      else
+        update control.home set name = new.name, status = new.status where id = new.id;
+      end if;
+      return null;
+    end $$;
+    create or replace trigger account_home_new after insert on account for each row execute function account_home();
+    create or replace trigger account_home after update of name, status on account for each row
+      when (old.name is distinct from new.name or old.status is distinct from new.status)
+      execute function account_home();
+    create or replace function key_home() returns trigger language plpgsql as $$ begin
+      insert into control.key_home (digest, key_id, grant_id, account_id)
+        values (new.digest, new.id, new.grant_id, new.account_id) on conflict do nothing;
+      return null;
+    end $$;
+    create or replace trigger key_home after insert or update of digest on api_key for each row execute function key_home();
+    comment on schema control is ${literal(mark)}`)
+}
+
+type ServerOptions = Readonly<Record<string, string | undefined>>
+
+function serverOptions({ connectionString, ...parts }: pg.PoolConfig): ServerOptions {
+  const url = connectionString === undefined ? undefined : new URL(connectionString)
+  const given = url
+    ? {
+        ...Object.fromEntries(url.searchParams),
+        host: decodeURIComponent(url.hostname),
+        port: url.port || '5432',
+        dbname: decodeURIComponent(url.pathname.slice(1)),
+        user: decodeURIComponent(url.username),
+        password: decodeURIComponent(url.password),
+      }
+    : {
+        host: parts.host,
+        port: String(parts.port ?? 5432),
+        dbname: parts.database,
+        user: parts.user,
+        password: typeof parts.password === 'string' ? parts.password : undefined,
+      }
+  return { connect_timeout: '3', keepalives_idle: '5', tcp_user_timeout: '15000', options: SESSION, ...given }
+}
+
+const listed = (options: ServerOptions) =>
+  Object.entries(options)
+    .flatMap(([NAME, value]) => (value ? [`${NAME} ${literal(value)}`] : []))
+    .join(', ')
+
+/** In text that takes no parameters. */
+const literal = (value: string) => `'${value.replaceAll("'", "''")}'`
