@@ -55,6 +55,7 @@ import type { Log } from './kernel/log.ts'
 import { createContentSealer, createSecrets, type Secrets } from './kernel/secret.ts'
 import { VERSION } from './kernel/version.ts'
 import type { World } from './kernel/world.ts'
+import type { Ledger } from './ledger/ledger.ts'
 import { maintainUsage } from './ledger/retention.ts'
 import { createLoad } from './load.ts'
 import { openOperatorApi } from './operator/operator.ts'
@@ -70,6 +71,7 @@ import { createBilling } from './reports/billing.ts'
 import { createStatements } from './reports/statement.ts'
 import { addAccountRules } from './reports/verify/account.ts'
 import { testVendor } from './routing/vendor-test.ts'
+import { type Figures, withBeside } from './telemetry/metrics.ts'
 import type { Upstream } from './upstream/call.ts'
 import { openByokKeys } from './upstream/credentials/byok-keys.ts'
 import { openCredentials } from './upstream/credentials/credentials.ts'
@@ -98,12 +100,15 @@ export interface GatewayOptions {
   /** How many times as long as usual it waits for its database, for tests. */
   readonly waitFactor?: number
   /** Its database is one of several, and shares what is not an account's with the others. */
-  readonly place?: LedgerPlace | undefined
+  readonly place?: LedgerPlace
 }
 
-export interface LedgerPlace {
-  readonly name: string
-  readonly control: Database
+interface LedgerPlace {
+  readonly control: Pick<Database, 'query'>
+  /** What listens for it. */
+  readonly listener: Parameters<typeof publicUrlOf>[0]
+  /** The limits of the whole gateway, which all ledgers of a process share. */
+  readonly system: Ledger['system']
   /** Brings its tables up to date, with those of the control database in their place. */
   readonly prepare: () => Promise<Migrations>
   /** Where its tables are looked up then. */
@@ -147,7 +152,7 @@ export async function readDefaultCatalog(): Promise<unknown> {
   return JSON.parse(await readFile(join(import.meta.dirname, 'catalog', 'default.json'), 'utf8'))
 }
 
-export async function createGateway(options: GatewayOptions) {
+async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const store = await openStore(options)
   const { database, secrets, changes, audit, credentials, branding } = store
@@ -160,9 +165,11 @@ export async function createGateway(options: GatewayOptions) {
   await Promise.all([ledger.sweep(), maintained])
   const on = switchedOn(config)
   let leaving = false
-  const served = openServer({ ...options, ...store, ...load, leaving: () => leaving })
+  const joined: Joined[] = []
+  const figures = figuresOf(metrics, joined)
+  const served = openServer({ groupMetrics: figures.text, ...options, ...store, ...load, leaving: () => leaving })
   const { app, drain } = served
-  const publicUrl = () => publicUrlOf(app, config)
+  const publicUrl = () => publicUrlOf(options.place?.listener ?? app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, vendors }
   const assets = await openAssets({ config, world, secrets, upstream, logins, publicUrl })
   const { files, signer, s3 } = assets
@@ -209,16 +216,41 @@ export async function createGateway(options: GatewayOptions) {
     jobs,
     office,
     opened: extensions.opened,
-    /** Its part of what a group of processes answers at /metrics. */
-    figures: () => metrics.registry.getMetricsAsJSON(),
+    figures: figures.read,
+    /** Another gateway of this process, which ends when the calls of both have ended. */
+    join: (other: Joined) => void joined.push(other),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
     async close(): Promise<void> {
       leaving = true
       extensions.path.shadows?.close()
-      const ending = { ...store, ...load, extensions, jobs, drain, own, timers }
+      const ending = { ...store, ...load, extensions, jobs, drain, own, timers, joined }
       await endGateway(ending, config.TOLLGATE_DRAIN_SECONDS * 1000)
     },
   }
+}
+
+/** The gateway that listens, and those of its ledgers where it has some. */
+export async function openInstallation(options: InstallationOptions) {
+  const { config, connection } = options
+  const own = [...config.TOLLGATE_LEDGERS].map(([name, connectionString]) => [name, { connectionString }] as const)
+  const gateway = await createGateway(options)
+  const ledgers = options.ledgers ?? new Map<string, pg.PoolConfig>(own)
+  if (ledgers.size === 0) return { gateway }
+  const { openLedgers } = await import('./extensions/ledgers/open.ts')
+  const opened = await openLedgers({
+    ...options,
+    control: gateway,
+    controlAt: connection,
+    ledgers,
+    open: (at, place) => createGateway({ ...options, connection: at, place }),
+  })
+  gateway.join(opened)
+  return { gateway, ledgers: opened }
+}
+
+interface InstallationOptions extends GatewayOptions {
+  /** Others than those of the configuration, for tests. */
+  readonly ledgers?: ReadonlyMap<string, pg.PoolConfig>
 }
 
 interface CallParts extends Pick<ReturnType<typeof openServer>, 'app' | 'sockets'> {
@@ -331,18 +363,37 @@ function openOffice(
   })
 }
 
+/** What /metrics answers, and the part of this process in it when it is one of several. */
+function figuresOf({ registry }: Load['metrics'], joined: readonly Joined[]) {
+  const all = () => withBeside(registry, joined)
+  return {
+    read: async (): Promise<Figures> => (await all()).getMetricsAsJSON(),
+    text: async () => (await all()).metrics(),
+  }
+}
+
 interface Ending extends Store, Load {
   readonly extensions: Pick<Extensions, 'close'>
   readonly jobs: Pick<JobEngine, 'stop'>
   readonly drain: ReturnType<typeof openServer>['drain']
   readonly own: Pick<Identity, 'asked'>
   readonly timers: ReturnType<typeof startMaintenance>
+  readonly joined: readonly Joined[]
+}
+
+/** Another gateway of the same process, whose calls this one lets in. */
+interface Joined {
+  running(): number
+  figures(): Promise<Figures>
+  close(): Promise<void>
 }
 
 async function endGateway(parts: Ending, forMs: number): Promise<void> {
-  const { jobs, drain, timers, monitor, prober, verifier, changes, watch, overload } = parts
+  const { jobs, drain, timers, monitor, prober, verifier, changes, watch, overload, joined } = parts
   const handedOver = jobs.stop(forMs)
-  await drain.close({ running: () => monitor.running, forMs })
+  const running = () => joined.reduce((sum, one) => sum + one.running(), monitor.running)
+  await drain.close({ running, forMs })
+  await Promise.all(joined.map((one) => one.close()))
   await handedOver
   await parts.own.asked.idle()
   for (const stop of timers) stop()

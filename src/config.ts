@@ -39,6 +39,22 @@ const words = z
   .default('')
   .transform((value) => value.split(/[\s,]+/).filter(Boolean))
 
+/** By name, with the address of each. */
+const ledgers = z
+  .string()
+  .default('')
+  .transform((value, context) => {
+    const found = new Map<string, string>()
+    for (const one of value.split(/\s+/).filter(Boolean)) {
+      const [, name = '', url = ''] = /^([a-z][a-z0-9-]{0,29})=(.+)$/s.exec(one) ?? []
+      const problem = name === '' ? 'must be names with addresses, such as eu=postgres://…' : addressProblem(url)
+      if (problem) context.addIssue(problem)
+      else if (name === 'control' || found.has(name)) context.addIssue(`must not use the name ${name} twice`)
+      found.set(name, url)
+    }
+    return found
+  })
+
 const WORKLOADS = ['aws', 'azure', 'google', 'google-metadata']
 /** By these the clouds tell a program who it is. */
 const WORKLOAD_VARIABLES: ReadonlySet<string> = new Set([
@@ -324,6 +340,9 @@ const schema = z
       .max(1200)
       .default(24)
       .describe('How many months usage rows and ended jobs are stored.'),
+    TOLLGATE_LEDGERS: ledgers.describe(
+      'Further Postgres servers for accounts, beside that of `DATABASE_URL`, such as `eu=postgres://user:password@eu-db:5432/tollgate us=postgres://…`. What belongs to no account stays in `DATABASE_URL`, which the servers of the ledgers must reach.',
+    ),
     TOLLGATE_ANALYTICS_URL: z
       .url({ protocol: /^https?$/ })
       .optional()
@@ -372,6 +391,11 @@ const schema = z
       .describe(
         'The address at which your tracing tool shows a call, found by the attribute `tollgate.request_id`, with {request_id} as placeholder. Operators see it as a link on the page of a call.',
       ),
+  })
+  .refine((env) => env.DATABASE_URL || env.TOLLGATE_LEDGERS.size === 0, {
+    path: ['TOLLGATE_LEDGERS'],
+    message: 'needs DATABASE_URL: the servers of the ledgers cannot reach the built-in database',
+    when: ALWAYS,
   })
   .refine((env) => !env.DATABASE_URL || env.TOLLGATE_SECRET, {
     path: ['TOLLGATE_SECRET'],

@@ -28,7 +28,7 @@ const BODIES_WAITING_MAX = 200
 const HOLDS = statement('holds', 'select count(*) as count from hold')
 
 export function createLoad(
-  { config, world, log, sandboxUrl, waitFactor = 1 }: GatewayOptions,
+  { config, world, log, sandboxUrl, place, waitFactor = 1 }: GatewayOptions,
   store: Store,
   late: { readonly queue: JobEngine['facts']; readonly extensions: () => Pick<Added<unknown>, 'path' | 'calls'> },
 ) {
@@ -70,9 +70,9 @@ export function createLoad(
   const monitor: Monitor = createMonitor({ world, log, meters: metrics, ...(tracer ? { tracer } : {}) })
   const processId = newId(world)
   const [margins, unbilled] = [createMargins(database, world), createUnbilled(database, world)]
-  const creditWaitMs = config.TOLLGATE_CREDIT_WAIT_SECONDS * 1_000
+  const [creditWaitMs, system] = [config.TOLLGATE_CREDIT_WAIT_SECONDS * 1_000, place?.system]
   const meters = { batch: metrics.batch, moved: metrics.moved, earned: margins.count, aboveHold: monitor.aboveHold }
-  const ledger: Ledger = createLedger({ database, world, processId, meters, log, waitFactor, creditWaitMs })
+  const ledger: Ledger = createLedger({ database, world, processId, meters, log, waitFactor, creditWaitMs, system })
   const own = () => ({ calls: monitor.live(), running: monitor.running, vendors: vendors.health() })
   const reports = createReports({ database, changes, world, processId, own })
   // A key may have other limits now than those under which its credits were leased.

@@ -11,12 +11,16 @@ import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import { ALL_ENDPOINTS, createGateway, type Gateway, type GatewayOptions, readDefaultCatalog } from '../src/compose.ts'
+import {
+  ALL_ENDPOINTS,
+  type Gateway,
+  type GatewayOptions,
+  openInstallation,
+  readDefaultCatalog,
+} from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { createAudit } from '../src/database/audit.ts'
 import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
-import { openFront } from '../src/extensions/ledgers/front.ts'
-import { prepareLedger, SCHEMAS } from '../src/extensions/ledgers/mount.ts'
 import type { Cost } from '../src/identity/password.ts'
 import type { JobTiming } from '../src/jobs/job.ts'
 import { Fault } from '../src/kernel/fault.ts'
@@ -216,17 +220,16 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     waitFactor: options.waitFactor ?? WAIT_FACTOR,
   }
   const connection = options.through ? { ...options.through(fresh.connection) } : fresh.connection
-  const control = AS_LEDGER ? await startControl(parts, options.catalog) : undefined
-  const gateway = await createGateway({ ...parts, connection, place: control?.place(connection) })
-  control?.front(gateway)
+  const behind = AS_LEDGER ? await startAsLedger(parts, connection, options.catalog) : undefined
+  const gateway = behind?.gateway ?? (await openInstallation({ ...parts, connection })).gateway
   const checkAnswered = checkAnswers(gateway.app)
   options.hook?.(gateway.app)
-  if (options.catalog && !control) {
+  if (options.catalog && !behind) {
     const document = await readDefaultCatalog()
     options.catalog(document)
     await gateway.catalog.apply(document, BY, '')
   }
-  const url = await (control?.gateway ?? gateway).app.listen({ port: 0, host: '127.0.0.1' })
+  const url = await (behind?.control ?? gateway).app.listen({ port: 0, host: '127.0.0.1' })
   const pepper = createSecrets(SECRET).key('api-key')
   const { accounts } = gateway
   const database = bookedBefore(gateway)
@@ -316,10 +319,9 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     },
     async close() {
       // The connections of `fetch` would be waited for, as those of callers are who may still send something.
-      ;(control?.gateway ?? gateway).app.server.closeIdleConnections()
+      ;(behind?.control ?? gateway).app.server.closeIdleConnections()
       const above = options.mayExceedHolds ? [] : await aboveHold(database, [...exceeding]).catch(() => [])
-      await gateway.close()
-      await control?.close()
+      await (behind ?? gateway).close()
       await sandbox.close()
       await fresh.drop()
       await rm(data, { recursive: true, force: true })
@@ -334,25 +336,28 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
 /** Every test gateway is a ledger of its own, with what is shared in another database. */
 const AS_LEDGER = process.env.TOLLGATE_TEST_AS_LEDGER !== undefined
 
-async function startControl(parts: Omit<GatewayOptions, 'connection'>, catalog: TestGatewayOptions['catalog']) {
+async function startAsLedger(
+  parts: Omit<GatewayOptions, 'connection'>,
+  connection: EmbeddedConnection,
+  catalog: TestGatewayOptions['catalog'],
+) {
   const fresh = await freshDatabase()
-  const gateway = await createGateway({ ...parts, connection: fresh.connection })
-  if (catalog) {
-    const document = await readDefaultCatalog()
-    catalog(document)
-    await gateway.catalog.apply(document, BY, '')
-  }
+  const one = new Map([['one', { ...connection }]])
+  const initialCatalog = await readDefaultCatalog()
+  catalog?.(initialCatalog)
+  const { gateway: control, ledgers } = await openInstallation({
+    ...parts,
+    initialCatalog: parts.initialCatalog ?? initialCatalog,
+    connection: fresh.connection,
+    ledgers: one,
+  })
+  const gateway = ledgers?.of('one')
+  assert.ok(gateway, 'the ledger did not open')
   return {
+    control,
     gateway,
-    front: (cell: Gateway) => openFront(gateway, { names: ['one'], of: () => cell }),
-    place: (connection: EmbeddedConnection) => ({
-      name: 'one',
-      control: gateway.database,
-      prepare: () => prepareLedger({ ...connection }, { connection: { ...fresh.connection }, ledger: 'one' }),
-      schemas: SCHEMAS,
-    }),
     async close() {
-      await gateway.close()
+      await control.close()
       await fresh.drop()
     },
   }

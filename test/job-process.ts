@@ -1,5 +1,5 @@
 // A gateway in a process of its own, to be killed: says where it listens, and which jobs it has ended.
-import { createGateway } from '../src/compose.ts'
+import { openInstallation } from '../src/compose.ts'
 import { readConfig } from '../src/config.ts'
 import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
 import { realWorld } from '../src/kernel/world.ts'
@@ -16,7 +16,7 @@ export interface JobProcessOptions {
 
 const options = JSON.parse(process.argv[2]!) as JobProcessOptions
 const say = (line: string) => process.stdout.write(`${line}\n`)
-const gateway = await createGateway({
+const { gateway } = await openInstallation({
   config: readConfig({
     TOLLGATE_DATA: options.data,
     TOLLGATE_SECRET: SECRET,

@@ -45,6 +45,7 @@ create table account (
   budgets integer not null default 0,
   budget_values integer not null default 0,
   claims integer not null default 0,
+  ledger text,
   constraint account_check CHECK (((held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
@@ -720,6 +721,17 @@ create table journal (
   scopes jsonb,
   constraint journal_pkey PRIMARY KEY (account_id, id)
 ) with (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1, autovacuum_vacuum_cost_delay=0);
+
+create table key_home (
+  digest bytea not null,
+  key_id text collate "C" not null,
+  grant_id text,
+  account_id text collate "C" not null,
+  constraint key_home_account_id_fkey FOREIGN KEY (account_id) REFERENCES account(id),
+  constraint key_home_pkey PRIMARY KEY (digest)
+);
+CREATE INDEX key_home_grant ON public.key_home USING btree (grant_id) WHERE (grant_id IS NOT NULL);
+CREATE INDEX key_home_key ON public.key_home USING btree (key_id);
 
 create table label_day (
   account_id text collate "C" not null,

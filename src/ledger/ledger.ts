@@ -31,11 +31,12 @@ import {
 import { createQueue } from './queue.ts'
 import { createRecall } from './recall.ts'
 import { createRetry, isFinal, within } from './retry.ts'
-import { createSystem } from './system.ts'
+import { createSystem, type System } from './system.ts'
 import type { Given } from './views.ts'
 import { createWriteWatch, type WriteTrouble } from './write-watch.ts'
 
 export interface Ledger {
+  readonly system: System
   /**
    * `waits`: a call that does not fit because running calls of its account hold credits waits for them in line, until
    * this signal, with CLIENT_CLOSED. Without it, it is told so at once.
@@ -127,6 +128,8 @@ interface LedgerOptions {
   readonly graceMs?: number
   /** Off: every call takes a hold of its own. */
   readonly leases?: boolean
+  /** Of another ledger of this process, for limits of the whole gateway. */
+  readonly system?: System | undefined
 }
 
 const BACKGROUND_MS = 24 * 3_600_000
@@ -159,7 +162,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   const { database, world, processId, meters, log, waitFactor = 1, creditWaitMs: waitMs = 0 } = options
   const { resolveForMs = 120_000, reserveForMs = waitFactor * 2_000, reserveWaitMs = waitFactor * 5_000 } = options
   const around = { database, watch: createWriteWatch(world), world, processId }
-  const [budgets, system] = [createBudgets({ database }), createSystem(around)]
+  const [budgets, system] = [createBudgets({ database }), options.system ?? createSystem(around)]
   const lines = createLines({ world, waitMs, look: (accounts) => database.query(AVAILABLE, [accounts]) })
   const queue = createQueue({ ...around, observe: meters?.batch, system: () => system.version, freed: lines.freed })
   /** Work that goes on after its call has ended; `idle` waits for it. */
@@ -231,7 +234,6 @@ export function createLedger(options: LedgerOptions): Ledger {
   })
 
   const { returned, recalled } = createRecall({ ...around, leases, posted: (account) => ledger.posted(account), log })
-
   let tending = false
   function tend(): void {
     if (tending) return
@@ -431,6 +433,7 @@ export function createLedger(options: LedgerOptions): Ledger {
   }
 
   const ledger: Ledger = {
+    system,
     async reserve(asked, signal) {
       const waits = waitMs > 0 ? signal : undefined
       const reservation = budgets.placed(asked)

@@ -47,6 +47,8 @@ const WAITS_MS = [0, 0, 100, 200, 300, 400, 500, 500]
 /** Others have what is left, for as long as nobody says which limit it is. */
 const BUSY = { limit: 'requestsPerMinute', unit: 'requests', span: 'minute', max: '0', wait: 1 } as const
 
+export type System = ReturnType<typeof createSystem>
+
 export function createSystem({ database, world, processId }: Omit<Around, 'watch'>) {
   let version: string | null = null
   const tickets = new Map<string, Ticket>()

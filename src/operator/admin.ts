@@ -116,5 +116,5 @@ export function mountAdmin(
     request.response.setHeader('cache-control', 'no-store')
     return authenticate(request)
   }
-  mountResources(app, ADMIN_PREFIX, resources, enter, delegation)
+  mountResources(app, ADMIN_PREFIX, resources, { authenticate: enter, delegation })
 }

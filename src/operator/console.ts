@@ -63,20 +63,19 @@ export function mountConsole(
     if (fromOwnPages) checkOrigin(request, deps.publicUrl())
   }
 
+  function enter(request: WebRequest, entry: Resource): Actor | Promise<Actor> {
+    protect(request, request.method !== 'GET' && request.method !== 'HEAD')
+    if (entry.access === 'visitor') return VISITOR
+    return entry.beforeFactor ? recognise(request) : authenticate(request)
+  }
+
   const own = [...beforeFactor([...sessionResources(deps), ...securityResources(deps)]), ...ownDeletionResources(deps)]
   const forms = formResources(resources)
   const visitors = [...visitorResources(deps), ...brandingResources(deps)]
-  mountResources(
-    app,
-    CONSOLE_PREFIX,
-    [...visitors, ...own, ...forms, ...resources, ...deps.personal],
-    (request, entry) => {
-      protect(request, request.method !== 'GET' && request.method !== 'HEAD')
-      if (entry.access === 'visitor') return VISITOR
-      return entry.beforeFactor ? recognise(request) : authenticate(request)
-    },
+  mountResources(app, CONSOLE_PREFIX, [...visitors, ...own, ...forms, ...resources, ...deps.personal], {
+    authenticate: enter,
     delegation,
-  )
+  })
   for (const method of ['GET', 'POST', 'DELETE'])
     app.add(method, `${CONSOLE_PREFIX}/accounts/{id}/play/*`, async (request) => {
       protect(request, true)

@@ -291,7 +291,7 @@ type Authenticate = (request: WebRequest, entry: Resource) => Actor | Promise<Ac
 
 const BODY_BYTES_MAX = 262_144
 
-/** Which resource answers a request: usually the one at its address; in an installation of several ledgers, another's. */
+/** Which resource answers a request: the one at its address, or with several ledgers that of another one. */
 export interface Delegation {
   at(entry: Resource, request: Pick<WebRequest, 'params' | 'raw'>): Resource | Promise<Resource>
 }
@@ -302,8 +302,7 @@ export function mountResources(
   app: WebServer,
   prefix: string,
   resources: readonly Resource[],
-  authenticate: Authenticate,
-  delegation: Delegation = HERE,
+  { authenticate, delegation }: { readonly authenticate: Authenticate; readonly delegation: Delegation },
 ): void {
   for (const mounted of resources) {
     const handle = async (request: WebRequest) => {

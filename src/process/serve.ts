@@ -9,7 +9,7 @@ import { startSandbox } from '../../sandbox/server.ts'
 import { faultBody, faultHeaders } from '../api/server/envelope.ts'
 import { readDocumentFile } from '../catalog/document.ts'
 import { isSandbox } from '../catalog/simulated.ts'
-import { createGateway, type Gateway, type GatewayOptions } from '../compose.ts'
+import { type Gateway, type GatewayOptions, openInstallation } from '../compose.ts'
 import type { Config } from '../config.ts'
 import { isUnknownThere, isUnprepared, statement } from '../database/database.ts'
 import type { Embedded } from '../database/server/embedded.ts'
@@ -200,13 +200,13 @@ function buildConsole(gateway: Gateway, log: Log): () => void {
   }
 }
 
-function openGateway(
+async function openGateway(
   config: Config,
   shared: Shared,
   log: Log,
   rest: Pick<GatewayOptions, 'groupMetrics'> = {},
 ): Promise<Gateway> {
-  return createGateway({
+  const { gateway } = await openInstallation({
     ...rest,
     config,
     world: realWorld,
@@ -216,6 +216,7 @@ function openGateway(
     operatorToken: shared.operatorToken,
     sandboxUrl: () => shared.sandboxUrl,
   })
+  return gateway
 }
 
 /** Runs as one of several processes on one port. The parent runs the database and the simulated vendors. */

@@ -543,6 +543,14 @@ export function createGroupMetrics() {
   }
 }
 
+/** Those of a process that has several gateways. */
+export async function withBeside(own: Registry, beside: readonly { figures(): Promise<Figures> }[]): Promise<Registry> {
+  if (beside.length === 0) return own
+  const others = await Promise.all(beside.map((one) => one.figures()))
+  const parts = others.map((figures) => figures.filter(({ name }) => name !== PROCESSES.name))
+  return sum([await own.getMetricsAsJSON(), ...parts])
+}
+
 /** Merges by each metric's own aggregator, mostly by adding; see metrics.ts. */
 function sum(parts: readonly Figures[]): Registry {
   return AggregatorRegistry.aggregate([...parts])

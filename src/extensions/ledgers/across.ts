@@ -8,8 +8,9 @@ type Merge = (
   names: readonly string[],
 ) => unknown
 
-/** `one`: about one thing, which one of them knows. */
-export const ACROSS: Readonly<Record<string, Merge | 'one'>> = {
+/** `one`: about one thing, which one of them knows. `new`: for the ledger with most room. */
+export const ACROSS: Readonly<Record<string, Merge | 'one' | 'new'>> = {
+  'POST /accounts': 'new',
   'GET /payments/{payment}': 'one',
   'POST /payments/{payment}/accept': 'one',
   'POST /payments/{payment}/dismiss': 'one',

@@ -22,9 +22,12 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
 
   async function ofAccount(account: string, entry: Resource): Promise<Resource> {
     const home = await homes.ofAccount(account)
-    if (home === null) return entry
-    const cell = ledgers.of(home)
-    if (!cell) throw ledgerAway(home)
+    return home === null ? entry : inLedger(home, entry)
+  }
+
+  async function inLedger(name: string, entry: Resource): Promise<Resource> {
+    const cell = ledgers.of(name)
+    if (!cell) throw ledgerAway(name)
     await cell.app.posted()
     return of(cell, entry)
   }
@@ -53,18 +56,29 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
     throw unknown
   }
 
+  const changing = (entry: Resource) => async (call: never) => {
+    const answer = await entry.run(call)
+    await ledgers.changed()
+    return answer
+  }
+
   return {
-    at(entry, request) {
+    async at(entry, request) {
       if (entry.path.startsWith('/accounts/{id}')) return ofAccount(request.params.id ?? '', entry)
       if (entry.account)
         return whereKnown(entry, async (one) => {
+          // `resource` gave it the types of its path.
           await one.account?.(readParams(one, request) as never)
           return one
         })
       const way = ACROSS[nameOf(entry)]
-      if (way === undefined) return entry
+      if (way === undefined) return entry.method === 'GET' ? entry : { ...entry, run: changing(entry) }
       const account = new URLSearchParams(rawQuery(request)).get('account')
       if (account !== null) return ofAccount(account, entry)
+      if (way === 'new') {
+        const name = await ledgers.roomiest()
+        return inLedger(name, entry)
+      }
       if (way === 'one') return { ...entry, run: (call: never) => whereKnown(entry, async (one) => one.run(call)) }
       return {
         ...entry,
@@ -72,7 +86,7 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
           const asked = everywhere().map(async (cell) => {
             if (!cell) throw new Fault('unavailable')
             await cell.app.posted()
-            return of(cell, entry).run(call as never)
+            return of(cell, entry).run(call as never) // What `resource` gave it the types of.
           })
           const answers = await Promise.allSettled(asked)
           return way(answers, call, ['control', ...ledgers.names])

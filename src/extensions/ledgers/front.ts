@@ -17,7 +17,7 @@ export interface Cell {
   readonly office: { readonly routes: { readonly resources: readonly Resource[] } }
 }
 
-interface ControlCell extends Cell {
+export interface ControlCell extends Cell {
   readonly app: WebServer
   readonly apiKeys: Pick<ApiKeys, 'digestsOf'>
   readonly changes: Pick<Changes, 'watch'>
@@ -28,6 +28,10 @@ export interface Ledgers {
   readonly names: readonly string[]
   /** Undefined: its database did not answer yet. */
   of(name: string): Cell | undefined
+  /** Of those that answer, the one where accounts are stored next. */
+  roomiest(): Promise<string>
+  /** After a change at control: what ledgers have a copy of. */
+  changed(): Promise<unknown>
 }
 
 export function openFront(control: ControlCell, ledgers: Ledgers): void {

@@ -16,7 +16,7 @@ const LOCK = 7_046_029_266n
 /** A statement that waits for a lock there, or for a server that vanished. */
 const SESSION = '-c lock_timeout=5s -c idle_in_transaction_session_timeout=15s -c statement_timeout=30s'
 
-export interface ControlAddress {
+interface ControlAddress {
   /** As the servers of the ledgers reach it. */
   readonly connection: pg.PoolConfig
   readonly ledger: string

@@ -4,6 +4,7 @@ import { type AccountDeps, quoteCall } from '../../api/account.ts'
 import type { Api } from '../../api/api.ts'
 import { jsonBody } from '../../api/server/body.ts'
 import type { WebServer } from '../../api/server/server.ts'
+import type { WebRequest } from '../../api/server/web.ts'
 import { hasRealVendor } from '../../catalog/simulated.ts'
 import type { CatalogStore } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
@@ -17,7 +18,7 @@ import type { Log } from '../../kernel/log.ts'
 import type { Secrets } from '../../kernel/secret.ts'
 import type { World } from '../../kernel/world.ts'
 import { withCommands } from '../../operator/command.ts'
-import { type Actor, mountResources } from '../../operator/resource.ts'
+import { type Actor, HERE, mountResources } from '../../operator/resource.ts'
 import { createReconciliations } from '../billing/payments/reconcile.ts'
 import { PURSE, purseCallers, withPurses } from './calls.ts'
 import { PURSE_COMMANDS } from './commands.ts'
@@ -105,7 +106,7 @@ export const purses = defineExtension({
 function mountForKeys(app: WebServer, all: AllDeps & Pick<Core, 'apiKeys'>): void {
   const accounts = new WeakMap<object, string>()
   const own = ownResources(allResources(all), (actor) => accounts.get(actor) ?? '')
-  mountResources(app, '/v1', own, async ({ headers, ip, response }) => {
+  const authenticate = async ({ headers, ip, response }: WebRequest) => {
     response.setHeader('cache-control', 'no-store')
     const xApiKey = headers['x-api-key']
     const given = { authorization: headers.authorization, xApiKey: Array.isArray(xApiKey) ? xApiKey[0] : xApiKey }
@@ -114,7 +115,8 @@ function mountForKeys(app: WebServer, all: AllDeps & Pick<Core, 'apiKeys'>): voi
     const actor: Actor = { name: principal.keyId, role: null, roles: new Map(), session: null }
     accounts.set(actor, principal.accountId)
     return actor
-  })
+  }
+  mountResources(app, '/v1', own, { authenticate, delegation: HERE })
 }
 
 const QUOTE_BYTES_MAX = 1_000_000
