@@ -15,6 +15,7 @@ import {
   rows,
   settle,
 } from '../../test/ledger-part.ts'
+import { pluck } from '../../test/lists.ts'
 import { settlement } from '../../test/settlement.ts'
 import { Fault } from '../kernel/fault.ts'
 import { realWorld, type World } from '../kernel/world.ts'
@@ -214,29 +215,46 @@ test('a call whose lease expired while its process slept is told what was paid, 
   assert.deepEqual({ outcome, paid, loss }, { outcome: 'late', paid: 2n, loss: 3n })
 })
 
-test('a settlement that was sent in time and arrives after its lease has expired is told what was paid', async () => {
+/** So many calls that are settled together and written when their lease has expired and only this is left. */
+async function arriveLate(calls: number, left: bigint) {
   const other = await processOf()
+  const written: string[] = []
   let isLate = false
   const ledger: Ledger & { id: string } = await processOf({
     database: behind(async (run, name) => {
       if (isLate && name.startsWith('journal_write')) {
         isLate = false
+        written.push(name)
         await rows(`update gateway_instance set heartbeat_at = now() - interval '25 seconds' where id = $1`, [
           ledger.id,
         ])
         await other.sweep()
-        await other.grant({ account: acc, amount: 2n - (await postedOf(acc)), note: '', actor: 'test' })
+        await other.grant({ account: acc, amount: left - (await postedOf(acc)), note: '', actor: 'test' })
       }
       return run()
     }),
   })
   const acc = await account(100_000n)
   await lease(ledger, acc)
-  const id = await covered(ledger, acc)
+  const ids: string[] = []
+  while (ids.length < calls) ids.push(await covered(ledger, acc))
   await ledger.posted()
   isLate = true
-  const { outcome, paid, loss } = await settle(ledger, acc, id, 5n)
-  assert.deepEqual({ outcome, paid, loss }, { outcome: 'late', paid: 2n, loss: 3n })
+  const settled = await Promise.all(ids.map((id) => settle(ledger, acc, id, 5n)))
+  assert.deepEqual(written, [calls === 1 ? 'journal_write_one' : 'journal_write'])
+  return pluck(settled, 'outcome', 'paid', 'loss').sort()
+}
+
+test('a settlement that was sent in time and arrives after its lease has expired is told what was paid', async () => {
+  assert.deepEqual(await arriveLate(1, 2n), [['late', 2n, 3n]])
+})
+
+test('of settlements that are sent together and arrive after their lease has expired, each is told what was paid', async () => {
+  assert.deepEqual(await arriveLate(3, 6n), [
+    ['late', 0n, 5n],
+    ['late', 1n, 4n],
+    ['late', 5n, 0n],
+  ])
 })
 
 test('what the dead wrote of an account that is locked holds up no sweep', async () => {
