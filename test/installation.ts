@@ -1,0 +1,128 @@
+// Several Postgres servers, the control database and its ledgers, behind one gateway. Between the gateway and each
+// server, and between the servers, lies a cable that tests cut.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startSandbox } from '../sandbox/server.ts'
+import { openInstallation } from '../src/compose.ts'
+import { readConfig } from '../src/config.ts'
+import { type Database, openDatabase } from '../src/database/database.ts'
+import { startEmbedded } from '../src/database/server/embedded.ts'
+import { silentLog } from '../src/kernel/log.ts'
+import { realWorld } from '../src/kernel/world.ts'
+import { type ChaosProxy, startProxy } from './chaos/proxy.ts'
+import { CHEAP, OPERATOR_TOKEN, SECRET } from './gateway.ts'
+import { FAST } from './job-pace.ts'
+
+export interface Customer {
+  readonly id: string
+  readonly key: string
+  /** The database that has it. */
+  readonly home: string
+}
+
+export type Installation = Awaited<ReturnType<typeof startInstallation>>
+
+/** Ledgers by name, such as `east`; `east@eu` lies in a region. */
+export async function startInstallation(ledgers: readonly string[], more: Readonly<Record<string, string>> = {}) {
+  const opened = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-ledgers-'))
+  opened.defer(() => rm(folder, { recursive: true, force: true }))
+  const cables = new Map<string, ChaosProxy>()
+  const addresses = new Map<string, string>()
+  const databases = new Map<string, Database>()
+  for (const name of ['control', ...ledgers.map((ledger) => ledger.replace(/@.*/, ''))]) {
+    const dataDirectory = join(folder, name)
+    const server = await startEmbedded({ dataDirectory, log: () => undefined, loopback: true })
+    opened.defer(() => server.stop())
+    const { host, port, user, password = '', database } = server.connection
+    const cable = await startProxy({ host, port })
+    opened.defer(() => cable.close())
+    cables.set(name, cable)
+    addresses.set(name, `postgres://${user}:${password}@127.0.0.1:${cable.port}/${database}`)
+    // As the tests look into it: past the cable.
+    const looking = openDatabase({ connection: server.connection, connectionsMax: 2, schemas: 'public, control' })
+    opened.defer(() => looking.close())
+    databases.set(name, looking)
+  }
+  const addressOf = (name: string) => addresses.get(name)! // All were started.
+  const databaseOf = (name: string) => databases.get(name)! // As above.
+  const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
+  opened.defer(() => sandbox.close())
+  const environment = {
+    PORT: '0',
+    TOLLGATE_DATA: join(folder, 'data'),
+    TOLLGATE_SECRET: SECRET,
+    TOLLGATE_DRAIN_SECONDS: '2',
+    TOLLGATE_OVERLOAD_LAG_MS: '60000',
+    DATABASE_URL: addressOf('control'),
+    TOLLGATE_LEDGERS: ledgers.map((name) => `${name}=${addressOf(name.replace(/@.*/, ''))}`).join(' '),
+    ...more,
+  }
+  const { gateway } = await openInstallation({
+    config: readConfig(environment),
+    world: realWorld,
+    log: silentLog,
+    connection: { connectionString: addressOf('control') },
+    secret: SECRET,
+    operatorToken: OPERATOR_TOKEN,
+    sandboxUrl: () => sandbox.url,
+    jobs: FAST,
+    passwordCost: CHEAP,
+  })
+  opened.defer(() => gateway.close())
+  const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
+
+  const call = (path: string, key: string, body?: unknown, method = body === undefined ? 'GET' : 'POST') =>
+    fetch(url + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  async function ask<T>(path: string, body?: unknown, method?: string): Promise<T> {
+    const response = await call(`/admin/v1${path}`, OPERATOR_TOKEN, body, method)
+    const text = await response.text()
+    assert.equal(response.status, 200, `${path}: ${text}`)
+    return JSON.parse(text).data
+  }
+  /** Which ledgers have it, by their own tables. */
+  async function homesOf(account: string): Promise<string[]> {
+    const found: string[] = []
+    for (const [name, database] of databases) {
+      const text = 'select 1 from public.account where id = $1 and ledger is null'
+      if ((await database.query({ text }, [account])).length > 0) found.push(name)
+    }
+    return found
+  }
+  return {
+    gateway,
+    url,
+    environment,
+    addressOf,
+    databaseOf,
+    call,
+    ask,
+    homesOf,
+    cut(name: string): void {
+      cables.get(name)?.refuse()
+      cables.get(name)?.reset()
+    },
+    heal: (name: string) => cables.get(name)?.heal(),
+    chat: (key: string) =>
+      call('/v1/chat-completions', key, {
+        model: 'alpha-5.4',
+        max_tokens: 20,
+        messages: [{ role: 'user', content: 'Hello.' }],
+      }),
+    /** In the ledger with most room. */
+    async customer(more: object = {}): Promise<Customer> {
+      const { id } = await ask<{ id: string }>('/accounts', { name: 'Customer', credits: '10', ...more })
+      const { key } = await ask<{ key: string }>(`/accounts/${id}/keys`, { name: 'app' })
+      const homes = await homesOf(id)
+      assert.equal(homes.length, 1, 'it is in one ledger')
+      return { id, key, home: homes[0]! } // It has one.
+    },
+    close: () => opened.disposeAsync(),
+  }
+}
