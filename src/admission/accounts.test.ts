@@ -13,7 +13,7 @@ import { createChanges } from '../database/changes.ts'
 import { PATIENT } from '../database/database.ts'
 import { Fault } from '../kernel/fault.ts'
 import { newId, realWorld as world } from '../kernel/world.ts'
-import { createLedger } from '../ledger/ledger.ts'
+import { createLedger, type Ledger } from '../ledger/ledger.ts'
 import { storeLimits } from '../ledger/limits.ts'
 import { createAccounts } from './accounts.ts'
 
@@ -24,16 +24,14 @@ const BY = { actor: 'test', ip: null, requestId: null }
 /** Of database/audit.ts. */
 const AUDIT_LOCK = 7_046_029_258
 
+const auditOf = () => createAudit({ database, world })
+const accountsOf = (ledger: Ledger) =>
+  createAccounts({ database, world, ledger, audit: auditOf(), changes: createChanges(database, world) })
+
 test('a change of the system’s limits stops no call, whatever the change itself has to wait for', async () => {
   const ledger = createLedger({ database, world, processId: newId(world) })
   await ledger.sweep()
-  const accounts = createAccounts({
-    database,
-    world,
-    ledger,
-    audit: createAudit({ database, world }),
-    changes: createChanges(database, world),
-  })
+  const accounts = accountsOf(ledger)
   const [first, second] = [
     await accounts.create({ name: 'first', credits: 1_000_000n }, BY),
     await accounts.create({ name: 'second', credits: 1_000_000n }, BY),
@@ -72,30 +70,22 @@ test('a change of the system’s limits stops no call, whatever the change itsel
 
 test('a change of the gateway’s limits does not wait for one of an account’s, which waits for the audit', async () => {
   const ledger = createLedger({ database, world, processId: newId(world) })
-  const audit = createAudit({ database, world })
-  const accounts = createAccounts({ database, world, ledger, audit, changes: createChanges(database, world) })
+  const accounts = accountsOf(ledger)
   const id = await accounts.create({ name: 'leased', credits: 1_000n }, BY)
   const lease = `insert into lease (account_id, id, key_id, process_id, amount, retired) values ($1, 'l', 'k', 'p', 0, true)`
   await database.query({ text: lease }, [id])
   await database.transaction(async (tx) => {
     await storeLimits(tx, { kind: 'account', account: id }, { requestsPerMinute: 10 })
     await accounts.changeSystemLimits({ requestsPerMinute: 1_000_000 }, BY)
-    await audit.write(tx, BY, { action: 'account.change', object: id, detail: {}, before: {}, after: {} })
+    await auditOf().write(tx, BY, { action: 'account.change', object: id, detail: {}, before: {}, after: {} })
   })
   await accounts.changeSystemLimits({ requestsPerMinute: null }, BY)
   await database.query({ text: 'delete from lease where account_id = $1' }, [id])
 })
 
 test('a lower limit of an account holds from its answer on, also in processes that have leases', async () => {
-  const changes = createChanges(database, world)
   const operator = createLedger({ database, world, processId: newId(world) })
-  const accounts = createAccounts({
-    database,
-    world,
-    ledger: operator,
-    audit: createAudit({ database, world }),
-    changes,
-  })
+  const accounts = accountsOf(operator)
   const id = await accounts.create({ name: 'lowered', credits: 1_000_000n }, BY)
   const ledger = createLedger({ database, world, processId: newId(world) })
   const shared = { account: id, key: 'k', product: 'p', catalogVersion: 1 }
@@ -119,13 +109,7 @@ test('a lower limit of an account holds from its answer on, also in processes th
 test('what is taken back while two processes call is found, also what they have leased, and no call fails for it', async () => {
   const ledger = createLedger({ database, world, processId: newId(world) })
   await ledger.sweep()
-  const accounts = createAccounts({
-    database,
-    world,
-    ledger,
-    audit: createAudit({ database, world }),
-    changes: createChanges(database, world),
-  })
+  const accounts = accountsOf(ledger)
   const GIVEN = 2_000_000n
   // Calls that are counted one by one are not leased for.
   await accounts.changeSystemLimits({ concurrency: null }, BY)

@@ -100,6 +100,22 @@ export async function startConsole(
   return made
 }
 
+/** A device that keeps passkeys, and that answers by itself. */
+export async function addPasskeyDevice({ context, page }: Visitor): Promise<void> {
+  const devtools = await context.newCDPSession(page)
+  await devtools.send('WebAuthn.enable')
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}
+
 /** Of a list that has filters in a menu. */
 export async function addFilter(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Add filter' }).click()

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { BY } from '../gateway.ts'
 import { CLIENT_ID, CLIENT_SECRET, startProvider } from '../login-provider.ts'
 import { started } from '../started.ts'
-import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { addPasskeyDevice, PASSWORD, startConsole, type Visitor } from './console.ts'
 
 const OPERATOR = 'op@example.com'
 
@@ -151,19 +151,8 @@ test('a token is shown once, works and is revoked; a changed role is felt', asyn
 })
 
 test('a passkey signs in by itself, is asked for after the password and before a sensitive act, and an answer counts once', async () => {
-  const { page, context } = operator
-  const devtools = await context.newCDPSession(page)
-  await devtools.send('WebAuthn.enable')
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  const { page } = operator
+  await addPasskeyDevice(operator)
   await page.goto(`${base}/profile`)
   await button(page, 'Add a passkey').click()
   await page.getByLabel('Name').fill('Laptop')

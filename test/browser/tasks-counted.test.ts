@@ -7,7 +7,7 @@ import { BY } from '../gateway.ts'
 import { text as said, startForeignServer } from '../mcp/foreign-server.ts'
 import { started } from '../started.ts'
 import { until } from '../until.ts'
-import { PASSWORD, startConsole, type Visitor } from './console.ts'
+import { addPasskeyDevice, PASSWORD, startConsole, type Visitor } from './console.ts'
 
 const CLICKS_MAX = 4
 const FORMS_MAX = 1
@@ -436,18 +436,7 @@ task('account', '30 a batch', async (way) => {
 })
 
 task('account', '31 a passkey', async (way) => {
-  const devtools = await operator.context.newCDPSession(page)
-  await devtools.send('WebAuthn.enable')
-  await devtools.send('WebAuthn.addVirtualAuthenticator', {
-    options: {
-      protocol: 'ctap2',
-      transport: 'internal',
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-    },
-  })
+  await addPasskeyDevice(operator)
   await way.link(/op@example\.com|Profile/)
   await way.button('Add a passkey')
   await way.form(() => fill({ Name: 'Laptop' }), 'Continue')

@@ -3,6 +3,7 @@ import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { freshDatabase } from '../../../../test/database.ts'
+import { ISSUER } from '../../../../test/invoice-shapes.ts'
 import { atOnce, none, pluck } from '../../../../test/lists.ts'
 import { runs } from '../../../../test/runs.ts'
 import { createAudit } from '../../../database/audit.ts'
@@ -15,25 +16,6 @@ import { createInvoices, type Invoices } from './invoices.ts'
 type InvoicedPayment = Parameters<Invoices['issue']>[1]['payment']
 
 const BY = { actor: 'test', ip: null, requestId: null }
-const ISSUER: Issuer = {
-  name: 'Gateway GmbH',
-  street: 'Hauptstraße 1',
-  postcode: '10115',
-  city: 'Berlin',
-  country: 'DE',
-  vatId: 'DE123456789',
-  taxNumber: null,
-  registration: 'HRB 1',
-  email: 'billing@gateway.example',
-  series: 'INV',
-  taxRate: '19',
-  ratesAbroad: { AT: '20' },
-  exemption: null,
-  iban: null,
-  bic: null,
-  paymentDays: 14,
-  footer: null,
-}
 const CUSTOMER: BillingDetails = {
   company: 'Kunde AG',
   name: null,
