@@ -4,7 +4,7 @@ import { SETTINGS } from '../../src/config.ts'
 
 /** What the image sets itself, and what only the command line reads. */
 const OTHERS = new Set(['HOST', 'PORT', 'TOLLGATE_DATA', 'TOLLGATE_URL', 'TOLLGATE_KEY'])
-const SECRET = /(?:SECRET|TOKEN|PASSWORD|ACCESS_KEY)|^DATABASE_URL$|_SMTP_URL$/
+const SECRET = /(?:SECRET|TOKEN|PASSWORD|ACCESS_KEY)|^DATABASE_URL$|_(?:SMTP|ANALYTICS)_URL$|_LEDGERS$/
 
 /** Settings that belong into the Secret. */
 export const SECRET_SETTINGS = Object.keys(SETTINGS).filter((name) => SECRET.test(name))

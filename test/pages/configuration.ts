@@ -6,7 +6,8 @@ import { code, page, table } from './markdown.ts'
 function rowOf(name: string): string[] {
   const setting = SETTINGS[name]!
   if (!setting.description) throw new Error(`${name} has no description in src/config.ts.`)
-  const fallback = setting.safeParse(undefined).data
+  const { data } = setting.safeParse(undefined)
+  const fallback = data instanceof Map ? [...data] : data
   const shown = typeof fallback === 'boolean' ? String(Number(fallback)) : String(fallback ?? '')
   return [code(name), shown === '' ? '' : code(shown), setting.description]
 }
