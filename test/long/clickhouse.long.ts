@@ -279,7 +279,8 @@ test('a report counts a row once that lies there twice', { skip }, async () => {
     `select count(*) - (select count(*) from ${TABLE} final) as more from ${TABLE}`,
   )
   assert.ok(Number(row?.more) >= 1)
-  const filter = filterOf({}, accounts[1])
+  // The row that is doubled is the first of all, before the time of other reports.
+  const filter = filterOf({ fromMs: FROM_MS - 3 * DAY_MS }, accounts[1])
   const order = { by: 'vendor', per: 'day', zone: 'UTC' } as const
   const largest = { label: 'user', sort: 'charged', offset: 0, limit: 5 } as const
   await inBoth({ doubled: 'sums' }, (from) => readSums(from, filter, order))
