@@ -22,7 +22,7 @@ import type { Config } from './config.ts'
 import { createAudit } from './database/audit.ts'
 import { createBackfills } from './database/backfill.ts'
 import { createChanges } from './database/changes.ts'
-import { type Database, openDatabase } from './database/database.ts'
+import { type Database, databaseAnswers, openDatabase } from './database/database.ts'
 import { checkDurability, type Migrations, migrate } from './database/migrate.ts'
 import type { Added, Extension } from './extension.ts'
 import { agents } from './extensions/agents/extension.ts'
@@ -166,8 +166,8 @@ async function createGateway(options: GatewayOptions) {
   const on = switchedOn(config)
   let leaving = false
   const joined: Joined[] = []
-  const figures = figuresOf(metrics, joined)
-  const served = openServer({ groupMetrics: figures.text, ...options, ...store, ...load, leaving: () => leaving })
+  const group = groupOf(store.database, metrics, joined)
+  const served = openServer({ ...group, ...options, ...store, ...load, leaving: () => leaving })
   const { app, drain } = served
   const publicUrl = () => publicUrlOf(options.place?.listener ?? app, config)
   const routes = { world, sandboxUrl: options.sandboxUrl, credential: credentials.get, vendors }
@@ -200,7 +200,7 @@ async function createGateway(options: GatewayOptions) {
     mails,
     work: jobs.work,
     timing: jobs.timing,
-    localUrl: () => publicUrlOf(app, { ...config, PUBLIC_URL: undefined }),
+    localUrl: () => publicUrlOf(options.place?.listener ?? app, { ...config, PUBLIC_URL: undefined }),
   }
   const extensions = await openExtensions(on, { ...store, ...load, ...own, jobs, files, s3, calls: () => calls })
   const calls = pathOfCalls(options, { store, load, jobs, routes, assets, extensions })
@@ -209,14 +209,14 @@ async function createGateway(options: GatewayOptions) {
   await own.tokens.adopt(options.operatorToken)
   const timers = startMaintenance(options, { ...store, ...load, ...jobs, ...own, files, extensions })
   return {
+    ...extensions,
     ...store,
     ...load,
     ...own,
     app,
     jobs,
     office,
-    opened: extensions.opened,
-    figures: figures.read,
+    figures: group.figures,
     /** Another gateway of this process, which ends when the calls of both have ended. */
     join: (other: Joined) => void joined.push(other),
     /** Stops taking calls, lets the running ones end, and makes everything durable that was promised. */
@@ -363,12 +363,15 @@ function openOffice(
   })
 }
 
-/** What /metrics answers, and the part of this process in it when it is one of several. */
-function figuresOf({ registry }: Load['metrics'], joined: readonly Joined[]) {
+/** What a gateway and those that joined it say together. */
+function groupOf(database: Database, { registry }: Load['metrics'], joined: readonly Joined[]) {
   const all = () => withBeside(registry, joined)
   return {
-    read: async (): Promise<Figures> => (await all()).getMetricsAsJSON(),
-    text: async () => (await all()).metrics(),
+    /** The part of this process in what several answer at /metrics. */
+    figures: async (): Promise<Figures> => (await all()).getMetricsAsJSON(),
+    groupMetrics: async () => (await all()).metrics(),
+    /** Whether any call can be served. */
+    answers: async () => (await databaseAnswers(database)) || joined.some((one) => one.answers()),
   }
 }
 
@@ -385,6 +388,8 @@ interface Ending extends Store, Load {
 interface Joined {
   running(): number
   figures(): Promise<Figures>
+  /** Whether it serves calls without the other's database. */
+  answers(): boolean
   close(): Promise<void>
 }
 
@@ -451,6 +456,7 @@ async function openExtensions(on: readonly Extension<Core, Place>[], core: Core)
     path: Object.assign({}, ...all.map(({ path }) => path)),
     callers: all.find(({ callers }) => callers)?.callers,
     calls: all.find(({ calls }) => calls)?.calls,
+    accountIn: (token) => all.map((one) => one.accountIn(token)).find((account) => account !== undefined),
     ledger: (plain) => all.reduce((inner, one) => one.ledger(inner), plain),
     close: () => Promise.allSettled(all.map((one) => one.close())),
   }

@@ -61,6 +61,8 @@ export interface Added<Place, Own = object> extends Resources {
   /** Who calls, besides keys. */
   readonly callers: CallerRules | undefined
   readonly calls: CallWarehouse | undefined
+  /** The account that a token which it gave out speaks for, without asking a database. */
+  readonly accountIn: (token: string) => string | undefined
   /** What calls hold and pay by. */
   readonly ledger: (ledger: Ledger) => Ledger
   /** Makes durable what it has promised, before the database is left. */
@@ -101,6 +103,7 @@ interface Parts<Core, Own, Place> {
   readonly callers?: (all: Core & Own) => CallerRules
   readonly ledger?: (all: Core & Own, ledger: Ledger) => Ledger
   readonly calls?: (all: Core & Own) => CallWarehouse | undefined
+  readonly accountIn?: (all: Core & Own, token: string) => string | undefined
   readonly close?: (all: Core & Own) => Promise<unknown>
 }
 
@@ -123,6 +126,7 @@ export function defineExtension<Core extends object, Own extends object = object
   callers,
   ledger,
   calls,
+  accountIn,
   close,
 }: Parts<Core, Own, Place>): Extension<Core, Place, Own> {
   const resourcesOf = (all: Core & Own): Resources => ({
@@ -152,6 +156,7 @@ export function defineExtension<Core extends object, Own extends object = object
         path: path?.(all) ?? {},
         callers: callers?.(all),
         calls: calls?.(all),
+        accountIn: (token) => accountIn?.(all, token),
         ledger: (plain) => ledger?.(all, plain) ?? plain,
         close: async () => close?.(all),
         mount: (place) => endpoints?.(all, place),

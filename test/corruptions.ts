@@ -30,6 +30,7 @@ const PURSES = 'src/extensions/purses/verify.test.ts plants changes in each colu
  * nobody thought of.
  */
 export const NO_MONEY: Readonly<Record<string, string>> = {
+  crossing: 'says what a ledger has to do',
   key_home: 'says where calls of a key go',
   ledger_archive: 'src/extensions/archive/archive.test.ts plants changes in both',
   ledger_checkpoint: 'signed: the same test',

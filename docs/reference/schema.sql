@@ -450,6 +450,16 @@ create table credit_idempotency (
   constraint credit_idempotency_pkey PRIMARY KEY (account_id, key)
 );
 
+create table crossing (
+  id text collate "C" not null default (gen_random_uuid())::text,
+  ledger text not null,
+  kind text not null,
+  detail jsonb not null,
+  created_at timestamp with time zone not null default now(),
+  constraint crossing_pkey PRIMARY KEY (id)
+);
+CREATE INDEX crossing_ledger ON public.crossing USING btree (ledger, created_at);
+
 create table delivery (
   id text collate "C" not null,
   account_id text collate "C" not null,

@@ -72,6 +72,7 @@ export const TABLES: Readonly<Record<string, Table>> = {
   account_move: owned('one for each account that moved'),
   account_plan: owned('one for each account'),
   api_key: owned('also revoked ones, which usage names'),
+  crossing: ends('its ledger has done it'),
   key_home: owned('one for each key of another ledger'),
   byok_key: owned('one for each account and vendor'),
   label_name: owned('64 for each account'),
@@ -152,7 +153,6 @@ export const SHARED = [
   'saved_view',
   'session',
   'login_flow',
-  'login_attempt',
   'login_provider',
   'login_domain',
   'login_group',
@@ -175,4 +175,5 @@ export const SHARED = [
   'vendor_report',
   'vendor_report_line',
   'key_home',
+  'crossing',
 ] as const satisfies readonly (keyof typeof TABLES)[]

@@ -44,6 +44,15 @@ const END_TOKENS = statement(
   'leave_tokens',
   `update access_token set revoked_at = now() where person_id = $1 and account_id is not distinct from $2 and revoked_at is null returning id`,
 )
+// What lies in another ledger ends there, a moment later (extensions/ledgers/crossings.ts).
+const CROSS = statement(
+  'leave_cross',
+  `insert into crossing (ledger, kind, detail) select ledger, 'leave', $2 from account where id = $1 and ledger is not null`,
+)
+const CROSS_ALL = statement(
+  'leave_cross_all',
+  `insert into crossing (ledger, kind, detail) select distinct ledger, 'leave-outside', $1::jsonb from account where ledger is not null`,
+)
 const MEMBER = statement('leave_heir', 'select 1 from membership where account_id = $1 and person_id = $2 for update')
 /** After the membership or the role is gone: whoever belongs nowhere is signed out. */
 const END_SESSIONS = statement(
@@ -70,6 +79,7 @@ export async function leaveAccount(tx: Queryable, deps: LeavingDeps, leaver: Lea
     throw invalid('keysTo: nobody with this id belongs to this account.', 'keysTo')
   const tokens = leaver.stays ? 0 : (await tx.query(END_TOKENS, [person, account])).length
   const told = await deps.onLeave(tx, { account, person }, by)
+  await tx.query(CROSS, [account, JSON.stringify({ account, person, heir, by })])
   return {
     ended: { ...keys, links, tokens },
     told: async () => {
@@ -88,6 +98,7 @@ export async function leaveOperators(
 ): Promise<Left> {
   const links = (await tx.query(END_OPERATOR_LINKS, [person])).length
   const programs = await deps.keys.endPrograms(tx, { person, isOutside: true }, by)
+  await tx.query(CROSS_ALL, [JSON.stringify({ person, by })])
   const tokens = stays ? 0 : (await tx.query(END_TOKENS, [person, null])).length
   return { ended: { keys: 0, handedOver: 0, programs, links, tokens }, told: deps.keys.noticed }
 }

@@ -1,6 +1,5 @@
 // Assembles the server: the listener, connection limits, health probes and metrics, and the drain.
 
-import { type Database, databaseAnswers } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { bearerCheck } from '../../kernel/secret.ts'
@@ -24,15 +23,16 @@ export function openServer(parts: {
   }
   readonly world: World
   readonly log: Log
-  readonly database: Database
   readonly incidents: () => readonly Incident[]
   readonly metrics: Metrics
   readonly budget: ByteBudget
   /** The body of /metrics when this process is one of several. */
   readonly groupMetrics?: (() => Promise<string>) | undefined
+  /** Whether what calls need answers: the database, or a ledger. */
+  readonly answers: () => Promise<boolean>
   readonly leaving: () => boolean
 }) {
-  const { config, world, log, database, incidents, metrics, groupMetrics, budget, leaving } = parts
+  const { config, world, log, answers, incidents, metrics, groupMetrics, budget, leaving } = parts
   const trustedProxies = config.TOLLGATE_TRUST_PROXY.split(/[\s,]+/).filter(Boolean)
   const app = createServer({
     world,
@@ -52,7 +52,7 @@ export function openServer(parts: {
     world,
     leaving,
     incidents,
-    databaseAnswers: () => databaseAnswers(database),
+    databaseAnswers: answers,
     figures: { contentType: metrics.registry.contentType, read: groupMetrics ?? (() => metrics.registry.metrics()) },
     metricsToken: config.TOLLGATE_METRICS_TOKEN,
   })

@@ -381,6 +381,16 @@ create table api_key (
 );
 create index api_key_account on api_key (account_id, id);
 
+-- What control has decided and a ledger has to do, once: it is written with the decision, and goes when it is done.
+create table crossing (
+  id text collate "C" primary key default gen_random_uuid()::text,
+  ledger text not null,
+  kind text not null,
+  detail jsonb not null,
+  created_at timestamptz not null default now()
+);
+create index crossing_ledger on crossing (ledger, created_at);
+
 -- Which account the keys of other ledgers are of, in the control database: written with each key, by a trigger in its
 -- ledger. Digests only.
 create table key_home (

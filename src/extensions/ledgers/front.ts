@@ -2,23 +2,28 @@
 // sweeps. The gateway of the control database listens; what is an account's is answered by the gateway of its ledger.
 import type { IncomingMessage } from 'node:http'
 import { type ApiKeys, keyIn } from '../../admission/api-key.ts'
+import type { Keys } from '../../admission/keys.ts'
 import type { WebServer } from '../../api/server/server.ts'
 import type { Changes } from '../../database/changes.ts'
 import type { Database } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { HERE, Resource } from '../../operator/resource.ts'
 import { delegationOf } from './delegation.ts'
+import { createEvents } from './events.ts'
 import { createHomes, type Home } from './homes.ts'
 
 /** A gateway of this process: that of control, or of a ledger. */
 export interface Cell {
-  readonly app: Pick<WebServer, 'dispatch' | 'upgrade' | 'posted'>
+  readonly app: Pick<WebServer, 'dispatch' | 'upgrade' | 'posted' | 'router'>
+  readonly keys: Pick<Keys, 'create' | 'revokeGrant'>
   readonly database: Database
   readonly office: { readonly routes: { readonly resources: readonly Resource[] } }
 }
 
 export interface ControlCell extends Cell {
   readonly app: WebServer
+  /** The account that a token of an extension speaks for. */
+  readonly accountIn: (token: string) => string | undefined
   readonly apiKeys: Pick<ApiKeys, 'digestsOf'>
   readonly changes: Pick<Changes, 'watch'>
   readonly office: Cell['office'] & { delegate(by: typeof HERE): void }
@@ -45,27 +50,47 @@ export function openFront(control: ControlCell, ledgers: Ledgers): void {
   }
 
   control.app.divert((request) => {
+    if (EVENTS.test(request.url ?? '')) return events
     const home = homeOf(request)
     if (home instanceof Promise) return home.then((found) => at(found)?.app)
     return at(home)?.app
   })
+  const events = createEvents({ control, ofAccount: homes.ofAccount, ledgers, at })
 
   function homeOf(request: IncomingMessage): Home | Promise<Home> {
     const { url = '/', headers } = request
-    const played = PLAYED.exec(url)?.[1]
-    if (played !== undefined) return homes.ofAccount(played)
+    const [, played, sold] = NAMED.exec(url) ?? []
+    const named = played ?? sold
+    if (named !== undefined) return homes.ofAccount(named)
     if (OWN.test(url)) return null
     const given = headers['x-api-key'] ?? headers['x-goog-api-key']
     const xApiKey = typeof given === 'string' ? given : (GOOGLE_KEY.exec(url)?.[1] ?? undefined)
-    const key = keyIn({ authorization: headers.authorization, xApiKey })
-    return key === undefined ? null : homes.ofKey(key)
+    const offered = SUBPROTOCOL.exec(headers['sec-websocket-protocol'] ?? '')?.[1]
+    const key = offered ?? keyIn({ authorization: headers.authorization, xApiKey })
+    if (key === undefined) return null
+    const account = control.accountIn(key)
+    return account === undefined ? homes.ofKey(key) : homes.ofAccount(account)
   }
+
+  // A key is made, and ends, where its account lies.
+  const { create, revokeGrant } = control.keys
+  Object.assign(control.keys, {
+    create: async (...of: Parameters<typeof create>) =>
+      (at(await homes.ofAccount(of[0]))?.keys.create ?? create)(...of),
+    revokeGrant: async (...of: Parameters<typeof revokeGrant>) => {
+      const cell = at(await homes.ofGrant(of[0]))
+      return cell ? cell.keys.revokeGrant(...of) : revokeGrant.apply(control.keys, of)
+    },
+  } satisfies typeof control.keys)
 
   control.office.delegate(delegationOf(control, ledgers, homes))
 }
 
-/** What the console plays, it calls for an account. */
-const PLAYED = /^\/console\/api\/accounts\/([\w+-]{1,100})\/play\//
+/** What the console plays, it calls for an account; and what providers report to an account that sells. */
+const NAMED = /^\/(?:console\/api\/accounts\/([\w+-]{1,100})\/play\/|webhooks\/purses\/([\w+-]{1,100}))/
+/** Reports of payment providers, and the pages of the simulated one. */
+const EVENTS = /^\/(?:webhooks\/(?!purses\/)|test-payments\/)/
+const SUBPROTOCOL = /openai-insecure-api-key\.([\w-]+)/
 /** Control's own: people, operators, pages. */
 const OWN = /^\/(?:admin|console|oauth|scim|docs|assets|branding|sso|\.well-known|healthz|readyz|metrics)(?:[/?]|$)/
 const GOOGLE_KEY = /[?&]key=([^&#]+)/

@@ -16,6 +16,11 @@ const OF_KEY = statement(
   'select a.ledger from key_home k join account a on a.id = k.account_id where k.digest = $1',
   SHORT_MS,
 )
+const OF_GRANT = statement(
+  'home_of_grant',
+  'select a.ledger from key_home k join account a on a.id = k.account_id where k.grant_id = $1',
+  SHORT_MS,
+)
 const OF_TOKEN = statement(
   'home_of_token',
   `select a.ledger from oauth_object o join key_home k on k.grant_id = o.grant_id join account a on a.id = k.account_id
@@ -57,6 +62,10 @@ export function createHomes({ database, changes, apiKeys }: HomeDeps) {
       const name = createHash('sha256').update(key).digest('base64')
       const home = known.get(name)
       return home === undefined ? ofKey(name, key) : home
+    },
+    async ofGrant(grant: string): Promise<Home> {
+      const [row] = await database.query<{ ledger: Home }>(OF_GRANT, [grant])
+      return row?.ledger ?? null
     },
     ofAccount(id: string): Home | Promise<Home> {
       const account = ownAccountOf(id)

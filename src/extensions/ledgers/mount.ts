@@ -38,7 +38,8 @@ async function mount(tx: Queryable, { connection, ledger }: ControlAddress, migr
   const run = (text: string) => tx.query({ text })
   await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
   const server = serverOptions(connection)
-  const mark = hash('sha256', JSON.stringify([migration, server, ledger, SHARED]))
+  const told = tellControl(ledger)
+  const mark = hash('sha256', JSON.stringify([migration, server, told, SHARED]))
   const [is] = await tx.query<{ mark: string | null }>({
     text: `select obj_description(to_regnamespace('control'), 'pg_namespace') as mark`,
   })
@@ -53,7 +54,12 @@ async function mount(tx: Queryable, { connection, ledger }: ControlAddress, migr
   await run(
     `import foreign schema public limit to (${SHARED.join(', ')}) from server control into control options (import_default 'true')`,
   )
-  await run(`
+  await run(told)
+  await run(`comment on schema control is ${literal(mark)}`)
+}
+
+/** What an account's ledger tells control: how it is called, its keys, what it redeemed. */
+const tellControl = (ledger: string) => `
     create foreign table control.home (id text, name text, status text, created_at timestamptz, ledger text)
       server control options (schema_name 'public', table_name 'account');
     create or replace function account_home() returns trigger language plpgsql as $$ begin
@@ -75,8 +81,12 @@ async function mount(tx: Queryable, { connection, ledger }: ControlAddress, migr
       return null;
     end $$;
     create or replace trigger key_home after insert or update of digest on api_key for each row execute function key_home();
-    comment on schema control is ${literal(mark)}`)
-}
+    create or replace function code_crosses() returns trigger language plpgsql as $$ begin
+      insert into control.crossing (id, ledger, kind, detail) values (new.transfer_id, ${literal(ledger)}, 'code',
+        jsonb_build_object('account', new.account_id, 'hash', encode(new.hash, 'hex')));
+      return null;
+    end $$;
+    create or replace trigger code_crosses after insert on code_use for each row execute function code_crosses();`
 
 type ServerOptions = Readonly<Record<string, string | undefined>>
 

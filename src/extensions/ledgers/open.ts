@@ -8,6 +8,7 @@ import { every } from '../../kernel/timers.ts'
 import type { World } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Figures } from '../../telemetry/metrics.ts'
+import { type Crossed, cross } from './crossings.ts'
 import { type Cell, type ControlCell, openFront } from './front.ts'
 import { mirrorSettings } from './mirror.ts'
 import { prepareLedger, SCHEMAS } from './mount.ts'
@@ -21,7 +22,8 @@ interface Place {
   readonly schemas: string
 }
 
-interface Opened extends Cell {
+interface Opened extends Cell, Crossed {
+  readonly keys: Cell['keys'] & Crossed['keys']
   readonly changes: Pick<Changes, 'notice'>
   readonly figures: () => Promise<Figures>
   readonly monitor: { readonly running: number }
@@ -43,6 +45,7 @@ interface LedgersOptions<G> {
 const SHARED_TOPICS: readonly Topic[] = ['catalog', 'credentials', 'branding', 'tool-servers', 'keys']
 const TRY_EVERY_MS = 1_000
 const MIRROR_EVERY_MS = 1_000
+const CROSS_EVERY_MS = 2_000
 
 /** A ledger that does not answer at the start is tried again and again; its accounts wait, and nobody else. */
 export async function openLedgers<G>(options: LedgersOptions<G>) {
@@ -76,16 +79,24 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
   const mirror = () =>
     Promise.allSettled([...cells.values()].map((cell) => mirrorSettings(control.database, cell.database)))
   await openMissing()
+  const crossAll = () => Promise.allSettled([...cells].map(([name, cell]) => cross(control.database, name, cell)))
   for (const topic of SHARED_TOPICS)
     control.changes.watch(topic, async () => {
+      // Whoever leaves an account bumps the topic of keys.
+      if (topic === 'keys') await crossAll()
       await Promise.allSettled([...cells.values()].map((cell) => cell.changes.notice(topic)))
     })
   const roomiest = createRoom(cells)
   openFront(control, { names: [...ledgers.keys()], of: (name) => cells.get(name), roomiest, changed: mirror })
-  const timers = [every(world, TRY_EVERY_MS, openMissing, log), every(world, MIRROR_EVERY_MS, mirror, log)]
+  const timers = [
+    every(world, TRY_EVERY_MS, openMissing, log),
+    every(world, MIRROR_EVERY_MS, mirror, log),
+    every(world, CROSS_EVERY_MS, crossAll, log),
+  ]
   return {
     /** Undefined: it does not answer yet. */
     of: (name: string) => cells.get(name),
+    answers: () => cells.size > 0,
     running: () => [...cells.values()].reduce((sum, cell) => sum + cell.monitor.running, 0),
     figures: async () => (await Promise.all([...cells.values()].map((cell) => cell.figures()))).flat(),
     async close(): Promise<void> {

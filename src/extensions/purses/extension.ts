@@ -91,6 +91,7 @@ export const purses = defineExtension({
     mountPurseQuote(api, { ...all, read })
   },
   callers: ({ sessions }) => purseCallers(sessions),
+  accountIn: ({ sessions }, token) => sessions.accountIn(token),
   ledger: (all, ledger) => withPurses(ledger, all),
   work: ({ events, sessions, topUps, invoices, reconciliations, config }) => [
     { everyMs: LOOK_EVERY_MS, run: () => topUps.look() },

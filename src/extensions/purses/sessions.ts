@@ -45,6 +45,8 @@ export interface PurseSessions {
   /** The most that its purse may pay for one call; null: any amount. */
   callMax(account: string, id: string): Promise<Credits | null>
   readonly open: CallerRules['session']
+  /** The account that a token was made by. */
+  accountIn(value: string): string | undefined
   prune(): Promise<void>
 }
 
@@ -102,10 +104,14 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
     return row
   }
 
-  async function read(value: string) {
+  function unsealed(value: string): SessionToken | undefined {
     const text = unseal(key, PLACE, Buffer.from(value.slice(PREFIX.length), 'base64url'))
-    if (text === undefined) throw new Fault('key_unknown')
-    const token = JSON.parse(text) as SessionToken // Sealed by us.
+    return text === undefined ? undefined : (JSON.parse(text) as SessionToken) // Sealed by us.
+  }
+
+  async function read(value: string) {
+    const token = unsealed(value)
+    if (!token) throw new Fault('key_unknown')
     const changed = changesSeen
     const row = await find(token.account, token.id)
     if (!row || row.revoked_at) throw new Fault('key_unknown', { message: 'This session token was revoked.' })
@@ -134,6 +140,7 @@ export function createPurseSessions(deps: SessionDeps): PurseSessions {
   })
 
   return {
+    accountIn: (value) => (value.startsWith(PREFIX) ? unsealed(value)?.account : undefined),
     async make(account, purse, { seconds, callMax, models, endpoints, origins }) {
       const current = catalogFor(account, catalog.current)
       checkModelNames(models ?? [], current.document)

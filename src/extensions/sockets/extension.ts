@@ -34,6 +34,7 @@ export const sockets = defineExtension({
     // What does not fit at once is not remembered.
     remembered: createByteBudget({ world, bytesMax: REMEMBERED_BYTES_MAX, queueMax: 0 }),
   }),
+  accountIn: ({ clientSecrets }, token) => clientSecrets.accountIn(token),
   endpoints({ catalog, clientSecrets, remembered }, { api, ...calls }: Place) {
     const deps = { ...calls, catalog, clientSecrets, remembered }
     mountFree(api, CLIENT_SECRETS, clientSecretHandlers(deps))

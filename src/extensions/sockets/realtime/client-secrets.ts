@@ -47,12 +47,16 @@ export const noSecret = () =>
 export type ClientSecrets = ReturnType<typeof createClientSecrets>
 
 export function createClientSecrets(key: Buffer, world: World) {
+  function read(value: string): ClientSecret | undefined {
+    const text = unseal(key, PLACE, Buffer.from(value.slice(PREFIX.length), 'base64url'))
+    return text === undefined ? undefined : (JSON.parse(text) as ClientSecret) // Sealed by us.
+  }
   return {
     make: (secret: ClientSecret) => PREFIX + seal(key, PLACE, JSON.stringify(secret), world).toString('base64url'),
+    accountIn: (value: string) => (isClientSecret(value) ? read(value)?.account : undefined),
     /** Throws key_unknown for an invalid or expired secret. */
     open(value: string, origin: string | undefined): ClientSecret {
-      const text = unseal(key, PLACE, Buffer.from(value.slice(PREFIX.length), 'base64url'))
-      const secret = text === undefined ? undefined : (JSON.parse(text) as ClientSecret) // Sealed by us.
+      const secret = read(value)
       if (!secret) throw new Fault('key_unknown')
       if (secret.expiresAt * 1000 <= world.nowMs())
         throw new Fault('key_unknown', {
