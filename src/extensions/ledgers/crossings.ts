@@ -1,5 +1,5 @@
-// What control decides and a ledger does: control writes it down with the decision, the ledger does it, and then it goes.
-// A process that dies in between changes nothing: another one finds it, and what is done twice has no second effect.
+// What control decides and a ledger does: control writes it down with the decision, the ledger does it, and then it
+// goes. A process that dies in between changes nothing: another one finds it, and done twice it has no second effect.
 import type { Keys } from '../../admission/keys.ts'
 import type { By } from '../../database/audit.ts'
 import { type Database, statement } from '../../database/database.ts'
@@ -11,8 +11,8 @@ const OPEN = statement(
 )
 const DONE = statement('crossing_done', 'delete from crossing where id = $1')
 /**
- * Of a code, control has counted the use before the ledger granted the credits. If the ledger never did, the use is given
- * back; not before its transaction must have ended.
+ * Of a code, control has counted the use before the ledger granted the credits. If the ledger never did, the use is
+ * given back; not before its transaction must have ended.
  */
 const GIVE_BACK = statement(
   'crossing_code_back',
