@@ -22,6 +22,13 @@ export interface Customer {
   readonly home: string
 }
 
+/** A gateway needs no more: what only a superuser may do is done before. */
+const ordinaryRole = (password: string, database: string) => `
+  create role gateway login password '${password}';
+  alter database ${database} owner to gateway;
+  create extension postgres_fdw;
+  grant usage on foreign data wrapper postgres_fdw to gateway`
+
 export type Installation = Awaited<ReturnType<typeof startInstallation>>
 
 /** Ledgers by name, such as `east`; `east@eu` lies in a region. */
@@ -36,14 +43,15 @@ export async function startInstallation(ledgers: readonly string[], more: Readon
     const dataDirectory = join(folder, name)
     const server = await startEmbedded({ dataDirectory, log: () => undefined, loopback: true })
     opened.defer(() => server.stop())
-    const { host, port, user, password = '', database } = server.connection
+    const { host, port, password = '', database } = server.connection
     const cable = await startProxy({ host, port })
     opened.defer(() => cable.close())
     cables.set(name, cable)
-    addresses.set(name, `postgres://${user}:${password}@127.0.0.1:${cable.port}/${database}`)
+    addresses.set(name, `postgres://gateway:${password}@127.0.0.1:${cable.port}/${database}`)
     // As the tests look into it: past the cable.
     const looking = openDatabase({ connection: server.connection, connectionsMax: 2, schemas: 'public, control' })
     opened.defer(() => looking.close())
+    await looking.query({ text: ordinaryRole(password, database) })
     databases.set(name, looking)
   }
   const addressOf = (name: string) => addresses.get(name)! // All were started.

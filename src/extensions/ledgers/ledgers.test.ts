@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { until } from '../../../test/until.ts'
+import { prepareLedger } from './mount.ts'
 
 let all: Installation
 const customers = new Map<string, Customer>()
@@ -45,4 +46,18 @@ test('calls with known keys go on while control is away', async () => {
   for (let calls = 0; calls < 20; calls++) assert.equal((await all.chat(west.key)).status, 200)
   all.heal('control')
   await until(async () => ((await all.call('/admin/v1/limits', OPERATOR_TOKEN)).status === 200 ? true : undefined))
+})
+
+test('control may be several servers, of which one takes writes', async () => {
+  const connectionString = all.addressOf('control').replace('@', '@127.0.0.1:1,')
+  const connection = { connectionString: all.addressOf('east') }
+  await prepareLedger(connection, { connection: { connectionString }, ledger: 'east' })
+  assert.equal((await all.chat(customers.get('east')!.key)).status, 200)
+})
+
+test('an ordinary role that owns its database is enough, where a superuser made the extension', async () => {
+  const role = `select nspowner::regrole::text as owner, rolsuper as super
+    from pg_namespace join pg_roles on pg_roles.oid = nspowner where nspname = 'control'`
+  for (const name of ['east', 'west'])
+    assert.deepEqual(await all.databaseOf(name).query({ text: role }), [{ owner: 'gateway', super: false }])
 })

@@ -4,6 +4,7 @@
 
 import { hash } from 'node:crypto'
 import type pg from 'pg'
+import { splitAddress } from '../../database/address.ts'
 import { openDatabase, PATIENT, type Queryable } from '../../database/database.ts'
 import { type Migrations, migrate } from '../../database/migrate.ts'
 import { SHARED } from '../../database/tables.ts'
@@ -91,23 +92,20 @@ const tellControl = (ledger: string) => `
 type ServerOptions = Readonly<Record<string, string | undefined>>
 
 function serverOptions({ connectionString, ...parts }: pg.PoolConfig): ServerOptions {
-  const url = connectionString === undefined ? undefined : new URL(connectionString)
+  const urls = connectionString === undefined ? [] : splitAddress(connectionString).map((one) => new URL(one))
+  const password = typeof parts.password === 'string' ? parts.password : undefined
+  const [url] = urls
   const given = url
     ? {
         ...Object.fromEntries(url.searchParams),
-        host: decodeURIComponent(url.hostname),
-        port: url.port || '5432',
+        host: urls.map(({ hostname }) => decodeURIComponent(hostname)).join(','),
+        port: urls.map(({ port }) => port || '5432').join(','),
         dbname: decodeURIComponent(url.pathname.slice(1)),
         user: decodeURIComponent(url.username),
-        password: decodeURIComponent(url.password),
+        password: decodeURIComponent(url.password) || password,
+        target_session_attrs: 'read-write',
       }
-    : {
-        host: parts.host,
-        port: String(parts.port ?? 5432),
-        dbname: parts.database,
-        user: parts.user,
-        password: typeof parts.password === 'string' ? parts.password : undefined,
-      }
+    : { host: parts.host, port: String(parts.port ?? 5432), dbname: parts.database, user: parts.user, password }
   return { connect_timeout: '3', keepalives_idle: '5', tcp_user_timeout: '15000', options: SESSION, ...given }
 }
 
