@@ -166,7 +166,8 @@ export function createDeliveries(options: DeliveryOptions): Deliveries {
     },
     wake,
     async list({ account, status, kind, cursor, limit }) {
-      const values = [account ?? null, status ?? null, kind ?? null, cursor ?? null, limit + 1]
+      const [, ms = null, id = cursor ?? null] = /^(\d{1,15})_(.*)$/.exec(cursor ?? '') ?? []
+      const values = [account ?? null, status ?? null, kind ?? null, id, limit + 1, ms === null ? null : Number(ms)]
       const rows = await database.query<DeliveryRow>(LIST, values)
       return asPage(rows, limit, view)
     },
@@ -296,12 +297,14 @@ const TAKEN = `tries = tries + 1,
 const ENDED = `attempts = jsonb_set(attempts, '{-1}', (attempts -> -1) || (e.ending -> 'told')),
   delivered_at = case when e.ending ->> 'state' = 'delivered' then now() end,
   given_up_at = case e.ending ->> 'state' when 'given_up' then now() when 'waiting' then given_up_at end`
-// A page continues below its cursor. If the cursor's row was pruned, all older rows were pruned too.
+// A page continues below its cursor. If the cursor's row was pruned, all older rows were pruned too. A row of another
+// ledger is not here: such a cursor has its time too.
 const LIST = statement(
   'delivery_list',
   `select ${SEEN} from delivery
    where ($1::text is null or account_id = $1) and ($2::text is null or ${STATUS} = $2) and ($3::text is null or kind = $3)
-     and ($4::text is null or (created_at, id) < (select c.created_at, c.id from delivery c where c.id = $4))
+     and ($4::text is null or ($6::double precision is null and (created_at, id) < (select c.created_at, c.id from delivery c where c.id = $4))
+       or (created_at < to_timestamp(($6 + 1) / 1000) and (date_trunc('milliseconds', created_at), id) < (to_timestamp($6 / 1000), $4)))
    order by created_at desc, id desc limit $5`,
 )
 const ABOUT = statement('delivery_about', `select ${SEEN} from delivery where subject = any($1) order by id`)

@@ -175,14 +175,17 @@ export interface ResourceCall<P = unknown, Q = unknown, B = unknown> {
   readonly http: { readonly request: IncomingMessage; readonly response: ServerResponse }
 }
 
-/** For the few answers that set a header of their own. */
+/** For the few answers that set a header of their own, or that lack what some ledgers would have said. */
 export class WithHeaders<T = unknown> {
   readonly data: T
   readonly headers: Readonly<Record<string, string | string[]>>
+  /** The ledgers that did not answer. */
+  readonly missing: readonly string[]
 
-  constructor(data: T, headers: Readonly<Record<string, string | string[]>>) {
+  constructor(data: T, headers: Readonly<Record<string, string | string[]>>, missing: readonly string[] = []) {
     this.data = data
     this.headers = headers
+    this.missing = missing
   }
 }
 
@@ -225,11 +228,13 @@ export interface Resource {
 }
 
 const FILE_TYPES = ['text/csv', 'application/pdf', 'application/zip'] as const
-type FileType = (typeof FILE_TYPES)[number]
+export type FileType = (typeof FILE_TYPES)[number]
 
-interface FileAnswer {
+export interface FileAnswer {
   readonly name: string
   readonly body: Buffer | AsyncGenerator<Buffer>
+  /** Of an archive, which is read either as a whole or by these. */
+  readonly files?: AsyncIterable<{ readonly name: string; readonly body: Buffer }>
 }
 
 type Given<T> = T | WithHeaders<T>
@@ -417,8 +422,9 @@ async function answer(entry: Resource, request: WebRequest, body: Buffer, actor:
     if (file && request.headers.accept?.includes(type)) return fileAnswer(type, await file(call as never))
   }
   const result = await entry.run(call as never)
-  const { data, headers } = result instanceof WithHeaders ? result : new WithHeaders(result, {})
-  return json({ success: true, data, requestId: request.id }, headers)
+  const { data, headers, missing } = result instanceof WithHeaders ? result : new WithHeaders(result, {})
+  const requestId = request.id
+  return json({ success: true, data, requestId, ...(missing.length > 0 ? { missing } : {}) }, headers)
 }
 
 function headerOf(request: WebRequest, name: string): string | undefined {

@@ -139,6 +139,8 @@ export const systemView = z.object({
   queue: jobFacts,
   catalogVersion: count,
   uptimeSeconds: count,
+  /** Where accounts are, if not all are in this database. */
+  ledgers: z.array(z.object({ name: z.string(), answers: z.boolean() })).exactOptional(),
 })
 export type SystemView = z.infer<typeof systemView>
 

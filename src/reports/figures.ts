@@ -182,7 +182,7 @@ const SEARCH = statement(
     where (id = $1 or last4 = $1 or strpos(lower(name), lower($1)) > 0 or $1 = prefix || '…' || last4
       or (length($1) >= ${PREFIX_CHARS_MIN} and starts_with(prefix, $1))) and ${SEEN('$6')} order by ${NAMED}, id desc limit $3)
    union all
-   (select 'account', id, name, id from account where (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($7::text[] is null or id = any($7)) order by ${NAMED}, id desc limit $3)
+   (select 'account', id, name, id from account where ledger is null and (id = $1 or strpos(search, lower($1)) > 0) and right(id, 5) <> '_test' and ($7::text[] is null or id = any($7)) order by ${NAMED}, id desc limit $3)
    union all
    (select 'member', p.id, p.email || ' · ' || a.name, a.id from person p join membership m on m.person_id = p.id join account a on a.id = m.account_id
     where strpos(p.email, lower($1)) > 0 and ($8::text[] is null or a.id = any($8)) order by p.email, a.id limit $3)`,

@@ -76,7 +76,7 @@ const ACCOUNT = statement(
 const ACCOUNTS = statement(
   'statement_accounts',
   `select a.id, a.name, a.posted, ${HELD('a')} as held, limits_of(a.id, 'account') as limits, a.created_at, a.status, a.status_reason, a.status_at from account a
-   where id < $1 and (not ${IS_TEST('id')} or id = $2) and ($2::text = '' or id = $2 or strpos(search, lower($2)) > 0)
+   where id < $1 and ledger is null and (not ${IS_TEST('id')} or id = $2) and ($2::text = '' or id = $2 or strpos(search, lower($2)) > 0)
      and ($3::text[] is null or id = any($3))
    order by id desc limit $4`,
 )

@@ -16,6 +16,9 @@ const FLAGS = 0x0800
 /** 1 January 1980, the first date of the format. The files have no meaningful time. */
 const DATE = 0x0021
 
+/** As a file to download. */
+export const zipped = (name: string, files: AsyncIterable<ZippedFile>) => ({ name, files, body: zip(files) })
+
 export async function* zip(files: AsyncIterable<ZippedFile>): AsyncGenerator<Buffer> {
   const directory: Buffer[] = []
   let offset = 0

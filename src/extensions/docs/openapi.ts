@@ -77,6 +77,12 @@ function addSchema(made: Record<string, JsonSchema>, name: string, { $defs, ...s
   for (const [one, def] of defs) made[renamed.get(`#/$defs/${one}`) ?? one] = hoisted(def)
 }
 
+const MISSING = {
+  type: 'array',
+  items: { type: 'string' },
+  description: 'The ledgers that did not answer: what their accounts have is not in `data`. Absent if all answered.',
+}
+
 const requestIdHeader = { 'x-request-id': { description: 'To be named in questions.', schema: string } }
 const moneyHeaders = {
   'x-tollgate-charge': { description: 'What this call cost, in credits. Not of a stream.', schema: string },
@@ -483,7 +489,12 @@ function operatorOperationOf(entry: Resource): unknown {
           'application/json': {
             schema: {
               type: 'object',
-              properties: { success: { const: true }, data: viewSchema(entry.answer), requestId: { type: 'string' } },
+              properties: {
+                success: { const: true },
+                data: viewSchema(entry.answer),
+                requestId: { type: 'string' },
+                missing: MISSING,
+              },
               required: ['success', 'data', 'requestId'],
             },
           },

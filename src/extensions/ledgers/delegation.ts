@@ -1,9 +1,19 @@
 // Which ledger answers a request of operators and people: that of the account; where no account is named, all of them,
 // put together, or the one that knows the id.
 import { rawQuery } from '../../api/server/server.ts'
+import { SHORT_MS, statement } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
-import { type HERE, type Resource, type ResourceCall, readParams } from '../../operator/resource.ts'
-import { ACROSS } from './across.ts'
+import {
+  type FileAnswer,
+  type FileType,
+  type HERE,
+  type Resource,
+  type ResourceCall,
+  readParams,
+  WithHeaders,
+} from '../../operator/resource.ts'
+import { zip } from '../billing/zip.ts'
+import { ACROSS, type Row, type Way } from './across.ts'
 import { type Cell, type Ledgers, ledgerAway } from './front.ts'
 import type { Homes } from './homes.ts'
 
@@ -56,6 +66,79 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
     throw unknown
   }
 
+  /** Of all that answer, control first. What one refuses, all refuse. */
+  async function ofAll<T>(entry: Resource, ask: (one: Resource, cell: Cell) => Promise<T> | T) {
+    const asked = everywhere().map(async (cell) => {
+      if (!cell) throw new Fault('unavailable')
+      await cell.app.posted()
+      return ask(of(cell, entry), cell)
+    })
+    const settled = await Promise.allSettled(asked)
+    const answers: T[] = []
+    const missing: string[] = []
+    for (const [place, result] of settled.entries()) {
+      const { [place - 1]: name } = ledgers.names
+      if (result.status === 'fulfilled') answers.push(result.value)
+      else if (name === undefined || (result.reason instanceof Fault && result.reason.status < 500)) throw result.reason
+      else missing.push(name)
+    }
+    return { answers, missing }
+  }
+
+  /** A file is whole, or there is none: nobody would see what it lacks. */
+  async function ofEach<T>(entry: Resource, ask: (one: Resource, cell: Cell) => Promise<T> | T): Promise<T[]> {
+    const { answers, missing } = await ofAll(entry, ask)
+    if (missing.length > 0) throw incomplete(missing)
+    return answers
+  }
+
+  function together(entry: Resource, way: Way): Resource {
+    async function read(call: ResourceCall<unknown, Row>) {
+      const asked = { ...call, query: way.ask?.(call.query) ?? call.query }
+      // What `resource` gave it the types of.
+      const { answers, missing } = await ofAll(entry, async (one) => Object(await one.run(asked as never)))
+      const about = { query: call.query, answer: entry.answer, names: ledgers.names, missing }
+      return { data: way.merge(answers, about), missing }
+    }
+    async function readWhole(call: ResourceCall<unknown, Row>): Promise<Row> {
+      const { data, missing } = await read(call)
+      if (missing.length > 0) throw incomplete(missing)
+      return data
+    }
+    async function* tables(call: never): AsyncGenerator<string> {
+      const parts = await ofEach(entry, (one) => one.csv?.(call))
+      for (const [place, part] of parts.entries()) {
+        // The headings once.
+        if (place > 0) await part?.next()
+        if (part) yield* part
+      }
+    }
+    async function* csvOf(call: ResourceCall<unknown, Row>): AsyncGenerator<string> {
+      // Before the first line, after which nobody can be told.
+      await ofEach(entry, (_, { database }) => database.query(ANSWERS))
+      yield* way.csv?.((query) => readWhole({ ...call, query }), call, entry.answer) ?? tables(call as never) // As above.
+    }
+    const fileOf = (type: FileType) => async (call: never) => {
+      const parts = await ofEach(entry, async (one, { database }) => {
+        await database.query(ANSWERS)
+        return one.files?.[type]?.(call)
+      })
+      const [first] = parts
+      if (!first) throw new Fault('not_found')
+      return { name: first.name, body: zip(filesOf(parts.flatMap((part) => part?.files ?? []))) }
+    }
+    const types = Object.keys(entry.files ?? {}) as FileType[] // By its type.
+    return {
+      ...entry,
+      async run(call) {
+        const { data, missing } = await read(call)
+        return new WithHeaders(data, missing.length > 0 ? { 'x-tollgate-missing': missing.join(' ') } : {}, missing)
+      },
+      ...(entry.csv ? { csv: csvOf } : {}),
+      ...(entry.files ? { files: Object.fromEntries(types.map((type) => [type, fileOf(type)])) } : {}),
+    }
+  }
+
   const changing = (entry: Resource) => async (call: never) => {
     const answer = await entry.run(call)
     await ledgers.changed()
@@ -80,20 +163,26 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
         return inLedger(name, entry)
       }
       if (way === 'one') return { ...entry, run: (call: never) => whereKnown(entry, async (one) => one.run(call)) }
-      return {
-        ...entry,
-        run: async (call: ResourceCall) => {
-          const asked = everywhere().map(async (cell) => {
-            if (!cell) throw new Fault('unavailable')
-            await cell.app.posted()
-            return of(cell, entry).run(call as never) // What `resource` gave it the types of.
-          })
-          const answers = await Promise.allSettled(asked)
-          return way(answers, call, ['control', ...ledgers.names])
-        },
-      }
+      return together(entry, way)
     },
   }
 }
 
+/** Of two with the same name, the second gets a number: on Windows case does not distinguish files. */
+async function* filesOf(archives: readonly NonNullable<FileAnswer['files']>[]) {
+  const names = new Map<string, number>()
+  for (const archive of archives)
+    for await (const { name, body } of archive) {
+      const count = (names.get(name.toLowerCase()) ?? 0) + 1
+      names.set(name.toLowerCase(), count)
+      yield { name: count === 1 ? name : name.replace(/(\.\w+)$/, ` (${count})$1`), body }
+    }
+}
+
+const ANSWERS = statement('ledger_answers', 'select 1', SHORT_MS)
+const incomplete = (missing: readonly string[]) =>
+  new Fault('unavailable', {
+    message: `A file is whole or there is none, and these ledgers do not answer right now: ${missing.join(', ')}.`,
+    retryAfterSeconds: 1,
+  })
 const AWAY = 'One of the ledgers does not answer right now, and none of the others knows this id. Try again shortly.'

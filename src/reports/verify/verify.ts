@@ -52,12 +52,12 @@ const MARGIN_MS = 31 * 24 * 3_600_000
 
 const CLOCK = statement(
   'verify_clock',
-  `select now() as now, date_trunc('hour', now() - make_interval(secs => ${COMMIT_SECONDS}), 'UTC') as settled, (select count(*) from account) as accounts`,
+  `select now() as now, date_trunc('hour', now() - make_interval(secs => ${COMMIT_SECONDS}), 'UTC') as settled, (select count(*) from account where ledger is null) as accounts`,
 )
 // Includes ids that have only rows and no account.
 const NEXT = statement(
   'verify_next',
-  `select least((select min(id) from account where id > $1), (select min(account_id) from transfer where account_id > $1),
+  `select least((select min(id) from account where id > $1 and ledger is null), (select min(account_id) from transfer where account_id > $1),
      (select min(account_id) from usage_hour where account_id > $1)) as id`,
 )
 

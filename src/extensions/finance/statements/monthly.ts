@@ -44,7 +44,7 @@ const ONE = statement('monthly_sums', `${SUMS} where a.id = $1`)
 const ALL = statement('monthly_all', `${SUMS} where a.id = any($1) order by a.id desc`)
 const ACCOUNTS = statement(
   'monthly_accounts',
-  `select id from account where id < $1 and not ${IS_TEST('id')} and created_at < $2 order by id desc limit $3`,
+  `select id from account where id < $1 and ledger is null and not ${IS_TEST('id')} and created_at < $2 order by id desc limit $3`,
 )
 const MOVEMENTS = statement(
   'monthly_movements',

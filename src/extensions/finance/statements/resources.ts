@@ -8,7 +8,7 @@ import { formatMonth } from '../../../ledger/usage-sums.ts'
 import { paging, type Resource, resource } from '../../../operator/resource.ts'
 import type { Billing } from '../../../reports/billing.ts'
 import { labelName } from '../../../reports/views.ts'
-import { zip } from '../../billing/zip.ts'
+import { zipped } from '../../billing/zip.ts'
 import { monthOf } from '../month.ts'
 import { statementCsv } from './csv.ts'
 import { createMonthlyStatements } from './monthly.ts'
@@ -90,7 +90,7 @@ export function statementResources(deps: StatementDeps): Resource[] {
       files: {
         'application/zip': async ({ params, query }) => {
           const month = monthOf(deps, params.month, 'month')
-          return { name: `statements-${formatMonth(month)}.zip`, body: zip(files(month, query.format)) }
+          return zipped(`statements-${formatMonth(month)}.zip`, files(month, query.format))
         },
       },
     }),

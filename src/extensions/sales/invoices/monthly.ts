@@ -26,7 +26,7 @@ const UNPAID = statement(
   'invoice_unpaid',
   `select a.id, (greatest(${UNPAID_AT('$3::timestamptz')}, 0) - greatest(${UNPAID_AT('$2::timestamptz')}, 0)
      - coalesce((select sum(i.credits) from invoice i where i.account_id = a.id and i.kind = 'month' and i.month >= ($2::timestamptz at time zone 'UTC')::date), 0))::bigint as credits
-   from account a where a.id > $1 and not ${IS_TEST('a.id')} and a.created_at < $3 order by a.id limit $4`,
+   from account a where a.id > $1 and a.ledger is null and not ${IS_TEST('a.id')} and a.created_at < $3 order by a.id limit $4`,
   600_000,
 )
 const LOCK = statement('invoice_month_lock', 'select pg_advisory_xact_lock(7046029264)')

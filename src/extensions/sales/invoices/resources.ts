@@ -4,7 +4,7 @@ import { ownAccountOf } from '../../../kernel/test-account.ts'
 import { id, type Resource, resource } from '../../../operator/resource.ts'
 import { asked, detailsInput, invoiceFilter, issuerInput } from '../../billing/invoices/details.ts'
 import { billingDetailsView, invoicePage, invoiceSettings, invoiceView } from '../../billing/invoices/views.ts'
-import { zip } from '../../billing/zip.ts'
+import { zipped } from '../../billing/zip.ts'
 import type { Invoices } from './invoices.ts'
 
 interface InvoiceDeps {
@@ -34,9 +34,7 @@ export function invoiceResources({ invoices }: InvoiceDeps): Resource[] {
       query: z.strictObject({ ...invoiceFilter, account: ofAccount }),
       answer: invoicePage,
       run: ({ query }) => invoices.list(asked(query)),
-      files: {
-        'application/zip': async ({ query }) => ({ name: 'invoices.zip', body: zip(invoices.files(asked(query))) }),
-      },
+      files: { 'application/zip': async ({ query }) => zipped('invoices.zip', invoices.files(asked(query))) },
     }),
     resource('GET /accounts/{id}/invoices/{invoice}', 'invoices:read', {
       title: 'Show an invoice',
