@@ -62,40 +62,59 @@ test('what is deployed behind a proxy is told which proxy to believe, or all cal
   assert.match(textOf('docs/guides/23-production.md'), /`TOLLGATE_TRUST_PROXY`/)
 })
 
-test('the gateway of compose.yaml reaches its Postgres whatever the password is', { timeout: 120_000 }, async () => {
-  const password = `p@ss:w/o?rd#%41 &=+"'\\ü`
-  const given: Record<string, string> = {
-    POSTGRES_PASSWORD: password,
-    TOLLGATE_SECRET: 'x'.repeat(40),
-    TOLLGATE_OPERATOR_TOKEN: 'y'.repeat(40),
-  }
-  const [, block = ''] = /^ {4}environment:\n((?: {6}.*\n)+)/m.exec(textOf('compose.yaml')) ?? []
-  const env = Object.fromEntries(
+const PASSWORD = `p@ss:w/o?rd#%41 &=+"'\\ü`
+const GIVEN: Record<string, string> = {
+  POSTGRES_PASSWORD: PASSWORD,
+  CLICKHOUSE_PASSWORD: 'z'.repeat(48),
+  TOLLGATE_SECRET: 'x'.repeat(40),
+  TOLLGATE_OPERATOR_TOKEN: 'y'.repeat(40),
+}
+
+/** The gateway's, which is the first service of the file. */
+function environmentOf(path: string): Record<string, string> {
+  const [, block = ''] = /^ {4}environment:\n((?: {6}.*\n)+)/m.exec(textOf(path)) ?? []
+  return Object.fromEntries(
     [...block.matchAll(/^ {6}([A-Z_]+): (.+)$/gm)].map(([, name, value]) => [
       name!,
       value!.replaceAll(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, variable: string, kind: string, rest: string) =>
-        variable in given ? given[variable]! : kind === '-' ? rest : '',
+        variable in GIVEN ? GIVEN[variable]! : kind === '-' ? rest : '',
       ),
     ]),
   )
-  const data = await makeDataDirectory()
-  const store = await startEmbedded({ dataDirectory: join(data.path, 'store'), log: () => undefined, loopback: true })
-  try {
-    const admin = new pg.Client(store.connection)
-    await admin.connect()
-    await admin.query(`alter role tollgate password ${pg.escapeLiteral(password)}`)
-    await admin.end()
-    const address = env.DATABASE_URL!.replace('@postgres:5432/', `@127.0.0.1:${store.connection.port}/`)
-    // It says that it is ready when the database has answered.
-    const gateway = await startProcess({
-      env: { ...env, DATABASE_URL: address, TOLLGATE_DATA: join(data.path, 'data') },
-    })
-    assert.equal(await gateway.stop(), 0)
-  } finally {
-    await store.stop()
-    await data.remove()
-  }
-})
+}
+
+const COMPOSED = { 'compose.yaml': ['control'], 'deploy/compose/growing.yaml': ['control', 'east', 'west'] }
+for (const [path, databases] of Object.entries(COMPOSED))
+  test(`the gateway of ${path} reaches its Postgres whatever the password is`, { timeout: 120_000 }, async () => {
+    const data = await makeDataDirectory()
+    const store = await startEmbedded({ dataDirectory: join(data.path, 'store'), log: () => undefined, loopback: true })
+    const at = (database: string) => ({ ...store.connection, database, password: PASSWORD })
+    const run = async (connection: pg.ClientConfig, statement: string) => {
+      const client = new pg.Client(connection)
+      await client.connect()
+      const { rows } = await client.query(statement)
+      await client.end()
+      return rows
+    }
+    try {
+      await run(store.connection, `alter role tollgate password ${pg.escapeLiteral(PASSWORD)}`)
+      for (const name of databases) await run(at('postgres'), `create database ${name}`)
+      const env: Record<string, string> = { ...environmentOf('compose.yaml'), ...environmentOf(path) }
+      for (const name of ['DATABASE_URL', 'TOLLGATE_LEDGERS'])
+        env[name] = (env[name] ?? '').replaceAll(
+          /@(?:ledger-)?(\w+):5432\/tollgate/g,
+          (_, host: string) => `@127.0.0.1:${store.connection.port}/${host.replace('postgres', 'control')}`,
+        )
+      // It says that it is ready when the database has answered.
+      const gateway = await startProcess({ env: { ...env, TOLLGATE_DATA: join(data.path, 'data') } })
+      assert.equal(await gateway.stop(), 0)
+      for (const name of databases.slice(1))
+        assert.equal((await run(at(name), `select from pg_namespace where nspname = 'control'`)).length, 1, name)
+    } finally {
+      await store.stop()
+      await data.remove()
+    }
+  })
 
 test('the image runs the version of Node that the package pins', () => {
   const { optionalDependencies } = JSON.parse(textOf('package.json')) as {

@@ -236,7 +236,9 @@ async function serveAsWorker(config: Config): Promise<void> {
 }
 
 export function connectionOf(config: Config, embedded: Embedded | undefined): pg.PoolConfig {
-  return embedded ? { ...embedded.connection } : { connectionString: config.DATABASE_URL! }
+  if (embedded) return { ...embedded.connection }
+  // Without the embedded server there is an address. The driver finds the password itself; ledgers' servers are told it.
+  return { connectionString: config.DATABASE_URL!, password: config.environment('PGPASSWORD') }
 }
 
 /** Waits for a database that is not up yet. A wrong database or password is an error. */
