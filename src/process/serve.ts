@@ -237,7 +237,7 @@ async function serveAsWorker(config: Config): Promise<void> {
 
 export function connectionOf(config: Config, embedded: Embedded | undefined): pg.PoolConfig {
   if (embedded) return { ...embedded.connection }
-  // Without the embedded server there is an address. The driver finds the password itself; ledgers' servers are told it.
+  // Without the embedded server there is an address. The driver finds the password; ledgers' servers are told it.
   return { connectionString: config.DATABASE_URL!, password: config.environment('PGPASSWORD') }
 }
 
