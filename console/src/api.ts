@@ -36,6 +36,13 @@ export function whenSignedOut(run: () => void): void {
   onSignedOut = run
 }
 
+let onAnswered: (path: string, missing: readonly string[]) => void = () => undefined
+
+/** Called with each answer: of which ledgers it says that they did not answer. */
+export function whenAnswered(run: typeof onAnswered): void {
+  onAnswered = run
+}
+
 let onProofNeeded: (ways: readonly string[]) => Promise<boolean> = () => Promise.resolve(false)
 
 /** Called when the server asks for a fresh proof of who somebody is; answers whether it was given. */
@@ -66,7 +73,10 @@ async function send(method: string, path: string, options: Options = {}): Promis
     if (options.signal?.aborted) throw error
     throw new ApiError(0, 'The gateway cannot be reached. Check that it is running and that you are online.')
   }
-  if (response.ok) return response
+  if (response.ok) {
+    onAnswered(path, response.headers.get('x-tollgate-missing')?.split(' ') ?? [])
+    return response
+  }
   const refusal = await readRefusal(response)
   // A sensitive act: once the person has confirmed who they are, it is sent again.
   const proofs = response.headers.get('x-tollgate-proof')

@@ -1,8 +1,9 @@
-// What stops an account from working, said on each of its pages with what to do about it.
-import { api } from './api.ts'
+// What stops an account from working, said on each of its pages with what to do about it; and what a page lacks.
+import { useEffect, useState } from 'react'
+import { api, whenAnswered } from './api.ts'
 import { parseCredits } from './credits.ts'
 import { useQuery } from './query.ts'
-import { Link } from './router.tsx'
+import { Link, useLocation } from './router.tsx'
 import { useMay, useSession } from './session.tsx'
 import { Note } from './ui/page.tsx'
 
@@ -43,6 +44,27 @@ export function BalanceBanner({ account }: { account: string }) {
           'Ask the operator of this gateway to add credits, or send a smaller max_tokens, which reserves less.'
         )}{' '}
         <Link to={`/a/${id}/usage?outcome=rejected`}>See rejected calls</Link>
+      </Note>
+    </div>
+  )
+}
+
+/** Of the answers on this page. */
+export function MissingBanner() {
+  const { path } = useLocation()
+  const [shown, setShown] = useState<Readonly<Record<string, readonly string[]>>>({})
+  useEffect(() => {
+    setShown({})
+    whenAnswered((of, missing) =>
+      setShown((before) => (missing.length > 0 || before[of] ? { ...before, [of]: missing } : before)),
+    )
+  }, [path])
+  const missing = [...new Set(Object.values(shown).flat())]
+  if (missing.length === 0) return null
+  return (
+    <div className="banner" role="status">
+      <Note tone="warn">
+        The accounts of ledgers that do not answer are missing on this page: {missing.join(', ')}.
       </Note>
     </div>
   )

@@ -2,7 +2,7 @@
 
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { AccountPicker } from './account-picker.tsx'
-import { BalanceBanner } from './banner.tsx'
+import { BalanceBanner, MissingBanner } from './banner.tsx'
 import { Bell } from './bell.tsx'
 import { useBranding } from './branding.ts'
 import { Finder, useFinder } from './finder.tsx'
@@ -86,6 +86,7 @@ export function Shell({ children }: { children: ReactNode }) {
         onMenu={() => setMenu(true)}
       />
       <main id="main" className="main" ref={main} tabIndex={-1}>
+        <MissingBanner />
         {account.inPath ? <BalanceBanner account={account.inPath} /> : null}
         <SectionTabs value={navigation.current}>{children}</SectionTabs>
       </main>

@@ -52,7 +52,8 @@ interface Sending {
   readonly deadlines?: Deadlines
 }
 
-export function createApi(settings: Settings, world: World): Api {
+/** `note`: takes what is said beside the answer. */
+export function createApi(settings: Settings, world: World, note?: (text: string) => void): Api {
   let upstream: Upstream | undefined
   const base = settings.url.replace(/(?<!\/)\/+$/, '')
 
@@ -101,6 +102,8 @@ export function createApi(settings: Settings, world: World): Api {
       const sent = { ...authorization(), accept: 'application/json', ...headers }
       const reply = await send(method, PREFIX + path, { headers: sent, body })
       const answer = readAnswer(await reply.read(ANSWER_BYTES_MAX), base)
+      const missing = reply.headers['x-tollgate-missing']
+      if (missing !== undefined) note?.(`These ledgers do not answer, and their accounts are missing: ${missing}.\n`)
       if (reply.status < 300) return answer.data as T
       throw refusal(reply.status, answer, settings)
     },

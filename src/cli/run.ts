@@ -148,7 +148,7 @@ async function runCommand(command: Command, args: readonly string[], options: Cl
   if (given.length > (command.args?.length ?? 0)) throw new CliError(`Too many words. Usage: ${usageOf(command)}`, 2)
   checkWords(command, values)
   const settings = await options.settings()
-  const api = createApi(settings, world)
+  const api = createApi(settings, world, terminal.err)
   try {
     const outcome = await command.run({
       ...(await withIds(api, command, given, values)),

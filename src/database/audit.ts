@@ -109,7 +109,7 @@ const SINCE = statement(
   'audit_since',
   'select count(*)::int as count, coalesce(bool_and(action = any($3)), true) as unsealed from audit where id > $1 and id < $2',
 )
-const ACCOUNTS = statement('audit_accounts', 'select 1 from account limit 1')
+const ACCOUNTS = statement('audit_accounts', 'select 1 from account where ledger is null limit 1')
 
 type SealName = 'audit_head' | 'audit_checkpoint'
 

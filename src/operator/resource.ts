@@ -219,6 +219,8 @@ export interface Resource {
   /** Its commands; all others are reached with `tollgate api`. */
   readonly command?: Commands[string]
   readonly run: (call: never) => unknown
+  /** How the answers of several databases become one, if not as a list or a sum: see extensions/ledgers/across.ts. */
+  readonly across?: Readonly<Record<'ask' | 'merge' | 'csv', (...of: never[]) => unknown>>
   /** The same rows as text, for `accept: text/csv`. */
   readonly csv?: (call: never) => AsyncGenerator<string>
   /** The same as a page for `accept: text/html`, for a sandboxed frame without scripts. */

@@ -182,6 +182,8 @@ function describeSystem(system: SystemView, settings: Settings): Finding[] {
       text: `Postgres ${system.store.version}, ${size}, migration ${system.migrations.applied} of ${system.migrations.latest}.`,
     },
   ]
+  for (const { name, answers } of system.ledgers ?? [])
+    if (!answers) findings.push({ verdict: 'problem', about: 'ledger', text: `The ledger ${name} does not answer.` })
   if (system.version !== settings.version)
     findings.push({
       verdict: 'note',

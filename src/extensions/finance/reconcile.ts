@@ -6,7 +6,7 @@ import type { CatalogStore } from '../../catalog/store.ts'
 import type { Audit, By } from '../../database/audit.ts'
 import { type Database, statement } from '../../database/database.ts'
 import { DAY_MS, formatDay, parseDay } from '../../kernel/calendar.ts'
-import { formatCredits } from '../../kernel/credits.ts'
+import { formatCredits, parseCredits } from '../../kernel/credits.ts'
 import { Fault, invalid } from '../../kernel/fault.ts'
 import { IS_TEST } from '../../kernel/test-account.ts'
 import { asView, type Page, type Paging } from '../../kernel/view.ts'
@@ -292,8 +292,40 @@ function compareLines(
     }
     for (const sum of ours.values()) lines.push(lineOf(undefined, sum, tolerancePercent, sum))
   }
-  const order = ({ day, model, credential }: ComparedLine) => `${day} ${model} ${credential ?? ''}`
-  return lines.sort((a, b) => (order(a) < order(b) ? -1 : 1))
+  return inOrder(lines)
+}
+
+const placeOf = ({ day, model, credential }: ComparedLine) => `${day} ${model} ${credential ?? ''}`
+const inOrder = (lines: ComparedLine[]) => lines.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+
+/** Of several databases, each compared with its own calls. */
+export function joinLines(lines: readonly ComparedLine[], tolerancePercent: number): ComparedLine[] {
+  const same = Map.groupBy(lines, ({ day, model, credential }) => keyOf(day, model, credential))
+  const all = Array.from(same.values(), ([line, ...more]) => {
+    if (!line || more.length === 0) return line ?? []
+    const ours = [line, ...more].flatMap((one) => (one.ours ? [figuresOf(one.ours)] : []))
+    const theirs = line.theirs && { ...line, ...figuresOf(line.theirs) }
+    return lineOf(theirs ?? undefined, ours.length > 0 ? ours.reduce(sumOf) : undefined, tolerancePercent, line)
+  })
+  return inOrder(all.flat())
+}
+
+const figuresOf = ({ calls, inputTokens, outputTokens, cost }: NonNullable<ComparedLine['ours']>): Figures => ({
+  calls: calls === null ? null : BigInt(calls),
+  input: inputTokens === null ? null : BigInt(inputTokens),
+  output: outputTokens === null ? null : BigInt(outputTokens),
+  cost: cost === null ? null : (parseCredits(cost) ?? null),
+})
+
+function sumOf(a: Figures, b: Figures): Figures {
+  const plus = (one: bigint | null, other: bigint | null) =>
+    one === null || other === null ? (one ?? other) : one + other
+  return {
+    calls: plus(a.calls, b.calls),
+    input: plus(a.input, b.input),
+    output: plus(a.output, b.output),
+    cost: plus(a.cost, b.cost),
+  }
 }
 
 type Named = Pick<Theirs, 'day' | 'model' | 'credential'>

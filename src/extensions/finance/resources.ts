@@ -11,9 +11,10 @@ import { csvLine } from '../../reports/csv.ts'
 import type { Credentials } from '../../upstream/credentials/credentials.ts'
 import { boundTo, type Exports } from './exports.ts'
 import { focusCsv } from './files.ts'
-import type { VendorReports } from './reconcile.ts'
+import { joinLines, type VendorReports } from './reconcile.ts'
 import {
   type ComparedLine,
+  type ComparedPage,
   comparedCall,
   comparedPage,
   customerName,
@@ -214,6 +215,17 @@ async function* comparedCsv(read: () => Promise<readonly ComparedLine[]>): Async
     ])
 }
 
+type CompareQuery = z.output<typeof compareQuery>
+
+function comparedPageOf(all: readonly ComparedLine[], query: CompareQuery): ComparedPage {
+  const counts = { matched: 0, differs: 0, only_theirs: 0, only_ours: 0 }
+  for (const { verdict } of all) counts[verdict] += 1
+  const some = query.verdict === undefined ? all : all.filter(({ verdict }) => verdict === query.verdict)
+  const start = Number(query.cursor ?? 0)
+  const end = start + query.limit
+  return { items: some.slice(start, end), next: some.length > end ? String(end) : null, counts }
+}
+
 export function vendorReportResources({ vendorReports, credentials }: VendorReportDeps): Resource[] {
   return [
     resource('GET /vendor-reports', 'vendor-reports:read', {
@@ -254,14 +266,20 @@ export function vendorReportResources({ vendorReports, credentials }: VendorRepo
       title: 'List the lines of a vendor report',
       query: compareQuery,
       answer: comparedPage,
-      async run({ params, query }) {
-        const all = await vendorReports.compare(params.id, { tolerancePercent: query.tolerance })
-        const counts = { matched: 0, differs: 0, only_theirs: 0, only_ours: 0 }
-        for (const { verdict } of all) counts[verdict] += 1
-        const some = query.verdict === undefined ? all : all.filter(({ verdict }) => verdict === query.verdict)
-        const start = Number(query.cursor ?? 0)
-        const end = start + query.limit
-        return { items: some.slice(start, end), next: some.length > end ? String(end) : null, counts }
+      run: async ({ params, query }) =>
+        comparedPageOf(await vendorReports.compare(params.id, { tolerancePercent: query.tolerance }), query),
+      across: {
+        ask: ({ tolerance }: CompareQuery) => ({ tolerance, limit: Infinity }),
+        merge: (parts: readonly ComparedPage[], { query }: { readonly query: CompareQuery }) =>
+          comparedPageOf(
+            joinLines(
+              parts.flatMap(({ items }) => items),
+              query.tolerance,
+            ),
+            query,
+          ),
+        csv: (read: (query: CompareQuery) => Promise<ComparedPage>, { query }: { readonly query: CompareQuery }) =>
+          comparedCsv(async () => (await read({ ...query, cursor: undefined, limit: Infinity })).items),
       },
       csv: ({ params, query }) =>
         comparedCsv(() =>

@@ -114,8 +114,11 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
       }
     }
     async function* csvOf(call: ResourceCall<unknown, Row>): AsyncGenerator<string> {
-      // Before the first line, after which nobody can be told.
-      await ofEach(entry, (_, { database }) => database.query(ANSWERS))
+      // Before the first line, after which nobody can be told: what is asked for is checked, and everybody is there.
+      await ofEach(entry, async (one, { database }) => {
+        one.csv?.(call as never) // What `resource` gave it the types of.
+        await database.query(ANSWERS)
+      })
       yield* way.csv?.((query) => readWhole({ ...call, query }), call, entry.answer) ?? tables(call as never) // As above.
     }
     const fileOf = (type: FileType) => async (call: never) => {
@@ -154,7 +157,8 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
           await one.account?.(readParams(one, request) as never)
           return one
         })
-      const way = ACROSS[nameOf(entry)]
+      // It takes what its own answers are.
+      const way = (entry.across as Way | undefined) ?? ACROSS[nameOf(entry)]
       if (way === undefined) return entry.method === 'GET' ? entry : { ...entry, run: changing(entry) }
       const account = new URLSearchParams(rawQuery(request)).get('account')
       if (account !== null) return ofAccount(account, entry)

@@ -134,6 +134,12 @@ function SystemBody({ system }: { system: System }) {
             ['Jobs queued', formatWhole(system.queue.created)],
             ['Jobs running', formatWhole(system.queue.active)],
             ['Jobs failed', formatWhole(system.queue.failed)],
+            ...(system.ledgers ?? []).map(({ name, answers }): [string, ReactNode] => [
+              `Ledger ${name}`,
+              <Badge key={name} tone={answers ? 'good' : 'warn'}>
+                {answers ? 'answers' : 'does not answer'}
+              </Badge>,
+            ]),
           ]}
         />
       </Card>
