@@ -232,7 +232,7 @@ async function createGateway(options: GatewayOptions) {
 /** The gateway that listens, and those of its ledgers where it has some. */
 export async function openInstallation(options: InstallationOptions) {
   const { config, connection } = options
-  const own = [...config.TOLLGATE_LEDGERS].map(([name, connectionString]) => [name, { connectionString }] as const)
+  const own = [...config.TOLLGATE_LEDGERS].map(([name, { url }]) => [name, { connectionString: url }] as const)
   const gateway = await createGateway(options)
   const ledgers = options.ledgers ?? new Map<string, pg.PoolConfig>(own)
   if (ledgers.size === 0) return { gateway }

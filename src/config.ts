@@ -39,18 +39,24 @@ const words = z
   .default('')
   .transform((value) => value.split(/[\s,]+/).filter(Boolean))
 
-/** By name, with the address of each. */
+export interface LedgerPlace {
+  readonly url: string
+  /** Accounts that demand it stay there. */
+  readonly region: string | undefined
+}
+
 const ledgers = z
   .string()
   .default('')
   .transform((value, context) => {
-    const found = new Map<string, string>()
+    const found = new Map<string, LedgerPlace>()
     for (const one of value.split(/\s+/).filter(Boolean)) {
-      const [, name = '', url = ''] = /^([a-z][a-z0-9-]{0,29})=(.+)$/s.exec(one) ?? []
+      const [, name = '', region, url = ''] =
+        /^([a-z][a-z0-9-]{0,29})(?:@([a-z][a-z0-9-]{0,29}))?=(.+)$/s.exec(one) ?? []
       const problem = name === '' ? 'must be names with addresses, such as eu=postgres://…' : addressProblem(url)
       if (problem) context.addIssue(problem)
       else if (name === 'control' || found.has(name)) context.addIssue(`must not use the name ${name} twice`)
-      found.set(name, url)
+      found.set(name, { url, region })
     }
     return found
   })
@@ -341,7 +347,7 @@ const schema = z
       .default(24)
       .describe('How many months usage rows and ended jobs are stored.'),
     TOLLGATE_LEDGERS: ledgers.describe(
-      'Further Postgres servers for accounts, beside that of `DATABASE_URL`, such as `eu=postgres://user:password@eu-db:5432/tollgate us=postgres://…`. What belongs to no account stays in `DATABASE_URL`, which the servers of the ledgers must reach.',
+      'Further Postgres servers for accounts, beside that of `DATABASE_URL`, such as `east=postgres://user:password@east-db:5432/tollgate west=postgres://…`, or `frankfurt@eu=postgres://…` for one in the region `eu`, in which accounts that demand it stay. What belongs to no account stays in `DATABASE_URL`, which the servers of the ledgers must reach.',
     ),
     TOLLGATE_ANALYTICS_URL: z
       .url({ protocol: /^https?$/ })

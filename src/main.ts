@@ -129,6 +129,7 @@ async function settingsOf(config: Config): Promise<Settings> {
     tokenSource: config.TOLLGATE_OPERATOR_TOKEN ? 'TOLLGATE_OPERATOR_TOKEN' : tokenFile,
     dataDirectory,
     databaseUrl: config.DATABASE_URL,
+    ledgers: config.TOLLGATE_LEDGERS,
     publicUrl: config.PUBLIC_URL,
     trustProxy: config.TOLLGATE_TRUST_PROXY,
     host: config.HOST,

@@ -13,6 +13,7 @@ import { cancelMove, type MoveOptions, MoveRefused, moveAccount } from '../src/e
 import { newId, realWorld } from '../src/kernel/world.ts'
 import { verifyLedger } from '../src/reports/verify/verify.ts'
 import { type FreshDatabase, freshDatabase } from './database.ts'
+import { Died, dieAt } from './dying.ts'
 import { BY, SECRET, startGateway, type TestGateway } from './gateway.ts'
 import { none } from './lists.ts'
 import { runs } from './runs.ts'
@@ -394,36 +395,6 @@ test('what cannot be moved is refused in a sentence, and stays open', async () =
   })
   await booksAddUp()
 })
-
-class Died extends Error {}
-
-/**
- * Two databases as a process sees them that dies at its n-th word to either, just before or just after it was heard.
- */
-function dieAt(step: number, databases: readonly Database[]): Database[] {
-  const left = { words: Math.ceil(step / 2) }
-  const isAfter = step % 2 === 0
-  async function word<T>(say: () => Promise<T>): Promise<T> {
-    left.words -= 1
-    if (left.words < 0 || (left.words === 0 && !isAfter)) throw new Died()
-    const answer = await say()
-    if (left.words <= 0) throw new Died()
-    return answer
-  }
-  return databases.map((database) => ({
-    ...database,
-    query: ((what, values) => word(() => database.query(what, values))) as Database['query'],
-    // The connection is cut with the process: what was not committed is not done. The commit is a word of its own.
-    transaction: (run, patience) =>
-      word(() =>
-        database.transaction(
-          (tx) =>
-            withLast({ query: ((what, values) => word(() => tx.query(what, values))) as Queryable['query'] }, run),
-          patience,
-        ),
-      ),
-  }))
-}
 
 const environment = () => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(TOLLGATE_|NODE_)/.test(name))),

@@ -46,6 +46,8 @@ create table account (
   budget_values integer not null default 0,
   claims integer not null default 0,
   ledger text,
+  is_moving boolean not null default false,
+  region text,
   constraint account_check CHECK (((held >= 0) AND (held <= posted))),
   constraint account_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);

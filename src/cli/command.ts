@@ -14,6 +14,8 @@ export interface Settings {
   readonly tokenSource: string
   readonly dataDirectory: string
   readonly databaseUrl: string | undefined
+  /** TOLLGATE_LEDGERS; absent: none. */
+  readonly ledgers?: ReadonlyMap<string, { readonly url: string; readonly region: string | undefined }>
   readonly publicUrl: string | undefined
   readonly trustProxy: string
   readonly host: string

@@ -107,10 +107,21 @@ export class KeptRowsCheck {
   /** Rows that differ from what an audit row says, as long as no later audit row says what they are now. */
   readonly #differing = new Map<string, string>()
 
-  async follow(on: Queryable, audited: readonly { readonly id: string; readonly rows: KeptRows }[]): Promise<void> {
+  /** `elsewhere`: of accounts that were in another database, since which audit row they are here. */
+  async follow(
+    on: Queryable,
+    audited: readonly { readonly id: string; readonly rows: KeptRows }[],
+    elsewhere: ReadonlyMap<string, string>,
+  ): Promise<void> {
+    const isHere = (id: string, name: string, is: KeptRow) =>
+      id >= (elsewhere.get(is?.account_id ?? name.split(SEPARATOR)[1] ?? '') ?? '')
     // The last one of each is what counts.
     const last = new Map(
-      audited.flatMap(({ id, rows }) => Object.entries(rows).map(([name, is]) => [name, { id, is }])),
+      audited.flatMap(({ id, rows }) =>
+        Object.entries(rows)
+          .filter(([name, is]) => isHere(id, name, is))
+          .map(([name, is]) => [name, { id, is }]),
+      ),
     )
     const known = [...last.keys()].map((name) => name.split(SEPARATOR) as unknown as AuditedRow) // as nameOf wrote it
     const now = await readRows(

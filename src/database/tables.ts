@@ -177,3 +177,6 @@ export const SHARED = [
   'key_home',
   'crossing',
 ] as const satisfies readonly (keyof typeof TABLES)[]
+
+/** Where a ledger's tables are looked up: its own, and then those of control. */
+export const LEDGER_SCHEMAS = 'public, control'

@@ -30,6 +30,10 @@ create table account (
   -- The ledger that has it (TOLLGATE_LEDGERS). Null: this database. Of the others this row has what people are shown of
   -- an account, and what memberships refer to; nothing is ever posted to it.
   ledger text,
+  -- It is about to change: processes ask for it with every call.
+  is_moving boolean not null default false,
+  -- Where it must stay (TOLLGATE_LEDGERS). Null: anywhere.
+  region text,
   -- And so no balance below zero. Read anew by every statement, and therefore short.
   check (held >= 0 and held <= posted)
 ) with (fillfactor = 50);

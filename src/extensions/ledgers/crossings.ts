@@ -9,14 +9,15 @@ const OPEN = statement(
   'crossings_open',
   'select id, kind, detail from crossing where ledger = $1 order by created_at, id limit 500',
 )
-const DONE = statement('crossing_done', 'delete from crossing where id = $1')
+// Its account may have moved meanwhile, and then another ledger does it.
+const DONE = statement('crossing_done', 'delete from crossing where id = $1 and ledger = $2')
 /**
  * Of a code, control has counted the use before the ledger granted the credits. If the ledger never did, the use is
  * given back; not before its transaction must have ended.
  */
 const GIVE_BACK = statement(
   'crossing_code_back',
-  `with gone as (delete from crossing where id = $1 and created_at < now() - interval '2 minutes' returning detail)
+  `with gone as (delete from crossing where id = $1 and ledger = $2 and created_at < now() - interval '2 minutes' returning detail)
    update code set uses = uses - 1 from gone where hash = decode(gone.detail ->> 'hash', 'hex')`,
 )
 const GRANTED = statement(
@@ -47,10 +48,10 @@ export async function cross(control: Pick<Database, 'query'>, name: string, cell
   for (const { id, kind, detail } of await control.query<CrossingRow>(OPEN, [name])) {
     if (kind === 'code') {
       const isGranted = (await cell.database.query(GRANTED, [detail.account, detail.hash])).length > 0
-      await control.query(isGranted ? DONE : GIVE_BACK, [id])
+      await control.query(isGranted ? DONE : GIVE_BACK, [id, name])
     } else {
       await (kind === 'leave' ? leave(cell, detail) : leaveOutside(cell, detail))
-      await control.query(DONE, [id])
+      await control.query(DONE, [id, name])
     }
   }
 }

@@ -10,10 +10,10 @@ import { ownAccountOf } from '../../kernel/test-account.ts'
 export type Home = string | null
 
 const KNOWN_MAX = 200_000
-const OF_ACCOUNT = statement('home_of_account', 'select ledger from account where id = $1', SHORT_MS)
+const OF_ACCOUNT = statement('home_of_account', 'select ledger, is_moving from account where id = $1', SHORT_MS)
 const OF_KEY = statement(
   'home_of_key',
-  'select a.ledger from key_home k join account a on a.id = k.account_id where k.digest = $1',
+  'select a.ledger, a.is_moving from key_home k join account a on a.id = k.account_id where k.digest = $1',
   SHORT_MS,
 )
 const OF_GRANT = statement(
@@ -23,10 +23,15 @@ const OF_GRANT = statement(
 )
 const OF_TOKEN = statement(
   'home_of_token',
-  `select a.ledger from oauth_object o join key_home k on k.grant_id = o.grant_id join account a on a.id = k.account_id
+  `select a.ledger, a.is_moving from oauth_object o join key_home k on k.grant_id = o.grant_id join account a on a.id = k.account_id
    where o.model = 'AccessToken' and o.digest = $1`,
   SHORT_MS,
 )
+
+interface Row {
+  readonly ledger: Home
+  readonly is_moving: boolean
+}
 
 interface HomeDeps {
   /** The control database. */
@@ -41,7 +46,8 @@ export function createHomes({ database, changes, apiKeys }: HomeDeps) {
   const known = new Map<string, Home>()
   changes.watch('homes', () => known.clear())
 
-  function keep(name: string, home: Home): Home {
+  function keep(name: string, { ledger: home, is_moving }: Row): Home {
+    if (is_moving) return home
     if (known.size >= KNOWN_MAX) known.delete(known.keys().next().value!) // It is not empty.
     known.set(name, home)
     return home
@@ -49,8 +55,8 @@ export function createHomes({ database, changes, apiKeys }: HomeDeps) {
 
   async function ofKey(name: string, key: string): Promise<Home> {
     for (const { digest, isToken } of apiKeys.digestsOf(key)) {
-      const [row] = await database.query<{ ledger: Home }>(isToken ? OF_TOKEN : OF_KEY, [digest])
-      if (row) return keep(name, row.ledger)
+      const [row] = await database.query<Row>(isToken ? OF_TOKEN : OF_KEY, [digest])
+      if (row) return keep(name, row)
     }
     // Not kept: it may be of a key that is made next.
     return null
@@ -71,9 +77,7 @@ export function createHomes({ database, changes, apiKeys }: HomeDeps) {
       const account = ownAccountOf(id)
       const home = known.get(account)
       if (home !== undefined) return home
-      return database
-        .query<{ ledger: Home }>(OF_ACCOUNT, [account])
-        .then(([row]) => (row ? keep(account, row.ledger) : null))
+      return database.query<Row>(OF_ACCOUNT, [account]).then(([row]) => (row ? keep(account, row) : null))
     },
   }
 }

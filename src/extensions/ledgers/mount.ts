@@ -9,8 +9,6 @@ import { openDatabase, PATIENT, type Queryable } from '../../database/database.t
 import { type Migrations, migrate } from '../../database/migrate.ts'
 import { SHARED } from '../../database/tables.ts'
 
-/** The tables of a ledger, and then those of control. */
-export const SCHEMAS = 'public, control'
 /** Its own tables of the same names, which stay empty, for the migrations. */
 const SPARE = 'spare'
 const LOCK = 7_046_029_266n
@@ -50,6 +48,8 @@ async function mount(tx: Queryable, { connection, ledger }: ControlAddress, migr
   await run(`create schema if not exists ${SPARE}; create schema control`)
   for (const TABLE of SHARED) await run(`alter table if exists public.${TABLE} set schema ${SPARE}`)
   const { user, password, ...place } = server
+  // Memberships lie elsewhere.
+  await run('alter table tool_connection drop constraint if exists tool_connection_person_id_account_id_fkey')
   await run(`create server control foreign data wrapper postgres_fdw options (${listed(place)})`)
   await run(`create user mapping for current_user server control options (${listed({ user, password })})`)
   await run(
@@ -59,22 +59,26 @@ async function mount(tx: Queryable, { connection, ledger }: ControlAddress, migr
   await run(`comment on schema control is ${literal(mark)}`)
 }
 
+/** Of an account that arrives or is gone, control learns from where it lives. */
+const LIVES_HERE = `new.frozen_until is distinct from 'infinity'`
+
 /** What an account's ledger tells control: how it is called, its keys, what it redeemed. */
 const tellControl = (ledger: string) => `
-    create foreign table control.home (id text, name text, status text, created_at timestamptz, ledger text)
+    create foreign table control.home (id text, name text, status text, created_at timestamptz, ledger text, region text)
       server control options (schema_name 'public', table_name 'account');
     create or replace function account_home() returns trigger language plpgsql as $$ begin
       if tg_op = 'INSERT' then
-        insert into control.home (id, name, status, created_at, ledger)
-          values (new.id, new.name, new.status, new.created_at, ${literal(ledger)});
+        insert into control.home (id, name, status, created_at, ledger, region)
+          values (new.id, new.name, new.status, new.created_at, ${literal(ledger)}, new.region);
       else
         update control.home set name = new.name, status = new.status where id = new.id;
       end if;
       return null;
     end $$;
-    create or replace trigger account_home_new after insert on account for each row execute function account_home();
+    create or replace trigger account_home_new after insert on account for each row
+      when (${LIVES_HERE}) execute function account_home();
     create or replace trigger account_home after update of name, status on account for each row
-      when (old.name is distinct from new.name or old.status is distinct from new.status)
+      when (${LIVES_HERE} and (old.name, old.status) is distinct from (new.name, new.status))
       execute function account_home();
     create or replace function key_home() returns trigger language plpgsql as $$ begin
       insert into control.key_home (digest, key_id, grant_id, account_id)
@@ -83,6 +87,9 @@ const tellControl = (ledger: string) => `
     end $$;
     create or replace trigger key_home after insert or update of digest on api_key for each row execute function key_home();
     create or replace function code_crosses() returns trigger language plpgsql as $$ begin
+      if exists (select 1 from account a where a.id = new.account_id and a.frozen_until = 'infinity') then
+        return null;
+      end if;
       insert into control.crossing (id, ledger, kind, detail) values (new.transfer_id, ${literal(ledger)}, 'code',
         jsonb_build_object('account', new.account_id, 'hash', encode(new.hash, 'hex')));
       return null;

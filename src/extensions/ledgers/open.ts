@@ -2,6 +2,7 @@
 import type pg from 'pg'
 import type { Changes, Topic } from '../../database/changes.ts'
 import { type Database, SHORT_MS, statement } from '../../database/database.ts'
+import { LEDGER_SCHEMAS } from '../../database/tables.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { every } from '../../kernel/timers.ts'
@@ -11,7 +12,7 @@ import type { Figures } from '../../telemetry/metrics.ts'
 import { type Crossed, cross } from './crossings.ts'
 import { type Cell, type ControlCell, openFront } from './front.ts'
 import { mirrorSettings } from './mirror.ts'
-import { prepareLedger, SCHEMAS } from './mount.ts'
+import { prepareLedger } from './mount.ts'
 
 /** What a ledger's gateway is started with, besides what all gateways of the process are. */
 interface Place {
@@ -31,7 +32,7 @@ interface Opened extends Cell, Crossed {
 }
 
 interface LedgersOptions<G> {
-  readonly control: ControlCell & { readonly ledger: Pick<Ledger, 'system'> }
+  readonly control: ControlCell & Crossed & { readonly ledger: Pick<Ledger, 'system'> }
   /** Where control is, as the servers of the ledgers reach it. */
   readonly controlAt: pg.PoolConfig
   /** By name, where each is. */
@@ -61,7 +62,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
         listener: control.app,
         system: control.ledger.system,
         prepare: () => prepareLedger(connection, { connection: controlAt, ledger: name }),
-        schemas: SCHEMAS,
+        schemas: LEDGER_SCHEMAS,
       })
       await mirrorSettings(control.database, cell.database)
       if (closed) return await cell.close()
@@ -79,7 +80,11 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
   const mirror = () =>
     Promise.allSettled([...cells.values()].map((cell) => mirrorSettings(control.database, cell.database)))
   await openMissing()
-  const crossAll = () => Promise.allSettled([...cells].map(([name, cell]) => cross(control.database, name, cell)))
+  // Control itself does what was meant for the ledger of an account that has moved to it.
+  const crossAll = () =>
+    Promise.allSettled(
+      [['control', control] as const, ...cells].map(([name, cell]) => cross(control.database, name, cell)),
+    )
   for (const topic of SHARED_TOPICS)
     control.changes.watch(topic, async () => {
       // Whoever leaves an account bumps the topic of keys.

@@ -19,10 +19,13 @@ import {
   balanceOf,
   CANCEL,
   CLOSE,
+  CROSSINGS_FOLLOW,
   copyChanging,
   copyDated,
   copyGrown,
+  EMPTY_SHELL,
   type Ends,
+  FLIP,
   FREEZE,
   GONE,
   IS_MADE,
@@ -34,6 +37,7 @@ import {
   OPEN,
   OPEN_JOBS,
   one,
+  PASS,
   PRUNE_ACCOUNT,
   PRUNE_LEAVING,
   PUT_ACCOUNT,
@@ -52,6 +56,7 @@ import {
   tallyChanging,
   tallyDated,
   tallyGrown,
+  UNSENT,
   type Versions,
 } from './rows.ts'
 
@@ -66,7 +71,21 @@ export interface MoveOptions {
   /** How long calls that run may take to end, with the account closed for new ones. */
   readonly waitMs: number
   readonly say: (line: string) => void
+  readonly within?: Within
 }
+
+/** Both databases are of one installation. */
+export interface Within {
+  /** What says where each account is. */
+  readonly control: Database
+  /** What the target is called there; null: it is the control database. */
+  readonly ledger: string | null
+  /** In which every process learns that the account is about to change its place. */
+  readonly noticeMs: number
+}
+
+/** Processes ask once a second. */
+export const NOTICE_MS = 2_500
 
 export interface Moved {
   readonly account: string
@@ -93,7 +112,7 @@ const BY = { actor: 'command line', ip: null, requestId: null }
 
 export async function moveAccount(options: MoveOptions): Promise<Moved> {
   const { account, source, target, world } = options
-  if (isTestAccount(account))
+  if (isTestAccount(account) && !options.within)
     throw new MoveRefused('A test account is not moved. Make new test keys where its owner is.')
   await checkSchemas(options)
   const [left] = await source.query<MoveRow>(STATE, [account])
@@ -112,7 +131,7 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
     over,
     settled: idAtTime(over.getTime()),
     versions: new Map(),
-    ends: { account, source, target, from: options.from },
+    ends: { account, source, target, from: options.from, isWithin: options.within !== undefined },
     fenced: (write) =>
       target.transaction(async (tx) => {
         await mustArrive(tx, account, move)
@@ -120,9 +139,9 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
       }, PATIENT),
   }
   const since = await copyHistory(step, now.now)
+  await announce(options, true)
   const closedMs = await copyRest(step, since)
-  await pruneAll(source, REMOVE_CONTENT, [account])
-  await source.query(REMOVE_SIGN_INS, [account])
+  await clear(options, move)
   return { ...(await count(options)), closedMs }
 }
 
@@ -192,6 +211,7 @@ async function copyRest({ options, move, ends, versions, over, settled, fenced }
     }
   } catch (error) {
     await source.query(THAW, [account, move, testAccountOf(account)]).catch(() => undefined)
+    await announce(options, false).catch(() => undefined)
     throw error
   }
   await open(options, move)
@@ -210,9 +230,40 @@ async function finish(options: MoveOptions, left: MoveRow): Promise<Moved> {
   if (there?.move_id !== left.move_id)
     throw new MoveRefused(`Account ${account} is not in ${options.from} any more: it has moved to ${left.other}.`)
   if (there.state === 'arriving') await open(options, left.move_id)
-  await pruneAll(options.source, REMOVE_CONTENT, [account])
-  await options.source.query(REMOVE_SIGN_INS, [account])
+  await clear(options, left.move_id)
   return { ...(await count(options)), closedMs: 0 }
+}
+
+/** From now on every process asks with each call where the account is, or no longer. */
+async function announce({ account, within, world }: MoveOptions, isMoving: boolean): Promise<void> {
+  if (!within) return
+  await within.control.transaction(async (tx) => {
+    await tx.query(PASS, [account, isMoving])
+    await createChanges(within.control, world).bump(tx, 'homes')
+  })
+  if (isMoving) await sleep(world, within.noticeMs)
+}
+
+/** What the source keeps of an account that is gone. Another gateway's source keeps its history. */
+async function clear(options: MoveOptions, move: string): Promise<void> {
+  const { account, source, world, within, waitMs, say } = options
+  await pruneAll(source, REMOVE_CONTENT, [account])
+  if (!within) return void (await source.query(REMOVE_SIGN_INS, [account]))
+  await sumUsage(source)
+  const startedMs = world.elapsedMs()
+  while ((await source.query(UNSENT, [account])).length > 0) {
+    if (world.elapsedMs() - startedMs > waitMs)
+      return say('Exports have not sent all of its calls yet. Until this is repeated, its history is in both ledgers.')
+    await sleep(world, LOOK_EVERY_MS)
+  }
+  await source.transaction(async (tx) => {
+    await tx.query(LOCK, [account])
+    const [there] = await tx.query<MoveRow>(STATE, [account])
+    if (there?.state !== 'gone' || there.move_id !== move) return
+    await removeRows(tx, account, true)
+    await tx.query(EMPTY_SHELL, [account])
+    await tx.query(PRUNE_ACCOUNT, [account])
+  }, PATIENT)
 }
 
 /** Takes back an unfinished move: the source opens, and the target forgets what it was given. */
@@ -233,10 +284,12 @@ export async function cancelMove(options: MoveOptions): Promise<void> {
   await target.transaction(async (tx) => {
     const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
     if (there?.state !== 'arriving' || there.move_id !== left.move_id) return
-    await removeRows(tx, account)
+    await removeRows(tx, account, options.within !== undefined)
     await tx.query(REMOVE_MOVE, [account])
+    await tx.query(EMPTY_SHELL, [account])
     await tx.query(PRUNE_ACCOUNT, [account])
   }, PATIENT)
+  await announce(options, false)
   await source.query(PRUNE_LEAVING, [account, cancelled])
 }
 
@@ -262,15 +315,18 @@ async function refuseJobs(source: Queryable, account: string): Promise<void> {
 /**
  * The account appears at the target, closed. One that is open there is another, or the same in a copy of this database.
  */
-async function arrive({ account, source, target, from, to }: MoveOptions, move: string): Promise<void> {
+async function arrive(options: MoveOptions, move: string): Promise<void> {
+  const { account, source, target, from, to, within } = options
   const row = await one<AccountText>(source, ACCOUNT, [account])
   await target.transaction(async (tx) => {
     const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
     if (there?.move_id === move) throw new MoveRefused(`${from} and ${to} are the same database.`)
-    if (there && there.state !== 'arriving' && there.state !== 'gone')
+    const isShell = within !== undefined && (there?.ledger ?? null) !== null
+    if (there && there.state !== 'arriving' && there.state !== 'gone' && !isShell)
       throw new MoveRefused(`${to} has an account ${account} already, which is open.`)
     // It was here before: what it has now comes from where it was meanwhile.
-    if (there?.state === 'gone') await removeRows(tx, account)
+    if (within ? there?.state !== 'arriving' : there?.state === 'gone')
+      await removeRows(tx, account, within !== undefined)
     await tx.query(PUT_ACCOUNT, [row.account, 0n])
     await tx.query(PUT_ARRIVAL, [account, move, from])
   }, PATIENT)
@@ -326,8 +382,8 @@ async function leave(options: MoveOptions, move: string, range: Range): Promise<
     if (row.busy || leaving.busy || still.holds + still.leases > 0)
       return `Account ${account} has calls under way again.`
     const [here, there] = await Promise.all([
-      tallyAll(tx, account, range),
-      target.transaction((end) => tallyAll(end, account, range), PATIENT),
+      tallyAll(tx, options, range),
+      target.transaction((end) => tallyAll(end, options, range), PATIENT),
     ])
     const difference = differenceOf(here, there, options)
     if (difference) return difference
@@ -346,11 +402,11 @@ async function leave(options: MoveOptions, move: string, range: Range): Promise<
 /** Sums of before `over` and rows of before `since` were compared already. */
 type Range = Readonly<Record<'over' | 'since', Date>>
 
-async function tallyAll(tx: Queryable, account: string, { over, since }: Range): Promise<Record<string, Tally>> {
+async function tallyAll(tx: Queryable, { account, within }: MoveOptions, { over, since }: Range) {
   const row = await one<Tally>(tx, TALLY_ACCOUNT, [account])
   const grown = await tallyGrown(tx, account, { id: idAtTime(over.getTime()), since })
   const dated = await tallyDated(tx, account, { since: over })
-  const changing = await tallyChanging(tx, account)
+  const changing = await tallyChanging(tx, account, within !== undefined)
   const balance = await balanceOf(tx, account)
   return { account: row, ...grown, ...dated, ...changing, entries: { rows: 0, mark: formatCredits(balance) } }
 }
@@ -373,9 +429,11 @@ function differenceOf(
   return undefined
 }
 
-async function open({ account, target, world, from }: MoveOptions, move: string): Promise<void> {
+async function open(options: MoveOptions, move: string): Promise<void> {
+  const { account, target, world, from } = options
   await target.transaction(async (tx) => {
     await mustArrive(tx, account, move)
+    await flip(options, tx)
     await tx.query(OPEN, [account, testAccountOf(account)])
     await putSetting(tx, CALLS_ARRIVED, newId(world))
     // Its keys are looked for anew where somebody asked for them too early.
@@ -388,12 +446,24 @@ async function open({ account, target, world, from }: MoveOptions, move: string)
   }, PATIENT)
 }
 
-async function count({ account, target, to }: MoveOptions): Promise<Omit<Moved, 'closedMs'>> {
+/** Callers are sent to the target. Nobody else does it: the target's account is locked, and still closed. */
+async function flip({ account, world, within }: MoveOptions, tx: Queryable): Promise<void> {
+  if (!within) return
+  const { control, ledger } = within
+  const run = async (on: Queryable) => {
+    await on.query(FLIP, [account, ledger])
+    await on.query(CROSSINGS_FOLLOW, [account, ledger])
+    await createChanges(control, world).bump(on, 'homes')
+  }
+  await (ledger === null ? run(tx) : control.transaction(run))
+}
+
+async function count({ account, target, to, within }: MoveOptions): Promise<Omit<Moved, 'closedMs'>> {
   return target.transaction(async (tx) => {
     const tallies = {
       ...(await tallyGrown(tx, account, {})),
       ...(await tallyDated(tx, account, {})),
-      ...(await tallyChanging(tx, account)),
+      ...(await tallyChanging(tx, account, within !== undefined)),
     }
     const rows = Object.fromEntries(Object.entries(tallies).map(([table, tally]) => [table, tally.rows]))
     return { account, to, rows, balance: formatCredits(await balanceOf(tx, account)) }
@@ -404,6 +474,7 @@ interface MoveRow {
   readonly move_id: string
   readonly state: string
   readonly other: string
+  readonly ledger?: string | null
 }
 interface AccountText {
   readonly account: string

@@ -7,6 +7,7 @@ import {
   statement,
   type Value,
 } from '../../database/database.ts'
+import { SHARED } from '../../database/tables.ts'
 import { sumArrived } from '../../ledger/usage-sums.ts'
 
 interface Table {
@@ -25,8 +26,10 @@ const GROWING = { transfer: 'at', usage: 'at', purse_movement: 'moved_at' } as c
  * closed.
  */
 const LISTED = { refusal: 'at' } as const
-const ALL_GROWING = { ...GROWING, ...LISTED }
-type Growing = keyof typeof ALL_GROWING
+/** Within one installation also what was kept of requests and answers. */
+const ALL_WITHIN = { ...GROWING, ...LISTED, recording: 'at' } as const
+type Growing = keyof typeof ALL_WITHIN
+const growing = (isWithin: boolean) => namesOf(ALL_WITHIN).filter((name) => isWithin || name !== 'recording')
 /** Those of the table. */
 const namesOf = <Name extends string>(tables: Readonly<Record<Name, string>>) => Object.keys(tables) as Name[]
 /** These have rows of an account and are not copied with those that change: some in a way of their own. */
@@ -88,7 +91,7 @@ export interface Tally {
 const ROW_HASH = `hashtextextended((to_jsonb(t) - 'catalog_version' - 'posting' - 'last_used_at' - 'untold')::text, 0)`
 
 const GROWN = Object.fromEntries(
-  Object.entries(ALL_GROWING).map(([TABLE, AT]) => [
+  Object.entries(ALL_WITHIN).map(([TABLE, AT]) => [
     TABLE,
     {
       // Rows that are older than the second moment were copied before.
@@ -124,8 +127,13 @@ const TABLES = statement(
  * whole, and each step of all tables is one statement: the account is closed meanwhile, and on a busy machine each word
  * to a database waits.
  */
-async function changing(on: Queryable) {
-  const apart = [...APART, ...namesOf(ALL_GROWING), ...[...DATED, ...TOLD].map(({ name }) => name)]
+async function changing(on: Queryable, isWithin: boolean) {
+  const apart = [
+    ...APART,
+    ...(isWithin ? SHARED : []),
+    ...namesOf(ALL_WITHIN),
+    ...[...DATED, ...TOLD].map(({ name }) => name),
+  ]
   const tables = (await on.query<{ name: string }>(TABLES, [apart])).map(({ name }) => name)
   const each = (write: (TABLE: string, OF: string) => string, between = ', ') =>
     tables
@@ -139,7 +147,11 @@ async function changing(on: Queryable) {
       `select '${TABLE}' as name, count(*)::int as rows, coalesce(sum(${ROW_HASH}), 0)::text as mark from ${TABLE} t where ${OF}`,
     ' union all ',
   )
-  const REMOVALS = each((TABLE) => `${TABLE}_step as (delete from ${TABLE} where account_id = $1)`)
+  // The archive's files are compared with the checkpoints of all accounts that were here.
+  const REMOVALS = each(
+    (TABLE) =>
+      `${TABLE}_step as (delete from ${TABLE} where account_id = $1${isWithin && TABLE === 'ledger_checkpoint' ? ' and false' : ''})`,
+  )
   const INSERTS = each((TABLE) => `${TABLE}_step as (${INSERT(TABLE, `$1::jsonb -> '${TABLE}'`)})`)
   return {
     all: statement('move_all_changing', `select jsonb_build_object(${ROWS})::text as rows`, 600_000),
@@ -218,6 +230,14 @@ const PUT_TEAM_MEMBERS = statement(
   `insert into team_member (account_id, team_id, person_id) select $1, x.team, p.id
    from jsonb_to_recordset($2::jsonb) as x(team text, email text) join person p on p.email = x.email on conflict do nothing`,
 )
+const SIGN_INS = ALL({ name: 'tool_connection', OF: 'account_id = $1' })
+const EXPORTS = ALL({ name: 'export', OF: 'account_id = $1' })
+const REMOVE_EXPORTS = statement('move_remove_exports', 'delete from export where account_id = $1')
+/** Calls of before are sent from where they were made. */
+const EXPORTS_FROM_HERE = statement(
+  'move_exports_from_here',
+  `update export set cursor_posting = usage_horizon(), cursor_account = '', cursor_id = '', backfill = null where account_id = $1`,
+)
 const REMOVE_MEMBERS = statement('move_remove_members', 'delete from membership where account_id = $1')
 const TALLY_MEMBERS = statement(
   'move_tally_members',
@@ -246,6 +266,8 @@ const BALANCE = statement(
 )
 
 const PAGE_ROWS = 1_000
+/** A recording may have a megabyte. */
+const PAGE_RECORDINGS = 20
 const ALWAYS = new Date(0)
 const EVER = new Date('9999-01-01')
 /** After every id. */
@@ -257,6 +279,8 @@ export interface Ends {
   readonly target: Queryable
   /** The other database, for the notes of catalog versions that come from there. */
   readonly from: string
+  /** Both are of one installation, where people, teams and the catalog have one place. */
+  readonly isWithin: boolean
 }
 
 /** Which version of the target's catalog is which of the source's. */
@@ -273,13 +297,13 @@ export async function copyGrown(
   each: (write: (tx: Queryable) => Promise<void>) => Promise<void>,
 ): Promise<number> {
   let sum = 0
-  for (const table of namesOf(ALL_GROWING))
+  for (const table of growing(ends.isWithin))
     for (let after = since.id; ; ) {
       const [page] = await ends.source.query<{ rows: string; count: number; last: string }>(GROWN[table].page, [
         ends.account,
         after,
         since.at ?? ALWAYS,
-        PAGE_ROWS,
+        table === 'recording' ? PAGE_RECORDINGS : PAGE_ROWS,
       ])
       if (!page || page.count === 0) break
       await each(async (tx) => {
@@ -321,7 +345,7 @@ export async function copyChanging(ends: Ends, versions: Versions, since: Date):
     }
     await sumArrived(snapshot, target, account)
   }, PATIENT)
-  const { all, remove, insert } = await changing(source)
+  const { all, remove, insert } = await changing(source, ends.isWithin)
   const found = await one<{ rows: string }>(source, all, [account])
   await target.query(remove, [account])
   await learnVersions(ends, versions, found.rows)
@@ -331,6 +355,7 @@ export async function copyChanging(ends: Ends, versions: Versions, since: Date):
     const found = await one<{ rows: string }>(source, all, [account])
     await target.query(insertInto(name), [found.rows, '{}'])
   }
+  if (ends.isWithin) return copySettings(ends)
   const members = await one<{ rows: string }>(source, MEMBERS, [account])
   await target.query(REMOVE_MEMBERS, [account])
   await target.query(PUT_PEOPLE, [members.rows])
@@ -339,7 +364,19 @@ export async function copyChanging(ends: Ends, versions: Versions, since: Date):
   await target.query(PUT_TEAM_MEMBERS, [account, teams.rows])
 }
 
+/** What was set up for this account in this installation. */
+async function copySettings({ account, source, target }: Ends): Promise<void> {
+  await target.query(REMOVE_SIGN_INS, [account])
+  await target.query(REMOVE_EXPORTS, [account])
+  const signIns = await one<{ rows: string }>(source, SIGN_INS, [account])
+  await target.query(insertInto('tool_connection'), [signIns.rows, '{}'])
+  const exports = await one<{ rows: string }>(source, EXPORTS, [account])
+  await target.query(insertInto('export'), [exports.rows, '{}'])
+  await target.query(EXPORTS_FROM_HERE, [account])
+}
+
 async function learnVersions(ends: Ends, versions: Versions, rows: string): Promise<void> {
+  if (ends.isWithin) return
   for (const { version } of await ends.target.query<{ version: number }>(VERSIONS, [rows])) {
     if (versions.has(version)) continue
     const [found] = await ends.source.query<{ document: string }>(DOCUMENT, [version])
@@ -353,13 +390,13 @@ async function learnVersions(ends: Ends, versions: Versions, rows: string): Prom
 }
 
 /** Everything that was ever copied of an account. */
-export async function removeRows(tx: Queryable, account: string): Promise<void> {
-  for (const table of namesOf(ALL_GROWING)) await tx.query(GROWN[table].remove, [account])
+export async function removeRows(tx: Queryable, account: string, isWithin: boolean): Promise<void> {
+  for (const table of growing(isWithin)) await tx.query(GROWN[table].remove, [account])
   for (const remove of REMOVE_TOLD) await tx.query(remove, [account])
-  await tx.query((await changing(tx)).remove, [account])
+  await tx.query((await changing(tx, isWithin)).remove, [account])
   for (const { remove } of DATED_ROWS) await tx.query(remove, [account, ALWAYS, EVER])
   await tx.query(REMOVE_SIGN_INS, [account])
-  await tx.query(REMOVE_MEMBERS, [account])
+  await tx.query(isWithin ? REMOVE_EXPORTS : REMOVE_MEMBERS, [account])
 }
 
 /** The growing tables from an id on. Inside a transaction: times are hashed as text, in the zone of the session. */
@@ -388,12 +425,14 @@ interface GrownRange extends DateRange {
   readonly id?: string
 }
 
-export async function tallyChanging(tx: Queryable, account: string) {
+export async function tallyChanging(tx: Queryable, account: string, isWithin: boolean) {
   const tallies: Record<string, Tally> = {}
   await tx.query({ text: `set local timezone = 'UTC'` })
-  for (const { name, ...tally } of await tx.query<Tally & { name: string }>((await changing(tx)).tally, [account]))
+  for (const { name, ...tally } of await tx.query<Tally & { name: string }>((await changing(tx, isWithin)).tally, [
+    account,
+  ]))
     tallies[name] = tally
-  tallies.membership = await one<Tally>(tx, TALLY_MEMBERS, [account])
+  if (!isWithin) tallies.membership = await one<Tally>(tx, TALLY_MEMBERS, [account])
   return tallies
 }
 
@@ -430,7 +469,7 @@ export const ACCOUNT = statement(
 )
 export const TALLY_ACCOUNT = statement(
   'move_tally_account',
-  `select 1 as rows, hashtextextended((to_jsonb(a) - 'frozen_until')::text, 0)::text as mark from account a where id = $1`,
+  `select 1 as rows, hashtextextended((to_jsonb(a) - '{frozen_until,ledger,is_moving}'::text[])::text, 0)::text as mark from account a where id = $1`,
 )
 
 /** At the source: begins, unless it has gone or is still to come. */
@@ -486,16 +525,16 @@ export const PRUNE_LEAVING = statement(
 /** At the target. Nothing stands beside an account that is open there in the usual way. */
 export const LOCK_ARRIVAL = statement(
   'move_lock_arrival',
-  `select m.move_id, m.state, m.other from account a left join account_move m on m.account_id = a.id where a.id = $1 for update of a`,
+  `select m.move_id, m.state, m.other, a.ledger from account a left join account_move m on m.account_id = a.id where a.id = $1 for update of a`,
 )
 export const PUT_ACCOUNT = statement(
   'move_put_account',
-  `insert into account (id, name, created_at, moved_at, chain, status, status_reason, status_at, has_lots, budgets, budget_values, claims, posted, frozen_until)
-   select x.id, x.name, x.created_at, x.moved_at, x.chain, x.status, x.status_reason, x.status_at, x.has_lots, x.budgets, x.budget_values, x.claims, $2, 'infinity'
+  `insert into account (id, name, created_at, moved_at, chain, status, status_reason, status_at, has_lots, budgets, budget_values, claims, region, posted, frozen_until)
+   select x.id, x.name, x.created_at, x.moved_at, x.chain, x.status, x.status_reason, x.status_at, x.has_lots, x.budgets, x.budget_values, x.claims, x.region, $2, 'infinity'
    from jsonb_to_record($1::jsonb) as x(id text, name text, created_at timestamptz, moved_at timestamptz, chain bytea,
-     status text, status_reason text, status_at timestamptz, has_lots boolean, budgets int, budget_values int, claims int)
+     status text, status_reason text, status_at timestamptz, has_lots boolean, budgets int, budget_values int, claims int, region text)
    on conflict (id) do update set name = excluded.name, created_at = excluded.created_at, moved_at = excluded.moved_at, chain = excluded.chain,
-     status = excluded.status, status_reason = excluded.status_reason, status_at = excluded.status_at, has_lots = excluded.has_lots, budgets = excluded.budgets, budget_values = excluded.budget_values, claims = excluded.claims, posted = excluded.posted, frozen_until = excluded.frozen_until`,
+     status = excluded.status, status_reason = excluded.status_reason, status_at = excluded.status_at, has_lots = excluded.has_lots, budgets = excluded.budgets, budget_values = excluded.budget_values, claims = excluded.claims, region = excluded.region, posted = excluded.posted, frozen_until = excluded.frozen_until`,
 )
 export const PUT_ARRIVAL = statement(
   'move_put_arrival',
@@ -508,4 +547,29 @@ export const OPEN = statement(
    update account_move set state = 'arrived', at = now() where account_id = $1`,
 )
 export const REMOVE_MOVE = statement('move_remove', 'delete from account_move where account_id = $1')
-export const PRUNE_ACCOUNT = statement('move_forget_account', 'delete from account where id = $1')
+export const PRUNE_ACCOUNT = statement('move_forget_account', 'delete from account where id = $1 and ledger is null')
+
+// Within one installation: the directory of the control database, which says where each account is.
+
+/** For a while before it changes, so that no process serves by what it knew. */
+export const PASS = statement(
+  'move_pass',
+  'update account set is_moving = $2 where id = $1 and is_moving is distinct from $2',
+)
+export const FLIP = statement('move_flip', 'update account set ledger = $2, is_moving = false where id = $1')
+/** What control has decided, and nobody has done yet. */
+export const CROSSINGS_FOLLOW = statement(
+  'move_crossings',
+  `update crossing set ledger = coalesce($2, 'control') where detail ->> 'account' = $1`,
+)
+/** In the control database it goes on as the row that people's memberships refer to. */
+export const EMPTY_SHELL = statement(
+  'move_empty_shell',
+  `update account set posted = 0, has_lots = false, chain = null, moved_at = null, budgets = 0, budget_values = 0, claims = 0 where id = $1 and ledger is not null`,
+)
+/** Whether exports of the source have sent all of its calls. */
+export const UNSENT = statement(
+  'move_unsent',
+  `select 1 from export e where e.open and e.account_id in ('', $1) and (e.backfill is not null
+     or exists (select 1 from usage u where u.account_id = $1 and u.posting is not null and (u.posting, u.account_id, u.id) > (e.cursor_posting, e.cursor_account, e.cursor_id))) limit 1`,
+)

@@ -299,7 +299,7 @@ const FINDINGS = {
    ) x where uses <> redeemed`,
   'The batch {id} is one of {codes} codes, but {found} are there, and one was used {most} times of {uses_max}.': `(
      select b.id, b.codes, b.uses_max, count(c.hash) as found, coalesce(max(c.uses), 0) as most
-     from code_batch b left join code c on c.batch_id = b.id group by b.id
+     from code_batch b left join code c on c.batch_id = b.id group by b.id, b.codes, b.uses_max
    ) x where found <> codes or most > uses_max`,
   'Codes of the batch {batch_id} are there, but it is not.': `(select distinct batch_id from code) c where not exists (select 1 from code_batch b where b.id = c.batch_id)`,
   'Account {account_id} has redeemed a code of the batch {batch_id} ({at}), but transfer {transfer_id} did not grant it {credits} micro-credits then.': `(

@@ -176,6 +176,15 @@ const ARRIVED = statement(
   'verify_audit_arrived',
   `select 1 from audit where object = $1 and action = 'account.arrive' and id >= $2 limit 1`,
 )
+// Within one installation nothing stays where an account was, and the ledger that has it verifies it. What was changed
+// elsewhere is in the trail of there.
+const ELSEWHERE = statement(
+  'verify_elsewhere',
+  `select m.account_id as id, case m.state when 'arrived' then m.at end as at from account_move m left join account a on a.id = m.account_id and a.ledger is null
+   where m.state = 'arrived' or (m.state = 'gone' and a.id is null)`,
+)
+/** After every id. */
+const ABSENT = '~'
 const NEW_KEYS = statement(
   'verify_new_grant_keys',
   `select account_id, key, at from credit_idempotency where (account_id, key) > ($1, $2) and at >= $3 order by account_id, key limit ${PAGE_ROWS}`,
@@ -212,11 +221,14 @@ async function checkAudit(check: AuditedCheck): Promise<string | null> {
   const { database, audit, report, lastId } = check
   let last: string | null = null
   const kept = new KeptRowsCheck()
+  const moved = await database.query<{ id: string; at: Date | null }>(ELSEWHERE)
+  const elsewhere = new Map(moved.map(({ id, at }) => [id, at ? idAtTime(at.getTime()) : ABSENT]))
+  const isHere = ({ object }: AuditRow) => elsewhere.get(object) !== ABSENT
   const { problems } = await audit.verify(async (rows) => {
     last = rows.at(-1)?.id ?? last
     await checkGrants(
       check,
-      rows.filter(({ detail }) => typeof detail.transfer === 'string'),
+      rows.filter((row) => typeof row.detail.transfer === 'string' && isHere(row)),
     )
     await checkDocuments(
       check,
@@ -224,12 +236,13 @@ async function checkAudit(check: AuditedCheck): Promise<string | null> {
     )
     await checkPayments(
       check,
-      rows.filter(({ action }) => action === 'payment.paid'),
+      rows.filter((row) => row.action === 'payment.paid' && isHere(row)),
     )
     await kept.follow(
       database,
       // Written by `audit.write`, and covered by the row's hash.
       rows.flatMap(({ id, detail }) => (detail.rows ? [{ id, rows: detail.rows as KeptRows }] : [])),
+      elsewhere,
     )
     await checkKeys(
       check,

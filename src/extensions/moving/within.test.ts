@@ -1,0 +1,161 @@
+// An account that moves between the databases of one installation while it is called.
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { Died, dieAt } from '../../../test/dying.ts'
+import { BY } from '../../../test/gateway.ts'
+import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
+import { runs } from '../../../test/runs.ts'
+import { until } from '../../../test/until.ts'
+import { storedCatalogs } from '../../catalog/store.ts'
+import { createAudit } from '../../database/audit.ts'
+import { realWorld } from '../../kernel/world.ts'
+import { verifyLedger } from '../../reports/verify/verify.ts'
+import { moveWithin, type Places, withPlaces } from './places.ts'
+
+let all: Installation
+const ENDS = ['control', 'east', 'west'] as const
+
+before(async () => {
+  all = await startInstallation(['east@eu', 'west'])
+})
+after(() => all.close())
+
+const inPlaces = <T>(run: (places: Places) => Promise<T>) =>
+  withPlaces(
+    {
+      databaseUrl: all.addressOf('control'),
+      ledgers: new Map([
+        ['east', { url: all.addressOf('east'), region: 'eu' }],
+        ['west', { url: all.addressOf('west'), region: undefined }],
+      ]),
+    },
+    run,
+  )
+
+const MOVE = { world: realWorld, waitMs: 60_000, say: () => undefined }
+const move = (account: string, to: string, say: (line: string) => void = () => undefined) =>
+  inPlaces((places) => moveWithin({ ...MOVE, places, account, to, say }))
+
+/** Made before there were ledgers. */
+async function early(): Promise<Customer> {
+  const { gateway } = all
+  const id = await gateway.accounts.create({ name: 'Early', credits: 1_000_000_000n }, BY)
+  const { key } = await all.ask<{ key: string }>(`/accounts/${id}/keys`, { name: 'app' })
+  return { id, key, home: 'control' }
+}
+
+async function booksAddUp(): Promise<void> {
+  for (const name of ENDS) {
+    const database = all.databaseOf(name)
+    const audit = createAudit({ database, world: realWorld })
+    assert.deepEqual((await verifyLedger(database, storedCatalogs(database), { audit })).problems, [])
+  }
+}
+
+async function isOpen(name: string, account: string): Promise<boolean> {
+  const text = 'select 1 from public.account where id = $1 and ledger is null and frozen_until > now() is not true'
+  return (await all.databaseOf(name).query({ text }, [account])).length > 0
+}
+
+/** When its calls are posted. */
+async function settled(account: string): Promise<{ balance: string }> {
+  const read = () => all.ask<{ balance: string; held: string }>(`/accounts/${account}`)
+  await until(async () => (await read()).held, '0')
+  return read()
+}
+
+const rowsOf = async (name: string, account: string, TABLE: string) =>
+  (
+    await all
+      .databaseOf(name)
+      .query<{ count: number }>({ text: `select count(*)::int as count from ${TABLE} where account_id = $1` }, [
+        account,
+      ])
+  )[0]?.count
+
+test('an account moves between ledgers while it is called: every call is served or told to come back, and charged once', async (t) => {
+  for (const [from, to] of [
+    ['control', 'east'],
+    ['east', 'west'],
+    ['west', 'east'],
+    ['east', 'control'],
+  ] as const) {
+    const account = await early()
+    const test = await all.ask<{ key: string }>(`/accounts/${account.id}/keys`, { name: 'try', test: true })
+    if (from !== 'control') await move(account.id, from)
+    await all.databaseOf('control').query(
+      {
+        text: `with made as (insert into person (id, email) values ('per_' || $1, $1 || '@example.com') returning id)
+          insert into membership (account_id, person_id, role) select $1, id, 'owner' from made`,
+      },
+      [account.id],
+    )
+    const members = await all.ask(`/accounts/${account.id}/members`)
+    let [served, moving] = [0, 0]
+    let ended = false
+    const caller = async () => {
+      while (!ended) {
+        const response = await all.chat(account.key)
+        const text = await response.text()
+        if (response.status === 200) served++
+        else {
+          assert.equal(response.status, 503, text)
+          assert.match(text, /being moved/)
+          moving++
+        }
+      }
+    }
+    const callers = [caller(), caller(), caller()]
+    const said: string[] = []
+    const moved = await move(account.id, to, (line) => said.push(line)).finally(() => {
+      ended = true
+    })
+    await Promise.all(callers)
+    t.diagnostic(`${from} → ${to}: ${served} calls served, ${moving} told to come back. ${said.at(-1)}`)
+    assert.ok(served > 0)
+    await all.ask(`/accounts/${account.id}`, { limits: { requestsPerMinute: 100_000 } }, 'PATCH')
+    assert.equal((await all.chat(account.key)).status, 200)
+    assert.equal((await all.chat(test.key)).status, 200, 'its test key is served where it is now')
+    await until(() => rowsOf(to, account.id, 'usage'), served + 1)
+    assert.deepEqual(await all.homesOf(account.id), [to])
+    for (const table of ['usage', 'transfer', 'api_key']) assert.equal(await rowsOf(from, account.id, table), 0, table)
+    assert.deepEqual(await all.ask(`/accounts/${account.id}/members`), members)
+    assert.equal(moved.account, account.id)
+  }
+  await booksAddUp()
+})
+
+test('a mover that dies at any step leaves the account open in one ledger at most, and the next one ends its work', async (t) => {
+  const account = await early()
+  await move(account.id, 'east')
+  assert.equal((await all.chat(account.key)).status, 200)
+  const { balance } = await settled(account.id)
+  let steps = 0
+  // Each begins anew, and there are some two hundred: some of them, others in every run. TOLLGATE_TEST_FULL=1 takes all.
+  const stride = runs(29, 1)
+  for (let at = randomInt(stride) + 1, done = false; !done; at += stride) {
+    await inPlaces(async (places) => {
+      const dying = dieAt(
+        at,
+        [...places.values()].map(({ database }) => database),
+      )
+      const seen = new Map([...places].map(([name, place], n) => [name, { ...place, database: dying[n]! }])) // One each.
+      await moveWithin({ ...MOVE, places: seen, account: account.id, to: 'west', noticeMs: 0 }).then(
+        () => {
+          done = true
+          steps = at
+        },
+        (error) => assert.ok(error instanceof Died, String(error)),
+      )
+    })
+    const open = await Promise.all(ENDS.map((name) => isOpen(name, account.id)))
+    assert.ok(open.filter(Boolean).length <= 1, `open at ${open} after dying at step ${at}`)
+  }
+  t.diagnostic(`${steps} steps`)
+  assert.ok(steps > 30, 'a move has many steps, or none of them was seen')
+  assert.deepEqual(await all.homesOf(account.id), ['west'])
+  assert.equal((await settled(account.id)).balance, balance)
+  assert.equal((await all.chat(account.key)).status, 200)
+  await booksAddUp()
+})
