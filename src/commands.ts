@@ -14,6 +14,7 @@ import { CONNECT_COMMAND } from './extensions/connect/commands.ts'
 import { DOCTOR_COMMAND } from './extensions/doctor/commands.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
+import { LEDGER_COMMANDS } from './extensions/moving/ledgers-cli.ts'
 import { PRICE_COMMANDS } from './extensions/prices/commands.ts'
 import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
 import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
@@ -28,7 +29,7 @@ export const ADDED: Readonly<
   vendors: [CONNECT_COMMAND],
   prices: PRICE_COMMANDS,
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
-  diagnosis: [DOCTOR_COMMAND],
+  diagnosis: [DOCTOR_COMMAND, ...LEDGER_COMMANDS],
 }
 
 export const ADDED_ENDPOINTS: readonly EndpointSpec[] = [STORED, BATCHES, MESSAGE_BATCHES, CLIENT_SECRETS].flatMap(

@@ -39,7 +39,7 @@ const words = z
   .default('')
   .transform((value) => value.split(/[\s,]+/).filter(Boolean))
 
-export interface LedgerPlace {
+interface LedgerPlace {
   readonly url: string
   /** Accounts that demand it stay there. */
   readonly region: string | undefined

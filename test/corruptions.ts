@@ -111,7 +111,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
 
 /** Columns of the other tables that decide no money. */
 export const NO_REASON: Readonly<Record<string, string>> = {
-  account: 'name created_at ledger frozen_until search status_reason status_at',
+  account: 'name created_at ledger is_moving region frozen_until search status_reason status_at',
   api_key:
     'name digest prefix last4 models endpoints required_labels ip_ranges response_cache routing expires_at revoked_at replaced_by first_id team_id member_id maker_id grant_id client last_used_at created_at',
   // When steps are due, by whom they are done, and contents.

@@ -1,7 +1,7 @@
 // Moves an account between two databases. Unlike the other commands it connects to the databases directly: the gateway
 // of the one does not know the other.
 
-import { CliError, type Command, flag, type Settings, takes, text } from '../../cli/command.ts'
+import { CliError, type Command, flag, type Invocation, type Settings, takes, text } from '../../cli/command.ts'
 import { card } from '../../cli/table.ts'
 import { addressProblem, withoutPassword } from '../../database/address.ts'
 import { runningStore } from '../../database/server/cluster.ts'
@@ -24,12 +24,10 @@ Repeat it after a crash: it continues where it stopped. The password may be left
   },
   async run(call) {
     const to = text(call, 'to')
-    const wait = Number(text(call, 'wait') ?? WAIT_SECONDS)
     if (to === undefined) throw new CliError('Say where to: --to postgres://user:password@host:5432/database', 2)
     const problem = addressProblem(to)
     if (problem) throw new CliError(`--to ${problem}.`, 2)
-    if (!Number.isInteger(wait) || wait < 1 || wait > WAIT_SECONDS_MAX)
-      throw new CliError(`--wait must be a number of seconds from 1 to ${WAIT_SECONDS_MAX}.`, 2)
+    const wait = waitOf(call)
     const connection = await sourceOf(call.settings)
     // Loaded here, so that other commands start faster.
     const { cancelMove, MoveRefused, moveAccount } = await import('./move.ts')
@@ -61,6 +59,13 @@ Repeat it after a crash: it continues where it stopped. The password may be left
       await Promise.all([source.close(), target.close()])
     }
   },
+}
+
+export function waitOf(call: Invocation): number {
+  const wait = Number(text(call, 'wait') ?? WAIT_SECONDS)
+  if (!Number.isInteger(wait) || wait < 1 || wait > WAIT_SECONDS_MAX)
+    throw new CliError(`--wait must be a number of seconds from 1 to ${WAIT_SECONDS_MAX}.`, 2)
+  return wait
 }
 
 async function sourceOf({

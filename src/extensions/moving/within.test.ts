@@ -132,7 +132,8 @@ test('a mover that dies at any step leaves the account open in one ledger at mos
   assert.equal((await all.chat(account.key)).status, 200)
   const { balance } = await settled(account.id)
   let steps = 0
-  // Each begins anew, and there are some two hundred: some of them, others in every run. TOLLGATE_TEST_FULL=1 takes all.
+  // Each begins anew, and there are some four hundred: some of them, others in every run. TOLLGATE_TEST_FULL=1 takes
+  // all.
   const stride = runs(29, 1)
   for (let at = randomInt(stride) + 1, done = false; !done; at += stride) {
     await inPlaces(async (places) => {
