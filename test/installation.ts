@@ -1,6 +1,7 @@
 // Several Postgres servers, the control database and its ledgers, behind one gateway. Between the gateway and each
 // server, and between the servers, lies a cable that tests cut.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,12 +23,16 @@ export interface Customer {
   readonly home: string
 }
 
-/** A gateway needs no more: what only a superuser may do is done before. */
-const ordinaryRole = (password: string, database: string) => `
-  create role gateway login password '${password}';
-  alter database ${database} owner to gateway;
-  create extension postgres_fdw;
-  grant usage on foreign data wrapper postgres_fdw to gateway`
+const CHART = readFileSync(join(import.meta.dirname, '../deploy/helm/tollgate/templates/ledgers.yaml'), 'utf8')
+/** A gateway needs no more: what only a superuser may do is done before, as the chart has it done. */
+const ordinaryRole = (password: string, database: string) =>
+  [
+    `create role gateway login password '${password}'`,
+    `alter database ${database} owner to gateway`,
+    ...Array.from(CHART.matchAll(/^ {8}- (.+ postgres_fdw\b.*)$/gm), ([, statement]) => statement),
+  ]
+    .join(';')
+    .replace('to tollgate', 'to gateway')
 
 export type Installation = Awaited<ReturnType<typeof startInstallation>>
 

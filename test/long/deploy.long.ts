@@ -38,7 +38,11 @@ const ALL = [
   'settings.TOLLGATE_WORKLOAD_IDENTITY=aws',
   '--set',
   'settings.TOLLGATE_TRUST_PROXY=10.1.2.3',
+  '--set-json',
+  'ledgers=[{"name":"east-1","storage":"9Gi"},{"name":"main","storage":"9Gi","storageClass":"fast"}]',
 ]
+/** The clusters of ledgers, in the chart's own words. */
+const CLUSTERS = ['tollgate-east-1', 'tollgate-main']
 
 const g = testGateway({ env: { TOLLGATE_OPERATOR_TOKEN: OPERATOR_TOKEN } })
 
@@ -66,13 +70,20 @@ test('the chart passes helm lint, and what it renders is what Kubernetes takes',
       assert.doesNotMatch(rendered.out, /<nil>|<no value>/)
       assert.equal(/kind: HorizontalPodAutoscaler/.test(rendered.out), more.length > 0)
       assert.match(rendered.out, /kind: PodDisruptionBudget/)
+      const clusters = rendered.out.matchAll(/kind: Cluster\nmetadata:\n {2}name: (\S+)/g)
+      assert.deepEqual(
+        Array.from(clusters, ([, name]) => name),
+        more.length > 0 ? CLUSTERS : [],
+      )
+      const [, ledgers] = /- name: TOLLGATE_LEDGERS\n +value: (.+)/.exec(rendered.out) ?? []
+      assert.equal(ledgers, more.length > 0 ? '"east-1=$(POSTGRES_EAST_1) main=$(POSTGRES_MAIN)"' : undefined)
       if ('missing' in schemas) {
         t.diagnostic(`the schemas of Kubernetes were not tried: ${schemas.missing}`)
         continue
       }
       const file = join(folder, 'rendered.yaml')
-      // The Prometheus operator's own kind is in no schema of Kubernetes.
-      const own = rendered.out.split(/^---$/m).filter((one) => !one.includes('kind: ServiceMonitor'))
+      // The kinds of the operators of Prometheus and CloudNativePG are in no schema of Kubernetes.
+      const own = rendered.out.split(/^---$/m).filter((one) => !/^kind: (?:ServiceMonitor|Cluster)$/m.test(one))
       const validate = async (text: string) => {
         await writeFile(file, text)
         return runProgram(schemas.python, ['-m', 'kubernetes_validate', '--strict', '-k', '1.37.0', file])
@@ -88,6 +99,8 @@ test('the chart passes helm lint, and what it renders is what Kubernetes takes',
       ['settings.TOLLGATE_OPERATOR_TOKEN=x', /TOLLGATE_OPERATOR_TOKEN/],
       ['image.digest=latest', /digest/],
       ['existingSecret=', /existingSecret is needed/],
+      ['ledgers[0].name=control', /ledgers/],
+      ['ledgers[0].name=east', /storage/],
     ] as const) {
       const refused = await run(['template', 'tollgate', CHART, ...IMAGE, '--set', wrong])
       assert.notEqual(refused.code, 0, wrong)

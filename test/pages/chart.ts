@@ -23,6 +23,20 @@ export function chartSchema(): string {
       replicas: { type: 'integer', minimum: 1 },
       existingSecret: { type: 'string' },
       settings: { type: 'object', additionalProperties: false, properties: Object.fromEntries(settings) },
+      ledgers: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['name', 'storage'],
+          additionalProperties: false,
+          properties: {
+            name: { type: 'string', pattern: '^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$', not: { const: 'control' } },
+            instances: { type: 'integer', minimum: 2 },
+            storage: { type: 'string' },
+            storageClass: { type: 'string' },
+          },
+        },
+      },
     },
   }
   return `${JSON.stringify(schema, null, 2)}\n`

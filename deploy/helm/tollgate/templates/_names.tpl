@@ -16,3 +16,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "tollgate.account" -}}
 {{- if .Values.serviceAccount.create }}{{ default (include "tollgate.name" .) .Values.serviceAccount.name }}{{ else }}{{ default "default" .Values.serviceAccount.name }}{{ end }}
 {{- end }}
+
+{{- define "tollgate.ledger" -}}
+{{ include "tollgate.name" (index . 0) }}-{{ (index . 1).name }}
+{{- end }}
