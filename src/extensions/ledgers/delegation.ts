@@ -1,5 +1,6 @@
 // Which ledger answers a request of operators and people: that of the account; where no account is named, all of them,
 // put together, or the one that knows the id.
+import { accountIdFrom } from '../../admission/accounts.ts'
 import { rawQuery } from '../../api/server/server.ts'
 import { SHORT_MS, statement } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -163,8 +164,10 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
       const account = new URLSearchParams(rawQuery(request)).get('account')
       if (account !== null) return ofAccount(account, entry)
       if (way === 'new') {
-        const name = await ledgers.roomiest()
-        return inLedger(name, entry)
+        const key = request.raw.headers['idempotency-key']
+        // Repeated, it is where it was made.
+        const made = typeof key === 'string' ? await homes.ofAccount(accountIdFrom(key)) : null
+        return inLedger(made ?? (await ledgers.roomiest()), entry)
       }
       if (way === 'one') return { ...entry, run: (call: never) => whereKnown(entry, async (one) => one.run(call)) }
       return together(entry, way)

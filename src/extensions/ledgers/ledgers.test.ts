@@ -61,3 +61,20 @@ test('an ordinary role that owns its database is enough, where a superuser made 
   for (const name of ['east', 'west'])
     assert.deepEqual(await all.databaseOf(name).query({ text: role }), [{ owner: 'gateway', super: false }])
 })
+
+test('an account whose creation is repeated is made once, in one ledger', async () => {
+  const headers = {
+    authorization: `Bearer ${OPERATOR_TOKEN}`,
+    'content-type': 'application/json',
+    'idempotency-key': 'once',
+  }
+  const body = JSON.stringify({ name: 'Once', credits: '1' })
+  const ids = new Set<string>()
+  for (let tries = 0; tries < 4; tries++) {
+    const response = await fetch(`${all.url}/admin/v1/accounts`, { method: 'POST', headers, body })
+    const text = await response.text()
+    assert.equal(response.status, 200, text)
+    ids.add(JSON.parse(text).data.id)
+  }
+  assert.equal(ids.size, 1)
+})
