@@ -39,7 +39,7 @@ const ALL = [
   '--set',
   'settings.TOLLGATE_TRUST_PROXY=10.1.2.3',
   '--set-json',
-  'ledgers=[{"name":"east-1","storage":"9Gi"},{"name":"main","storage":"9Gi","storageClass":"fast"}]',
+  'ledgers=[{"name":"east-1","storage":"9Gi"},{"name":"main","region":"eu","storage":"9Gi","storageClass":"fast"}]',
 ]
 /** The clusters of ledgers, in the chart's own words. */
 const CLUSTERS = ['tollgate-east-1', 'tollgate-main']
@@ -76,7 +76,7 @@ test('the chart passes helm lint, and what it renders is what Kubernetes takes',
         more.length > 0 ? CLUSTERS : [],
       )
       const [, ledgers] = /- name: TOLLGATE_LEDGERS\n +value: (.+)/.exec(rendered.out) ?? []
-      assert.equal(ledgers, more.length > 0 ? '"east-1=$(POSTGRES_EAST_1) main=$(POSTGRES_MAIN)"' : undefined)
+      assert.equal(ledgers, more.length > 0 ? '"east-1=$(POSTGRES_EAST_1) main@eu=$(POSTGRES_MAIN)"' : undefined)
       if ('missing' in schemas) {
         t.diagnostic(`the schemas of Kubernetes were not tried: ${schemas.missing}`)
         continue

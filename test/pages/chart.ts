@@ -31,6 +31,7 @@ export function chartSchema(): string {
           additionalProperties: false,
           properties: {
             name: { type: 'string', pattern: '^[a-z]([a-z0-9-]{0,28}[a-z0-9])?$', not: { const: 'control' } },
+            region: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,29}$' },
             instances: { type: 'integer', minimum: 2 },
             storage: { type: 'string' },
             storageClass: { type: 'string' },
