@@ -19,7 +19,7 @@ const UNPROVED = statement(
   `select p.email, p.email_verified_at is not null as lent, coalesce(array_agg(m.account_id order by m.account_id) filter (where m.account_id is not null), '{}') as accounts
    from person p left join membership m on m.person_id = p.id and m.provider_id is null
      and not exists (select 1 from scim_user s where s.person_id = p.id and s.scope = m.account_id)
-   where p.id = $1 and (p.email_verified_at is null or p.lent_at is not null) group by p.id`,
+   where p.id = $1 and (p.email_verified_at is null or p.lent_at is not null) group by p.id, p.email, p.email_verified_at`,
 )
 const END_LINKS = statement('prove_links', 'delete from invite where email = $1 or made_by = $1')
 const LEAVE = statement('prove_leave', 'delete from membership where person_id = $1 and account_id = any($2)')

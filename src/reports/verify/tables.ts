@@ -294,9 +294,10 @@ const INVOICES: BookTable = {
 }
 
 const FINDINGS = {
+  // Codes are redeemed in every ledger of an installation, and each knows only who did so there.
   'A code of the batch {batch_id} was used {uses} times, but {redeemed} accounts have redeemed it.': `(
      select c.batch_id, c.uses, (select count(*) from code_use u where u.hash = c.hash and u.batch_id = c.batch_id) as redeemed from code c
-   ) x where uses <> redeemed`,
+   ) x where uses < redeemed or (uses > redeemed and to_regnamespace('control') is null and not exists (select 1 from account where ledger is not null))`,
   'The batch {id} is one of {codes} codes, but {found} are there, and one was used {most} times of {uses_max}.': `(
      select b.id, b.codes, b.uses_max, count(c.hash) as found, coalesce(max(c.uses), 0) as most
      from code_batch b left join code c on c.batch_id = b.id group by b.id, b.codes, b.uses_max
