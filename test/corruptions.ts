@@ -69,6 +69,7 @@ export const NO_MONEY: Readonly<Record<string, string>> = {
   migration: OWN_WORK,
   backfill: OWN_WORK,
   account_move: OWN_WORK,
+  ledger_spent: 'a copy of the sums of a ledger, where they are checked',
   audit_export: OWN_WORK,
   purse: PURSES,
   purse_movement: PURSES,

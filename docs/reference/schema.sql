@@ -820,6 +820,15 @@ create table ledger_checkpoint (
 );
 CREATE INDEX ledger_checkpoint_folder ON public.ledger_checkpoint USING btree (folder);
 
+create table ledger_spent (
+  ledger text collate "C" not null,
+  hour timestamp with time zone not null,
+  charged bigint not null,
+  jobs bigint not null,
+  asked_at timestamp with time zone not null,
+  constraint ledger_spent_pkey PRIMARY KEY (ledger, hour)
+);
+
 create table login_attempt (
   subject text collate "C" not null,
   tries integer not null,
@@ -2411,9 +2420,11 @@ begin
           select u.charged from usage_hour u where u.hour >= c.since and right(u.account_id, 5) <> '_test'
           union all select j.charged from journal j where right(j.account_id, 5) <> '_test') x)
         - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'credits')
-        - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test');
+        - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test')
+        - (select coalesce(sum(l.charged), 0) from ledger_spent l where l.hour >= span_starts(c.span));
     elsif c.unit = 'calls' then
-      room := c.max - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test');
+      room := c.max - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test')
+        - (select coalesce(sum(l.jobs), 0) from ledger_spent l where l.hour = 'infinity');
     else
       c := counter_now(c, now_second);
       c := counter_add(c, array(select (x -> 0)::bigint from jsonb_array_elements(back) x),
@@ -3148,12 +3159,20 @@ begin
   end loop;
 end $function$;
 
+CREATE OR REPLACE FUNCTION public.span_starts(span text)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case span when 'total' then '-infinity' else date_trunc(nullif(span, 'total'), now(), 'UTC') end
+$function$;
+
 CREATE OR REPLACE FUNCTION public.system_closed(c counter)
  RETURNS counter
  LANGUAGE plpgsql
 AS $function$
 declare
-  starts timestamptz := case c.span when 'total' then '-infinity' else date_trunc(nullif(c.span, 'total'), now(), 'UTC') end;
+  starts timestamptz := span_starts(c.span);
   closed timestamptz := date_trunc('hour', now() - interval '10 minutes', 'UTC');
 begin
   -- Or the server's clock was set back by more than an hour.

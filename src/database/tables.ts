@@ -73,6 +73,7 @@ export const TABLES: Readonly<Record<string, Table>> = {
   account_plan: owned('one for each account'),
   api_key: owned('also revoked ones, which usage names'),
   crossing: ends('its ledger has done it'),
+  ledger_spent: record('one for each ledger and hour'),
   key_home: owned('one for each key of another ledger'),
   byok_key: owned('one for each account and vendor'),
   label_name: owned('64 for each account'),

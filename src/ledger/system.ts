@@ -74,6 +74,11 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
   let isSure = true
   let refused: Answer['refused']
   const joined = singleFlight<void>()
+  /** Has what other ledgers of this process have spent counted with the limits; answers whether all of it is. */
+  let countElsewhere = () => Promise.resolve(true)
+  /** So much had been spent when all was counted; and so much of it the slice still has, as it may not be counted. */
+  let counted = 0n
+  let doubted = 0n
 
   const heldNow = () => Array.from(tickets.values()).reduce((sum, { held }) => sum + held, 0n)
 
@@ -96,13 +101,15 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
     if (calls !== undefined) calls = 0
     const sentMs = world.elapsedMs()
     const [need, want] = reservation ? needOf(reservation, admitted) : [{}, {}]
+    if (await countElsewhere()) [counted, doubted] = [told, 0n]
+    else if (doubted === 0n) doubted = told - counted
     let answer: Answer
     try {
       turn += 1
       const values = [
         processId,
         SILENT_SECONDS,
-        toJson(has),
+        toJson({ credits: has.credits + doubted, calls: has.calls }),
         toJson(back),
         toJson(need),
         toJson(want),
@@ -217,6 +224,9 @@ export function createSystem({ database, world, processId }: Omit<Around, 'watch
       if (calls !== undefined) calls += 1
       const less = ticket.tokens - inputTokens - outputTokens
       if (tokens !== undefined && less !== 0) unused.push([ticket.second, 0, less])
+    },
+    countElsewhere(by: typeof countElsewhere): void {
+      countElsewhere = by
     },
     /** The limits are other ones than this process knows. */
     learn: () => joined('ask', () => ask(undefined, false)),

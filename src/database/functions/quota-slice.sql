@@ -44,9 +44,11 @@ begin
           select u.charged from usage_hour u where u.hour >= c.since and right(u.account_id, 5) <> '_test'
           union all select j.charged from journal j where right(j.account_id, 5) <> '_test') x)
         - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'credits')
-        - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test');
+        - (select coalesce(sum(h.amount), 0) from hold h where h.job and right(h.account_id, 5) <> '_test')
+        - (select coalesce(sum(l.charged), 0) from ledger_spent l where l.hour >= span_starts(c.span));
     elsif c.unit = 'calls' then
-      room := c.max - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test');
+      room := c.max - (select coalesce(sum(o.amount), 0) from quota_slice o where o.account_id = '' and o.unit = 'calls') - (select count(*) from hold h where h.job and right(h.account_id, 5) <> '_test')
+        - (select coalesce(sum(l.jobs), 0) from ledger_spent l where l.hour = 'infinity');
     else
       c := counter_now(c, now_second);
       c := counter_add(c, array(select (x -> 0)::bigint from jsonb_array_elements(back) x),
@@ -73,12 +75,16 @@ begin
   return given || jsonb_build_object('version', (select s.value from setting s where s.name = 'system-limits'), 'second', now_second + 1, 'refused', refused);
 end $$;
 
+create or replace function span_starts(span text) returns timestamptz language sql stable as $$
+  select case span when 'total' then '-infinity' else date_trunc(nullif(span, 'total'), now(), 'UTC') end
+$$;
+
 -- What all accounts have spent is in the sums of their hours. Of the gateway's counters on credits, `used` has the
 -- hours that are closed, up to `since`; no statement that began in them still runs.
 create or replace function system_closed(c counter) returns counter
 language plpgsql as $$
 declare
-  starts timestamptz := case c.span when 'total' then '-infinity' else date_trunc(nullif(c.span, 'total'), now(), 'UTC') end;
+  starts timestamptz := span_starts(c.span);
   closed timestamptz := date_trunc('hour', now() - interval '10 minutes', 'UTC');
 begin
   -- Or the server's clock was set back by more than an hour.

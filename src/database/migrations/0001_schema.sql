@@ -395,6 +395,18 @@ create table crossing (
 );
 create index crossing_ledger on crossing (ledger, created_at);
 
+-- In the control database: what accounts of each ledger have spent by the hour, for the gateway's limits. At 'infinity'
+-- is what waits in its journal and what its jobs hold, and how many these are.
+create table ledger_spent (
+  ledger text collate "C" not null,
+  hour timestamptz not null,
+  charged bigint not null,
+  jobs bigint not null,
+  -- By the clock here, before it was read there.
+  asked_at timestamptz not null,
+  primary key (ledger, hour)
+);
+
 -- Which account the keys of other ledgers are of, in the control database: written with each key, by a trigger in its
 -- ledger. Digests only.
 create table key_home (

@@ -13,6 +13,7 @@ import { type Crossed, cross } from './crossings.ts'
 import { type Cell, type ControlCell, openFront } from './front.ts'
 import { mirrorSettings } from './mirror.ts'
 import { prepareLedger } from './mount.ts'
+import { createSpent } from './spent.ts'
 
 /** What a ledger's gateway is started with, besides what all gateways of the process are. */
 interface Place {
@@ -92,6 +93,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
       await Promise.allSettled([...cells.values()].map((cell) => cell.changes.notice(topic)))
     })
   const roomiest = createRoom(cells)
+  control.ledger.system.countElsewhere(createSpent(control.database, cells, world))
   openFront(control, { names: [...ledgers.keys()], of: (name) => cells.get(name), roomiest, changed: mirror })
   const timers = [
     every(world, TRY_EVERY_MS, openMissing, log),

@@ -125,7 +125,9 @@ const SYSTEM = statement(
 )
 const SYSTEM_FINDINGS = {
   // Processes take quota slices only if this setting (the version of the system's limits) exists.
-  'The limits of the system are set, but nothing counts for them.': `setting where name = 'system-limits' and not exists (select 1 from counter where account_id = '')`,
+  // Those of a ledger count in the control database.
+  'The limits of the system are set, but nothing counts for them.': `setting where name = 'system-limits' and not exists (select 1 from counter where account_id = '')
+     and to_regnamespace('control') is null`,
   'The limits of the system are counted, but not in force.': `(select 1 from counter where account_id = '' limit 1) c where not exists (select 1 from setting where name = 'system-limits')`,
   "The quota slices of the system's limit {name} are more than the limit.": `counter c where c.account_id = '' and c.unit in ('credits', 'calls')
      and c.max < (select coalesce(sum(s.amount), 0) from quota_slice s where s.account_id = '' and s.unit = c.unit)`,
