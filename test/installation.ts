@@ -9,7 +9,7 @@ import { startSandbox } from '../sandbox/server.ts'
 import { openInstallation } from '../src/compose.ts'
 import { readConfig } from '../src/config.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
-import { startEmbedded } from '../src/database/server/embedded.ts'
+import { type Embedded, startEmbedded } from '../src/database/server/embedded.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { type ChaosProxy, startProxy } from './chaos/proxy.ts'
@@ -35,12 +35,14 @@ const ordinaryRole = (password: string, database: string) =>
     .replace('to tollgate', 'to gateway')
 
 export type Installation = Awaited<ReturnType<typeof startInstallation>>
+export type Servers = Awaited<ReturnType<typeof startServers>>
 
-/** Ledgers by name, such as `east`; `east@eu` lies in a region. */
-export async function startInstallation(ledgers: readonly string[], more: Readonly<Record<string, string>> = {}) {
+/** The servers without a gateway. Ledgers by name, such as `east`; `east@eu` lies in a region. */
+export async function startServers(ledgers: readonly string[]) {
   const opened = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-ledgers-'))
   opened.defer(() => rm(folder, { recursive: true, force: true }))
+  const servers = new Map<string, Embedded>()
   const cables = new Map<string, ChaosProxy>()
   const addresses = new Map<string, string>()
   const databases = new Map<string, Database>()
@@ -48,6 +50,7 @@ export async function startInstallation(ledgers: readonly string[], more: Readon
     const dataDirectory = join(folder, name)
     const server = await startEmbedded({ dataDirectory, log: () => undefined, loopback: true })
     opened.defer(() => server.stop())
+    servers.set(name, server)
     const { host, port, password = '', database } = server.connection
     const cable = await startProxy({ host, port })
     opened.defer(() => cable.close())
@@ -61,8 +64,6 @@ export async function startInstallation(ledgers: readonly string[], more: Readon
   }
   const addressOf = (name: string) => addresses.get(name)! // All were started.
   const databaseOf = (name: string) => databases.get(name)! // As above.
-  const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
-  opened.defer(() => sandbox.close())
   const environment = {
     PORT: '0',
     TOLLGATE_DATA: join(folder, 'data'),
@@ -71,33 +72,6 @@ export async function startInstallation(ledgers: readonly string[], more: Readon
     TOLLGATE_OVERLOAD_LAG_MS: '60000',
     DATABASE_URL: addressOf('control'),
     TOLLGATE_LEDGERS: ledgers.map((name) => `${name}=${addressOf(name.replace(/@.*/, ''))}`).join(' '),
-    ...more,
-  }
-  const { gateway } = await openInstallation({
-    config: readConfig(environment),
-    world: realWorld,
-    log: silentLog,
-    connection: { connectionString: addressOf('control') },
-    secret: SECRET,
-    operatorToken: OPERATOR_TOKEN,
-    sandboxUrl: () => sandbox.url,
-    jobs: FAST,
-    passwordCost: CHEAP,
-  })
-  opened.defer(() => gateway.close())
-  const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
-
-  const call = (path: string, key: string, body?: unknown, method = body === undefined ? 'GET' : 'POST') =>
-    fetch(url + path, {
-      method,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-  async function ask<T>(path: string, body?: unknown, method?: string): Promise<T> {
-    const response = await call(`/admin/v1${path}`, OPERATOR_TOKEN, body, method)
-    const text = await response.text()
-    assert.equal(response.status, 200, `${path}: ${text}`)
-    return JSON.parse(text).data
   }
   /** Which ledgers have it, by their own tables. */
   async function homesOf(account: string): Promise<string[]> {
@@ -109,19 +83,39 @@ export async function startInstallation(ledgers: readonly string[], more: Readon
     return found
   }
   return {
-    gateway,
-    url,
+    folder,
     environment,
     addressOf,
     databaseOf,
-    call,
-    ask,
     homesOf,
+    /** Of the process that serves it, which is started again when it ends. */
+    pidOf: (name: string) => servers.get(name)!.pid, // As above.
     cut(name: string): void {
       cables.get(name)?.refuse()
       cables.get(name)?.reset()
     },
     heal: (name: string) => cables.get(name)?.heal(),
+    close: () => opened.disposeAsync(),
+  }
+}
+
+/** What operators and customers do at whichever gateway this is the address of now. */
+export function visitorOf({ homesOf }: Pick<Servers, 'homesOf'>, url: () => string) {
+  const call = (path: string, key: string, body?: unknown, method = body === undefined ? 'GET' : 'POST') =>
+    fetch(url() + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  async function ask<T>(path: string, body?: unknown, method?: string): Promise<T> {
+    const response = await call(`/admin/v1${path}`, OPERATOR_TOKEN, body, method)
+    const text = await response.text()
+    assert.equal(response.status, 200, `${path}: ${text}`)
+    return JSON.parse(text).data
+  }
+  return {
+    call,
+    ask,
     chat: (key: string) =>
       call('/v1/chat-completions', key, {
         model: 'alpha-5.4',
@@ -136,6 +130,28 @@ export async function startInstallation(ledgers: readonly string[], more: Readon
       assert.equal(homes.length, 1, 'it is in one ledger')
       return { id, key, home: homes[0]! } // It has one.
     },
-    close: () => opened.disposeAsync(),
   }
+}
+
+export async function startInstallation(ledgers: readonly string[], more: Readonly<Record<string, string>> = {}) {
+  const opened = new AsyncDisposableStack()
+  const servers = opened.adopt(await startServers(ledgers), (it) => it.close())
+  const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
+  opened.defer(() => sandbox.close())
+  const environment = { ...servers.environment, ...more }
+  const { gateway } = await openInstallation({
+    config: readConfig(environment),
+    world: realWorld,
+    log: silentLog,
+    connection: { connectionString: servers.addressOf('control') },
+    secret: SECRET,
+    operatorToken: OPERATOR_TOKEN,
+    sandboxUrl: () => sandbox.url,
+    jobs: FAST,
+    passwordCost: CHEAP,
+  })
+  opened.defer(() => gateway.close())
+  const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
+
+  return { ...servers, ...visitorOf(servers, () => url), gateway, url, environment, close: () => opened.disposeAsync() }
 }

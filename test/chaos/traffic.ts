@@ -30,6 +30,7 @@ export interface Told {
   readonly requestId: string | undefined
   /** In micro-credits; set when the answer was complete. */
   readonly charge: bigint | undefined
+  readonly retryAfterSeconds: number
   readonly text: string
 }
 
@@ -133,6 +134,7 @@ async function ask(client: Dispatcher, url: string, kind: Kind, options: Traffic
   let status = 0
   let requestId: string | undefined
   let charge: bigint | undefined
+  let retryAfterSeconds = 0
   let text = ''
   // A gateway that says nothing at all, and one that never ends its answer, are failures, not a wait without end.
   const patience = new AbortController()
@@ -153,6 +155,7 @@ async function ask(client: Dispatcher, url: string, kind: Kind, options: Traffic
     if (kind === 'leave' && answer.statusCode === 200) await firstPiece(answer.body)
     else text = await answer.body.text()
     status = answer.statusCode
+    retryAfterSeconds = Number(answer.headers['retry-after'] ?? 0)
     charge = chargeOf(answer, text)
   } catch (error) {
     text ||= String((error as { cause?: unknown }).cause ?? error)
@@ -166,6 +169,7 @@ async function ask(client: Dispatcher, url: string, kind: Kind, options: Traffic
     status,
     requestId,
     charge,
+    retryAfterSeconds,
     text: status === 200 ? '' : text,
   }
 }
