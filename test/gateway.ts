@@ -336,12 +336,18 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
 /** Every test gateway is a ledger of its own, with what is shared in another database. */
 const AS_LEDGER = process.env.TOLLGATE_TEST_AS_LEDGER !== undefined
 
+/** By the name of the ledger: gateways that share it share control. They go with the server. */
+const controls = new Map<string, Promise<FreshDatabase>>()
+
 async function startAsLedger(
   parts: Omit<GatewayOptions, 'connection'>,
   connection: EmbeddedConnection,
   catalog: TestGatewayOptions['catalog'],
 ) {
-  const fresh = await freshDatabase()
+  const { database } = connection
+  const shared = controls.get(database) ?? freshDatabase()
+  controls.set(database, shared)
+  const fresh = await shared
   const one = new Map([['one', { ...connection }]])
   const initialCatalog = await readDefaultCatalog()
   catalog?.(initialCatalog)
@@ -353,14 +359,7 @@ async function startAsLedger(
   })
   const gateway = ledgers?.of('one')
   assert.ok(gateway, 'the ledger did not open')
-  return {
-    control,
-    gateway,
-    async close() {
-      await control.close()
-      await fresh.drop()
-    },
-  }
+  return { control, gateway, close: () => control.close() }
 }
 
 /** A hold is the most that a call can cost. One that has expired is compared with nothing. */
