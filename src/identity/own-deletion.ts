@@ -33,6 +33,8 @@ interface Membership {
   readonly name: string
   readonly status: string
   readonly posted: bigint
+  /** Another ledger has it, and knows its balance. */
+  readonly ledger: string | null
   readonly owners: number
   readonly members: number
   readonly role: string
@@ -40,7 +42,7 @@ interface Membership {
 
 const ACCOUNTS = statement(
   'deletion_accounts',
-  `select a.id, a.name, a.status, a.posted, m.role,
+  `select a.id, a.name, a.status, a.posted, a.ledger, m.role,
      (select count(*)::int from membership o where o.account_id = a.id and o.role = 'owner') as owners,
      (select count(*)::int from membership o where o.account_id = a.id) as members
    from membership m join account a on a.id = m.account_id where m.person_id = $1 order by a.id`,
@@ -68,6 +70,11 @@ export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
     if (shared)
       throw new Fault('conflict', {
         message: `You are the last owner of "${shared.name}". Make another member its owner, or remove the members first.`,
+      })
+    const elsewhere = last.find(({ ledger }) => ledger !== null)
+    if (elsewhere)
+      throw new Fault('conflict', {
+        message: `You are the last owner of "${elsewhere.name}". Close that account first, and then delete your login.`,
       })
     const left = last.find(({ posted }) => posted > 0n)
     if (left && !forfeit)
