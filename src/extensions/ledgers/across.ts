@@ -320,6 +320,9 @@ const countedOf = (rows: string, name: string): Way => ({
   },
 })
 
+/** Each ledger sends what it has; control's answer stands for all. */
+const everywhere: Way = { merge: ([first]) => first ?? {} }
+
 /** `one`: about one thing, which one of them knows. `new`: for the ledger with most room. */
 export const ACROSS: Readonly<Record<string, Way | 'one' | 'new'>> = {
   'POST /accounts': 'new',
@@ -335,6 +338,9 @@ export const ACROSS: Readonly<Record<string, Way | 'one' | 'new'>> = {
   ),
   'GET /deliveries/{delivery}': 'one',
   'POST /deliveries/{delivery}/repeat': 'one',
+  'POST /exports/{id}/backfill': everywhere,
+  'POST /exports/{id}/pause': everywhere,
+  'POST /exports/{id}/resume': everywhere,
   'GET /focus': sorted(),
   'GET /home': home,
   'GET /invoices': newest,

@@ -11,7 +11,7 @@ import type { Ledger } from '../../ledger/ledger.ts'
 import type { Figures } from '../../telemetry/metrics.ts'
 import { type Crossed, cross } from './crossings.ts'
 import { type Cell, type ControlCell, openFront } from './front.ts'
-import { mirrorSettings } from './mirror.ts'
+import { mirror } from './mirror.ts'
 import { prepareLedger } from './mount.ts'
 import { createSpent } from './spent.ts'
 
@@ -65,7 +65,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
         prepare: () => prepareLedger(connection, { connection: controlAt, ledger: name }),
         schemas: LEDGER_SCHEMAS,
       })
-      await mirrorSettings(control.database, cell.database)
+      await mirror(control.database, cell.database)
       if (closed) return await cell.close()
       cells.set(name, cell)
       if (failing.delete(name)) log.info({ ledger: name }, 'a ledger that did not answer is served again')
@@ -78,8 +78,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
 
   const openMissing = () =>
     Promise.all([...ledgers].flatMap(([name, at]) => (cells.has(name) ? [] : [openOne(name, at)])))
-  const mirror = () =>
-    Promise.allSettled([...cells.values()].map((cell) => mirrorSettings(control.database, cell.database)))
+  const mirrorAll = () => Promise.allSettled([...cells.values()].map((cell) => mirror(control.database, cell.database)))
   await openMissing()
   // Control itself does what was meant for the ledger of an account that has moved to it.
   const crossAll = () =>
@@ -94,10 +93,10 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
     })
   const roomiest = createRoom(cells)
   control.ledger.system.countElsewhere(createSpent(control.database, cells, world))
-  openFront(control, { names: [...ledgers.keys()], of: (name) => cells.get(name), roomiest, changed: mirror })
+  openFront(control, { names: [...ledgers.keys()], of: (name) => cells.get(name), roomiest, changed: mirrorAll })
   const timers = [
     every(world, TRY_EVERY_MS, openMissing, log),
-    every(world, MIRROR_EVERY_MS, mirror, log),
+    every(world, MIRROR_EVERY_MS, mirrorAll, log),
     every(world, CROSS_EVERY_MS, crossAll, log),
   ]
   return {

@@ -1,6 +1,7 @@
 // People are control's, keys are a ledger's: who leaves an account, or deletes their login, is gone in both.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Installation, startInstallation } from '../../../test/installation.ts'
 import { type asBrowser, joined, PASSWORD } from '../../../test/operator-server.ts'
 import { until } from '../../../test/until.ts'
@@ -9,7 +10,7 @@ import type { WhoView } from '../../identity/views.ts'
 let all: Installation
 
 before(async () => {
-  all = await startInstallation(['east'])
+  all = await startInstallation(['east'], { TOLLGATE_OUTBOUND_ALLOW: '127.0.0.1:9' })
 })
 after(() => all.close())
 
@@ -84,4 +85,20 @@ test('a code that is redeemed in a ledger is used at control, and given back if 
       select 'east', 'code', jsonb_build_object('account', 'acc_none', 'hash', encode(hash, 'hex')), now() - interval '1 hour' from code`,
   })
   await until(async () => ((await uses()) === 0 ? true : undefined))
+})
+
+test('a destination that an operator adds is every ledger’s, and paused in all at once', async () => {
+  const kind = { kind: 'webhook', settings: { url: 'http://127.0.0.1:9/hook' } }
+  const made = await all.call('/admin/v1/exports', OPERATOR_TOKEN, { name: 'usage', ...kind })
+  assert.equal(made.status, 200, await made.clone().text())
+  const { id } = ((await made.json()) as { data: { id: string } }).data
+  const inLedger = () =>
+    all
+      .databaseOf('east')
+      .query<{ paused: boolean }>({ text: 'select paused_at is not null as paused from export where id = $1' }, [id])
+  assert.deepEqual(await inLedger(), [{ paused: false }])
+  await all.ask(`/exports/${id}/pause`, undefined, 'POST')
+  assert.deepEqual(await inLedger(), [{ paused: true }])
+  await all.ask(`/exports/${id}`, undefined, 'DELETE')
+  assert.deepEqual(await inLedger(), [])
 })
