@@ -239,6 +239,7 @@ export async function openInstallation(options: InstallationOptions) {
   const { openLedgers } = await import('./extensions/ledgers/open.ts')
   const opened = await openLedgers({
     ...options,
+    regions: new Map([...ledgers.keys()].map((name) => [name, config.TOLLGATE_LEDGERS.get(name)?.region])),
     control: gateway,
     controlAt: connection,
     ledgers,
@@ -354,6 +355,7 @@ function openOffice(
     offered: extensions.offered,
     security: extensions.security,
     webhookSecret: (account) => webhookSecret(store.secrets, account),
+    regions: [...config.TOLLGATE_LEDGERS.values()].flatMap(({ region }) => region ?? []),
     vendorHealth: vendors.health,
     deliveries: jobs.deliveries,
     credentialHealth: vendors.credentials.health,

@@ -33,6 +33,8 @@ interface AccountInput {
   /** What the credits are for; it stays in the ledger. */
   readonly note?: string | undefined
   readonly limits?: LimitsPatch | null | undefined
+  /** Only ledgers of this region may have it. */
+  readonly region?: string | undefined
 }
 
 /** The starting balance of a test account, and the default of a refill. */
@@ -43,7 +45,8 @@ const TEST_LIMITS: Limits = { requestsPerMinute: 600, concurrency: 20 }
 
 const INSERT = statement(
   'account_insert',
-  `insert into account (id, name, status, status_reason, status_at) values ($1, $2, $3, $4, case when $3 <> 'open' then now() end)
+  `insert into account (id, name, status, status_reason, status_at, region)
+   values ($1, $2, $3, $4, case when $3 <> 'open' then now() end, $5)
    on conflict (id) do nothing returning id`,
 )
 const EXISTS = statement('account_exists', 'select 1 from account where id = $1')
@@ -91,6 +94,7 @@ interface NewAccount {
   readonly credits: Credits
   readonly note?: string | undefined
   readonly limits: Limits
+  readonly region?: string | undefined
   readonly key?: string
   /** Of a test account: as its owner's. */
   readonly status?: Pick<FoundRow, 'status' | 'status_reason'>
@@ -126,11 +130,11 @@ export function createAccounts(options: {
   /** False where there is one with this id already. */
   async function insert(
     tx: Queryable,
-    { id, name, credits, note = 'first credits', limits, key, status }: NewAccount,
+    { id, name, credits, note = 'first credits', limits, region, key, status }: NewAccount,
     by: By,
   ): Promise<boolean> {
     // A second request with the same id waits here until the first has committed.
-    const values = [id, name, status?.status ?? 'open', status?.status_reason ?? null]
+    const values = [id, name, status?.status ?? 'open', status?.status_reason ?? null, region ?? null]
     const [made] = await tx.query(INSERT, values)
     if (!made) return false
     const granted =
@@ -149,9 +153,9 @@ export function createAccounts(options: {
     return true
   }
 
-  async function createIn(tx: Queryable, { name, credits = 0n, note, limits: given }: AccountInput, by: By) {
+  async function createIn(tx: Queryable, { credits = 0n, limits: given, ...input }: AccountInput, by: By) {
     const id = `acc_${newId(world)}`
-    await insert(tx, { id, name, credits, note, limits: mergeLimits({}, given) }, by)
+    await insert(tx, { ...input, id, credits, limits: mergeLimits({}, given) }, by)
     return id
   }
 
@@ -326,12 +330,12 @@ export function createAccounts(options: {
     createIn,
 
     /** The same with an Idempotency-Key, from which the id follows: with an earlier one, that account as it is. */
-    async createOnce(key: string, { name, credits = 0n, note, limits: given }: AccountInput, by: By) {
+    async createOnce(key: string, { name, credits = 0n, note, limits: given, region }: AccountInput, by: By) {
       const id = accountIdFrom(key)
       const limits = mergeLimits({}, given)
       const hash = hashRequest('account', JSON.stringify([name, formatCredits(credits), note, showLimits(limits)]))
       return database.transaction(async (tx) => {
-        const isNew = await insert(tx, { id, name, credits, note, limits, key }, by)
+        const isNew = await insert(tx, { id, name, credits, note, limits, region, key }, by)
         if (isNew) await tx.query(KEEP_KEY, [id, key, hash, JSON.stringify(await readAccountView(tx, id))])
         else await again(tx, { id, key, hash })
         return { id, again: !isNew }

@@ -143,6 +143,15 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
     }
   }
 
+  const newIn = (entry: Resource) => async (call: ResourceCall<unknown, unknown, { readonly region?: string }>) => {
+    const { idempotencyKey: key, body } = call
+    // Repeated, it is where it was made.
+    const made = key === undefined ? null : await homes.ofAccount(accountIdFrom(key))
+    const name = made ?? (await ledgers.roomiest(body.region))
+    const one = name === null ? entry : await inLedger(name, entry)
+    return one.run(call as never) // What `resource` gave it the types of.
+  }
+
   const changing = (entry: Resource) => async (call: never) => {
     const answer = await entry.run(call)
     await ledgers.changed()
@@ -163,12 +172,7 @@ export function delegationOf(control: Cell, ledgers: Ledgers, homes: Homes): Del
       if (way === undefined) return entry.method === 'GET' ? entry : { ...entry, run: changing(entry) }
       const account = new URLSearchParams(rawQuery(request)).get('account')
       if (account !== null) return ofAccount(account, entry)
-      if (way === 'new') {
-        const key = request.raw.headers['idempotency-key']
-        // Repeated, it is where it was made.
-        const made = typeof key === 'string' ? await homes.ofAccount(accountIdFrom(key)) : null
-        return inLedger(made ?? (await ledgers.roomiest()), entry)
-      }
+      if (way === 'new') return { ...entry, run: newIn(entry) }
       if (way === 'one') return { ...entry, run: (call: never) => whereKnown(entry, async (one) => one.run(call)) }
       return together(entry, way)
     },

@@ -33,8 +33,8 @@ export interface Ledgers {
   readonly names: readonly string[]
   /** Undefined: its database did not answer yet. */
   of(name: string): Cell | undefined
-  /** Of those that answer, the one where accounts are stored next. */
-  roomiest(): Promise<string>
+  /** Of those of a region that answer, the one where accounts are stored next; null: none lies there. */
+  roomiest(region: string | undefined): Promise<string | null>
   /** After a change at control: what ledgers have a copy of. */
   changed(): Promise<unknown>
 }

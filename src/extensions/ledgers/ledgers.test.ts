@@ -10,7 +10,7 @@ let all: Installation
 const customers = new Map<string, Customer>()
 
 before(async () => {
-  all = await startInstallation(['east', 'west'])
+  all = await startInstallation(['east@eu', 'west'])
 })
 after(() => all.close())
 
@@ -77,4 +77,11 @@ test('an account whose creation is repeated is made once, in one ledger', async 
     ids.add(JSON.parse(text).data.id)
   }
   assert.equal(ids.size, 1)
+})
+
+test('an account that demands a region is made there, however much room others have', async () => {
+  for (let made = 0; made < 3; made++) assert.equal((await all.customer({ region: 'eu' })).home, 'east')
+  const refused = await all.call('/admin/v1/accounts', OPERATOR_TOKEN, { name: 'Customer', region: 'moon' })
+  assert.equal(refused.status, 400)
+  assert.match(await refused.text(), /no ledger lies in \\"moon\\". There are: eu\./)
 })

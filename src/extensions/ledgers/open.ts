@@ -10,7 +10,7 @@ import type { World } from '../../kernel/world.ts'
 import type { Ledger } from '../../ledger/ledger.ts'
 import type { Figures } from '../../telemetry/metrics.ts'
 import { type Crossed, cross } from './crossings.ts'
-import { type Cell, type ControlCell, openFront } from './front.ts'
+import { type Cell, type ControlCell, type Ledgers, openFront } from './front.ts'
 import { mirror } from './mirror.ts'
 import { prepareLedger } from './mount.ts'
 import { createSpent } from './spent.ts'
@@ -32,7 +32,11 @@ interface Opened extends Cell, Crossed {
   close(): Promise<void>
 }
 
+/** By the name of the ledger. */
+type Regions = ReadonlyMap<string, string | undefined>
+
 interface LedgersOptions<G> {
+  readonly regions: Regions
   readonly control: ControlCell & Crossed & { readonly ledger: Pick<Ledger, 'system'> }
   /** Where control is, as the servers of the ledgers reach it. */
   readonly controlAt: pg.PoolConfig
@@ -51,7 +55,7 @@ const CROSS_EVERY_MS = 2_000
 
 /** A ledger that does not answer at the start is tried again and again; its accounts wait, and nobody else. */
 export async function openLedgers<G>(options: LedgersOptions<G>) {
-  const { control, controlAt, ledgers, open, world, log } = options
+  const { control, controlAt, ledgers, regions, open, world, log } = options
   const cells = new Map<string, Opened & G>()
   const failing = new Set<string>()
   let closed = false
@@ -91,7 +95,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
       if (topic === 'keys') await crossAll()
       await Promise.allSettled([...cells.values()].map((cell) => cell.changes.notice(topic)))
     })
-  const roomiest = createRoom(cells)
+  const roomiest = createRoom(cells, regions)
   control.ledger.system.countElsewhere(createSpent(control.database, cells, world))
   openFront(control, { names: [...ledgers.keys()], of: (name) => cells.get(name), roomiest, changed: mirrorAll })
   const timers = [
@@ -118,11 +122,14 @@ const SIZE = statement('ledger_size', 'select pg_database_size(current_database(
 const ACCOUNT_BYTES = 65_536n
 
 /** Who has most room: the smallest of those that answer. */
-function createRoom(cells: ReadonlyMap<string, Cell>): () => Promise<string> {
+function createRoom(cells: ReadonlyMap<string, Cell>, regions: Regions): Ledgers['roomiest'] {
   const placed = new Map<string, bigint>()
-  return async () => {
+  return async (region) => {
+    const isIn = (name: string) => region === undefined || regions.get(name) === region
+    if (![...regions.keys()].some(isIn)) return null
     const sizes = await Promise.all(
       [...cells].map(async ([name, { database }]) => {
+        if (!isIn(name)) return []
         const [row] = await database.query<{ bytes: bigint }>(SIZE).catch(() => [])
         return row ? [{ name, bytes: row.bytes + (placed.get(name) ?? 0n) }] : []
       }),

@@ -60,6 +60,8 @@ export interface AccountDeps {
   readonly statements: Statements
   /** The secret with which receivers verify webhooks. */
   readonly webhookSecret: (account: string) => string
+  /** Of the ledgers; none where there are no ledgers. */
+  readonly regions: readonly string[]
 }
 
 /** The test account beside it, and the secret with which receivers verify webhooks. */
@@ -98,7 +100,7 @@ function besideResources(
 }
 
 export function accountResources(deps: AccountDeps): Resource[] {
-  const { accounts, statements } = deps
+  const { accounts, regions, statements } = deps
   async function show(id: string): Promise<AccountView> {
     const account = await statements.account(id)
     if (!account) throw accountUnknown()
@@ -131,11 +133,13 @@ export function accountResources(deps: AccountDeps): Resource[] {
           .describe('Opening balance'),
         note: text(200, 0).optional().describe('Of the opening balance; stored in the ledger'),
         limits: limitsInput.nullable().optional(),
+        region: text(30).optional().describe('In which it stays: that of some ledger (TOLLGATE_LEDGERS)'),
       }),
       repeatable: true,
       answer: accountView,
       async run({ body, by, actor, idempotencyKey: key }) {
         if (body.credits) requireCredits(actor)
+        checkRegion(body.region, regions)
         if (key === undefined) return show(await accounts.create(body, by))
         const { id, again } = await accounts.createOnce(key, body, by)
         return again ? new WithHeaders(await show(id), { 'idempotent-replayed': 'true' }) : show(id)
@@ -549,4 +553,10 @@ function operatorResources(members: Members, publicUrl: () => string): Resource[
       },
     }),
   ]
+}
+
+function checkRegion(region: string | undefined, regions: readonly string[]): void {
+  if (region === undefined || regions.includes(region)) return
+  const there = regions.length === 0 ? 'No ledger has a region.' : `There are: ${regions.join(', ')}.`
+  throw invalid(`region: no ledger lies in "${region}". ${there}`, 'region')
 }
