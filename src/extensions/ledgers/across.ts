@@ -8,7 +8,8 @@ import { callsCsv, labelSumsCsv, pagesCsv, sumsCsv } from '../../reports/csv.ts'
 import { LABEL_VALUES_MAX } from '../../reports/sums.ts'
 import { joined } from './joined.ts'
 
-export type Row = Readonly<Record<string, any>> // What each is, its schema says.
+// biome-ignore lint/suspicious/noExplicitAny: what each is, its schema says.
+export type Row = Readonly<Record<string, any>>
 
 interface Asked {
   readonly query: Row
@@ -25,6 +26,7 @@ export interface Way {
   readonly merge: (parts: readonly Row[], asked: Asked) => Row
   /** The table of the merged answer. Without it, the tables are one after the other. */
   readonly csv?: (
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
     read: (query: Row) => Promise<any>,
     call: ResourceCall<unknown, Row>,
     answer: Resource['answer'],
