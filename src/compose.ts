@@ -236,14 +236,14 @@ export async function openInstallation(options: InstallationOptions) {
   const gateway = await createGateway(options)
   const ledgers = options.ledgers ?? new Map<string, pg.PoolConfig>(own)
   if (ledgers.size === 0) return { gateway }
-  const { openLedgers } = await import('./extensions/ledgers/open.ts')
+  const { ofLedger, openLedgers } = await import('./extensions/ledgers/open.ts')
   const opened = await openLedgers({
     ...options,
     regions: new Map([...ledgers.keys()].map((name) => [name, config.TOLLGATE_LEDGERS.get(name)?.region])),
     control: gateway,
     controlAt: connection,
     ledgers,
-    open: (at, place) => createGateway({ ...options, connection: at, place }),
+    open: (name, at, place) => createGateway({ ...options, config: ofLedger(config, name), connection: at, place }),
   })
   gateway.join(opened)
   return { gateway, ledgers: opened }

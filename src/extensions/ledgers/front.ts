@@ -7,6 +7,7 @@ import type { WebServer } from '../../api/server/server.ts'
 import type { Changes } from '../../database/changes.ts'
 import type { Database } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
+import type { World } from '../../kernel/world.ts'
 import type { HERE, Resource } from '../../operator/resource.ts'
 import { delegationOf } from './delegation.ts'
 import { createEvents } from './events.ts'
@@ -24,6 +25,7 @@ export interface ControlCell extends Cell {
   readonly app: WebServer
   /** The account that a token of an extension speaks for. */
   readonly accountIn: (token: string) => string | undefined
+  readonly world: World
   readonly apiKeys: Pick<ApiKeys, 'digestsOf'>
   readonly changes: Pick<Changes, 'watch'>
   readonly office: Cell['office'] & { delegate(by: typeof HERE): void }

@@ -5,11 +5,13 @@ import type { ApiKeys } from '../../admission/api-key.ts'
 import type { Changes } from '../../database/changes.ts'
 import { type Database, SHORT_MS, statement } from '../../database/database.ts'
 import { ownAccountOf } from '../../kernel/test-account.ts'
+import type { World } from '../../kernel/world.ts'
 
 /** The name of a ledger; null: the control database itself, which also answers what nobody knows. */
 export type Home = string | null
 
 const KNOWN_MAX = 200_000
+const HERE_MS = 1_000
 const OF_ACCOUNT = statement('home_of_account', 'select ledger, is_moving from account where id = $1', SHORT_MS)
 const OF_KEY = statement(
   'home_of_key',
@@ -38,13 +40,19 @@ interface HomeDeps {
   readonly database: Database
   readonly changes: Pick<Changes, 'watch'>
   readonly apiKeys: Pick<ApiKeys, 'digestsOf'>
+  readonly world: World
 }
 
 export type Homes = ReturnType<typeof createHomes>
 
-export function createHomes({ database, changes, apiKeys }: HomeDeps) {
+export function createHomes({ database, changes, apiKeys, world }: HomeDeps) {
   const known = new Map<string, Home>()
-  changes.watch('homes', () => known.clear())
+  /** Until when a key is taken for one that no ledger knows. */
+  const here = new Map<string, number>()
+  changes.watch('homes', () => {
+    known.clear()
+    here.clear()
+  })
 
   function keep(name: string, { ledger: home, is_moving }: Row): Home {
     if (is_moving) return home
@@ -58,7 +66,9 @@ export function createHomes({ database, changes, apiKeys }: HomeDeps) {
       const [row] = await database.query<Row>(isToken ? OF_TOKEN : OF_KEY, [digest])
       if (row) return keep(name, row)
     }
-    // Not kept: it may be of a key that is made next.
+    // Control's own, or nobody's. Not kept for long: it may be of a key that a ledger makes next.
+    if (here.size >= KNOWN_MAX) here.clear()
+    here.set(name, world.elapsedMs() + HERE_MS)
     return null
   }
 
@@ -66,7 +76,7 @@ export function createHomes({ database, changes, apiKeys }: HomeDeps) {
     /** At once for what is known: a promise would cost every call turns of the queue. */
     ofKey(key: string): Home | Promise<Home> {
       const name = createHash('sha256').update(key).digest('base64')
-      const home = known.get(name)
+      const home = known.get(name) ?? ((here.get(name) ?? 0) > world.elapsedMs() ? null : undefined)
       return home === undefined ? ofKey(name, key) : home
     },
     async ofGrant(grant: string): Promise<Home> {

@@ -42,7 +42,7 @@ interface LedgersOptions<G> {
   readonly controlAt: pg.PoolConfig
   /** By name, where each is. */
   readonly ledgers: ReadonlyMap<string, pg.PoolConfig>
-  readonly open: (connection: pg.PoolConfig, place: Place) => Promise<Opened & G>
+  readonly open: (name: string, connection: pg.PoolConfig, place: Place) => Promise<Opened & G>
   readonly world: World
   readonly log: Log
 }
@@ -62,7 +62,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
 
   async function openOne(name: string, connection: pg.PoolConfig): Promise<void> {
     try {
-      const cell = await open(connection, {
+      const cell = await open(name, connection, {
         control: control.database,
         listener: control.app,
         system: control.ledger.system,
@@ -139,4 +139,15 @@ function createRoom(cells: ReadonlyMap<string, Cell>, regions: Regions): Ledgers
     placed.set(least.name, (placed.get(least.name) ?? 0n) + ACCOUNT_BYTES)
     return least.name
   }
+}
+
+/** Each ledger has a database of its own in the analytics store, as each knows only of its own calls what is there. */
+export function ofLedger<C extends { readonly TOLLGATE_ANALYTICS_URL?: string | undefined }>(
+  config: C,
+  ledger: string,
+): C {
+  if (config.TOLLGATE_ANALYTICS_URL === undefined) return config
+  const there = new URL(config.TOLLGATE_ANALYTICS_URL)
+  there.pathname = `${there.pathname.replace(/\/*$/, '') || '/default'}_${ledger.replaceAll('-', '_')}`
+  return { ...config, TOLLGATE_ANALYTICS_URL: there.href }
 }

@@ -6,6 +6,7 @@ import { type Installation, startInstallation } from '../../../test/installation
 import { type asBrowser, joined, PASSWORD } from '../../../test/operator-server.ts'
 import { until } from '../../../test/until.ts'
 import type { WhoView } from '../../identity/views.ts'
+import { ofLedger } from './open.ts'
 
 let all: Installation
 
@@ -101,4 +102,12 @@ test('a destination that an operator adds is every ledger’s, and paused in all
   assert.deepEqual(await inLedger(), [{ paused: true }])
   await all.ask(`/exports/${id}`, undefined, 'DELETE')
   assert.deepEqual(await inLedger(), [])
+})
+
+test('each ledger has a database of its own in the analytics store', () => {
+  const of = (url: string | undefined, name: string) =>
+    ofLedger({ TOLLGATE_ANALYTICS_URL: url }, name).TOLLGATE_ANALYTICS_URL
+  assert.equal(of('http://user:secret@store:8123/calls', 'us-east'), 'http://user:secret@store:8123/calls_us_east')
+  assert.equal(of('http://store:8123', 'east'), 'http://store:8123/default_east')
+  assert.equal(of(undefined, 'east'), undefined)
 })

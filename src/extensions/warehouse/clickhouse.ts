@@ -9,6 +9,8 @@ export interface ClickHouse {
   readonly place: string
   /** Rejects with a sentence. */
   run(text: string, rows?: string): Promise<void>
+  /** Its own database, where it is not there yet and the user may. */
+  makeDatabase(): Promise<void>
   /** 64-bit numbers are `bigint`, others `number`. */
   read<R>(text: string): Promise<R[]>
 }
@@ -38,9 +40,9 @@ export function openClickHouse(address: string, { send }: Pick<Upstream, 'send'>
     ...(password ? { 'x-clickhouse-key': decodeURIComponent(password) } : {}),
   }
 
-  async function ask(text: string, rows?: string): Promise<string> {
+  async function ask(text: string, rows?: string, within = settings): Promise<string> {
     // The statement of an insert stands in the address, and its rows are the body.
-    const query = new URLSearchParams(rows === undefined ? settings : { ...settings, query: text })
+    const query = new URLSearchParams(rows === undefined ? within : { ...within, query: text })
     const call = { method: 'POST' as const, url: `${origin}/?${query}`, headers, body: rows ?? text }
     const reply = await send(call, { deadlines: DEADLINES, signal: NEVER }).catch((error: unknown) => {
       const isLate = error instanceof Fault && error.kind === 'upstream_timeout'
@@ -58,6 +60,10 @@ export function openClickHouse(address: string, { send }: Pick<Upstream, 'send'>
     place: `${origin}/${database}`,
     async run(text, rows) {
       await ask(text, rows)
+    },
+    async makeDatabase() {
+      const name = database.replaceAll(/[`\\]/g, '')
+      await ask(`create database if not exists \`${name}\``, undefined, { ...settings, database: 'default' })
     },
     async read<R>(text: string) {
       const { meta, data }: Answer = JSON.parse(await ask(`${text} format JSONCompact`))

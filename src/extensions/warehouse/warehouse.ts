@@ -66,6 +66,8 @@ const WAITING_MAX = 20_000
 const CLOSED_MS = 3_600_000
 const TOLD_MAX = 5
 
+const NO_DATABASE = /\bCode: 81\b/
+
 export function createWarehouse({ database, clickhouse, world, log, rowsMax = ROWS_MAX }: WarehouseOptions) {
   const { place } = clickhouse
   let created = false
@@ -93,7 +95,12 @@ export function createWarehouse({ database, clickhouse, world, log, rowsMax = RO
     }, PATIENCE)
 
   async function ensureTable(): Promise<void> {
-    if (!created) await clickhouse.run(CREATE)
+    if (created) return
+    await clickhouse.run(CREATE).catch(async (error: unknown) => {
+      if (!NO_DATABASE.test(String(error))) throw error
+      await clickhouse.makeDatabase()
+      await clickhouse.run(CREATE)
+    })
     created = true
   }
 
