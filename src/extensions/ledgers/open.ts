@@ -148,6 +148,7 @@ export function ofLedger<C extends { readonly TOLLGATE_ANALYTICS_URL?: string | 
 ): C {
   if (config.TOLLGATE_ANALYTICS_URL === undefined) return config
   const there = new URL(config.TOLLGATE_ANALYTICS_URL)
-  there.pathname = `${there.pathname.replace(/\/*$/, '') || '/default'}_${ledger.replaceAll('-', '_')}`
+  const [, database] = there.pathname.split('/')
+  there.pathname = `/${database || 'default'}_${ledger.replaceAll('-', '_')}`
   return { ...config, TOLLGATE_ANALYTICS_URL: there.href }
 }
