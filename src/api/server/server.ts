@@ -5,13 +5,13 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Principal } from '../../admission/api-key.ts'
 import { insteadOf } from '../../catalog/not-offered.ts'
-import { Fault } from '../../kernel/fault.ts'
+import { asFault, Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
 import { newId, type World } from '../../kernel/world.ts'
 import { addressReader, httpsReader } from './address.ts'
 import { linkOf } from './body.ts'
 import { CORS } from './caller.ts'
-import { faultBody } from './envelope.ts'
+import { faultBody, logFault } from './envelope.ts'
 import { type Place, Router } from './router.ts'
 import { createWeb, STRANGER_MS, type WebHandle, type WebRequest } from './web.ts'
 
@@ -39,6 +39,12 @@ type Elsewhere =
       readonly upgrade: (request: IncomingMessage, link: Duplex, head: Buffer) => void
     }
   | undefined
+
+type Diversion = (request: IncomingMessage) => Elsewhere | Promise<Elsewhere>
+
+/** The answer to a handshake for which nobody is there. */
+const UNAVAILABLE =
+  'HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'
 
 const STATUS_WORDS = {
   400: 'Bad Request',
@@ -99,30 +105,33 @@ export function createServer(options: {
   })
   server.on('upgrade', (request: IncomingMessage, link: Duplex, head: Buffer) => {
     if (!elsewhere) return upgrade(request, link, head)
-    // Read when it is known who reads.
-    link.pause()
-    const by = elsewhere
-    void (async () => {
-      const other = await Promise.resolve(by(request)).catch(() => undefined)
-      link.resume()
-      ;(other?.upgrade ?? upgrade)(request, link, head)
-    })()
+    void divertUpgrade(request, link, head, elsewhere)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error.code, socket))
 
-  let elsewhere: ((request: IncomingMessage) => Elsewhere | Promise<Elsewhere>) | undefined
+  let elsewhere: Diversion | undefined
 
-  async function divert(
-    request: IncomingMessage,
-    response: ServerResponse,
-    by: NonNullable<typeof elsewhere>,
-  ): Promise<void> {
+  async function divert(request: IncomingMessage, response: ServerResponse, by: Diversion): Promise<void> {
     try {
       const found = by(request)
       const other = found instanceof Promise ? await found : found
       ;(other?.dispatch ?? dispatch)(request, response)
     } catch (error) {
       web.fail(web.open(request, response), error)
+    }
+  }
+
+  async function divertUpgrade(request: IncomingMessage, link: Duplex, head: Buffer, by: Diversion): Promise<void> {
+    // A caller may hang up before it is known who reads.
+    link.on('error', () => link.destroy())
+    link.pause()
+    try {
+      const other = await by(request)
+      link.resume()
+      ;(other?.upgrade ?? upgrade)(request, link, head)
+    } catch (error) {
+      logFault(asFault(error), `req_${newId(world)}`, log)
+      endLink(link.resume(), world, UNAVAILABLE)
     }
   }
 
@@ -214,7 +223,7 @@ export function createServer(options: {
     dispatch,
     upgrade,
     /** Has each request that arrives here answered by the server that `by` says; undefined: by this one. */
-    divert(by: NonNullable<typeof elsewhere>): void {
+    divert(by: Diversion): void {
       elsewhere = by
     },
     add,
