@@ -43,17 +43,20 @@ export interface Crossed {
   readonly onLeave: LeavingDeps['onLeave']
 }
 
-/** Does what is open for a ledger. */
+/** Does what is open for a ledger. What fails is tried again, and keeps nothing else waiting. */
 export async function cross(control: Pick<Database, 'query'>, name: string, cell: Crossed): Promise<void> {
-  for (const { id, kind, detail } of await control.query<CrossingRow>(OPEN, [name])) {
-    if (kind === 'code') {
-      const isGranted = (await cell.database.query(GRANTED, [detail.account, detail.hash])).length > 0
-      await control.query(isGranted ? DONE : GIVE_BACK, [id, name])
-    } else {
-      await (kind === 'leave' ? leave(cell, detail) : leaveOutside(cell, detail))
-      await control.query(DONE, [id, name])
+  const failed: unknown[] = []
+  for (const { id, kind, detail } of await control.query<CrossingRow>(OPEN, [name]))
+    try {
+      const isUndone =
+        kind === 'code' && (await cell.database.query(GRANTED, [detail.account, detail.hash])).length === 0
+      if (kind === 'leave') await leave(cell, detail)
+      if (kind === 'leave-outside') await leaveOutside(cell, detail)
+      await control.query(isUndone ? GIVE_BACK : DONE, [id, name])
+    } catch (error) {
+      failed.push(error)
     }
-  }
+  if (failed.length > 0) throw failed[0]
 }
 
 async function leave({ database, keys, onLeave }: Crossed, detail: CrossingRow['detail']): Promise<void> {

@@ -31,10 +31,17 @@ export function createEvents({ control, ofAccount, ledgers, at }: EventsDeps) {
     const [account] = ACCOUNT.exec(text) ?? []
     if (account !== undefined) return ofAccount(account)
     const names = [...text.matchAll(NAME)].slice(0, NAMES_MAX).map(([, name = '']) => name)
+    let isAway = false
     for (const ledger of ledgers.names) {
-      const found = await ledgers.of(ledger)?.database.query(KNOWS, [names])
+      const found = await ledgers
+        .of(ledger)
+        ?.database.query(KNOWS, [names])
+        .catch(() => undefined)
       if (found && found.length > 0) return ledger
+      isAway ||= found === undefined
     }
+    // It may be for that one: the provider reports again.
+    if (isAway) throw new Fault('unavailable', { retryAfterSeconds: 60 })
     return null
   }
 

@@ -69,7 +69,12 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
         prepare: () => prepareLedger(connection, { connection: controlAt, ledger: name }),
         schemas: LEDGER_SCHEMAS,
       })
-      await mirror(control.database, cell.database)
+      try {
+        await mirror(control.database, cell.database)
+      } catch (error) {
+        await cell.close()
+        throw error
+      }
       if (closed) return await cell.close()
       cells.set(name, cell)
       if (failing.delete(name)) log.info({ ledger: name }, 'a ledger that did not answer is served again')
@@ -85,10 +90,19 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
   const mirrorAll = () => Promise.allSettled([...cells.values()].map((cell) => mirror(control.database, cell.database)))
   await openMissing()
   // Control itself does what was meant for the ledger of an account that has moved to it.
-  const crossAll = () =>
-    Promise.allSettled(
-      [['control', control] as const, ...cells].map(([name, cell]) => cross(control.database, name, cell)),
+  let isCrossing = false
+  async function crossAll(): Promise<void> {
+    // What control does itself bumps the topic that leads here.
+    if (isCrossing) return
+    isCrossing = true
+    const all = [['control', control] as const, ...cells].map(([name, cell]) =>
+      cross(control.database, name, cell).catch((error: unknown) =>
+        log.error({ ledger: name, error }, 'what control decided is not done in a ledger yet; it is tried again'),
+      ),
     )
+    await Promise.all(all)
+    isCrossing = false
+  }
   for (const topic of SHARED_TOPICS)
     control.changes.watch(topic, async () => {
       // Whoever leaves an account bumps the topic of keys.
