@@ -3,7 +3,7 @@
 // lease, usage row, log or figure. What Tollgate takes beyond it is Tollgate's.
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import Pool from 'undici/lib/dispatcher/pool.js'
+import { Pool } from 'undici'
 import { openDatabase } from '../src/database/database.ts'
 import type { Embedded } from '../src/database/server/embedded.ts'
 import { createBatch } from '../src/kernel/batch.ts'

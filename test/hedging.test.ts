@@ -2,6 +2,7 @@
 // caller pays for one answer.
 import assert from 'node:assert/strict'
 import { subscribe } from 'node:diagnostics_channel'
+import type { Socket } from 'node:net'
 import { after, beforeEach, test } from 'node:test'
 import type { MarginPage, UnbilledRow } from '../src/extensions/finance/margins/views.ts'
 import { realWorld } from '../src/kernel/world.ts'
@@ -199,12 +200,17 @@ test('a stream that is converted to another format is hedged too, and comes whol
   assert.deepEqual(pluck(await g.calls(id), 'charged'), [ONE])
 })
 
-/** The vendors whose headers the gateway has read. */
-const answered = new Set<unknown>()
-subscribe('undici:request:headers', (message) => {
-  answered.add((message as { request: { origin: unknown } }).request.origin) // As undici documents it.
+/** The gateway's connections, and what it had read of each before the test. */
+const sockets = new Map<Socket, number>()
+subscribe('net.client.socket', (message) => {
+  sockets.set((message as { socket: Socket }).socket, 0) // As Node documents it.
 })
-beforeEach(() => answered.clear())
+beforeEach(() => {
+  for (const socket of sockets.keys()) sockets.set(socket, socket.bytesRead)
+})
+/** Whether the gateway has read the head of the vendor's answer. */
+const isAnswered = ({ url }: ScriptedVendor) =>
+  [...sockets].some(([socket, before]) => String(socket.remotePort) === new URL(url).port && socket.bytesRead > before)
 
 const connections = () =>
   new Promise<number>((resolve) => g.gateway.app.server.getConnections((_, open) => resolve(open)))
@@ -218,7 +224,7 @@ for (const model of ['drained-bounded', 'drained-hedged'])
     const leaving = new AbortController()
     const asked = ask(key, model, { signal: leaving.signal })
     const called = model === 'drained-hedged' ? [north, south] : [north]
-    await until(() => called.every(({ url }) => answered.has(url)))
+    await until(() => called.every(isAnswered))
     const open = await connections()
     leaving.abort()
     await assert.rejects(asked)
@@ -252,7 +258,7 @@ for (const model of ['brief-bounded', 'brief-hedged', 'brief'])
     const leaving = new AbortController()
     const asked = ask(key, model, { signal: leaving.signal }).then((answer) => answer.text())
     const called = model === 'brief-hedged' ? [north, south] : [north]
-    await until(() => called.every(({ url }) => answered.has(url)))
+    await until(() => called.every(isAnswered))
     leaving.abort()
     await assert.rejects(asked)
     await until(() => drains.size, called.length)
@@ -281,7 +287,7 @@ test('a vendor that is drained is read for one time only, also if its first toke
   drainsBegun = 0
   const leaving = new AbortController()
   const asked = ask(key, 'brief-bounded', { signal: leaving.signal })
-  await until(() => answered.has(north.url))
+  await until(() => isAnswered(north))
   leaving.abort()
   await assert.rejects(asked)
   await until(() => drains.size, 1)

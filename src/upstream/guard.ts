@@ -3,7 +3,6 @@
 // sent.
 import net from 'node:net'
 import tls from 'node:tls'
-import type { buildConnector } from 'undici'
 import { Fault } from '../kernel/fault.ts'
 import { type ImageType, imageTypeOf, MAGIC_BYTES, PIXELS_MAX, readImageFacts } from '../kernel/parsers/image-file.ts'
 import type { World } from '../kernel/world.ts'
@@ -18,9 +17,10 @@ import {
 } from './address.ts'
 import { createMinuteBudget, type MinuteBudget } from './budget.ts'
 import type { HttpCall, Upstream, UpstreamReply } from './call.ts'
+import { type Connect, Connection } from './connection.ts'
 import { createDeadlineWatch } from './deadline.ts'
 import { exchange } from './exchange.ts'
-import { Client } from './internals.ts'
+import { requestOf } from './request.ts'
 
 /** The same message for every reason, so that a caller cannot use it to map our network. */
 export const IMAGE_REFUSED =
@@ -137,11 +137,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
     let base: URL | undefined
     for (let hop = 0; ; hop++) {
       const destination = await withinMs(limits.connectMs, signal, (own) => judge(address, rules, own, base))
-      const client = new Client(originOf(destination), {
-        connect: connectorTo(destination),
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      })
+      const connection = new Connection(connectorTo(destination))
       try {
         const deadlines = {
           connectMs: limits.connectMs,
@@ -149,7 +145,9 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
           idleMs: limits.firstByteMs,
           totalMs: Math.max(1, endMs - world.elapsedMs()),
         }
-        const reply = await exchange(client, destination.path, first, { world, watch, deadlines, signal })
+        const request = requestOf(hostOf(destination), destination.path, first)
+        if (request instanceof Fault) throw request
+        const reply = await exchange(connection, request, { world, watch, deadlines, signal })
         const next = REDIRECTS.has(reply.status) ? reply.headers.location : undefined
         if (next === undefined || limits.redirectsMax === 0) return await use(reply)
         if (hop >= limits.redirectsMax) throw new Refusal('too many redirects')
@@ -157,7 +155,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
         base = destination.url
       } finally {
         // No connection outlives its call, so that the next call checks the address again.
-        await client.destroy()
+        connection.close()
       }
     }
   }
@@ -371,41 +369,48 @@ export function spend(
   })
 }
 
-function originOf({ protocol, host, port }: Destination): string {
-  return `${protocol}//${net.isIPv6(host) ? `[${host}]` : host}:${port}`
+function hostOf({ protocol, host, port }: Destination): string {
+  return new URL(`${protocol}//${net.isIPv6(host) ? `[${host}]` : host}:${port}`).host
 }
 
 /** Opens sockets to the checked addresses only, one after the other, and verifies the socket's remote address. */
-function connectorTo(destination: Destination): buildConnector.connector {
-  const { addresses, host, port, protocol, trusted } = destination
-  return (_options, callback) => {
+function connectorTo({ addresses, host, port, protocol, trusted }: Destination): Connect {
+  return (onread, opened) => {
+    let latest: net.Socket | undefined
     const attempt = (index: number) => {
       const address = addresses[index]!
       const secure = protocol === 'https:'
+      const place = { host: address, port, onread }
       const socket = secure
-        ? tls.connect({ host: address, port, servername: net.isIP(host) ? '' : host, ALPNProtocols: ['http/1.1'] })
-        : net.connect({ host: address, port })
+        ? tls.connect({ ...place, servername: net.isIP(host) ? '' : host, ALPNProtocols: ['http/1.1'] })
+        : net.connect(place)
+      latest = socket
       socket.setNoDelay(true)
       // The call has its own, shorter deadline; this one closes sockets that it leaves behind.
       socket.setTimeout(SOCKET_CLEANUP_MS, () => socket.destroy(new Refusal('no connection')))
       const onError = (error: Error) => {
         socket.destroy()
         if (index + 1 < addresses.length) attempt(index + 1)
-        else callback(error, null)
+        else opened(error)
       }
       socket.once('error', onError)
       socket.once(secure ? 'secureConnect' : 'connect', () => {
         socket.removeListener('error', onError)
-        socket.setTimeout(0)
+        socket.removeAllListeners('timeout')
         const remote = socket.remoteAddress ?? ''
-        if (sameAddress(remote, address) && (trusted || isPublicAddress(remote))) callback(null, socket)
+        if (sameAddress(remote, address) && (trusted || isPublicAddress(remote))) opened(undefined, socket)
         else {
           socket.destroy()
-          callback(new Refusal(`connected to ${remote}`), null)
+          opened(new Refusal(`connected to ${remote}`))
         }
       })
     }
     attempt(0)
+    return () =>
+      latest
+        ?.removeAllListeners('error')
+        .on('error', () => undefined)
+        .destroy()
   }
 }
 

@@ -140,26 +140,3 @@ async function crumbs(secure: boolean): Promise<void> {
     assert.equal(text, texts[i])
   }
 }
-
-test('a few bytes that wait for their reader do not keep the memory that they shared', async () => {
-  const opened = Promise.withResolvers<net.Socket>()
-  const url = await vendor((socket) => {
-    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc')
-    opened.resolve(socket)
-  })
-  const reply = await get(url)
-  const socket = await opened.promise
-  const chunks: Buffer[] = []
-  await reply.pipe(async (chunk) => {
-    chunks.push(chunk)
-    if (chunks.length === 3) return
-    // It comes while this one is not taken yet.
-    await new Promise((resolve) => socket.write(chunks.length === 1 ? 'def' : 'ghi', resolve))
-    for (let i = 0; i < 5; i++) await turn()
-  })
-  assert.deepEqual(chunks.map(String), ['abc', 'def', 'ghi'])
-  assert.deepEqual(
-    chunks.slice(1).map((chunk) => chunk.buffer.byteLength),
-    [3, 3],
-  )
-})

@@ -1,11 +1,11 @@
 // One request and its answer on a vendor's connection: the deadlines, the abort and the backpressure of a single call.
-import type { Dispatcher } from 'undici'
 import { Fault, type FaultName } from '../kernel/fault.ts'
 import { type Follower, follow, unfollow } from '../kernel/slot-set.ts'
 import type { World } from '../kernel/world.ts'
 import type { Deadlines, UpstreamReply } from './call.ts'
+import type { Connection, Receiver } from './connection.ts'
 import { type DeadlineWatch, Patience, type Watched } from './deadline.ts'
-import { afterArrival, gather, ownMemory } from './internals.ts'
+import { gather, ownMemory } from './pieces.ts'
 
 /** The most bytes in memory before a consumer reads the answer's body. */
 const UNCLAIMED_BYTES_MAX = 65_536
@@ -33,7 +33,7 @@ export interface TransferOptions {
 /** The consumer of an answer that was read at once. */
 const NOBODY: Consumer = { onData: () => undefined, resolve() {}, reject() {} }
 
-export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watched, Follower {
+export class Transfer implements Receiver, UpstreamReply, Watched, Follower {
   status = 0
   headers: Readonly<Record<string, string>> = {}
 
@@ -46,9 +46,9 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (reason: unknown) => void
   readonly #patience: Patience
+  readonly #connection: Connection
 
   #phase: Phase = 'connect'
-  #controller: Dispatcher.DispatchController | undefined
   #over: (() => void) | undefined
   #sent = false
   /** The reply was returned to the caller: from now on, failures go to the consumer of the body. */
@@ -62,10 +62,14 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   #waitingBytes = 0
   /** The consumer has not taken the last piece yet. */
   #busy = false
-  /** Waiting pieces are handed over when the current read has been parsed. */
-  #gathering = false
 
-  constructor(options: TransferOptions, resolve: (reply: UpstreamReply) => void, reject: (reason: unknown) => void) {
+  constructor(
+    connection: Connection,
+    options: TransferOptions,
+    resolve: (reply: UpstreamReply) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#connection = connection
     this.#world = options.world
     this.#watch = options.watch
     this.#deadlines = options.deadlines
@@ -80,42 +84,30 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   // ---- Callbacks of the connection.
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
+  onOpen(): boolean {
     if (this.#givenUp) {
-      // The caller aborted while the connection was being made, so nothing is sent.
-      controller.abort(asError(this.#givenUp.reason))
-      return
+      // The caller left while the connection was being made.
+      this.#free()
+      return false
     }
     this.#sent = true
     this.#phase = 'first-byte'
     this.#patience.alive(this.#deadlines.firstByteMs)
+    return true
   }
 
   /** A long upload is not silence: the deadline for the answer starts with the last piece that the socket took. */
-  onBodySent(): void {
+  onSent(): void {
     if (this.#phase === 'first-byte') this.#patience.alive(this.#deadlines.firstByteMs)
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    if (status < 200 || this.#phase === 'done') return
-    this.#controller = controller
+  onHead(status: number, headers: Readonly<Record<string, string>>): void {
     this.#phase = 'body'
     this.#patience.alive(this.#deadlines.idleMs)
     this.status = status
-    for (const name in headers) {
-      const value = headers[name]
-      if (typeof value !== 'string') headers[name] = value?.join(', ') ?? ''
-    }
-    this.headers = headers as Record<string, string>
-    // The headers are parsed, so their raw bytes need not stay in memory while the answer runs.
-    controller.rawHeaders = null
-    const encoding = this.headers['content-encoding']
-    if (encoding !== undefined && !/^(identity)?$/i.test(encoding.trim())) {
+    this.headers = headers
+    const encoding = headers['content-encoding']
+    if (encoding !== undefined && !/^(identity)?$/i.test(encoding)) {
       // We asked for no encoding, and decoding would allow bodies that unpack to gigabytes.
       this.#giveUp(new Fault('upstream_garbled', { internal: { phase: 'first-byte', why: 'the answer is encoded' } }))
       return
@@ -124,27 +116,21 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     this.#resolve(this)
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    // A parser that is resumed at the end of its input reports an empty piece; pausing on it would loop forever.
-    if (chunk.length === 0 || this.#phase === 'done') return
-    this.#waiting.push(this.#busy || (!this.#consumer && this.#waiting.length > 0) ? ownMemory(chunk) : chunk)
-    this.#waitingBytes += chunk.length
-    if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) controller.pause()
+  onPiece(piece: Buffer): void {
+    this.#waiting.push(this.#busy || (!this.#consumer && this.#waiting.length > 0) ? ownMemory(piece) : piece)
+    this.#waitingBytes += piece.length
+    if (this.#waitingBytes >= UNCLAIMED_BYTES_MAX) this.#connection.pause()
     this.#patience.alive(this.#deadlines.idleMs)
-    if (this.#gathering || !this.#consumer || this.#busy) return
-    // One socket read often holds several small pieces. They are handed over together once it has been parsed.
-    this.#gathering = true
-    afterArrival(this.#gathered)
+    if (this.#consumer && !this.#busy) this.#pump()
   }
 
-  onResponseEnd(): void {
+  onEnd(): void {
     this.#free()
-    if (this.#phase === 'done') return
     this.#leave()
     this.#settle()
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+  onBroken(error: unknown): void {
     this.#free()
     if (this.#phase === 'done') return
     const phase = this.#phase
@@ -212,7 +198,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   }
 
   look(nowMs: number): number {
-    const isHeldBack = this.#controller?.paused === true && this.#phase === 'body'
+    const isHeldBack = this.#phase === 'body' && this.#connection.isPaused
     const exceeded = this.#patience.exceeded(nowMs, isHeldBack)
     if (!exceeded) return this.#patience.dueMs
     const quiet = this.#phase === 'body' ? 'idle' : this.#phase
@@ -242,7 +228,7 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
       this.#busy = false
       return
     }
-    this.#controller?.pause()
+    if (this.#phase !== 'done') this.#connection.pause()
     this.#patience.hold(this.#world.elapsedMs())
     taken.then(
       () => {
@@ -257,11 +243,6 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     )
   }
 
-  #gathered = (): void => {
-    this.#gathering = false
-    this.#pump()
-  }
-
   /** Hands over the waiting pieces, and resumes the socket. */
   #pump(): void {
     const consumer = this.#consumer
@@ -272,12 +253,9 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
     }
     if (this.#busy) return
     if (this.#phase === 'done') this.#settle()
-    else if (this.#controller?.paused) {
+    else if (this.#connection.isPaused) {
       this.#patience.alive(this.#deadlines.idleMs)
-      // In a microtask: the parser must not be entered from inside one of its own callbacks.
-      queueMicrotask(() => {
-        if (!this.#busy && this.#phase !== 'done') this.#controller?.resume()
-      })
+      this.#connection.resume()
     }
   }
 
@@ -299,12 +277,15 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
 
   #giveUp(reason: unknown): void {
     if (this.#givenUp || (this.#phase === 'done' && !this.#unread())) return
-    const answered = this.#answered
+    const isUnderWay = this.#sent && this.#phase !== 'done'
     this.#givenUp = { reason }
     this.#waiting = []
     this.#leave()
-    this.#controller?.abort(asError(reason))
-    if (answered) this.#settle()
+    if (isUnderWay) {
+      this.#connection.abort()
+      this.#free()
+    }
+    if (this.#answered) this.#settle()
     else this.#fail(reason)
   }
 
@@ -319,10 +300,8 @@ export class Transfer implements Dispatcher.DispatchHandler, UpstreamReply, Watc
   }
 }
 
-/** The fault for an error of the connection. A call that undici refuses to send is our own bug. */
 function faultOf(code: unknown): FaultName {
-  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'upstream_timeout'
-  return code === 'UND_ERR_INVALID_ARG' ? 'internal' : 'upstream_failed'
+  return code === 'ETIMEDOUT' ? 'upstream_timeout' : 'upstream_failed'
 }
 
 function tooLarge(bytesMax: number): Fault {
@@ -332,8 +311,4 @@ function tooLarge(bytesMax: number): Fault {
 function joined(chunks: readonly Buffer[], bytes: number): Buffer {
   const [first] = chunks
   return first && chunks.length === 1 ? first : Buffer.concat(chunks, bytes)
-}
-
-function asError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error('aborted', { cause: reason })
 }
