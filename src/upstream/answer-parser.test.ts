@@ -5,7 +5,7 @@ import net from 'node:net'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { runs } from '../../test/runs.ts'
-import { AnswerParser, WireError } from './answer-parser.ts'
+import { AnswerParser } from './answer-parser.ts'
 
 interface Read {
   readonly status?: number
@@ -35,15 +35,18 @@ function readAll(parts: readonly string[], { method = 'GET', closed = false } = 
   let error: string | undefined
   try {
     for (const part of parts) {
-      if (parser.isIdle) throw new WireError('More came than the answer has.')
+      if (parser.isIdle) {
+        error = 'HPE_INVALID'
+        break
+      }
       const count = room.write(part, 'latin1')
       parser.take(room.subarray(0, count), receiver)
       room.fill('#')
     }
     if (closed) parser.close(receiver)
   } catch (caught) {
-    assert.ok(caught instanceof WireError, String(caught))
-    error = caught.code
+    assert.ok(caught instanceof Error && 'code' in caught, String(caught))
+    error = String(caught.code)
   }
   assert.ok(ends <= 1)
   const body = Buffer.concat(pieces).toString('latin1')

