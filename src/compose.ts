@@ -101,6 +101,8 @@ export interface GatewayOptions {
   readonly waitFactor?: number
   /** Its database is one of several, and shares what is not an account's with the others. */
   readonly place?: LedgerPlace
+  /** Of all ledgers at this moment. */
+  readonly regions?: () => readonly string[]
 }
 
 interface LedgerPlace {
@@ -152,7 +154,7 @@ export async function readDefaultCatalog(): Promise<unknown> {
   return JSON.parse(await readFile(join(import.meta.dirname, 'catalog', 'default.json'), 'utf8'))
 }
 
-async function createGateway(options: GatewayOptions) {
+export async function createGateway(options: GatewayOptions) {
   const { config, world, log } = options
   const store = await openStore(options)
   const { database, secrets, changes, audit, credentials, branding } = store
@@ -227,31 +229,6 @@ async function createGateway(options: GatewayOptions) {
       await endGateway(ending, config.TOLLGATE_DRAIN_SECONDS * 1000)
     },
   }
-}
-
-/** The gateway that listens, and those of its ledgers where it has some. */
-export async function openInstallation(options: InstallationOptions) {
-  const { config, connection } = options
-  const own = [...config.TOLLGATE_LEDGERS].map(([name, { url }]) => [name, { connectionString: url }] as const)
-  const gateway = await createGateway(options)
-  const ledgers = options.ledgers ?? new Map<string, pg.PoolConfig>(own)
-  if (ledgers.size === 0) return { gateway }
-  const { ofLedger, openLedgers } = await import('./extensions/ledgers/open.ts')
-  const opened = await openLedgers({
-    ...options,
-    regions: new Map([...ledgers.keys()].map((name) => [name, config.TOLLGATE_LEDGERS.get(name)?.region])),
-    control: gateway,
-    controlAt: connection,
-    ledgers,
-    open: (name, at, place) => createGateway({ ...options, config: ofLedger(config, name), connection: at, place }),
-  })
-  gateway.join(opened)
-  return { gateway, ledgers: opened }
-}
-
-interface InstallationOptions extends GatewayOptions {
-  /** Others than those of the configuration, for tests. */
-  readonly ledgers?: ReadonlyMap<string, pg.PoolConfig>
 }
 
 interface CallParts extends Pick<ReturnType<typeof openServer>, 'app' | 'sockets'> {
@@ -355,7 +332,7 @@ function openOffice(
     offered: extensions.offered,
     security: extensions.security,
     webhookSecret: (account) => webhookSecret(store.secrets, account),
-    regions: [...config.TOLLGATE_LEDGERS.values()].flatMap(({ region }) => region ?? []),
+    regions: options.regions ?? (() => []),
     vendorHealth: vendors.health,
     deliveries: jobs.deliveries,
     credentialHealth: vendors.credentials.health,

@@ -39,23 +39,25 @@ const words = z
   .default('')
   .transform((value) => value.split(/[\s,]+/).filter(Boolean))
 
-interface LedgerPlace {
-  readonly url: string
-  /** Accounts that demand it stay there. */
-  readonly region: string | undefined
+/** Reads `name=url` or `name@region=url`. */
+export function readLedger(text: string) {
+  const [, name = '', region, url = ''] = /^([a-z][a-z0-9-]{0,29})(?:@([a-z][a-z0-9-]{0,29}))?=(.+)$/s.exec(text) ?? []
+  const problem =
+    name === '' || name === 'control'
+      ? 'must be names with addresses, such as eu=postgres://…; the name control is taken'
+      : addressProblem(url)
+  return { name, region, url, problem }
 }
 
 const ledgers = z
   .string()
   .default('')
   .transform((value, context) => {
-    const found = new Map<string, LedgerPlace>()
+    const found = new Map<string, Pick<ReturnType<typeof readLedger>, 'url' | 'region'>>()
     for (const one of value.split(/\s+/).filter(Boolean)) {
-      const [, name = '', region, url = ''] =
-        /^([a-z][a-z0-9-]{0,29})(?:@([a-z][a-z0-9-]{0,29}))?=(.+)$/s.exec(one) ?? []
-      const problem = name === '' ? 'must be names with addresses, such as eu=postgres://…' : addressProblem(url)
+      const { name, url, region, problem } = readLedger(one)
       if (problem) context.addIssue(problem)
-      else if (name === 'control' || found.has(name)) context.addIssue(`must not use the name ${name} twice`)
+      else if (found.has(name)) context.addIssue(`must not use the name ${name} twice`)
       found.set(name, { url, region })
     }
     return found
@@ -347,7 +349,7 @@ const schema = z
       .default(24)
       .describe('How many months usage rows and ended jobs are stored.'),
     TOLLGATE_LEDGERS: ledgers.describe(
-      'Further Postgres servers for accounts, beside that of `DATABASE_URL`, such as `east=postgres://user:password@east-db:5432/tollgate west=postgres://…`, or `frankfurt@eu=postgres://…` for one in the region `eu`, in which accounts that demand it stay. What belongs to no account stays in `DATABASE_URL`, which the servers of the ledgers must reach.',
+      'Further Postgres servers for accounts, beside that of `DATABASE_URL` and those of `tollgate ledgers add`, such as `east=postgres://user:password@east-db:5432/tollgate west=postgres://…`, or `frankfurt@eu=postgres://…` for one in the region `eu`, in which accounts that demand it stay. What belongs to no account stays in `DATABASE_URL`, which the servers of the ledgers must reach.',
     ),
     TOLLGATE_ANALYTICS_URL: z
       .url({ protocol: /^https?$/ })

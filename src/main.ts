@@ -130,6 +130,7 @@ async function settingsOf(config: Config): Promise<Settings> {
     dataDirectory,
     databaseUrl: config.DATABASE_URL,
     ledgers: config.TOLLGATE_LEDGERS,
+    secret: config.TOLLGATE_SECRET,
     publicUrl: config.PUBLIC_URL,
     trustProxy: config.TOLLGATE_TRUST_PROXY,
     host: config.HOST,

@@ -11,17 +11,12 @@ import { type Sandbox, startSandbox } from '../sandbox/server.ts'
 import { digestOf, makeKey } from '../src/admission/api-key.ts'
 import { ENDPOINTS } from '../src/catalog/index.ts'
 import { storedCatalogs } from '../src/catalog/store.ts'
-import {
-  ALL_ENDPOINTS,
-  type Gateway,
-  type GatewayOptions,
-  openInstallation,
-  readDefaultCatalog,
-} from '../src/compose.ts'
+import { ALL_ENDPOINTS, type Gateway, type GatewayOptions, readDefaultCatalog } from '../src/compose.ts'
 import { type Config, readConfig } from '../src/config.ts'
 import { createAudit } from '../src/database/audit.ts'
 import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
 import type { Cost } from '../src/identity/password.ts'
+import { openInstallation } from '../src/installation.ts'
 import type { JobTiming } from '../src/jobs/job.ts'
 import { Fault } from '../src/kernel/fault.ts'
 import { type Log, silentLog } from '../src/kernel/log.ts'

@@ -6,10 +6,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startSandbox } from '../sandbox/server.ts'
-import { openInstallation } from '../src/compose.ts'
 import { readConfig } from '../src/config.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { type Embedded, startEmbedded } from '../src/database/server/embedded.ts'
+import { openInstallation } from '../src/installation.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { type ChaosProxy, startProxy } from './chaos/proxy.ts'
@@ -77,6 +77,11 @@ export async function startServers(ledgers: readonly string[]) {
   async function homesOf(account: string): Promise<string[]> {
     const found: string[] = []
     for (const [name, database] of databases) {
+      // One that is no ledger yet.
+      const [is] = await database.query<{ made: boolean }>({
+        text: `select to_regclass('public.account') is not null as made`,
+      })
+      if (!is?.made) continue
       const text = 'select 1 from public.account where id = $1 and ledger is null'
       if ((await database.query({ text }, [account])).length > 0) found.push(name)
     }
@@ -134,8 +139,17 @@ export function visitorOf({ homesOf }: Pick<Servers, 'homesOf'>, url: () => stri
 }
 
 export async function startInstallation(ledgers: readonly string[], more: Readonly<Record<string, string>> = {}) {
+  const servers = await startServers(ledgers)
+  const opened = await openOn(servers, more).catch(async (error: unknown) => {
+    await servers.close()
+    throw error
+  })
+  return { ...servers, ...opened, close: () => opened.close().finally(servers.close) }
+}
+
+/** A gateway of its own on these servers. */
+export async function openOn(servers: Servers, more: Readonly<Record<string, string>> = {}) {
   const opened = new AsyncDisposableStack()
-  const servers = opened.adopt(await startServers(ledgers), (it) => it.close())
   const sandbox = await startSandbox({ world: realWorld, speed: 1000 })
   opened.defer(() => sandbox.close())
   const environment = { ...servers.environment, ...more }
@@ -152,6 +166,6 @@ export async function startInstallation(ledgers: readonly string[], more: Readon
   })
   opened.defer(() => gateway.close())
   const url = await gateway.app.listen({ port: 0, host: '127.0.0.1' })
-
-  return { ...servers, ...visitorOf(servers, () => url), gateway, url, environment, close: () => opened.disposeAsync() }
+  const close = () => opened.disposeAsync()
+  return { ...visitorOf(servers, () => url), gateway, url, environment, close, [Symbol.asyncDispose]: close }
 }

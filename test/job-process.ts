@@ -1,7 +1,8 @@
 // A gateway in a process of its own, to be killed: says where it listens, and which jobs it has ended.
-import { openInstallation } from '../src/compose.ts'
+
 import { readConfig } from '../src/config.ts'
 import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
+import { openInstallation } from '../src/installation.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, SECRET } from './gateway.ts'
 import { FAST } from './job-pace.ts'

@@ -26,6 +26,6 @@ export function addressProblem(url: string): string | undefined {
 
 /** The address without its password, for display. */
 export function withoutPassword(url: string): { readonly text: string; readonly password: boolean } {
-  const text = url.replace(/^(\w+:\/\/[^:/?#@]*):[^/?#]*@/, '$1@')
+  const text = url.replace(/^(\w+:\/\/[^:/?#@]*):[^/?#]*@/, '$1@').replace(/([?&]password=)[^&#]*/, '$1')
   return { text, password: text !== url }
 }

@@ -147,6 +147,7 @@ const DEEDS = {
   'system.billing': () => 'changed the worth of a credit or the contact',
   'system.invoices': () => 'changed the issuer of invoices or whether months are invoiced',
   'system.branding': () => 'changed the branding',
+  'system.ledgers': () => 'added, changed or removed a ledger',
   'system.limits': changedLimits,
   'system.sign-up': () => 'changed the settings of sign-up',
   'tool-connection.store': ({ it, detail }) => `signed in at the tool server ${detail('server')} for ${it}`,

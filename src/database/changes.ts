@@ -15,6 +15,7 @@ export type Topic =
   | 'tool-connections'
   | 'purse-sessions'
   | 'homes'
+  | 'ledgers'
 
 export interface Changes {
   watch(topic: Topic, changed: () => Promise<void> | void): void

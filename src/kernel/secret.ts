@@ -27,6 +27,7 @@ type Purpose =
   | 'delivery'
   | 'guardrail'
   | 'ledger'
+  | 'ledger-address'
   | 'oauth'
   | 'own-key'
   | 'page-token'

@@ -4,7 +4,8 @@ import { after, before, test } from 'node:test'
 import { OPERATOR_TOKEN } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { until } from '../../../test/until.ts'
-import { prepareLedger } from './mount.ts'
+import { installationOf } from '../../database/ledgers.ts'
+import { prepareLedger } from '../../database/mount.ts'
 
 let all: Installation
 const customers = new Map<string, Customer>()
@@ -51,7 +52,8 @@ test('calls with known keys go on while control is away', async () => {
 test('control may be several servers, of which one takes writes', async () => {
   const connectionString = all.addressOf('control').replace('@', '@127.0.0.1:1,')
   const connection = { connectionString: all.addressOf('east') }
-  await prepareLedger(connection, { connection: { connectionString }, ledger: 'east' })
+  const installation = await installationOf(all.databaseOf('control'))
+  await prepareLedger(connection, { connection: { connectionString }, ledger: 'east', installation })
   assert.equal((await all.chat(customers.get('east')!.key)).status, 200)
 })
 

@@ -1,7 +1,8 @@
-// Opens the ledgers of TOLLGATE_LEDGERS in this process, beside the gateway of the control database.
+// Opens the ledgers of an installation in this process, beside the gateway of the control database.
 import type pg from 'pg'
 import type { Changes, Topic } from '../../database/changes.ts'
 import { type Database, SHORT_MS, statement } from '../../database/database.ts'
+import { prepareLedger } from '../../database/mount.ts'
 import { LEDGER_SCHEMAS } from '../../database/tables.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -12,7 +13,6 @@ import type { Figures } from '../../telemetry/metrics.ts'
 import { type Crossed, cross } from './crossings.ts'
 import { type Cell, type ControlCell, type Ledgers, openFront } from './front.ts'
 import { mirror } from './mirror.ts'
-import { prepareLedger } from './mount.ts'
 import { createSpent } from './spent.ts'
 
 /** What a ledger's gateway is started with, besides what all gateways of the process are. */
@@ -32,16 +32,20 @@ interface Opened extends Cell, Crossed {
   close(): Promise<void>
 }
 
-/** By the name of the ledger. */
-type Regions = ReadonlyMap<string, string | undefined>
+export interface LedgerPlace {
+  readonly connection: pg.PoolConfig
+  readonly region: string | undefined
+}
+
+/** By name. */
+type LedgerPlaces = ReadonlyMap<string, LedgerPlace>
 
 interface LedgersOptions<G> {
-  readonly regions: Regions
   readonly control: ControlCell & Crossed & { readonly ledger: Pick<Ledger, 'system'> }
   /** Where control is, as the servers of the ledgers reach it. */
   readonly controlAt: pg.PoolConfig
-  /** By name, where each is. */
-  readonly ledgers: ReadonlyMap<string, pg.PoolConfig>
+  readonly installation: string
+  readonly ledgers: LedgerPlaces
   readonly open: (name: string, connection: pg.PoolConfig, place: Place) => Promise<Opened & G>
   readonly world: World
   readonly log: Log
@@ -55,7 +59,8 @@ const CROSS_EVERY_MS = 2_000
 
 /** A ledger that does not answer at the start is tried again and again; its accounts wait, and nobody else. */
 export async function openLedgers<G>(options: LedgersOptions<G>) {
-  const { control, controlAt, ledgers, regions, open, world, log } = options
+  const { control, controlAt, installation, open, world, log } = options
+  let { ledgers } = options
   const cells = new Map<string, Opened & G>()
   const failing = new Set<string>()
   let closed = false
@@ -66,7 +71,7 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
         control: control.database,
         listener: control.app,
         system: control.ledger.system,
-        prepare: () => prepareLedger(connection, { connection: controlAt, ledger: name }),
+        prepare: () => prepareLedger(connection, { connection: controlAt, ledger: name, installation }),
         schemas: LEDGER_SCHEMAS,
       })
       try {
@@ -75,7 +80,8 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
         await cell.close()
         throw error
       }
-      if (closed) return await cell.close()
+      // It may have been removed meanwhile, or have another address.
+      if (closed || ledgers.get(name)?.connection !== connection) return await cell.close()
       cells.set(name, cell)
       if (failing.delete(name)) log.info({ ledger: name }, 'a ledger that did not answer is served again')
     } catch (error) {
@@ -85,8 +91,14 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
     }
   }
 
-  const openMissing = () =>
-    Promise.all([...ledgers].flatMap(([name, at]) => (cells.has(name) ? [] : [openOne(name, at)])))
+  const opening = new Set<string>()
+  async function openMissing(): Promise<void> {
+    const missing = [...ledgers].filter(([name]) => !cells.has(name) && !opening.has(name))
+    for (const [name] of missing) opening.add(name)
+    await Promise.all(
+      missing.map(([name, { connection }]) => openOne(name, connection).finally(() => opening.delete(name))),
+    )
+  }
   const mirrorAll = () => Promise.allSettled([...cells.values()].map((cell) => mirror(control.database, cell.database)))
   await openMissing()
   // Control itself does what was meant for the ledger of an account that has moved to it.
@@ -109,9 +121,16 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
       if (topic === 'keys') await crossAll()
       await Promise.allSettled([...cells.values()].map((cell) => cell.changes.notice(topic)))
     })
-  const roomiest = createRoom(cells, regions)
+  const roomiest = createRoom(cells, () => ledgers)
   control.ledger.system.countElsewhere(createSpent(control.database, cells, world))
-  openFront(control, { names: [...ledgers.keys()], of: (name) => cells.get(name), roomiest, changed: mirrorAll })
+  openFront(control, {
+    get names() {
+      return [...ledgers.keys()]
+    },
+    of: (name) => cells.get(name),
+    roomiest,
+    changed: mirrorAll,
+  })
   const timers = [
     every(world, TRY_EVERY_MS, openMissing, log),
     every(world, MIRROR_EVERY_MS, mirrorAll, log),
@@ -120,6 +139,18 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
   return {
     /** Undefined: it does not answer yet. */
     of: (name: string) => cells.get(name),
+    /** Opens those that were added, and closes those that were removed or have another address. */
+    async renew(now: LedgerPlaces): Promise<void> {
+      const isSame = (name: string) => sameAddress(ledgers.get(name)?.connection, now.get(name)?.connection)
+      const gone = [...cells].filter(([name]) => !isSame(name))
+      const connectionOf = (name: string) => (isSame(name) ? ledgers : now).get(name)?.connection
+      ledgers = new Map(
+        Array.from(now, ([name, at]) => [name, { ...at, connection: connectionOf(name) ?? at.connection }]),
+      )
+      for (const [name] of gone) cells.delete(name)
+      void Promise.allSettled(gone.map(([, cell]) => cell.close()))
+      await openMissing()
+    },
     answers: () => cells.size > 0,
     running: () => [...cells.values()].reduce((sum, cell) => sum + cell.monitor.running, 0),
     figures: async () => (await Promise.all([...cells.values()].map((cell) => cell.figures()))).flat(),
@@ -131,16 +162,19 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
   }
 }
 
+const sameAddress = (one: pg.PoolConfig | undefined, other: pg.PoolConfig | undefined) =>
+  one === other || (one?.connectionString !== undefined && one.connectionString === other?.connectionString)
+
 const SIZE = statement('ledger_size', 'select pg_database_size(current_database()) as bytes', SHORT_MS)
 /** What a new account is taken for, until the sizes are read again. */
 const ACCOUNT_BYTES = 65_536n
 
 /** Who has most room: the smallest of those that answer. */
-function createRoom(cells: ReadonlyMap<string, Cell>, regions: Regions): Ledgers['roomiest'] {
+function createRoom(cells: ReadonlyMap<string, Cell>, ledgers: () => LedgerPlaces): Ledgers['roomiest'] {
   const placed = new Map<string, bigint>()
   return async (region) => {
-    const isIn = (name: string) => region === undefined || regions.get(name) === region
-    if (![...regions.keys()].some(isIn)) return null
+    const isIn = (name: string) => region === undefined || ledgers().get(name)?.region === region
+    if (![...ledgers().keys()].some(isIn)) return null
     const sizes = await Promise.all(
       [...cells].map(async ([name, { database }]) => {
         if (!isIn(name)) return []

@@ -68,6 +68,35 @@ export const LEDGER_COMMANDS: readonly Command[] = [
       }),
   },
   {
+    name: 'ledgers add',
+    summary: 'Adds a Postgres server, in which new accounts are made from now on.',
+    about:
+      'It must be empty, or have been a ledger of this installation under this name, and reach the server of DATABASE_URL. Its address is stored sealed, and the gateways that run open it within two seconds. With the name of a ledger that was added, it changes its address.',
+    args: ['ledger', 'url'],
+    options: { region: takes('region', 'Accounts that demand this region stay there.') },
+    async run(call) {
+      const { addLedger } = await import('./adding.ts')
+      const [name = '', given = ''] = call.args
+      const url = given === '-' ? (await call.input()).trim() : given
+      const region = text(call, 'region')
+      const named = region === undefined ? name : `${name}@${region}`
+      const answer = await addLedger(call.settings, `${named}=${url}`, call.world)
+      const words = answer.isNew ? `The ledger ${name} was added.` : `The ledger ${name} has this address now.`
+      return { answer: { name, region: region ?? null, ...answer }, words }
+    },
+  },
+  {
+    name: 'ledgers remove',
+    summary: 'Removes a ledger that was added, when no account lies there.',
+    args: ['ledger'],
+    async run(call) {
+      const { removeLedger } = await import('./adding.ts')
+      const [name = ''] = call.args
+      await removeLedger(call.settings, name, call.world)
+      return { answer: { name, removed: true }, words: `The ledger ${name} was removed. Its database stays as it is.` }
+    },
+  },
+  {
     name: 'ledgers move',
     summary: 'Moves an account to another ledger of this installation.',
     about:

@@ -2,6 +2,7 @@
 import { CliError, type Settings } from '../../cli/command.ts'
 import { withoutPassword } from '../../database/address.ts'
 import { type Database, openDatabase, statement } from '../../database/database.ts'
+import { readLedgers } from '../../database/ledgers.ts'
 import { LEDGER_SCHEMAS } from '../../database/tables.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import type { World } from '../../kernel/world.ts'
@@ -22,32 +23,49 @@ export interface Place {
 export type Places = ReadonlyMap<string, Place>
 
 /** Opens them for the time of a command. */
-export async function withPlaces<T>(
-  { databaseUrl, ledgers }: Pick<Settings, 'databaseUrl' | 'ledgers'>,
-  run: (places: Places) => Promise<T>,
+export async function withPlaces<T>(settings: PlacesOf, run: (places: Places) => Promise<T>): Promise<T> {
+  return withControl(settings, async (control, address) => {
+    const ledgers = await listed(control, settings)
+    if (ledgers.size === 0)
+      throw new CliError('This installation has one database only. Add another: tollgate ledgers add NAME URL')
+    const name = CONTROL
+    const places = new Map<string, Place>([[name, { name, region: undefined, address, database: control }]])
+    for (const [name, { url, region }] of ledgers) {
+      const connection = { connectionString: url }
+      const database = openDatabase({ connection, connectionsMax: 4, schemas: LEDGER_SCHEMAS })
+      places.set(name, { name, region, address: withoutPassword(url).text, database })
+    }
+    try {
+      return await run(places)
+    } finally {
+      await Promise.all([...places.values()].map(({ database }) => database !== control && database.close()))
+    }
+  })
+}
+
+export type PlacesOf = Pick<Settings, 'databaseUrl' | 'ledgers' | 'secret'>
+
+export async function withControl<T>(
+  { databaseUrl }: PlacesOf,
+  run: (control: Database, address: string) => Promise<T>,
 ): Promise<T> {
-  if (databaseUrl === undefined || !ledgers?.size)
-    throw new CliError('This installation has one database only: TOLLGATE_LEDGERS names no others.')
-  const places = new Map<string, Place>()
-  const add = (name: string, url: string, region?: string) =>
-    places.set(name, {
-      name,
-      region,
-      address: withoutPassword(url).text,
-      database: openDatabase({
-        connection: { connectionString: url },
-        connectionsMax: 4,
-        schemas: name === CONTROL ? undefined : LEDGER_SCHEMAS,
-      }),
-    })
-  add(CONTROL, databaseUrl)
-  for (const [name, { url, region }] of ledgers) add(name, url, region)
+  if (databaseUrl === undefined)
+    throw new CliError(
+      'Ledgers need DATABASE_URL: their servers cannot reach the built-in database. Set it as for the gateway.',
+    )
+  const control = openDatabase({ connection: { connectionString: databaseUrl }, connectionsMax: 4 })
   try {
-    return await run(places)
+    return await run(control, withoutPassword(databaseUrl).text)
   } finally {
-    await Promise.all([...places.values()].map(({ database }) => database.close()))
+    await control.close()
   }
 }
+
+/** Those of TOLLGATE_LEDGERS and those that were added. */
+const listed = (control: Database, { ledgers, secret = '' }: PlacesOf) =>
+  readLedgers(control, secret, ledgers).catch((error: Error) => {
+    throw error.name === 'Error' ? new CliError(error.message) : error
+  })
 
 export const controlOf = (places: Places): Database => places.get(CONTROL)!.database // It was added first.
 

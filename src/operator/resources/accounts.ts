@@ -61,7 +61,7 @@ export interface AccountDeps {
   /** The secret with which receivers verify webhooks. */
   readonly webhookSecret: (account: string) => string
   /** Of the ledgers; none where there are no ledgers. */
-  readonly regions: readonly string[]
+  readonly regions: () => readonly string[]
 }
 
 /** The test account beside it, and the secret with which receivers verify webhooks. */
@@ -139,7 +139,7 @@ export function accountResources(deps: AccountDeps): Resource[] {
       answer: accountView,
       async run({ body, by, actor, idempotencyKey: key }) {
         if (body.credits) requireCredits(actor)
-        checkRegion(body.region, regions)
+        checkRegion(body.region, regions())
         if (key === undefined) return show(await accounts.create(body, by))
         const { id, again } = await accounts.createOnce(key, body, by)
         return again ? new WithHeaders(await show(id), { 'idempotent-replayed': 'true' }) : show(id)

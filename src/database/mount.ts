@@ -4,26 +4,37 @@
 
 import { hash } from 'node:crypto'
 import type pg from 'pg'
-import { splitAddress } from '../../database/address.ts'
-import { openDatabase, PATIENT, type Queryable } from '../../database/database.ts'
-import { type Migrations, migrate } from '../../database/migrate.ts'
-import { SHARED } from '../../database/tables.ts'
+import { splitAddress } from './address.ts'
+import { openDatabase, PATIENT, type Queryable } from './database.ts'
+import { type Migrations, migrate } from './migrate.ts'
+import { putSetting, readSetting } from './setting.ts'
+import { SHARED } from './tables.ts'
 
 /** Its own tables of the same names, which stay empty, for the migrations. */
 const SPARE = 'spare'
+/** Where a ledger's own tables are looked up, also those that control has in their place. */
+export const UNMOUNTED = `public, ${SPARE}`
+/** In a ledger no row can refer to a membership. */
+export const MEMBERS_ELSEWHERE =
+  'alter table tool_connection drop constraint if exists tool_connection_person_id_account_id_fkey'
 const LOCK = 7_046_029_266n
 /** A statement that waits for a lock there, or for a server that vanished. */
 const SESSION = '-c lock_timeout=5s -c idle_in_transaction_session_timeout=15s -c statement_timeout=30s'
 
-interface ControlAddress {
+export interface ControlAddress {
   /** As the servers of the ledgers reach it. */
   readonly connection: pg.PoolConfig
   readonly ledger: string
+  /** The control database's own id. */
+  readonly installation: string
 }
+
+/** Of which installation a database is a ledger, and its name there. */
+export const BELONGS = 'ledger-of'
 
 /** Migrates a ledger, and mounts the tables of the control database, which has been migrated before. */
 export async function prepareLedger(connection: pg.PoolConfig, control: ControlAddress): Promise<Migrations> {
-  const own = openDatabase({ connection, connectionsMax: 2, schemas: `public, ${SPARE}` })
+  const own = openDatabase({ connection, connectionsMax: 2, schemas: UNMOUNTED })
   try {
     const migrations = await migrate(own)
     await own.transaction((tx) => mount(tx, control, migrations.latest), PATIENT)
@@ -33,9 +44,20 @@ export async function prepareLedger(connection: pg.PoolConfig, control: ControlA
   }
 }
 
-async function mount(tx: Queryable, { connection, ledger }: ControlAddress, migration: number): Promise<void> {
+/** Undefined: it is the ledger that is meant, or none yet. */
+export async function belongsElsewhere(own: Queryable, { ledger, installation }: ControlAddress) {
+  const belongs = await readSetting(own, BELONGS)
+  const [of, name] = belongs?.split(' ') ?? [installation, ledger]
+  if (of !== installation) return 'It is a ledger of another installation. Name another database.'
+  return name === ledger ? undefined : `It is the ledger ${name} of this installation: use that name.`
+}
+
+async function mount(tx: Queryable, control: ControlAddress, migration: number): Promise<void> {
+  const { connection, ledger, installation } = control
   const run = (text: string) => tx.query({ text })
   await tx.query({ text: 'select pg_advisory_xact_lock($1)' }, [LOCK])
+  const elsewhere = await belongsElsewhere(tx, control)
+  if (elsewhere !== undefined) throw new Error(`The database of the ledger ${ledger} is not its own: ${elsewhere}`)
   const server = serverOptions(connection)
   const told = tellControl(ledger)
   const mark = hash('sha256', JSON.stringify([migration, server, told, SHARED]))
@@ -48,15 +70,23 @@ async function mount(tx: Queryable, { connection, ledger }: ControlAddress, migr
   await run(`create schema if not exists ${SPARE}; create schema control`)
   for (const TABLE of SHARED) await run(`alter table if exists public.${TABLE} set schema ${SPARE}`)
   const { user, password, ...place } = server
-  // Memberships lie elsewhere.
-  await run('alter table tool_connection drop constraint if exists tool_connection_person_id_account_id_fkey')
+  await run(MEMBERS_ELSEWHERE)
   await run(`create server control foreign data wrapper postgres_fdw options (${listed(place)})`)
   await run(`create user mapping for current_user server control options (${listed({ user, password })})`)
   await run(
     `import foreign schema public limit to (${SHARED.join(', ')}) from server control into control options (import_default 'true')`,
   )
   await run(told)
+  await putSetting(tx, BELONGS, `${installation} ${ledger}`)
   await run(`comment on schema control is ${literal(mark)}`)
+}
+
+/** Which installation a ledger's server finds at the address of control. */
+export async function installationSeen(own: Queryable): Promise<string | undefined> {
+  const [row] = await own.query<{ value: string }>({
+    text: `select value from control.control_setting where name = 'installation'`,
+  })
+  return row?.value
 }
 
 /** Of an account that arrives or is gone, control learns from where it lives. */
@@ -66,6 +96,8 @@ const LIVES_HERE = `new.frozen_until is distinct from 'infinity'`
 const tellControl = (ledger: string) => `
     create foreign table control.home (id text, name text, status text, created_at timestamptz, ledger text, region text)
       server control options (schema_name 'public', table_name 'account');
+    create foreign table control.control_setting (name text, value text)
+      server control options (schema_name 'public', table_name 'setting');
     create or replace function account_home() returns trigger language plpgsql as $$ begin
       if tg_op = 'INSERT' then
         insert into control.home (id, name, status, created_at, ledger, region)
