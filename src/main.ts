@@ -11,8 +11,14 @@ import { watchForStop } from './process/stop.ts'
 const OTHER_VERBS = [
   ['serve', 'Starts the gateway. This is what npm start does.'],
   ['sandbox', 'Starts only the simulated vendors, to test clients or another gateway with.'],
-  ['backup', 'Writes the whole database into one file, while the gateway runs: tollgate backup FILE'],
-  ['restore', 'Reads such a file into an empty database, and verifies the ledger: tollgate restore FILE'],
+  [
+    'backup',
+    'Writes the whole database, with every ledger, into one file while the gateway runs: tollgate backup FILE',
+  ],
+  [
+    'restore',
+    'Reads such a file into an empty database, or one for each ledger, and verifies it: tollgate restore FILE',
+  ],
   [
     'migrate',
     'Brings the database to this version, as the start of a gateway does; with --plan, only says what would be locked, and for how many rows.',

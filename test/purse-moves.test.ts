@@ -113,11 +113,11 @@ test('a restored database has the purses as they were, and they are charged on',
     before = await rowsOf(g.gateway.database, account)
     const out = new PassThrough()
     out.on('data', (piece: Buffer) => file.push(piece))
-    await writeBackup(g.gateway.database, out)
+    await writeBackup([{ name: 'control', database: g.gateway.database }], out)
   }
   {
     await using target = closing(openDatabase({ connection: to.connection }))
-    await readBackup(target, Readable.from([Buffer.concat(file)]))
+    await readBackup([{ name: 'control', database: target }], Readable.from([Buffer.concat(file)]))
   }
   await using g = await startGateway({ database: to })
   assert.deepEqual(await rowsOf(g.gateway.database, account), before)

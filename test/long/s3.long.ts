@@ -205,7 +205,10 @@ const story: ReadonlyArray<readonly [string, () => Promise<void>]> = [
       const other = await freshDatabase()
       const restored = other.open({ connectionsMax: 2 })
       const bytes = new PassThrough()
-      await Promise.all([writeBackup(database, bytes), readBackup(restored, bytes)])
+      await Promise.all([
+        writeBackup([{ name: 'control', database: database }], bytes),
+        readBackup([{ name: 'control', database: restored }], bytes),
+      ])
       assert.deepEqual([await problemsOf(restored), await checked(storeBy(), restored)], [[], ''])
       await restored.close()
       await other.drop()

@@ -194,7 +194,10 @@ test('a backup of a ledger with an archive is restored with its checkpoints, and
   const other = await freshDatabase()
   const restored = other.open({ connectionsMax: 2 })
   const bytes = new PassThrough()
-  const [written] = await Promise.all([writeBackup(database, bytes), readBackup(restored, bytes)])
+  const [written] = await Promise.all([
+    writeBackup([{ name: 'control', database: database }], bytes),
+    readBackup([{ name: 'control', database: restored }], bytes),
+  ])
   assert.ok((written.rows.ledger_checkpoint ?? 0) > 0)
   const { problems } = await verifyLedger(restored, storedCatalogs(restored), {
     key: KEY,

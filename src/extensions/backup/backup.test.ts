@@ -5,10 +5,13 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { emptyDatabase, freshDatabase } from '../../../test/database.ts'
+import type { Database } from '../../database/database.ts'
 import { newId, realWorld } from '../../kernel/world.ts'
 import { createLedger } from '../../ledger/ledger.ts'
 import { maintainUsage } from '../../ledger/retention.ts'
 import { readBackup, writeBackup } from './backup.ts'
+
+const control = (database: Database) => ({ name: 'control', database })
 
 async function collect(run: (out: PassThrough) => Promise<unknown>): Promise<Buffer> {
   const out = new PassThrough()
@@ -32,10 +35,10 @@ test('a backup restores every row, and refuses what is damaged, incomplete or in
   await source.query({
     text: `insert into api_key (id, account_id, name, digest, prefix, last4, models) values ('k', 'acc_1', 'k', '\\x00ff10', 'p', 'l', '{a,b}')`,
   })
-  const file = await collect((out) => writeBackup(source, out))
+  const file = await collect((out) => writeBackup([control(source)], out))
 
-  await assert.rejects(readBackup(target, Readable.from([file.subarray(0, file.length - 40)])))
-  const facts = await readBackup(target, Readable.from([file]))
+  await assert.rejects(readBackup([control(target)], Readable.from([file.subarray(0, file.length - 40)])))
+  const facts = await readBackup([control(target)], Readable.from([file]))
   assert.equal(facts.rows.account, 1200)
   for (const table of ['account', 'transfer', 'api_key']) {
     const text = `select to_jsonb(t)::text as row from ${table} t order by 1`
@@ -43,7 +46,7 @@ test('a backup restores every row, and refuses what is damaged, incomplete or in
   }
   const [row] = await target.query<{ posted: bigint }>({ text: `select posted from account where id = 'acc_1'` })
   assert.equal(row?.posted, 9_007_199_254_740_993n)
-  await assert.rejects(readBackup(target, Readable.from([file])), /is in use/)
+  await assert.rejects(readBackup([control(target)], Readable.from([file])), /is in use/)
 })
 
 test('a restore keeps partitions and references, and brings an older backup to this version', async (t) => {
@@ -73,10 +76,10 @@ test('a restore keeps partitions and references, and brings an older backup to t
     `insert into usage (account_id, id, key_id, product, endpoint, outcome, status, charged, held, catalog_version, lines)
      values ('acc', '${newId(realWorld)}', 'k', 'm', 'chat', 'settled', 200, 0, 0, 1, '[]')`,
   )
-  const file = await collect((out) => writeBackup(source, out))
+  const file = await collect((out) => writeBackup([control(source)], out))
   await cp(join(import.meta.dirname, '../../database/migrations'), folder, { recursive: true })
   await writeFile(join(folder, '0002_zone.sql'), `alter table usage add column zone text not null default 'here';`)
-  await readBackup(target, Readable.from([file]), folder)
+  await readBackup([control(target)], Readable.from([file]), folder)
   const places = 'select tableoid::regclass::text as place, count(*)::int as rows from usage group by 1'
   assert.deepEqual(await run(target, places), await run(source, places))
   assert.notEqual((await run(target, places))[0]?.place, 'usage_rest')
@@ -85,8 +88,11 @@ test('a restore keeps partitions and references, and brings an older backup to t
   assert.deepEqual(await run(target, references), await run(source, references))
   await assert.rejects(run(target, `delete from account where id = 'acc'`), /foreign key/)
   // Of a version that this one does not know.
-  const newer = await collect((out) => writeBackup(target, out))
+  const newer = await collect((out) => writeBackup([control(target)], out))
   await using other = await emptyDatabase()
   await using third = other.open()
-  await assert.rejects(readBackup(third, Readable.from([newer])), /of migration 2, and this version knows only 1/)
+  await assert.rejects(
+    readBackup([control(third)], Readable.from([newer])),
+    /of migration 2, and this version knows only 1/,
+  )
 })

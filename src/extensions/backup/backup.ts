@@ -1,13 +1,18 @@
 // A backup is one file: every row of every table as JSON lines, compressed, taken in one snapshot while the gateway
-// runs. Unlike a copy of the data directory, it restores into an empty database of any supported Postgres version.
+// runs; with several ledgers of control first, and then of each. Unlike a copy of the data directory, it restores into
+// an empty database of any supported Postgres version.
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip, createGzip } from 'node:zlib'
 import pg from 'pg'
-import { type Database, PATIENT, type Queryable } from '../../database/database.ts'
+import { PATIENT, type Queryable } from '../../database/database.ts'
+import { INSTALLATION, LEDGERS_NAME } from '../../database/ledgers.ts'
 import { listMigrations, migrate, migrateTo } from '../../database/migrate.ts'
+import { BELONGS, MEMBERS_ELSEWHERE } from '../../database/mount.ts'
 import { CHANGE_MS_MAX } from '../../database/prune.ts'
+import { putSetting } from '../../database/setting.ts'
 import { TABLES } from '../../database/tables.ts'
+import type { Store } from '../../process/upgrade.ts'
 
 const FORMAT = 2
 const ROWS_PER_LINE = 500
@@ -28,6 +33,9 @@ interface Head {
   readonly at: string
   readonly migration: number
   readonly partitions: readonly Partition[]
+  /** Control's: those that follow. */
+  readonly ledgers?: readonly string[] | undefined
+  readonly ledger?: string | undefined
 }
 
 /** Those that the schema does not make: of months. */
@@ -48,62 +56,127 @@ async function listTables(tx: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name).filter((name) => name !== 'migration' && !TABLES[name]?.notBackedUp)
 }
 
-export async function writeBackup(database: Database, out: Writable): Promise<BackupFacts> {
-  const facts: { value?: BackupFacts } = {}
-  await database.transaction(async (tx) => {
-    await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
+/** The first is control. */
+type Backed = readonly Pick<Store, 'name' | 'database'>[]
+
+export async function writeBackup(stores: Backed, out: Writable): Promise<BackupFacts> {
+  const facts: BackupFacts[] = []
+  const [control, ...ledgers] = stores
+  await refuseMoves(control!.database) // There is one at least.
+  // Control last: what crosses is written there first, and so looks at worst as after a crash.
+  await withSnapshots([...ledgers, control!], async (snapshots) => {
+    await refuseMoves(snapshots.at(-1)!) // As above.
+    const names = ledgers.map(({ name }) => name)
+    const parts = [snapshots.at(-1)!, ...snapshots.slice(0, -1)] // As above.
     await pipeline(
       async function* () {
-        const [now] = await tx.query<{ at: Date; migration: number }>({
-          text: 'select now() as at, max(number) as migration from migration',
-        })
-        const partitions = await tx.query<Partition>(PARTITIONS)
-        const head = { tollgate: FORMAT, at: now!.at.toISOString(), migration: now!.migration, partitions }
-        yield `${JSON.stringify(head)}\n`
-        const rows: Record<string, number> = {}
-        for (const table of await listTables(tx)) {
-          rows[table] = 0
-          const name = pg.escapeIdentifier(table)
-          await tx.query({
-            text: `declare backup_rows no scroll cursor for select to_jsonb(t)::text as row from ${name} t`,
-          })
-          for (;;) {
-            const page = await tx.query<{ row: string }>({ text: `fetch ${ROWS_PER_LINE} from backup_rows` })
-            if (page.length === 0) break
-            rows[table] += page.length
-            yield `{"table":${JSON.stringify(table)},"rows":[${page.map(({ row }) => row).join(',')}]}\n`
-          }
-          await tx.query({ text: 'close backup_rows' })
-        }
-        // The last line states the number of rows, so that a truncated file is recognised.
-        yield `${JSON.stringify({ end: true, rows })}\n`
-        facts.value = { at: head.at, migration: head.migration, rows }
+        for (const [at, tx] of parts.entries())
+          yield* partOf(tx, at === 0 ? { ledgers: names } : { ledger: names[at - 1] }, facts)
       },
       createGzip(),
       out,
     )
+  })
+  return sumOf(facts)
+}
+
+function sumOf(parts: readonly BackupFacts[]): BackupFacts {
+  const rows: Record<string, number> = {}
+  for (const part of parts)
+    for (const [table, count] of Object.entries(part.rows)) rows[table] = (rows[table] ?? 0) + count
+  return { ...parts[0]!, rows } // There is one at least.
+}
+
+/** All at one moment, or nearly. */
+function withSnapshots<T>(
+  [first, ...rest]: Backed,
+  run: (snapshots: readonly Queryable[]) => Promise<T>,
+  taken: readonly Queryable[] = [],
+): Promise<T> {
+  if (!first) return run(taken)
+  return first.database.transaction(async (tx) => {
+    await tx.query({ text: 'set transaction isolation level repeatable read, read only' })
+    // The first that reads takes it.
+    await tx.query({ text: 'select 1 from migration limit 1' })
+    return withSnapshots(rest, run, [...taken, tx])
   }, PATIENT)
-  return facts.value!
+}
+
+/** An account that is in two ledgers would be so after a restore. */
+async function refuseMoves(control: Queryable): Promise<void> {
+  const [moving] = await control.query<{ id: string }>({ text: 'select id from account where is_moving limit 1' })
+  if (moving)
+    throw new Error(
+      `The account ${moving.id} is being moved to another ledger. Try again when it is there; if the move was interrupted, repeat it, or end it with tollgate ledgers move ${moving.id} --to LEDGER --cancel.`,
+    )
+}
+
+/** A database's rows between a line that begins it and one that ends it. */
+async function* partOf(tx: Queryable, about: object, facts: BackupFacts[]): AsyncGenerator<string> {
+  const [now] = await tx.query<{ at: Date; migration: number }>({
+    text: 'select now() as at, max(number) as migration from migration',
+  })
+  const partitions = await tx.query<Partition>(PARTITIONS)
+  const head = { tollgate: FORMAT, at: now!.at.toISOString(), migration: now!.migration, partitions }
+  yield `${JSON.stringify({ ...head, ...about })}\n`
+  const rows: Record<string, number> = {}
+  for (const table of await listTables(tx)) {
+    rows[table] = 0
+    const name = pg.escapeIdentifier(table)
+    await tx.query({ text: `declare backup_rows no scroll cursor for select to_jsonb(t)::text as row from ${name} t` })
+    for (;;) {
+      const page = await tx.query<{ row: string }>({ text: `fetch ${ROWS_PER_LINE} from backup_rows` })
+      if (page.length === 0) break
+      rows[table] += page.length
+      yield `{"table":${JSON.stringify(table)},"rows":[${page.map(({ row }) => row).join(',')}]}\n`
+    }
+    await tx.query({ text: 'close backup_rows' })
+  }
+  // The last line states the number of rows, so that a truncated file is recognised.
+  yield `${JSON.stringify({ end: true, rows })}\n`
+  facts.push({ at: head.at, migration: head.migration, rows })
 }
 
 /**
- * All or nothing: an incomplete file, a newer version or a database in use changes nothing. The rows go into tables of
- * their own time, in the partitions in which they were; then the migrations since then are applied.
+ * An incomplete file, a newer version or a database in use changes nothing; of several databases, those before the one
+ * that fails are filled. The rows go into tables of their own time, in the partitions in which they were; then the
+ * migrations since then are applied.
  */
-export async function readBackup(database: Database, source: Readable, folder?: string): Promise<BackupFacts> {
-  await requireEmpty(database)
+export async function readBackup(stores: readonly Store[], source: Readable, folder?: string): Promise<BackupFacts> {
+  for (const { database } of stores) await requireEmpty(database)
   const latest = (await listMigrations(folder)).at(-1)?.number ?? 0
   const lines = linesOf(unpacked(source))
-  const first = await lines.next()
-  if (first.done) throw new Error('The backup is incomplete: its end is missing.')
-  const { partitions, ...head } = readHead(first.value, latest)
-  await migrateTo(database, { until: head.migration, ...(folder === undefined ? {} : { folder }) })
-  const rows = await database.transaction(async (tx) => {
-    for (const { name, parent, bound } of partitions) await makePartition(tx, { name, parent, bound })
-    return withoutReferences(tx, () => readRows(tx, lines))
-  }, PATIENT)
-  await migrate(database, folder)
-  return { ...head, rows }
+  const facts: BackupFacts[] = []
+  for (const { name, database, mount } of stores) {
+    const first = await lines.next()
+    if (first.done) throw incomplete()
+    const { partitions, ...head } = readHead(first.value, latest)
+    if (facts.length === 0) requireSame(head.ledgers ?? [], stores.slice(1))
+    else if (head.ledger !== name)
+      throw new Error(`The backup is damaged: ${head.ledger} stands at the place of ${name}.`)
+    await migrateTo(database, { until: head.migration, ...(folder === undefined ? {} : { folder }) })
+    const rows = await database.transaction(async (tx) => {
+      for (const { name, parent, bound } of partitions) await makePartition(tx, { name, parent, bound })
+      if (mount) await tx.query({ text: MEMBERS_ELSEWHERE })
+      const rows = await withoutReferences(tx, () => readRows(tx, lines))
+      // It is another installation, which must not take the ledgers of this one for its own.
+      for (const setting of [INSTALLATION, BELONGS, LEDGERS_NAME]) await putSetting(tx, setting, null)
+      return rows
+    }, PATIENT)
+    await (mount?.() ?? migrate(database, folder))
+    facts.push({ at: head.at, migration: head.migration, rows })
+  }
+  return sumOf(facts)
+}
+
+const incomplete = () => new Error('The backup is incomplete: its end is missing.')
+
+function requireSame(there: readonly string[], given: readonly { readonly name: string }[]): void {
+  const [wanted, found] = [there, given.map(({ name }) => name)].map((names) => names.join(', ') || 'none')
+  if (wanted !== found)
+    throw new Error(
+      `The backup has these ledgers: ${wanted}; and TOLLGATE_LEDGERS names: ${found}. Name an empty database for each, in this order.`,
+    )
 }
 
 async function requireEmpty(on: Queryable): Promise<void> {
@@ -140,7 +213,10 @@ async function readRows(tx: Queryable, lines: AsyncGenerator<string>): Promise<R
   const tables = new Set(await listTables(tx))
   const rows: Record<string, number> = {}
   let end: { rows: Record<string, number> } | undefined
-  for await (const line of lines) {
+  // A loop over `lines` would end them, and others may follow.
+  while (!end) {
+    const { value: line, done } = await lines.next()
+    if (done) throw incomplete()
     if (line.startsWith('{"end"')) {
       end = JSON.parse(line) as typeof end
       continue
@@ -156,7 +232,6 @@ async function readRows(tx: Queryable, lines: AsyncGenerator<string>): Promise<R
     )
     rows[table] = (rows[table] ?? 0) + Number(written!.count)
   }
-  if (!end) throw new Error('The backup is incomplete: its end is missing.')
   for (const [table, count] of Object.entries(end.rows))
     if ((rows[table] ?? 0) !== count)
       throw new Error(`The backup is damaged: ${table} has ${rows[table] ?? 0} rows instead of ${count}.`)
@@ -170,7 +245,7 @@ function readHead(line: string, latest: number): Head {
     throw new Error(
       `The backup is of migration ${head.migration}, and this version knows only ${latest}. Restore it with the version that wrote it, or a newer one.`,
     )
-  return { at: head.at, migration: head.migration, partitions: head.partitions }
+  return head
 }
 
 /** The table's columns, without generated ones. */

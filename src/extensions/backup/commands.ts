@@ -6,22 +6,23 @@ import { storedCatalogs } from '../../catalog/store.ts'
 import type { Config } from '../../config.ts'
 import { noteBackup } from '../../database/health.ts'
 import { usageStoredSinceMs } from '../../ledger/retention.ts'
-import { type Say, withStore } from '../../process/upgrade.ts'
+import { type Say, type Store, withStores } from '../../process/upgrade.ts'
 import { verifyLedger } from '../../reports/verify/verify.ts'
 import { readBackup, writeBackup } from './backup.ts'
 
 export async function backup(config: Config, file: string, say: Say, stop: AbortSignal): Promise<void> {
-  await withStore(config, stop, async (database) => {
+  await withStores(config, stop, async (stores) => {
     const unfinished = `${file}.part`
     try {
-      const facts = await writeBackup(database, createWriteStream(unfinished, { mode: 0o600, signal: stop }))
+      const facts = await writeBackup(stores, createWriteStream(unfinished, { mode: 0o600, signal: stop }))
       const handle = await open(unfinished, 'r+')
       await handle.sync()
       await handle.close()
       await rename(unfinished, file)
-      await noteBackup(database, facts.at)
+      for (const { database } of stores) await noteBackup(database, facts.at)
       const rows = Object.values(facts.rows).reduce((sum, count) => sum + count, 0)
-      say(`Wrote ${rows} rows of ${Object.keys(facts.rows).length} tables, as of ${facts.at}, to ${file}.`)
+      const tables = `${Object.keys(facts.rows).length} tables${stores.length > 1 ? ` of ${namesOf(stores)}` : ''}`
+      say(`Wrote ${rows} rows of ${tables}, as of ${facts.at}, to ${file}.`)
       say(
         config.TOLLGATE_SECRET
           ? 'Keep TOLLGATE_SECRET with it: without the secret no key and no stored credential can be read.'
@@ -35,18 +36,26 @@ export async function backup(config: Config, file: string, say: Say, stop: Abort
 }
 
 export async function restore(config: Config, file: string, say: Say, stop: AbortSignal): Promise<void> {
-  await withStore(config, stop, async (database) => {
-    const facts = await readBackup(database, createReadStream(file, { signal: stop }))
+  await withStores(config, stop, async (stores) => {
+    const facts = await readBackup(stores, createReadStream(file, { signal: stop }))
     const rows = Object.values(facts.rows).reduce((sum, count) => sum + count, 0)
-    say(`Restored ${rows} rows, as of ${facts.at}. Verifying the ledger …`)
+    const where = stores.length > 1 ? ` into ${namesOf(stores)}` : ''
+    say(`Restored ${rows} rows${where}, as of ${facts.at}. Verifying the ledger …`)
     stop.throwIfAborted()
     const stopped = new Promise<never>((_, reject) =>
       stop.addEventListener('abort', () => reject(stop.reason as Error)),
     )
-    // What this machine is told to keep may differ from what was kept where the backup was taken.
-    const usageSinceMs = await usageStoredSinceMs(database)
-    const verified = await Promise.race([verifyLedger(database, storedCatalogs(database), { usageSinceMs }), stopped])
-    if (!verified.ok) throw new Error(`The restored ledger does not add up: ${verified.problems.join('; ')}`)
-    say('The ledger adds up.')
+    for (const { name, database } of stores) {
+      // What this machine is told to keep may differ from what was kept where the backup was taken.
+      const usageSinceMs = await usageStoredSinceMs(database)
+      const verified = await Promise.race([verifyLedger(database, storedCatalogs(database), { usageSinceMs }), stopped])
+      if (!verified.ok)
+        throw new Error(
+          `The restored ledger${stores.length > 1 ? ` ${name}` : ''} does not add up: ${verified.problems.join('; ')}`,
+        )
+    }
+    say(stores.length > 1 ? 'All ledgers add up.' : 'The ledger adds up.')
   })
 }
+
+const namesOf = (stores: readonly Store[]) => stores.map(({ name }) => name).join(', ')
