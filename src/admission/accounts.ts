@@ -27,7 +27,9 @@ interface CreditInput {
   readonly lot?: Omit<Lot, 'source'> | undefined
 }
 
-interface AccountInput {
+export interface AccountInput {
+  /** Of one that was decided elsewhere; without an effect where it is there. Absent: a new one. */
+  readonly id?: string
   readonly name: string
   readonly credits?: Credits | undefined
   /** What the credits are for; it stays in the ledger. */
@@ -154,7 +156,7 @@ export function createAccounts(options: {
   }
 
   async function createIn(tx: Queryable, { credits = 0n, limits: given, ...input }: AccountInput, by: By) {
-    const id = `acc_${newId(world)}`
+    const { id = `acc_${newId(world)}` } = input
     await insert(tx, { ...input, id, credits, limits: mergeLimits({}, given) }, by)
     return id
   }
@@ -328,6 +330,9 @@ export function createAccounts(options: {
     create: (input: AccountInput, by: By) => database.transaction((tx) => createIn(tx, input, by)),
     /** The same as part of another transaction. Its last statement writes to the audit log, whose lock comes last. */
     createIn,
+    /** To be called after that commit: a ledger makes its account then. */
+    created: async (_id: string): Promise<void> => undefined,
+    read: (id: string): Promise<AccountView> => readAccountView(database, id),
 
     /** The same with an Idempotency-Key, from which the id follows: with an earlier one, that account as it is. */
     async createOnce(key: string, { name, credits = 0n, note, limits: given, region }: AccountInput, by: By) {

@@ -101,7 +101,8 @@ const tellControl = (ledger: string) => `
     create or replace function account_home() returns trigger language plpgsql as $$ begin
       if tg_op = 'INSERT' then
         insert into control.home (id, name, status, created_at, ledger, region)
-          values (new.id, new.name, new.status, new.created_at, ${literal(ledger)}, new.region);
+          values (new.id, new.name, new.status, new.created_at, ${literal(ledger)}, new.region)
+          on conflict do nothing;
       else
         update control.home set name = new.name, status = new.status where id = new.id;
       end if;

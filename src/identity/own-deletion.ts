@@ -4,7 +4,7 @@
 import type { Accounts } from '../admission/accounts.ts'
 import type { By } from '../database/audit.ts'
 import { type Queryable, statement } from '../database/database.ts'
-import { formatCredits } from '../kernel/credits.ts'
+import { formatCredits, parseCredits } from '../kernel/credits.ts'
 import { Fault } from '../kernel/fault.ts'
 import type { Branding } from './branding/branding.ts'
 import { renderMail } from './branding/mail.ts'
@@ -22,7 +22,7 @@ export interface OwnDeletion {
 }
 
 interface DeletionDeps extends LeavingDeps, Pick<PeopleDeps, 'database' | 'audit'> {
-  readonly accounts: Pick<Accounts, 'close' | 'change'>
+  readonly accounts: Pick<Accounts, 'close' | 'change' | 'read'>
   readonly branding: Pick<Branding, 'get'>
   readonly publicUrl: () => string
   readonly mails: (PersonMails & { forget(tx: Queryable, to: string): Promise<void> }) | undefined
@@ -62,19 +62,27 @@ const REASON = 'Its owner deleted their login.'
 export function createOwnDeletion(deps: DeletionDeps): OwnDeletion {
   const { database, audit, accounts, mails, branding, publicUrl } = deps
 
+  /** As its ledger knows it. */
+  async function there(one: Membership): Promise<Membership> {
+    const { status, balance } = await accounts.read(one.id)
+    return { ...one, status, posted: parseCredits(balance) ?? 0n }
+  }
+
   /** The accounts to close; throws a conflict that says what must be done first. */
   async function look(on: Queryable, person: Person, forfeit: boolean): Promise<Membership[]> {
     const all = await on.query<Membership>(ACCOUNTS, [person.id])
-    const last = all.filter(({ role, owners, status }) => role === 'owner' && owners === 1 && status !== 'closed')
+    // In the transaction, what is closed elsewhere is known here.
+    const isFirst = on === database
+    const last: Membership[] = []
+    for (const one of all)
+      if (one.role === 'owner' && one.owners === 1) {
+        const now = one.ledger === null || !isFirst ? one : await there(one)
+        if (now.status !== 'closed') last.push(now)
+      }
     const shared = last.find(({ members }) => members > 1)
     if (shared)
       throw new Fault('conflict', {
         message: `You are the last owner of "${shared.name}". Make another member its owner, or remove the members first.`,
-      })
-    const elsewhere = last.find(({ ledger }) => ledger !== null)
-    if (elsewhere)
-      throw new Fault('conflict', {
-        message: `You are the last owner of "${elsewhere.name}". Close that account first, and then delete your login.`,
       })
     const left = last.find(({ posted }) => posted > 0n)
     if (left && !forfeit)

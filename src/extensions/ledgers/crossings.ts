@@ -1,9 +1,12 @@
 // What control decides and a ledger does: control writes it down with the decision, the ledger does it, and then it
 // goes. A process that dies in between changes nothing: another one finds it, and done twice it has no second effect.
+import type { AccountInput, Accounts } from '../../admission/accounts.ts'
 import type { Keys } from '../../admission/keys.ts'
 import type { By } from '../../database/audit.ts'
-import { type Database, statement } from '../../database/database.ts'
+import { type Database, type Queryable, statement } from '../../database/database.ts'
 import type { LeavingDeps } from '../../identity/leaving.ts'
+import { formatCredits, parseCredits } from '../../kernel/credits.ts'
+import { newId, type World } from '../../kernel/world.ts'
 
 const OPEN = statement(
   'crossings_open',
@@ -25,14 +28,22 @@ const GRANTED = statement(
   `select 1 from code_use where account_id = $1 and hash = decode($2, 'hex')`,
 )
 
+/** The row that people's memberships refer to, and what its ledger makes it with. */
+const SHELL = statement(
+  'crossing_account_shell',
+  'insert into account (id, name, ledger, region) values ($1, $2, $3, $4)',
+)
+const DECIDE = statement('crossing_account', `insert into crossing (ledger, kind, detail) values ($1, 'account', $2)`)
+
 interface CrossingRow {
   readonly id: string
-  readonly kind: 'leave' | 'leave-outside' | 'code'
+  readonly kind: 'leave' | 'leave-outside' | 'code' | 'account'
   readonly detail: {
     readonly account: string
     readonly person: string
     readonly heir?: string
     readonly hash: string
+    readonly input: Omit<AccountInput, 'credits'> & { readonly credits: string }
     readonly by: By
   }
 }
@@ -40,7 +51,22 @@ interface CrossingRow {
 export interface Crossed {
   readonly database: Database
   readonly keys: Pick<Keys, 'endOf' | 'endPrograms' | 'noticed'>
+  readonly accounts: Pick<Accounts, 'create'>
   readonly onLeave: LeavingDeps['onLeave']
+}
+
+/** As a part of a transaction of control: an account that a ledger makes. */
+export async function decideAccount(
+  tx: Queryable,
+  { name: ledger, world }: { readonly name: string; readonly world: World },
+  { credits = 0n, ...input }: AccountInput,
+  by: By,
+): Promise<string> {
+  const account = `acc_${newId(world)}`
+  await tx.query(SHELL, [account, input.name, ledger, input.region ?? null])
+  const detail = { account, input: { ...input, credits: formatCredits(credits) }, by }
+  await tx.query(DECIDE, [ledger, JSON.stringify(detail)])
+  return account
 }
 
 /** Does what is open for a ledger. What fails is tried again, and keeps nothing else waiting. */
@@ -51,12 +77,18 @@ export async function cross(control: Pick<Database, 'query'>, name: string, cell
       const isUndone =
         kind === 'code' && (await cell.database.query(GRANTED, [detail.account, detail.hash])).length === 0
       if (kind === 'leave') await leave(cell, detail)
+      if (kind === 'account') await open(cell, detail)
       if (kind === 'leave-outside') await leaveOutside(cell, detail)
       await control.query(isUndone ? GIVE_BACK : DONE, [id, name])
     } catch (error) {
       failed.push(error)
     }
   if (failed.length > 0) throw failed[0]
+}
+
+/** Again without an effect where it is there. */
+async function open({ accounts }: Crossed, { account, input, by }: CrossingRow['detail']): Promise<void> {
+  await accounts.create({ ...input, id: account, credits: parseCredits(input.credits) }, by)
 }
 
 async function leave({ database, keys, onLeave }: Crossed, detail: CrossingRow['detail']): Promise<void> {

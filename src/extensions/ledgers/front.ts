@@ -1,6 +1,7 @@
 // One installation, several ledgers: each is a gateway of its own in the same process, with its own pool, leases and
 // sweeps. The gateway of the control database listens; what is an account's is answered by the gateway of its ledger.
 import type { IncomingMessage } from 'node:http'
+import type { Accounts } from '../../admission/accounts.ts'
 import { type ApiKeys, keyIn } from '../../admission/api-key.ts'
 import type { Keys } from '../../admission/keys.ts'
 import type { WebServer } from '../../api/server/server.ts'
@@ -9,6 +10,7 @@ import type { Database } from '../../database/database.ts'
 import { Fault } from '../../kernel/fault.ts'
 import type { World } from '../../kernel/world.ts'
 import type { HERE, Resource } from '../../operator/resource.ts'
+import { decideAccount } from './crossings.ts'
 import { delegationOf } from './delegation.ts'
 import { createEvents } from './events.ts'
 import { createHomes, type Home } from './homes.ts'
@@ -17,6 +19,7 @@ import { createHomes, type Home } from './homes.ts'
 export interface Cell {
   readonly app: Pick<WebServer, 'dispatch' | 'upgrade' | 'posted' | 'router'>
   readonly keys: Pick<Keys, 'create' | 'revokeGrant'>
+  readonly accounts: Pick<Accounts, 'createIn' | 'created' | 'close' | 'change' | 'read'>
   readonly database: Database
   readonly office: { readonly routes: { readonly resources: readonly Resource[] } }
 }
@@ -37,6 +40,8 @@ export interface Ledgers {
   of(name: string): Cell | undefined
   /** Of those of a region that answer, the one where accounts are stored next; null: none lies there. */
   roomiest(region: string | undefined): Promise<string | null>
+  /** Does at once what control has decided for one of them, if it answers. */
+  cross(name: string): Promise<void>
   /** After a change at control: what ledgers have a copy of. */
   changed(): Promise<unknown>
 }
@@ -84,6 +89,23 @@ export function openFront(control: ControlCell, ledgers: Ledgers): void {
       return cell ? cell.keys.revokeGrant(...of) : revokeGrant.apply(control.keys, of)
     },
   } satisfies typeof control.keys)
+
+  const { createIn, close, change, read } = control.accounts
+  const accountsOf = async (id: string) => at(await homes.ofAccount(id))?.accounts
+  Object.assign(control.accounts, {
+    async createIn(tx, input, by) {
+      const name = await ledgers.roomiest(input.region)
+      if (name === null) return createIn(tx, input, by)
+      return decideAccount(tx, { name, world: control.world }, input, by)
+    },
+    async created(id) {
+      const home = await homes.ofAccount(id)
+      if (home !== null) await ledgers.cross(home)
+    },
+    close: async (...of) => ((await accountsOf(of[0]))?.close ?? close)(...of),
+    change: async (...of) => ((await accountsOf(of[0]))?.change ?? change)(...of),
+    read: async (id) => ((await accountsOf(id))?.read ?? read)(id),
+  } satisfies Cell['accounts'])
 
   control.office.delegate(delegationOf(control, ledgers, homes))
 }

@@ -26,6 +26,7 @@ interface Place {
 
 interface Opened extends Cell, Crossed {
   readonly keys: Cell['keys'] & Crossed['keys']
+  readonly accounts: Cell['accounts'] & Crossed['accounts']
   readonly changes: Pick<Changes, 'notice'>
   readonly figures: () => Promise<Figures>
   readonly monitor: { readonly running: number }
@@ -107,14 +108,14 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
     // What control does itself bumps the topic that leads here.
     if (isCrossing) return
     isCrossing = true
-    const all = [['control', control] as const, ...cells].map(([name, cell]) =>
-      cross(control.database, name, cell).catch((error: unknown) =>
-        log.error({ ledger: name, error }, 'what control decided is not done in a ledger yet; it is tried again'),
-      ),
-    )
+    const all = [['control', control] as const, ...cells].map(([name, cell]) => crossOne(name, cell))
     await Promise.all(all)
     isCrossing = false
   }
+  const crossOne = (name: string, cell: Crossed) =>
+    cross(control.database, name, cell).catch((error: unknown) =>
+      log.error({ ledger: name, error }, 'what control decided is not done in a ledger yet; it is tried again'),
+    )
   for (const topic of SHARED_TOPICS)
     control.changes.watch(topic, async () => {
       // Whoever leaves an account bumps the topic of keys.
@@ -129,6 +130,10 @@ export async function openLedgers<G>(options: LedgersOptions<G>) {
     },
     of: (name) => cells.get(name),
     roomiest,
+    async cross(name) {
+      const cell = cells.get(name)
+      if (cell) await crossOne(name, cell)
+    },
     changed: mirrorAll,
   })
   const timers = [

@@ -58,17 +58,6 @@ test('who deletes their login at control is gone in the ledger', async () => {
   assert.equal(open, undefined, 'what had to be done is done')
 })
 
-test('the last owner of an account in a ledger closes it before the login is deleted', async () => {
-  const { id: account } = await all.customer()
-  const email = 'owner@people.example'
-  const owner = await joined(all, `/accounts/${account}/invites`, { email, role: 'owner' }, PASSWORD)
-  const refused = await owner('POST', '/me/delete', { email, forfeit: true })
-  assert.match(refused.text, /Close that account first/)
-  await all.ask(`/accounts/${account}/close`, { reason: 'Over.', balance: 'writeoff' })
-  const deleted = await owner('POST', '/me/delete', { email })
-  assert.equal(deleted.status, 200, deleted.text)
-})
-
 test('a code that is redeemed in a ledger is used at control, and given back if the credits never came', async () => {
   const { id: account } = await all.customer()
   const { list } = await all.ask<{ list: string[] }>('/code-batches', { name: 'spring', credits: '5', codes: 1 })

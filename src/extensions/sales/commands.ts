@@ -2,7 +2,7 @@
 import type { Commands } from '../../operator/command.ts'
 
 const SIGN_UP =
-  'Sign-up=mode, Domains=domains, Blocked domains=blockedDomains.length, Starting credits=credits, Limits=limits, Terms=terms, Mails per network and hour=perNetworkPerHour, Sign-ups per domain and day=perDomainPerDay, Challenge=challengeUrl'
+  'Sign-up=mode, Domains=domains, Blocked domains=blockedDomains.length, Starting credits=credits, Limits=limits, Terms=terms, Mails per network and hour=perNetworkPerHour, Sign-ups per domain and day=perDomainPerDay, Challenge=challengeUrl, Region=region'
 
 export const SALES_COMMANDS: Commands = {
   'GET /payments': {

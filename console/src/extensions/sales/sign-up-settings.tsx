@@ -104,6 +104,7 @@ function SettingsForm({ settings }: { settings: SignUpSettings }) {
       perNetworkPerHour: Number(perNetwork),
       perDomainPerDay: Number(perDomain),
       challengeUrl: challenge.trim() || null,
+      region: settings.region,
     })
     refresh('sign-up/')
     toast('Saved.')

@@ -79,6 +79,7 @@ const settingsInput = z
       .nullable()
       .default(null)
       .meta({ description: 'Asked whether a sign-up is accepted', option: 'challenge' }),
+    region: text(30).nullable().default(null).describe('In which the accounts stay: that of some ledger'),
   })
   .transform(({ credits, limits, ...rest }) => ({
     ...rest,

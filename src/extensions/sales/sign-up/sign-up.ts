@@ -63,12 +63,14 @@ export interface Challenge {
 }
 
 export interface SignUpDeps extends PeopleDeps {
-  readonly accounts: Pick<Accounts, 'createIn'>
+  readonly accounts: Pick<Accounts, 'createIn' | 'created'>
   readonly publicUrl: () => string
   readonly asked: AskedMails
   readonly challenge: Challenge
   /** The key for digests of mailboxes. */
   readonly mailboxKey: Buffer
+  /** Of all ledgers. */
+  readonly regions?: (() => readonly string[]) | undefined
   /** Undefined: no mail server is configured. */
   readonly mails: object | undefined
 }
@@ -83,6 +85,7 @@ export const DEFAULTS: SignUpSettings = {
   perNetworkPerHour: PER_NETWORK_PER_HOUR,
   perDomainPerDay: 100,
   challengeUrl: null,
+  region: null,
 }
 
 const DAY_SECONDS = 86_400
@@ -140,6 +143,8 @@ export function createSignUp(deps: SignUpDeps) {
 
     async change(next: SignUpSettings, by: By): Promise<SignUpSettings> {
       const checked = checkSettings(next, deps.mails !== undefined)
+      if (checked.region !== null && !deps.regions?.().includes(checked.region))
+        throw invalid(`region: no ledger lies in "${checked.region}".`, 'region')
       if (checked.challengeUrl !== null) await deps.challenge.check(checked.challengeUrl)
       return SETTINGS.change({ database, audit }, by, () => checked)
     },
@@ -239,7 +244,7 @@ export function createSignUp(deps: SignUpDeps) {
       requireGood(password, email)
       const hash = await hashCounted(deps, password, visit)
       const mine = { ...by, actor: email }
-      return database.transaction(async (tx) => {
+      const { account, session } = await database.transaction(async (tx) => {
         await useLink(tx, token, email)
         await tx.query(END_OTHERS, [email])
         if (invite.made_by === BY_VISITOR) await brakeDomain(tx, box, now)
@@ -250,8 +255,10 @@ export function createSignUp(deps: SignUpDeps) {
         const session = await sessions.start(tx, person, visit)
         const detail = { account, terms: now.terms?.version ?? null }
         await audit.write(tx, mine, { action: 'sign-up.finish', object: person, detail })
-        return { session, email }
+        return { account, session }
       })
+      await deps.accounts.created(account)
+      return { session, email }
     },
 
     previews: (): MailPreview[] =>
@@ -277,7 +284,7 @@ export function createSignUp(deps: SignUpDeps) {
     // each other here.
     const [first] = credits > 0n ? await tx.query(TAKE_CREDITS, [sign(deps.mailboxKey, box.key)]) : []
     const given = first ? { credits, note: 'starting credits' } : {}
-    return deps.accounts.createIn(tx, { name, limits: now.limits, ...given }, by)
+    return deps.accounts.createIn(tx, { name, limits: now.limits, region: now.region ?? undefined, ...given }, by)
   }
 }
 

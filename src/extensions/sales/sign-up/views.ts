@@ -26,6 +26,8 @@ export const signUpSettings = z.object({
   perDomainPerDay: z.number().int(),
   /** This address is asked whether a request for a sign-up is accepted. Null: nobody is asked. */
   challengeUrl: z.string().nullable(),
+  /** Of the ledger that gets the accounts. Null: the one with most room. */
+  region: z.string().nullable(),
 })
 export type SignUpSettings = z.infer<typeof signUpSettings>
 
