@@ -123,8 +123,9 @@ function readReserved(answer: ReserveAnswer): Reserved | Undecided | Error {
       const running = { held: BigInt(answer.held ?? 0), calls: answer.calls ?? 0 }
       return { outcome: 'short', required: amount, available, running }
     }
+    // An account disappears from a ledger only by moving to another.
     case 'no_account':
-      return { outcome: 'short', required: 0n, available: 0n }
+      return { outcome: 'frozen' }
     case 'limited':
       return { outcome, limit, unit, span, max, waitSeconds: Math.max(1, wait), available, ...ofBudget(answer) }
     case 'blocked':
