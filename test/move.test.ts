@@ -212,8 +212,8 @@ async function movedClosed(account: string) {
       const rows = await on.query<{ rows?: string }>(statement, values)
       if (statement.name === 'move_freeze') read ??= 0
       if (read !== undefined && typeof rows[0]?.rows === 'string') {
-        const found: unknown[] | Record<string, unknown[]> = JSON.parse(rows[0].rows) // Ours: an array, or one for each table.
-        read += Array.isArray(found) ? found.length : Object.values(found).flat().length
+        const found: unknown[][] = rows.map((table) => JSON.parse(table.rows ?? '[]')) // Ours: arrays of rows.
+        read += found.flat().length
       }
       return rows
     }) as Queryable['query'] // The rows are of whatever type the caller says.

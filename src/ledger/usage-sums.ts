@@ -58,7 +58,7 @@ const LABELS_OF = (WHERE: string) =>
  * planner expects a third of all calls then and reads those of the account instead; of a range with two ends it expects
  * few, and uses the index.
  */
-const WAITING = `u.posting >= coalesce((select (s.value::jsonb ->> 'posting')::bigint from setting s where s.name = '${SETTING}'), 0)
+export const WAITING = `u.posting >= coalesce((select (s.value::jsonb ->> 'posting')::bigint from setting s where s.name = '${SETTING}'), 0)
   and u.posting < 9223372036854775807`
 /** All sums, to be read like a table: those that are stored, and those of the calls that wait. */
 export const USAGE_DAYS = `(
@@ -140,15 +140,10 @@ async function addSome(tx: Queryable): Promise<boolean> {
 
 // An account that moves brings its sums; its calls have no postings where it arrives.
 
-const WAITING_IDS = statement('usage_sums_waiting', `select u.id from usage u where u.account_id = $1 and ${WAITING}`)
 const OF_ACCOUNT = 'u.account_id = $1 and u.id = any($2::text[])'
-const ARRIVED = [
-  statement('usage_sums_arrived_days', ADD_DAYS(OF_ACCOUNT)),
-  statement('usage_sums_arrived_labels', ADD_LABELS(OF_ACCOUNT)),
-]
+const ARRIVED = statement('usage_sums_arrived', `with days as (${ADD_DAYS(OF_ACCOUNT)}) ${ADD_LABELS(OF_ACCOUNT)}`)
 
 /** Adds to the sums that an account brought those calls that waited where it came from. */
-export async function sumArrived(source: Queryable, target: Queryable, account: string): Promise<void> {
-  const waiting = await source.query<{ id: string }>(WAITING_IDS, [account])
-  for (const add of ARRIVED) await target.query(add, [account, waiting.map(({ id }) => id)])
+export async function sumArrived(target: Queryable, account: string, waiting: readonly string[]): Promise<void> {
+  await target.query(ARRIVED, [account, waiting])
 }

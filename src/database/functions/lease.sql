@@ -8,8 +8,8 @@
 -- and none is made. close: all goes back. retired: its process admits no more calls by it.
 -- Answers [{added, requests, tokens, rate_max, rate_left, seconds, second, available, rests}, …]: added is null where
 -- the lease has expired, requests and tokens are null where nothing limits them, `second` is the one to which they were
--- counted, on the day of the counting where a limit ends with a day. rests: nothing is leased of an account with lots,
--- whose calls have holds of their own.
+-- counted, on the day of the counting where a limit ends with a day. rests: nothing is leased of an account with lots
+-- or one that is about to move: its calls have holds of their own.
 create or replace function ledger_lease(account text, process text, changes jsonb, system text) returns jsonb
 language plpgsql as $$
 declare
@@ -22,7 +22,7 @@ begin
   if exists (select 1 from journal j where j.account_id = account and j.lease_id in (select k ->> 'id' from jsonb_array_elements(changes) k where (k ->> 'close')::boolean)) then
     perform ledger_post(account, '{}', true);
   end if;
-  select a.posted, a.held, a.moved_at, a.chain, a.claims, a.has_lots, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots as is_shut into o from account a where a.id = account for update;
+  select a.posted, a.held, a.moved_at, a.chain, a.claims, a.has_lots or a.is_moving as rests, a.budgets, coalesce(a.frozen_until > now(), false) or a.status <> 'open' or a.has_lots or a.is_moving as is_shut into o from account a where a.id = account for update;
   -- Not before the account is locked, as that since which a counter counts: what is leased after it was made comes off
   -- it.
   moment := clock_timestamp(); now_second := floor(extract(epoch from moment))::bigint;
@@ -78,7 +78,7 @@ begin
     if o.budgets > 0 and x.scopes is not null then
       budgets_held := budgets_held || coalesce((select jsonb_object_agg(s, coalesce((budgets_held ->> s)::bigint, 0) + share.added - freed) from jsonb_array_elements_text(x.scopes) s), '{}');
     end if;
-    answers := answers || (share.slice || jsonb_build_object('added', share.added::text, 'seconds', share.until - now_second, 'second', share.until, 'available', (o.posted - o.held)::text, 'rests', o.has_lots));
+    answers := answers || (share.slice || jsonb_build_object('added', share.added::text, 'seconds', share.until - now_second, 'second', share.until, 'available', (o.posted - o.held)::text, 'rests', o.rests));
   end loop;
   update account a set held = o.held, posted = o.posted, moved_at = o.moved_at, chain = o.chain where a.id = account and (a.held <> o.held or a.posted <> o.posted);
   perform counter_put(array(select counters[i] from generate_subscripts(counters, 1) i where changed[i]));

@@ -9,22 +9,42 @@ import { pruneAll } from '../../database/prune.ts'
 import { putSetting } from '../../database/setting.ts'
 import { DAY_MS, dayOfMs } from '../../kernel/calendar.ts'
 import { formatCredits } from '../../kernel/credits.ts'
+import { Fault } from '../../kernel/fault.ts'
 import { isTestAccount, testAccountOf } from '../../kernel/test-account.ts'
 import { sleep } from '../../kernel/timers.ts'
 import { idAtTime, newId, type World } from '../../kernel/world.ts'
 import { CALLS_ARRIVED } from '../../ledger/retention.ts'
-import { summedUntilMs, sumUsage } from '../../ledger/usage-sums.ts'
+import { OVER_AFTER_MS, summedUntilMs, sumUsage } from '../../ledger/usage-sums.ts'
+import {
+  balanceOf,
+  copyAll,
+  copyChanging,
+  copyDated,
+  copyListed,
+  copyRecent,
+  type Ends,
+  EVER_MOVED,
+  type Moment,
+  REMOVE_CONTENT,
+  REMOVE_SIGN_INS,
+  type Rest,
+  removeRows,
+  restOf,
+  type Sent,
+  type Tally,
+  tallyChanging,
+  tallyHistory,
+  tallyMembers,
+  tallyRecent,
+  tallyRest,
+  type Versions,
+} from './rows.ts'
 import {
   ACCOUNT,
-  balanceOf,
   CANCEL,
   CLOSE,
   CROSSINGS_FOLLOW,
-  copyChanging,
-  copyDated,
-  copyGrown,
   EMPTY_SHELL,
-  type Ends,
   FLIP,
   FREEZE,
   GONE,
@@ -33,7 +53,7 @@ import {
   LOCK,
   LOCK_ARRIVAL,
   LOCK_LEAVING,
-  NOW,
+  MOMENT,
   OPEN,
   OPEN_JOBS,
   one,
@@ -42,23 +62,15 @@ import {
   PRUNE_LEAVING,
   PUT_ACCOUNT,
   PUT_ARRIVAL,
-  REMOVE_CONTENT,
   REMOVE_MOVE,
-  REMOVE_SIGN_INS,
-  removeRows,
   SCHEMA,
   STATE,
   STILL_HELD,
   TAKE_BACK,
-  TALLY_ACCOUNT,
-  type Tally,
   THAW,
-  tallyChanging,
-  tallyDated,
-  tallyGrown,
+  UNLEASE,
   UNSENT,
-  type Versions,
-} from './rows.ts'
+} from './steps.ts'
 
 export interface MoveOptions {
   readonly account: string
@@ -102,11 +114,15 @@ export class MoveRefused extends Error {}
 
 /** A mover that is killed keeps an account closed for no longer than this. */
 const FROZEN_SECONDS = 60
+const FREEZE_EVERY_MS = 10_000
 const LOOK_EVERY_MS = 20
+const ROUND_EVERY_MS = 100
+/** The account is closed when a round of copying takes no longer than this and nothing is leased, or after a while. */
+const ROUND_MS = 200
+const ROUNDS_MS = 10_000
 /** Of calls older than this no row is written any more: settlements are tried for a day, jobs live 26 hours. */
 const SETTLED_MS = 3 * 24 * 3_600_000
-/** A transaction may have begun before the copy of the history and ended after it. */
-const MARGIN_MS = 60_000
+const MINUTE_MS = 60_000
 const TRIES = 3
 const BY = { actor: 'command line', ip: null, requestId: null }
 
@@ -124,23 +140,27 @@ export async function moveAccount(options: MoveOptions): Promise<Moved> {
   await arrive(options, move)
 
   await sumUsage(source)
-  const over = new Date(dayOfMs(Math.min(now.now.getTime() - SETTLED_MS, await summedUntilMs(source))) * DAY_MS)
+  const over = new Date(dayOfMs(Math.min(now.now.getTime() - OVER_AFTER_MS, await summedUntilMs(source))) * DAY_MS)
+  const began = await one<Moment>(source, MOMENT, [account])
+  const isWithin = options.within !== undefined
   const step: Step = {
     options,
     move,
     over,
-    settled: idAtTime(over.getTime()),
+    settled: idAtTime(now.now.getTime() - SETTLED_MS),
     versions: new Map(),
-    ends: { account, source, target, from: options.from, isWithin: options.within !== undefined },
+    rest: await restOf(source, isWithin),
+    sent: new Map(),
+    ends: { account, source, target, from: options.from, isWithin },
     fenced: (write) =>
       target.transaction(async (tx) => {
         await mustArrive(tx, account, move)
         await write(tx)
       }, PATIENT),
   }
-  const since = await copyHistory(step, now.now)
-  await announce(options, true)
-  const closedMs = await copyRest(step, since)
+  const compared = await copyHistory(step, began)
+  const closedMs = await close(step, compared)
+  await copyLate(options, move, began.at)
   await clear(options, move)
   return { ...(await count(options)), closedMs }
 }
@@ -154,57 +174,104 @@ interface Step {
   /** Sums of before this moment change no more; and the first id that can still be written. */
   readonly over: Date
   readonly settled: string
+  readonly rest: Rest
+  readonly sent: Sent
   readonly fenced: (write: (tx: Queryable) => Promise<void>) => Promise<void>
 }
 
-/** With the account in use. Answers since when there may be rows that were not copied and compared. */
-async function copyHistory({ options, ends, versions, over, settled, fenced }: Step, began: Date): Promise<Date> {
-  const { account, source, target, say } = options
-  const copied = await copyGrown(ends, versions, { id: '' }, fenced)
+/** With the account in use. Answers up to when it was compared. */
+async function copyHistory(step: Step, began: Moment): Promise<Moment> {
+  const { options, ends, versions, over, settled, fenced } = step
+  const { account, source, say } = options
+  const copied = await copyAll(ends, versions, '', fenced)
   await copyDated(ends, over, fenced)
-  // That may have taken hours: what came meanwhile is copied before the account is closed, too.
-  const again = await one<{ now: Date }>(source, NOW, [])
-  const more = await copyGrown(ends, versions, { id: settled, at: new Date(began.getTime() - MARGIN_MS) }, fenced)
-  const since = new Date(again.now.getTime() - MARGIN_MS)
-  const tally = (end: Database) =>
-    end.transaction(
-      async (tx) => ({
-        ...(await tallyGrown(tx, account, { until: since })),
-        ...(await tallyDated(tx, account, { until: over })),
-      }),
-      PATIENT,
-    )
-  refuseDifference(await tally(source), await tally(target), options)
-  say(`Copied ${copied + more} rows of its history. The account is closed for calls now.`)
-  return since
+  // That may have taken hours.
+  const until = await one<Moment>(source, MOMENT, [account])
+  await fenced((tx) => copyRecent({ ...ends, target: tx }, versions, { from: began, to: until.moved, settled }))
+  await compare(options, (end) => tallyHistory(end, account, until, over))
+  say(`Copied and compared ${copied} rows of its history.`)
+  return until
 }
 
-/** With the account closed, until the target has opened it: answers after how many milliseconds. */
-async function copyRest({ options, move, ends, versions, over, settled, fenced }: Step, since: Date): Promise<number> {
+async function compare({ source, target, ...options }: MoveOptions, tally: (tx: Queryable) => Promise<Tallies>) {
+  const [here, there] = await Promise.all([source, target].map((end) => end.transaction(tally, PATIENT)))
+  const difference = differenceOf(here!, there!, options) // Of two.
+  if (difference) throw new MoveRefused(difference)
+}
+
+/**
+ * Copies what came since a moment, and compares it, again and again, while processes learn that the account is about to
+ * change its place and give back what they have leased: little is left to do when it is closed.
+ */
+async function approach(step: Step, from: Moment): Promise<Moment> {
+  const { options, over } = step
+  const { account, source, world, within } = options
+  const noticeMs = within?.noticeMs ?? 0
+  const startedMs = world.elapsedMs()
+  for (let last = from; ; ) {
+    const roundMs = world.elapsedMs()
+    const { moved } = last
+    try {
+      const next = await one<Moment>(source, MOMENT, [account])
+      await copyRound(step, { from: { ...from, moved }, to: next.moved }, over)
+      await compare(options, (end) => tallyRecent(end, account, moved, next.moved))
+      last = next
+    } catch (error) {
+      // What a ledger tells control of an account that is in use there may come at the same time as a call.
+      if (!(error instanceof Fault) || world.elapsedMs() - startedMs > noticeMs + ROUNDS_MS) throw error
+      step.sent.clear()
+    }
+    const { leases } = await one<Still>(source, STILL_HELD, [account])
+    const waitedMs = world.elapsedMs() - startedMs
+    const isQuick = world.elapsedMs() - roundMs <= ROUND_MS && step.sent.size > 0
+    if ((isQuick && leases === 0 && waitedMs >= noticeMs) || waitedMs >= noticeMs + ROUNDS_MS) return last
+    await sleep(world, ROUND_EVERY_MS)
+  }
+}
+
+async function copyRound(
+  { options, ends, versions, settled, rest, sent, fenced }: Step,
+  stretch: { readonly from: Moment; readonly to: string },
+  since: Date,
+): Promise<void> {
+  await fenced(async (tx) => {
+    const to = { ...ends, target: tx }
+    await copyRecent(to, versions, { ...stretch, settled })
+    await copyChanging(to, versions, { rest, since, sent })
+    const row = await one<AccountText>(options.source, ACCOUNT, [options.account])
+    await tx.query(PUT_ACCOUNT, [row.account, row.posted])
+  })
+}
+
+/** Until the target has opened the account: answers for how many milliseconds it was closed. */
+async function close(step: Step, compared: Moment): Promise<number> {
+  const { options, move, ends, versions, over, settled, sent, fenced } = step
   const { account, source, world, say } = options
   const parts = { drained: 0, copied: 0, compared: 0, opened: 0 }
-  const startedMs = world.elapsedMs()
-  let lastMs = startedMs
+  let [startedMs, lastMs] = [0, 0]
   const lap = (part: keyof typeof parts) => {
     parts[part] += Math.round(world.elapsedMs() - lastMs)
     lastMs = world.elapsedMs()
   }
   try {
-    await freeze(source, account, move)
-    await drain(options, move)
+    await announce(options, true)
+    const last = await approach(step, compared)
+    say('The account is closed for calls now.')
+    lastMs = startedMs = world.elapsedMs()
+    const keep = keeper(options, move)
+    await drain(options, keep)
     lap('drained')
     for (let left = TRIES; ; left--) {
-      await fenced(async (tx) => {
-        const to = { ...ends, target: tx }
-        const from = left < TRIES ? { id: settled } : { id: settled, at: since }
-        await copyGrown(to, versions, from, (write) => write(tx))
-        // Sums may have been folded meanwhile: if they differ, the next try copies them all.
-        await copyChanging(to, versions, left < TRIES ? new Date(0) : over)
-        await copyAccount(source, tx, account)
-      })
+      const isFirst = left === TRIES
+      // Sums may have been folded meanwhile, or something is there that nobody expected: the next try copies them all.
+      if (!isFirst) {
+        sent.clear()
+        await copyAll(ends, versions, settled, fenced)
+      }
+      await copyRound(step, { from: { ...compared, moved: last.moved }, to: EVER_MOVED }, isFirst ? over : new Date(0))
       lap('copied')
-      await freeze(source, account, move)
-      const difference = await leave(options, move, { over, since })
+      await keep()
+      const difference = await leave(step, last.moved, compared.at)
       lap('compared')
       if (difference === undefined) break
       if (left <= 1) throw new MoveRefused(difference)
@@ -230,18 +297,30 @@ async function finish(options: MoveOptions, left: MoveRow): Promise<Moved> {
   if (there?.move_id !== left.move_id)
     throw new MoveRefused(`Account ${account} is not in ${options.from} any more: it has moved to ${left.other}.`)
   if (there.state === 'arriving') await open(options, left.move_id)
+  await copyLate(options, left.move_id, new Date(0))
   await clear(options, left.move_id)
   return { ...(await count(options)), closedMs: 0 }
 }
 
-/** From now on every process asks with each call where the account is, or no longer. */
-async function announce({ account, within, world }: MoveOptions, isMoving: boolean): Promise<void> {
-  if (!within) return
-  await within.control.transaction(async (tx) => {
+/** From now on every process asks with each call where the account is, and leases nothing of it; or no longer. */
+async function announce({ account, source, within, world }: MoveOptions, isMoving: boolean): Promise<void> {
+  await within?.control.transaction(async (tx) => {
     await tx.query(PASS, [account, isMoving])
     await createChanges(within.control, world).bump(tx, 'homes')
   })
-  if (isMoving) await sleep(world, within.noticeMs)
+  await source.query(UNLEASE, [account, testAccountOf(account), isMoving])
+}
+
+/** What was refused while the account was closed. It may have moved on since it arrived. */
+async function copyLate(options: MoveOptions, move: string, began: Date): Promise<void> {
+  const { account, source, target, from, within } = options
+  const ends: Ends = { account, source, target, from, isWithin: within !== undefined }
+  await copyListed(ends, new Map(), new Date(began.getTime() - MINUTE_MS), (write) =>
+    target.transaction(async (tx) => {
+      const [there] = await tx.query<MoveRow>(LOCK_ARRIVAL, [account])
+      if (there?.state === 'arrived' && there.move_id === move) await write(tx)
+    }, PATIENT),
+  )
 }
 
 /** What the source keeps of an account that is gone. Another gateway's source keeps its history. */
@@ -342,49 +421,51 @@ function overtaken(account: string): MoveRefused {
   return new MoveRefused(`Another move of account ${account} has begun: this one has ended.`)
 }
 
-async function freeze(source: Database, account: string, move: string): Promise<void> {
-  const [row] = await source.query(FREEZE, [account, move, FROZEN_SECONDS, testAccountOf(account)])
-  if (!row) throw overtaken(account)
+/** Closes the account, and keeps it closed for as long as it is called again and again. */
+function keeper({ account, source, world }: MoveOptions, move: string) {
+  let frozenMs = Number.NEGATIVE_INFINITY
+  return async () => {
+    if (world.elapsedMs() - frozenMs < FREEZE_EVERY_MS) return
+    frozenMs = world.elapsedMs()
+    const [row] = await source.query(FREEZE, [account, move, FROZEN_SECONDS, testAccountOf(account)])
+    if (!row) throw overtaken(account)
+  }
 }
 
 /** Until nothing of the account is held: running calls end, processes give back what they have leased. */
-async function drain({ account, source, world, waitMs }: MoveOptions, move: string): Promise<void> {
+async function drain({ account, source, world, waitMs }: MoveOptions, keep: () => Promise<void>): Promise<void> {
   const startedMs = world.elapsedMs()
   for (;;) {
-    const open = await one<{ holds: number; leases: number }>(source, STILL_HELD, [account])
+    await keep()
+    const open = await one<Still>(source, STILL_HELD, [account])
     if (open.holds + open.leases === 0) break
     if (world.elapsedMs() - startedMs > waitMs)
       throw new MoveRefused(
         `Account ${account} still had ${open.holds} calls and ${open.leases} leases of processes under way after ${Math.round(waitMs / 1_000)} s. It is open again where it was; move it at a quieter time, or wait longer with --wait.`,
       )
     await sleep(world, LOOK_EVERY_MS)
-    await freeze(source, account, move)
   }
   await refuseJobs(source, account)
-}
-
-async function copyAccount(source: Queryable, tx: Queryable, account: string): Promise<void> {
-  const row = await one<AccountText>(source, ACCOUNT, [account])
-  await tx.query(PUT_ACCOUNT, [row.account, row.posted])
 }
 
 /**
  * The point of no return, with the account locked. Answers what differs between the two ends, and then nothing has
  * happened.
  */
-async function leave(options: MoveOptions, move: string, range: Range): Promise<string | undefined> {
-  const { account, source, target, world, to } = options
+async function leave({ options, move, rest, over, settled }: Step, from: string, purses: Date) {
+  const { account, source, target, world, to, within } = options
+  const tally = async (tx: Queryable): Promise<Tallies> => {
+    const tallies = await tallyRest(tx, account, { rest, over, from, purses, settled })
+    return within ? tallies : { ...tallies, membership: await tallyMembers(tx, account) }
+  }
   return source.transaction(async (tx) => {
     const [row] = await tx.query<AccountRow>(LOCK, [account])
     const [leaving] = await tx.query<{ busy: boolean }>(LOCK_LEAVING, [account, move])
     if (!row || !leaving) throw overtaken(account)
-    const still = await one<{ holds: number; leases: number }>(tx, STILL_HELD, [account])
+    const still = await one<Still>(tx, STILL_HELD, [account])
     if (row.busy || leaving.busy || still.holds + still.leases > 0)
       return `Account ${account} has calls under way again.`
-    const [here, there] = await Promise.all([
-      tallyAll(tx, options, range),
-      target.transaction((end) => tallyAll(end, options, range), PATIENT),
-    ])
+    const [here, there] = await Promise.all([tally(tx), target.transaction(tally, PATIENT)])
     const difference = differenceOf(here, there, options)
     if (difference) return difference
     // What is left here must be spent by nobody: it is taken back, so that these ledger add up as well.
@@ -399,27 +480,10 @@ async function leave(options: MoveOptions, move: string, range: Range): Promise<
   }, PATIENT)
 }
 
-/** Sums of before `over` and rows of before `since` were compared already. */
-type Range = Readonly<Record<'over' | 'since', Date>>
-
-async function tallyAll(tx: Queryable, { account, within }: MoveOptions, { over, since }: Range) {
-  const row = await one<Tally>(tx, TALLY_ACCOUNT, [account])
-  const grown = await tallyGrown(tx, account, { id: idAtTime(over.getTime()), since })
-  const dated = await tallyDated(tx, account, { since: over })
-  const changing = await tallyChanging(tx, account, within !== undefined)
-  const balance = await balanceOf(tx, account)
-  return { account: row, ...grown, ...dated, ...changing, entries: { rows: 0, mark: formatCredits(balance) } }
-}
-
-function refuseDifference(here: Record<string, Tally>, there: Record<string, Tally>, options: MoveOptions): void {
-  const difference = differenceOf(here, there, options)
-  if (difference) throw new MoveRefused(difference)
-}
-
 function differenceOf(
-  here: Record<string, Tally>,
-  there: Record<string, Tally>,
-  { account, from, to }: MoveOptions,
+  here: Tallies,
+  there: Tallies,
+  { account, from, to }: Pick<MoveOptions, 'account' | 'from' | 'to'>,
 ): string | undefined {
   for (const [table, { rows, mark }] of Object.entries(here)) {
     const other = there[table]
@@ -461,8 +525,7 @@ async function flip({ account, world, within }: MoveOptions, tx: Queryable): Pro
 async function count({ account, target, to, within }: MoveOptions): Promise<Omit<Moved, 'closedMs'>> {
   return target.transaction(async (tx) => {
     const tallies = {
-      ...(await tallyGrown(tx, account, {})),
-      ...(await tallyDated(tx, account, {})),
+      ...(await tallyHistory(tx, account, EVERYTHING)),
       ...(await tallyChanging(tx, account, within !== undefined)),
     }
     const rows = Object.fromEntries(Object.entries(tallies).map(([table, tally]) => [table, tally.rows]))
@@ -475,6 +538,12 @@ interface MoveRow {
   readonly state: string
   readonly other: string
   readonly ledger?: string | null
+}
+type Tallies = Readonly<Record<string, Tally>>
+const EVERYTHING: Moment = { moved: EVER_MOVED, at: new Date(0) }
+interface Still {
+  readonly holds: number
+  readonly leases: number
 }
 interface AccountText {
   readonly account: string

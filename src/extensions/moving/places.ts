@@ -7,7 +7,7 @@ import { LEDGER_SCHEMAS } from '../../database/tables.ts'
 import { testAccountOf } from '../../kernel/test-account.ts'
 import type { World } from '../../kernel/world.ts'
 import { cancelMove, type Moved, type MoveOptions, MoveRefused, moveAccount, NOTICE_MS } from './move.ts'
-import { STATE } from './rows.ts'
+import { STATE } from './steps.ts'
 
 export const CONTROL = 'control'
 

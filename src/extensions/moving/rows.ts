@@ -1,37 +1,35 @@
 // The rows of one account, read in one database and written to another, and what they come to at either end.
-import {
-  type Database,
-  PATIENT,
-  type Queryable,
-  type Statement,
-  statement,
-  type Value,
-} from '../../database/database.ts'
+import { type Database, type Queryable, type Statement, statement, type Value } from '../../database/database.ts'
 import { SHARED } from '../../database/tables.ts'
-import { sumArrived } from '../../ledger/usage-sums.ts'
+import { sumArrived, WAITING as WAITING_CALLS } from '../../ledger/usage-sums.ts'
+import { one } from './steps.ts'
 
-interface Table {
+interface Part {
   readonly name: string
   /** Which of its rows are the account's. */
   readonly OF: string
+  /** Which are replaced at the target: those, where it is not said. */
+  readonly REPLACED?: string
+  readonly isTold?: boolean
 }
 
 /**
- * These only grow, and by ids that follow time: most of them can be copied while the account is in use. When a row was
- * written stands in the column named here.
+ * These only grow, by ids that follow time. Transfers have moments that are in the order of their commits, as the
+ * account is locked, and each call is written with the transfer of its id: what came after a moment is exactly known.
  */
-const GROWING = { transfer: 'at', usage: 'at', purse_movement: 'moved_at' } as const
-/**
- * Copied like them, and not compared: calls are refused, and counted to rows that are there, also while the account is
- * closed.
- */
+const CALLS = ['transfer', 'usage'] as const
+/** When a row of the others was written stands in the column named here. */
+const MOVEMENTS = { purse_movement: 'moved_at' } as const
+/** Not compared, and copied to the end when the target serves: calls are refused while the account is closed, too. */
 const LISTED = { refusal: 'at' } as const
 /** Within one installation also what was kept of requests and answers. */
-const ALL_WITHIN = { ...GROWING, ...LISTED, recording: 'at' } as const
+const LISTED_WITHIN = { ...LISTED, recording: 'at' } as const
+const COMPARED = { transfer: 'at', usage: 'at', ...MOVEMENTS } as const
+const ALL_WITHIN = { ...COMPARED, ...LISTED_WITHIN } as const
 type Growing = keyof typeof ALL_WITHIN
-const growing = (isWithin: boolean) => namesOf(ALL_WITHIN).filter((name) => isWithin || name !== 'recording')
 /** Those of the table. */
 const namesOf = <Name extends string>(tables: Readonly<Record<Name, string>>) => Object.keys(tables) as Name[]
+const listed = (isWithin: boolean) => namesOf(isWithin ? LISTED_WITHIN : LISTED)
 /** These have rows of an account and are not copied with those that change: some in a way of their own. */
 const APART: readonly string[] = [
   'hold',
@@ -54,29 +52,25 @@ const APART: readonly string[] = [
   'account_change', // of this gateway alone
 ]
 /**
- * Sums by the day: calls are added to them later (ledger/usage-sums.ts), here or there, so that only days that are over
- * can be compared.
+ * Sums of days that are over change no more, and are copied while the account is in use, a month at a time. Calls are
+ * added to those by the day later (ledger/usage-sums.ts), here or there, so that only days that are over are compared.
  */
 const DAYS = ['usage_day', 'label_day']
-/**
- * Sums of hours and days that are over change no more, and are copied while the account is in use, a month at a time.
- */
 const DATED = [
-  { name: 'usage_hour', AT: 'hour' },
-  ...DAYS.map((name) => ({ name, AT: `(day::timestamp at time zone 'UTC')` })),
+  { name: 'usage_hour', AT: 'hour', isTold: false },
+  ...DAYS.map((name) => ({ name, AT: `(day::timestamp at time zone 'UTC')`, isTold: true })),
 ]
 
 /**
  * Copied as a whole at the end and not compared: an alert may fire at any moment. What waits to be delivered is
  * delivered from where it fired.
  */
-const TOLD: readonly Table[] = [
-  { name: 'alert', OF: 'scope = $1' },
-  { name: 'delivery', OF: 'account_id = $1 and not open' },
-  { name: 'alert_state', OF: 'scope = $1' },
-  { name: 'alert_setting', OF: 'scope = $1' },
-  { name: 'alert_mailbox', OF: 'scope = $1' },
+const TOLD: readonly Part[] = [
+  ...['alert', 'alert_state', 'alert_setting', 'alert_mailbox'].map((name) => ({ name, OF: 'scope = $1' })),
+  { name: 'delivery', OF: 'account_id = $1 and not open', REPLACED: 'account_id = $1' },
 ]
+/** What was set up for this account in this installation. */
+const SET_UP = ['tool_connection', 'export'].map((name) => ({ name, OF: 'account_id = $1' }))
 
 export interface Tally {
   readonly rows: number
@@ -90,6 +84,10 @@ export interface Tally {
  */
 const ROW_HASH = `hashtextextended((to_jsonb(t) - 'catalog_version' - 'posting' - 'last_used_at' - 'untold')::text, 0)`
 
+const AFTER = 'select x.id from transfer x where x.account_id = $1 and x.moved_at > $2::text::timestamptz'
+const TALLY = (TABLE: string, OF: string) =>
+  `select '${TABLE}' as name, count(*)::int as rows, coalesce(sum(${ROW_HASH}), 0)::text as mark from ${TABLE} t where ${OF}`
+
 const GROWN = Object.fromEntries(
   Object.entries(ALL_WITHIN).map(([TABLE, AT]) => [
     TABLE,
@@ -100,67 +98,43 @@ const GROWN = Object.fromEntries(
         `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows, count(*)::int as count, max(t.id) as last from (
            select * from ${TABLE} where account_id = $1 and id > $2 and ${AT} >= $3 order by id limit $4) t`,
       ),
-      // Those of before are counted only: they were compared when they were copied.
-      tally: statement(
-        `move_tally_${TABLE}`,
-        `select count(*)::int as rows, coalesce(sum(${ROW_HASH}) filter (where ${AT} >= $4), 0)::text as mark from ${TABLE} t
-         where account_id = $1 and id >= $2 and id < $3 and ${AT} < $5`,
-        600_000,
-      ),
       remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where account_id = $1`, 600_000),
     },
   ]),
-) as Record<Growing, Record<'page' | 'tally' | 'remove', ReturnType<typeof statement>>> // one for each
-const ALL = ({ name: TABLE, OF }: Table) =>
-  statement(
-    `move_all_${TABLE}`,
-    `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows from ${TABLE} t where ${OF}`,
-  )
+) as Record<Growing, Record<'page' | 'remove', Statement>> // one for each
+/** Transfers between two moments, and their calls. */
+const PAGE_CALLS = statement(
+  'move_page_calls',
+  `with page as materialized (
+     select * from transfer where account_id = $1 and moved_at > $2::text::timestamptz and moved_at <= $3::text::timestamptz order by moved_at limit $4
+   ) select (select coalesce(jsonb_agg(to_jsonb(p)), '[]')::text from page p) as transfer,
+     (select coalesce(jsonb_agg(to_jsonb(u)), '[]')::text from usage u where u.account_id = $1 and u.id = any(array(select p.id from page p))) as usage,
+     count(*)::int as count, max(moved_at)::text as last from page`,
+)
+/** Everything up to a moment. */
+const TALLY_HISTORY = statement(
+  'move_tally_history',
+  [
+    TALLY('transfer', 't.account_id = $1 and (t.moved_at > $2::text::timestamptz) is not true'),
+    TALLY('usage', `t.account_id = $1 and not exists (${AFTER} and x.id = t.id)`),
+    TALLY('purse_movement', 't.account_id = $1 and t.moved_at < $3'),
+  ].join(' union all '),
+  600_000,
+)
+/** Of what was written between two moments. */
+const BETWEEN = `${AFTER} and x.moved_at <= $3::text::timestamptz`
+const TALLIES_BETWEEN = CALLS.map((TABLE) => TALLY(TABLE, `t.account_id = $1 and t.id = any(array(${BETWEEN}))`)).join(
+  ' union all ',
+)
+const TALLY_CALLS = statement('move_tally_calls', TALLIES_BETWEEN, 600_000)
+const ALL = (TABLE: string, OF: string) =>
+  `select coalesce(jsonb_agg(to_jsonb(t)), '[]')::text as rows from ${TABLE} t where ${OF}`
 const TABLES = statement(
   'move_tables',
   `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'account_id' and not a.attisdropped
    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> all($1::text[]) order by 1`,
 )
-
-/**
- * All other tables with rows of an account, as the schema has them: these change, and are few. Copied at the end, as a
- * whole, and each step of all tables is one statement: the account is closed meanwhile, and on a busy machine each word
- * to a database waits.
- */
-async function changing(on: Queryable, isWithin: boolean) {
-  const apart = [
-    ...APART,
-    ...(isWithin ? SHARED : []),
-    ...namesOf(ALL_WITHIN),
-    ...[...DATED, ...TOLD].map(({ name }) => name),
-  ]
-  const tables = (await on.query<{ name: string }>(TABLES, [apart])).map(({ name }) => name)
-  const each = (write: (TABLE: string, OF: string) => string, between = ', ') =>
-    tables
-      .map((TABLE) => write(TABLE, TABLE === 'job' ? 'account_id = $1 and not open' : 'account_id = $1'))
-      .join(between)
-  const ROWS = each(
-    (TABLE, OF) => `'${TABLE}', (select coalesce(jsonb_agg(to_jsonb(t)), '[]') from ${TABLE} t where ${OF})`,
-  )
-  const TALLIES = each(
-    (TABLE, OF) =>
-      `select '${TABLE}' as name, count(*)::int as rows, coalesce(sum(${ROW_HASH}), 0)::text as mark from ${TABLE} t where ${OF}`,
-    ' union all ',
-  )
-  // The archive's files are compared with the checkpoints of all accounts that were here.
-  const REMOVALS = each(
-    (TABLE) =>
-      `${TABLE}_step as (delete from ${TABLE} where account_id = $1${isWithin && TABLE === 'ledger_checkpoint' ? ' and false' : ''})`,
-  )
-  const INSERTS = each((TABLE) => `${TABLE}_step as (${INSERT(TABLE, `$1::jsonb -> '${TABLE}'`)})`)
-  return {
-    all: statement('move_all_changing', `select jsonb_build_object(${ROWS})::text as rows`, 600_000),
-    tally: statement('move_tally_changing', TALLIES, 600_000),
-    remove: statement('move_remove_changing', `with ${REMOVALS} select 1`, 600_000),
-    insert: statement('move_insert_changing', `with ${INSERTS} select 1`, 600_000),
-  }
-}
-const DATED_ROWS = DATED.map(({ name: TABLE, AT }) => {
+const DATED_ROWS = DATED.map(({ name: TABLE, AT, isTold }) => {
   const OF = `account_id = $1 and ${AT} >= $2 and ${AT} < $3`
   return {
     name: TABLE,
@@ -169,23 +143,78 @@ const DATED_ROWS = DATED.map(({ name: TABLE, AT }) => {
       `select distinct date_trunc('month', ${AT}, 'UTC') as month from ${TABLE} where account_id = $1 and ${AT} < $2 order by 1`,
       600_000,
     ),
-    all: ALL({ name: TABLE, OF }),
-    // Those of before are counted only: they were compared when they were copied.
-    tally: statement(
-      `move_tally_${TABLE}`,
-      `select count(*)::int as rows, coalesce(sum(hashtextextended(to_jsonb(t)::text, 0)) filter (where ${AT} >= $2), 0)::text as mark from ${TABLE} t where account_id = $1 and ${AT} < $3`,
-      600_000,
-    ),
+    all: statement(`move_all_${TABLE}`, ALL(TABLE, OF), 600_000),
+    tally: statement(`move_tally_${TABLE}`, TALLY(TABLE, OF), 600_000),
     remove: statement(`move_remove_${TABLE}`, `delete from ${TABLE} where ${OF}`, 600_000),
+    /** Since a moment. */
+    part: { name: TABLE, OF: `account_id = $1 and ${AT} >= $2`, isTold },
   }
 })
-const TOLD_ROWS = TOLD.map((table) => ({ name: table.name, all: ALL(table) }))
-const REMOVE_TOLD = [
-  ...['alert', 'alert_state', 'alert_setting', 'alert_mailbox'].map((TABLE) =>
-    statement(`move_remove_${TABLE}`, `delete from ${TABLE} where scope = $1`),
-  ),
-  statement('move_remove_delivery', 'delete from delivery where account_id = $1'),
-]
+
+/**
+ * All other tables with rows of an account, as the schema has them: these change, and are few. Copied at the end, as a
+ * whole, and each step of all tables is one statement: the account is closed meanwhile, and on a busy machine each word
+ * to a database waits.
+ */
+async function changing(on: Queryable, isWithin: boolean): Promise<Part[]> {
+  const apart = [
+    ...APART,
+    ...(isWithin ? SHARED : []),
+    ...namesOf(ALL_WITHIN),
+    ...[...DATED, ...TOLD].map(({ name }) => name),
+  ]
+  const tables = await on.query<{ name: string }>(TABLES, [apart])
+  return tables.map(({ name }) => ({
+    name,
+    OF: name === 'job' ? 'account_id = $1 and not open' : 'account_id = $1',
+    // The archive's files are compared with the checkpoints of all accounts that were here.
+    REPLACED: isWithin && name === 'ledger_checkpoint' ? 'false' : 'account_id = $1',
+  }))
+}
+
+/** What is copied at the end, as statements. */
+export async function restOf(on: Queryable, isWithin: boolean) {
+  const compared = await changing(on, isWithin)
+  const parts = [
+    ...compared,
+    ...DATED_ROWS.map(({ part }) => part),
+    ...TOLD.map((part) => ({ ...part, isTold: true })),
+    ...(isWithin ? SET_UP.map((part) => ({ ...part, isTold: true })) : []),
+  ]
+  const kind = isWithin ? 'within' : 'abroad'
+  const ROWS = parts
+    .map(({ name: TABLE, OF }) => `select '${TABLE}' as name, (${ALL(TABLE, OF)}) as rows`)
+    .join(' union all ')
+  // The calls that wait to be added to the sums of days are of the same moment as those.
+  const WAITING_IDS = `select '${WAITING}', (select coalesce(jsonb_agg(u.id), '[]')::text from usage u where u.account_id = $1 and ${WAITING_CALLS})`
+  const tallied = ({ name: TABLE, OF }: Part) => TALLY(TABLE, OF)
+  return {
+    parts,
+    rows: statement(`move_rest_${kind}`, `${ROWS} union all ${WAITING_IDS}`, 600_000),
+    tally: statement(`move_tally_changing_${kind}`, compared.map(tallied).join(' union all '), 600_000),
+    /** With the account closed, of what may have been written since it was compared. */
+    tallyRest: statement(
+      `move_tally_rest_${kind}`,
+      [
+        ...parts.filter(({ isTold }) => !isTold).map(tallied),
+        // Of before they are counted only.
+        `select 'purse_movement', count(*)::int, coalesce(sum(${ROW_HASH}) filter (where t.moved_at >= $4), 0)::text from purse_movement t where t.account_id = $1 and t.id >= $5`,
+        `select 'account', 1, hashtextextended((to_jsonb(a) - '{frozen_until,ledger,is_moving}'::text[])::text, 0)::text from account a where a.id = $1`,
+        ...CALLS.map((TABLE) => TALLY(TABLE, `t.account_id = $1 and t.id = any(array(${AFTER.replace('$2', '$3')}))`)),
+      ].join(' union all '),
+      600_000,
+    ),
+  }
+}
+export type Rest = Awaited<ReturnType<typeof restOf>>
+/** In the place of a table's name. */
+const WAITING = 'calls that wait'
+
+const REMOVE = ({ name: TABLE, OF, REPLACED = OF }: Part) => `delete from ${TABLE} where ${REPLACED}`
+const step = (parts: readonly Part[], write: (part: Part) => string, LAST: string): Statement => ({
+  text: `with ${parts.map((part) => `${part.name}_step as (${write(part)})`).join(', ')} ${LAST}`,
+  withinMs: 600_000,
+})
 /** What was kept of requests and answers stays behind, and goes at once: nobody reads it there any more. */
 export const REMOVE_CONTENT = statement(
   'move_remove_content',
@@ -199,8 +228,9 @@ const INSERT = (TABLE: string, ROWS: string) =>
   `insert into ${TABLE} select p.* from jsonb_array_elements(${ROWS}) r, lateral jsonb_populate_record(null::${TABLE},
          r || jsonb_build_object('catalog_version', coalesce($2::jsonb -> (r ->> 'catalog_version'), r -> 'catalog_version'),
            -- Exports of the database where a call was made have sent it, as it tells of purses: neither is done from here again.
-           'posting', null, 'untold', null)) p
+           'posting', null, 'untold', null)${TABLE === 'export' ? EXPORTS_FROM_HERE : ''}) p
        on conflict do nothing`
+const EXPORTS_FROM_HERE = ` || jsonb_build_object('cursor_posting', usage_horizon(), 'cursor_account', '', 'cursor_id', '', 'backfill', null)`
 /** The name is one of the above. */
 const insertInto = (TABLE: string) => statement(`move_insert_${TABLE}`, INSERT(TABLE, '$1::jsonb'), 600_000)
 // People are known by their address; whoever is an operator here is not therefore one there.
@@ -230,14 +260,7 @@ const PUT_TEAM_MEMBERS = statement(
   `insert into team_member (account_id, team_id, person_id) select $1, x.team, p.id
    from jsonb_to_recordset($2::jsonb) as x(team text, email text) join person p on p.email = x.email on conflict do nothing`,
 )
-const SIGN_INS = ALL({ name: 'tool_connection', OF: 'account_id = $1' })
-const EXPORTS = ALL({ name: 'export', OF: 'account_id = $1' })
 const REMOVE_EXPORTS = statement('move_remove_exports', 'delete from export where account_id = $1')
-/** Calls of before are sent from where they were made. */
-const EXPORTS_FROM_HERE = statement(
-  'move_exports_from_here',
-  `update export set cursor_posting = usage_horizon(), cursor_account = '', cursor_id = '', backfill = null where account_id = $1`,
-)
 const REMOVE_MEMBERS = statement('move_remove_members', 'delete from membership where account_id = $1')
 const TALLY_MEMBERS = statement(
   'move_tally_members',
@@ -270,8 +293,6 @@ const PAGE_ROWS = 1_000
 const PAGE_RECORDINGS = 20
 const ALWAYS = new Date(0)
 const EVER = new Date('9999-01-01')
-/** After every id. */
-const END = '~'
 
 export interface Ends {
   readonly account: string
@@ -286,34 +307,78 @@ export interface Ends {
 /** Which version of the target's catalog is which of the source's. */
 export type Versions = Map<number, number>
 
+type Each = (write: (tx: Queryable) => Promise<void>) => Promise<void>
+
 /**
  * Rows of the growing tables from an id on, written since a moment. `each` runs one page's writing, in a transaction
  * that it chooses.
  */
-export async function copyGrown(
+async function copyGrown(
+  tables: readonly Growing[],
   ends: Ends,
   versions: Versions,
-  since: { readonly id: string; readonly at?: Date },
-  each: (write: (tx: Queryable) => Promise<void>) => Promise<void>,
+  { since, each }: { readonly since: { readonly id: string; readonly at?: Date }; readonly each: Each },
 ): Promise<number> {
   let sum = 0
-  for (const table of growing(ends.isWithin))
+  for (const table of tables)
     for (let after = since.id; ; ) {
-      const [page] = await ends.source.query<{ rows: string; count: number; last: string }>(GROWN[table].page, [
-        ends.account,
-        after,
-        since.at ?? ALWAYS,
-        table === 'recording' ? PAGE_RECORDINGS : PAGE_ROWS,
-      ])
-      if (!page || page.count === 0) break
-      await each(async (tx) => {
-        await learnVersions({ ...ends, target: tx }, versions, page.rows)
-        await tx.query(insertInto(table), [page.rows, JSON.stringify(Object.fromEntries(versions))])
-      })
+      const limit = table === 'recording' ? PAGE_RECORDINGS : PAGE_ROWS
+      const values = [ends.account, after, since.at ?? ALWAYS, limit]
+      const page = await one<{ rows: string; count: number; last: string }>(ends.source, GROWN[table].page, values)
+      if (page.count === 0) break
+      await each((tx) => put(table, page.rows, { ...ends, target: tx }, versions))
       sum += page.count
+      if (page.count < limit) break
       after = page.last
     }
   return sum
+}
+
+async function put(table: string, rows: string, ends: Ends, versions: Versions): Promise<void> {
+  await learnVersions(ends, versions, rows)
+  await ends.target.query(insertInto(table), [rows, JSON.stringify(Object.fromEntries(versions))])
+}
+
+/** Everything that only grows, from an id on. */
+export const copyAll = (ends: Ends, versions: Versions, id: string, each: Each): Promise<number> =>
+  copyGrown([...CALLS, ...namesOf(MOVEMENTS), ...listed(ends.isWithin)], ends, versions, { since: { id }, each })
+
+/** What the lists show and nobody compares. */
+export const copyListed = (ends: Ends, versions: Versions, at: Date, each: Each): Promise<number> =>
+  copyGrown(listed(ends.isWithin), ends, versions, { since: { id: '', at }, each })
+
+/** What was written between two moments. */
+export async function copyRecent(ends: Ends, versions: Versions, { from, to, settled }: Stretch): Promise<void> {
+  const { account, source } = ends
+  const since = { id: settled, at: new Date(from.at.getTime() - MARGIN_MS) }
+  await copyGrown(namesOf(MOVEMENTS), ends, versions, { since, each: (write) => write(ends.target) })
+  for (let after = from.moved; ; ) {
+    const page = await one<CallsPage>(source, PAGE_CALLS, [account, after, to, PAGE_ROWS])
+    for (const table of CALLS) if (page.count > 0) await put(table, page[table], ends, versions)
+    if (page.count < PAGE_ROWS) break
+    after = page.last
+  }
+}
+
+/** A transaction may have begun before a moment and ended after it. */
+const MARGIN_MS = 60_000
+
+/** How far an account has come. */
+export interface Moment {
+  /** When its last transfer moved, as text: to the microsecond. */
+  readonly moved: string
+  readonly at: Date
+}
+export const EVER_MOVED = 'infinity'
+interface Stretch {
+  readonly from: Moment
+  readonly to: string
+  /** The first id that can still be written. */
+  readonly settled: string
+}
+interface CallsPage extends Readonly<Record<(typeof CALLS)[number], string>> {
+  readonly count: number
+  readonly last: string
 }
 
 /** Replaces what the target has of sums up to a moment: a month at a time, by transactions of `each`. */
@@ -332,30 +397,34 @@ export async function copyDated(
   }
 }
 
-/** Replaces what the target has of the changing tables, of sums those since a moment. */
-export async function copyChanging(ends: Ends, versions: Versions, since: Date): Promise<void> {
-  const { account, source, target } = ends
-  // From one snapshot: a call is in the sums, or waits to be added to them.
-  await source.transaction(async (snapshot) => {
-    await snapshot.query({ text: 'set transaction isolation level repeatable read, read only' })
-    for (const { name, all, remove } of DATED_ROWS) {
-      const found = await one<{ rows: string }>(snapshot, all, [account, since, EVER])
-      await target.query(remove, [account, since, EVER])
-      await target.query(insertInto(name), [found.rows, '{}'])
-    }
-    await sumArrived(snapshot, target, account)
-  }, PATIENT)
-  const { all, remove, insert } = await changing(source, ends.isWithin)
-  const found = await one<{ rows: string }>(source, all, [account])
-  await target.query(remove, [account])
-  await learnVersions(ends, versions, found.rows)
-  await target.query(insert, [found.rows, JSON.stringify(Object.fromEntries(versions))])
-  for (const remove of REMOVE_TOLD) await target.query(remove, [account])
-  for (const { name, all } of TOLD_ROWS) {
-    const found = await one<{ rows: string }>(source, all, [account])
-    await target.query(insertInto(name), [found.rows, '{}'])
+/** What the target has of each table, as it was read. */
+export type Sent = Map<string, string>
+
+/**
+ * Replaces what the target has of the changing tables, of sums those since a moment: of the tables that are not as they
+ * were.
+ */
+export async function copyChanging(ends: Ends, versions: Versions, { rest, since, sent }: Changes): Promise<void> {
+  const { account, source, target, isWithin } = ends
+  const found = new Map<string, string>()
+  // One statement sees one moment: a call is in the sums, or waits to be added to them.
+  for (const { name, rows } of await source.query<{ name: string; rows: string }>(rest.rows, [account, since]))
+    found.set(name, rows)
+  const isAs = (name: string) => sent.get(name) === found.get(name)
+  const days = rest.parts.filter(({ name }) => DAYS.includes(name))
+  const isSummed = isAs(WAITING) && days.every(({ name }) => isAs(name))
+  const changed = rest.parts.filter((part) => !isAs(part.name) || (!isSummed && days.includes(part)))
+  if (changed.length > 0) {
+    await target.query(step(changed, REMOVE, 'select $1::text, $2::timestamptz'), [account, since])
+    const rows = `{${changed.map(({ name }) => `"${name}":${found.get(name)}`).join()}}`
+    await learnVersions(ends, versions, rows)
+    const insert = ({ name: TABLE }: Part) => INSERT(TABLE, `$1::jsonb -> '${TABLE}'`)
+    await target.query(step(changed, insert, 'select 1'), [rows, JSON.stringify(Object.fromEntries(versions))])
   }
-  if (ends.isWithin) return copySettings(ends)
+  const waiting: string[] = JSON.parse(found.get(WAITING) ?? '[]')
+  if (!isSummed && waiting.length > 0) await sumArrived(target, account, waiting)
+  for (const [name, rows] of found) sent.set(name, rows)
+  if (isWithin) return
   const members = await one<{ rows: string }>(source, MEMBERS, [account])
   await target.query(REMOVE_MEMBERS, [account])
   await target.query(PUT_PEOPLE, [members.rows])
@@ -364,15 +433,10 @@ export async function copyChanging(ends: Ends, versions: Versions, since: Date):
   await target.query(PUT_TEAM_MEMBERS, [account, teams.rows])
 }
 
-/** What was set up for this account in this installation. */
-async function copySettings({ account, source, target }: Ends): Promise<void> {
-  await target.query(REMOVE_SIGN_INS, [account])
-  await target.query(REMOVE_EXPORTS, [account])
-  const signIns = await one<{ rows: string }>(source, SIGN_INS, [account])
-  await target.query(insertInto('tool_connection'), [signIns.rows, '{}'])
-  const exports = await one<{ rows: string }>(source, EXPORTS, [account])
-  await target.query(insertInto('export'), [exports.rows, '{}'])
-  await target.query(EXPORTS_FROM_HERE, [account])
+interface Changes {
+  readonly rest: Rest
+  readonly since: Date
+  readonly sent: Sent
 }
 
 async function learnVersions(ends: Ends, versions: Versions, rows: string): Promise<void> {
@@ -391,185 +455,59 @@ async function learnVersions(ends: Ends, versions: Versions, rows: string): Prom
 
 /** Everything that was ever copied of an account. */
 export async function removeRows(tx: Queryable, account: string, isWithin: boolean): Promise<void> {
-  for (const table of growing(isWithin)) await tx.query(GROWN[table].remove, [account])
-  for (const remove of REMOVE_TOLD) await tx.query(remove, [account])
-  await tx.query((await changing(tx, isWithin)).remove, [account])
+  for (const table of [...CALLS, ...namesOf(MOVEMENTS), ...listed(isWithin)])
+    await tx.query(GROWN[table].remove, [account])
+  const parts = [...TOLD, ...(await changing(tx, isWithin))]
+  await tx.query(step(parts, REMOVE, 'select $1::text'), [account])
   for (const { remove } of DATED_ROWS) await tx.query(remove, [account, ALWAYS, EVER])
   await tx.query(REMOVE_SIGN_INS, [account])
   await tx.query(isWithin ? REMOVE_EXPORTS : REMOVE_MEMBERS, [account])
 }
 
-/** The growing tables from an id on. Inside a transaction: times are hashed as text, in the zone of the session. */
-export async function tallyGrown(tx: Queryable, account: string, { id = '', since, until = EVER }: GrownRange) {
-  const tallies: Record<string, Tally> = {}
+type Tallies = Record<string, Tally>
+type NamedTally = Tally & { readonly name: string }
+
+/** Inside a transaction: times are hashed as text, in the zone of the session. */
+async function tally(tx: Queryable, what: Statement, values: readonly Value[]): Promise<Tallies> {
   await tx.query({ text: `set local timezone = 'UTC'` })
-  for (const table of namesOf(GROWING))
-    tallies[table] = await one<Tally>(tx, GROWN[table].tally, [account, id, END, since ?? ALWAYS, until])
+  const rows = await tx.query<NamedTally>(what, values)
+  return Object.fromEntries(rows.map(({ name, ...of }) => [name, of]))
+}
+
+/** Everything that only grows up to a moment, and sums up to another. */
+export async function tallyHistory(tx: Queryable, account: string, until: Moment, over = EVER): Promise<Tallies> {
+  const margin = until.moved === EVER_MOVED ? EVER : new Date(until.at.getTime() - MARGIN_MS)
+  const tallies = await tally(tx, TALLY_HISTORY, [account, until.moved, margin])
+  for (const { name, tally } of DATED_ROWS) tallies[name] = await one<Tally>(tx, tally, [account, ALWAYS, over])
   return tallies
 }
 
-/** Sums up to a moment, or since one: then those of hours alone. */
-export async function tallyDated(tx: Queryable, account: string, { since, until = EVER }: DateRange) {
-  const tallies: Record<string, Tally> = {}
-  await tx.query({ text: `set local timezone = 'UTC'` })
-  for (const { name, tally } of DATED_ROWS)
-    if (!since || !DAYS.includes(name)) tallies[name] = await one<Tally>(tx, tally, [account, since ?? ALWAYS, until])
-  return tallies
+export const tallyRecent = (tx: Queryable, account: string, from: string, to: string): Promise<Tallies> =>
+  tally(tx, TALLY_CALLS, [account, from, to])
+
+/** With the account closed: what was not compared before. */
+export const tallyRest = (tx: Queryable, account: string, { rest, over, from, purses, settled }: Compared) =>
+  tally(tx, rest.tallyRest, [account, over, from, new Date(purses.getTime() - MARGIN_MS), settled])
+
+interface Compared {
+  readonly rest: Rest
+  /** Since when sums, calls, and the movements of purses were not. */
+  readonly over: Date
+  readonly from: string
+  readonly purses: Date
+  readonly settled: string
 }
 
-interface DateRange {
-  readonly since?: Date
-  readonly until?: Date
-}
-interface GrownRange extends DateRange {
-  readonly id?: string
+export async function tallyChanging(tx: Queryable, account: string, isWithin: boolean): Promise<Tallies> {
+  const tallies = await tally(tx, (await restOf(tx, isWithin)).tally, [account])
+  return isWithin ? tallies : { ...tallies, membership: await tallyMembers(tx, account) }
 }
 
-export async function tallyChanging(tx: Queryable, account: string, isWithin: boolean) {
-  const tallies: Record<string, Tally> = {}
-  await tx.query({ text: `set local timezone = 'UTC'` })
-  for (const { name, ...tally } of await tx.query<Tally & { name: string }>((await changing(tx, isWithin)).tally, [
-    account,
-  ]))
-    tallies[name] = tally
-  if (!isWithin) tallies.membership = await one<Tally>(tx, TALLY_MEMBERS, [account])
-  return tallies
-}
+/** People are no rows of the account: they are compared by their addresses. */
+export const tallyMembers = (tx: Queryable, account: string): Promise<Tally> => one<Tally>(tx, TALLY_MEMBERS, [account])
 
 /** What the account's entries sum to. */
 export async function balanceOf(tx: Queryable, account: string): Promise<bigint> {
   const [row] = await tx.query<{ sum: bigint }>(BALANCE, [account])
   return row?.sum ?? 0n
 }
-
-// The steps of a move as statements. Whoever changes the state of a move has locked the account, and names the move by
-// its id. A test account stays where it is, and is closed and opened with its owner.
-
-/** The row of a statement that always has one. */
-export async function one<R>(on: Queryable, what: Statement, values: readonly Value[]): Promise<R> {
-  const [row] = await on.query<R>(what, values)
-  if (!row) throw new Error(`The statement ${what.name} found nothing, though it always finds something.`)
-  return row
-}
-
-export const IS_MADE = statement('move_is_made', `select to_regclass('migration') is not null as is`)
-export const SCHEMA = statement('move_schema', 'select max(number) as number from migration')
-export const STATE = statement('move_state', 'select move_id, state, other from account_move where account_id = $1')
-export const OPEN_JOBS = statement(
-  'move_jobs',
-  'select id from job where account_id = $1 and open order by id limit 10',
-)
-export const STILL_HELD = statement(
-  'move_still_held',
-  `select (select count(*)::int from hold where account_id = $1) as holds, (select count(*)::int from lease where account_id = $1) + (select count(*)::int from journal where account_id = $1) as leases`,
-)
-export const ACCOUNT = statement(
-  'move_account',
-  `select (to_jsonb(a) - 'search')::text as account, posted from account a where id = $1`,
-)
-export const TALLY_ACCOUNT = statement(
-  'move_tally_account',
-  `select 1 as rows, hashtextextended((to_jsonb(a) - '{frozen_until,ledger,is_moving}'::text[])::text, 0)::text as mark from account a where id = $1`,
-)
-
-/** At the source: begins, unless it has gone or is still to come. */
-export const LEAVE = statement(
-  'move_leave',
-  `with locked as materialized (select id from account where id = $1 for update)
-   insert into account_move as m (account_id, move_id, state, other) select id, $2, 'leaving', $3 from locked
-   on conflict (account_id) do update set move_id = excluded.move_id, state = excluded.state, other = excluded.other, at = now()
-   where m.state in ('leaving', 'arrived') returning now() as now`,
-)
-export const NOW = statement('move_now', 'select now() as now')
-export const FREEZE = statement(
-  'move_freeze',
-  `with frozen as (
-     update account a set frozen_until = now() + make_interval(secs => $3) from account_move m
-     where a.id in ($1, $4) and m.account_id = $1 and m.move_id = $2 and m.state = 'leaving' returning a.id
-   ), recalled as (
-     update lease e set recalled_at = now() from frozen f where e.account_id = f.id and e.recalled_at is null
-   ) select id from frozen`,
-)
-export const THAW = statement(
-  'move_thaw',
-  `update account a set frozen_until = null from account_move m
-   where a.id in ($1, $3) and m.account_id = $1 and m.move_id = $2 and m.state = 'leaving'`,
-)
-export const LOCK = statement('move_lock', 'select posted, held <> 0 as busy from account where id = $1 for update')
-/** After the account, and by itself: the two may lie on different servers. */
-export const LOCK_LEAVING = statement(
-  'move_lock_leaving',
-  `select exists (select 1 from job j where j.account_id = $1 and j.open) as busy
-   from account_move m where m.account_id = $1 and m.move_id = $2 and m.state = 'leaving' for update of m`,
-)
-export const TAKE_BACK = statement('move_take_back', 'select moved from ledger_grant($1, $2, -$3::bigint, $4, $5)')
-export const CLOSE = statement(
-  'move_close',
-  `update account set posted = case when id = $1 then 0 else posted end, frozen_until = 'infinity' where id in ($1, $2)`,
-)
-export const GONE = statement(
-  'move_gone',
-  `update account_move set state = 'gone', other = $3, at = now() where account_id = $1 and move_id = $2`,
-)
-export const CANCEL = statement(
-  'move_cancel',
-  `with mine as (
-     update account_move set move_id = $2 where account_id = $1 and move_id = $3 and state = 'leaving' returning account_id
-   ) update account a set frozen_until = null from mine where a.id in (mine.account_id, $4) returning a.id`,
-)
-export const PRUNE_LEAVING = statement(
-  'move_forget_leaving',
-  'delete from account_move where account_id = $1 and move_id = $2',
-)
-
-/** At the target. Nothing stands beside an account that is open there in the usual way. */
-export const LOCK_ARRIVAL = statement(
-  'move_lock_arrival',
-  `select m.move_id, m.state, m.other, a.ledger from account a left join account_move m on m.account_id = a.id where a.id = $1 for update of a`,
-)
-export const PUT_ACCOUNT = statement(
-  'move_put_account',
-  `insert into account (id, name, created_at, moved_at, chain, status, status_reason, status_at, has_lots, budgets, budget_values, claims, region, posted, frozen_until)
-   select x.id, x.name, x.created_at, x.moved_at, x.chain, x.status, x.status_reason, x.status_at, x.has_lots, x.budgets, x.budget_values, x.claims, x.region, $2, 'infinity'
-   from jsonb_to_record($1::jsonb) as x(id text, name text, created_at timestamptz, moved_at timestamptz, chain bytea,
-     status text, status_reason text, status_at timestamptz, has_lots boolean, budgets int, budget_values int, claims int, region text)
-   on conflict (id) do update set name = excluded.name, created_at = excluded.created_at, moved_at = excluded.moved_at, chain = excluded.chain,
-     status = excluded.status, status_reason = excluded.status_reason, status_at = excluded.status_at, has_lots = excluded.has_lots, budgets = excluded.budgets, budget_values = excluded.budget_values, claims = excluded.claims, region = excluded.region, posted = excluded.posted, frozen_until = excluded.frozen_until`,
-)
-export const PUT_ARRIVAL = statement(
-  'move_put_arrival',
-  `insert into account_move (account_id, move_id, state, other) values ($1, $2, 'arriving', $3)
-   on conflict (account_id) do update set move_id = excluded.move_id, state = excluded.state, other = excluded.other, at = now()`,
-)
-export const OPEN = statement(
-  'move_open',
-  `with opened as (update account set frozen_until = null where id in ($1, $2))
-   update account_move set state = 'arrived', at = now() where account_id = $1`,
-)
-export const REMOVE_MOVE = statement('move_remove', 'delete from account_move where account_id = $1')
-export const PRUNE_ACCOUNT = statement('move_forget_account', 'delete from account where id = $1 and ledger is null')
-
-// Within one installation: the directory of the control database, which says where each account is.
-
-/** For a while before it changes, so that no process serves by what it knew. */
-export const PASS = statement(
-  'move_pass',
-  'update account set is_moving = $2 where id = $1 and is_moving is distinct from $2',
-)
-export const FLIP = statement('move_flip', 'update account set ledger = $2, is_moving = false where id = $1')
-/** What control has decided, and nobody has done yet. */
-export const CROSSINGS_FOLLOW = statement(
-  'move_crossings',
-  `update crossing set ledger = coalesce($2, 'control') where detail ->> 'account' = $1`,
-)
-/** In the control database it goes on as the row that people's memberships refer to. */
-export const EMPTY_SHELL = statement(
-  'move_empty_shell',
-  `update account set posted = 0, has_lots = false, chain = null, moved_at = null, budgets = 0, budget_values = 0, claims = 0 where id = $1 and ledger is not null`,
-)
-/** Whether exports of the source have sent all of its calls. */
-export const UNSENT = statement(
-  'move_unsent',
-  `select 1 from export e where e.open and e.account_id in ('', $1) and (e.backfill is not null
-     or exists (select 1 from usage u where u.account_id = $1 and u.posting is not null and (u.posting, u.account_id, u.id) > (e.cursor_posting, e.cursor_account, e.cursor_id))) limit 1`,
-)
