@@ -1,14 +1,19 @@
 // An account that moves between the databases of one installation while it is called.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
 import { after, before, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { Died, dieAt } from '../../../test/dying.ts'
 import { BY } from '../../../test/gateway.ts'
 import { type Customer, type Installation, startInstallation } from '../../../test/installation.ts'
 import { runs } from '../../../test/runs.ts'
-import { until } from '../../../test/until.ts'
+import { pause, until } from '../../../test/until.ts'
 import { storedCatalogs } from '../../catalog/store.ts'
 import { createAudit } from '../../database/audit.ts'
+import { formatCredits } from '../../kernel/credits.ts'
 import { realWorld } from '../../kernel/world.ts'
 import { verifyLedger } from '../../reports/verify/verify.ts'
 import { moveWithin, type Places, withPlaces } from './places.ts'
@@ -159,5 +164,90 @@ test('a mover that dies at any step leaves the account open in one ledger at mos
   assert.deepEqual(await all.homesOf(account.id), ['west'])
   assert.equal((await settled(account.id)).balance, balance)
   assert.equal((await all.chat(account.key)).status, 200)
+  await booksAddUp()
+})
+
+const MAIN = resolve(import.meta.dirname, '..', '..', 'main.ts')
+
+/** The command in a process of its own. */
+function command(account: string, to: string) {
+  const child = spawn(process.execPath, [MAIN, 'ledgers', 'move', account, '--to', to, '--json'], {
+    env: { PATH: process.env.PATH, ...all.environment },
+  })
+  const said: string[] = []
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => said.push(String(data)))
+  return { kill: () => child.kill('SIGKILL'), said, ended: once(child, 'exit').then(([code]) => code as number | null) } // As Node says.
+}
+
+/** What is to be seen of a move, in its order, in the source (true) or in the target. */
+const PHASES: ReadonlyArray<readonly [string, boolean, string]> = [
+  ['copies', true, `select 1 from account_move where account_id = $1 and state = 'leaving'`],
+  ['arrives', false, `select 1 from account_move where account_id = $1 and state = 'arriving'`],
+  ['leases nothing', true, 'select 1 from public.account where id = $1 and is_moving'],
+  ['is closed', true, 'select 1 from public.account where id = $1 and frozen_until > now()'],
+  ['is gone', true, `select 1 from account_move where account_id = $1 and state = 'gone'`],
+  ['is open', false, `select 1 from account_move where account_id = $1 and state = 'arrived'`],
+  ['is removed', true, 'select 1 where not exists (select 1 from usage where account_id = $1)'],
+]
+
+test('a command that is killed at any moment, and repeated, moves the account: every call is charged once', async (t) => {
+  const account = await early()
+  await move(account.id, 'east')
+  await all.ask(`/accounts/${account.id}`, { limits: { requestsPerMinute: 100_000 } }, 'PATCH')
+  let served = 0
+  let ended = false
+  const caller = async () => {
+    while (!ended) {
+      const response = await all.chat(account.key)
+      const text = await response.text()
+      if (response.status === 200) served++
+      else assert.equal(response.status, 503, text)
+    }
+  }
+  const callers = [caller(), caller()]
+  let [from, to] = ['east', 'west']
+  let wholeMs = 0
+  const kills = runs(3, 12)
+  for (let n = 0; n <= kills; n++) {
+    // The first is not killed: the moments of the others lie within what it takes. Every other waits for its phase.
+    const startedMs = performance.now()
+    const killed = command(account.id, to)
+    let isOver = false
+    const over = killed.ended.finally(() => {
+      isOver = true
+    })
+    const [what, isSource, text] = PHASES[n % PHASES.length]! // It is in the list.
+    const isThere = async () =>
+      isOver || (await all.databaseOf(isSource ? from : to).query({ text }, [account.id])).length > 0
+    if (n === 0) assert.equal(await over, 0, killed.said.join(''))
+    else if (n % 2 === 0) await pause(randomInt(Math.ceil(wholeMs)), 'any moment is right')
+    else while (!(await isThere())) await setImmediate()
+    if (n === 0) wholeMs = performance.now() - startedMs
+    const killedMs = performance.now() - startedMs
+    killed.kill()
+    const code = await over
+    const open = await Promise.all(ENDS.map((name) => isOpen(name, account.id)))
+    assert.ok(open.filter(Boolean).length <= 1, `open at ${open} after it was killed when it ${what}`)
+    const [state] = await all
+      .databaseOf(from)
+      .query<{ state: string }>({ text: 'select state from account_move where account_id = $1' }, [account.id])
+    const repeated = command(account.id, to)
+    assert.equal(await repeated.ended, 0, `${what}: ${repeated.said.join('')}`)
+    const when = n % 2 === 0 ? 'at some moment' : `when it ${what}`
+    t.diagnostic(`killed ${when}, after ${Math.round(killedMs)} ms: ${state?.state}; exit ${code}`)
+    assert.deepEqual(await all.homesOf(account.id), [to])
+    ;[from, to] = [to, from]
+  }
+  ended = true
+  await Promise.all(callers)
+  const { balance } = await settled(account.id)
+  await until(() => rowsOf(from, account.id, 'usage'), served)
+  const [sums] = await all
+    .databaseOf(from)
+    .query<{ charged: bigint }>({ text: 'select sum(charged)::bigint as charged from usage where account_id = $1' }, [
+      account.id,
+    ])
+  assert.equal(balance, formatCredits(1_000_000_000n - (sums?.charged ?? 0n)))
+  t.diagnostic(`${kills} kills, ${served} calls served and charged`)
   await booksAddUp()
 })
