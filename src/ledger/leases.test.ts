@@ -61,6 +61,25 @@ test('a process that was silent for too long does not believe in what it had lea
   await settle(ledger, acc, reserved.id, 10n)
 })
 
+test('while the ledger cannot write, nobody is admitted on a lease: such calls could not be settled', async () => {
+  let [skewMs, isAway] = [0, false]
+  const ledger = await processOf({
+    world: { ...realWorld, elapsedMs: () => realWorld.elapsedMs() + skewMs },
+    reserveForMs: 100,
+    database: behind((run) => (isAway ? Promise.reject(new Fault('unavailable')) : run())),
+  })
+  const acc = await account(100_000n)
+  await lease(ledger, acc)
+  isAway = true
+  await assert.rejects(ledger.sweep())
+  skewMs = 3_000
+  await assert.rejects(reserve(ledger, acc, 10n), { status: 503 })
+  isAway = false
+  const reserved = await reserve(ledger, acc, 10n)
+  assert.equal(reserved.outcome, 'held')
+  await settle(ledger, acc, reserved.id, 10n)
+})
+
 test('a settlement is tried until it is written, whatever the database says, and its caller hears 503', async () => {
   let state: string | undefined
   const refused: string[] = []
@@ -344,7 +363,7 @@ test('a lease that needs credits keeps what it has of a minute, and asks for mor
         answer = resolve
       })
     },
-    isHeard: () => true,
+    mayAdmit: () => true,
   })
   const admit = () => {
     const of = { account: 'a', key: 'k', product: 'p', catalogVersion: 1, want: 10n, floor: 10n, tokens: 10 }

@@ -21,8 +21,8 @@ interface LeasesOptions {
    * that were updated.
    */
   readonly report: (inUse: readonly InUse[]) => Promise<ReadonlySet<string>>
-  /** Whether all others still believe that this process lives. */
-  readonly isHeard: () => boolean
+  /** Whether all others still believe that this process lives, and calls can be settled. */
+  readonly mayAdmit: () => boolean
 }
 
 /** The recent demand of a key: sums that halve every `HALF_MS`. */
@@ -115,7 +115,7 @@ const NONE: ReadonlySet<string> = new Set()
 /** Longer than any call waits for leases of other processes. */
 const REST_MS = 3_000
 
-export function createLeases({ world, change, report, isHeard }: LeasesOptions) {
+export function createLeases({ world, change, report, mayAdmit }: LeasesOptions) {
   /** By key: those that admit calls. */
   const current = new Map<string, Lease>()
   /** By id: these, and leases that are being returned. */
@@ -149,7 +149,7 @@ export function createLeases({ world, change, report, isHeard }: LeasesOptions) 
   }
 
   function admit(reservation: Reservation): Reserved | undefined {
-    if (reservation.idempotency || reservation.job || reservation.isApart || !isHeard()) return undefined
+    if (reservation.idempotency || reservation.job || reservation.isApart || !mayAdmit()) return undefined
     const name = leaseNameOf(reservation)
     const pace = paceOf(name, reservation.want)
     const lease = current.get(name)

@@ -132,6 +132,8 @@ interface LedgerOptions {
   readonly system?: System | undefined
 }
 
+/** No call begins after so long without a write: it could not be settled, and its caller would wait for that. */
+const TROUBLE_MS_MAX = 2_000
 const BACKGROUND_MS = 24 * 3_600_000
 const PENDING_MAX = 20_000
 /** Undecided operations that an account with a queue of its own may have. Further calls are rejected. */
@@ -210,7 +212,8 @@ export function createLedger(options: LedgerOptions): Ledger {
   })
   const leases = createLeases({
     world,
-    isHeard: () => options.leases !== false && liveness.isHeard(),
+    mayAdmit: () =>
+      options.leases !== false && liveness.isHeard() && (around.watch.trouble()?.forMs ?? 0) < TROUBLE_MS_MAX,
     async report(inUse) {
       const columns = [inUse.map((one) => one.account), inUse.map(({ id }) => id), inUse.map(({ amount }) => amount)]
       const rows = await database.query<{ id: string }>(IN_USE, columns)
