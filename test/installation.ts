@@ -9,12 +9,14 @@ import { startSandbox } from '../sandbox/server.ts'
 import { readConfig } from '../src/config.ts'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { type Embedded, startEmbedded } from '../src/database/server/embedded.ts'
+import { LEDGER_SCHEMAS } from '../src/database/tables.ts'
 import { openInstallation } from '../src/installation.ts'
 import { silentLog } from '../src/kernel/log.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { type ChaosProxy, startProxy } from './chaos/proxy.ts'
 import { CHEAP, OPERATOR_TOKEN, SECRET } from './gateway.ts'
 import { FAST } from './job-pace.ts'
+import { closing } from './started.ts'
 
 export interface Customer {
   readonly id: string
@@ -95,6 +97,15 @@ export async function startServers(ledgers: readonly string[]) {
     homesOf,
     /** Of the process that serves it, which is started again when it ends. */
     pidOf: (name: string) => servers.get(name)!.pid, // As above.
+    /** As a gateway sees it: by its own role, through the cable. */
+    open: (name: string) =>
+      closing(
+        openDatabase({
+          connection: { connectionString: addressOf(name) },
+          connectionsMax: 4,
+          schemas: name === 'control' ? undefined : LEDGER_SCHEMAS,
+        }),
+      ),
     cut(name: string): void {
       cables.get(name)?.refuse()
       cables.get(name)?.reset()
@@ -118,7 +129,7 @@ export function visitorOf({ homesOf }: Pick<Servers, 'homesOf'>, url: () => stri
     assert.equal(response.status, 200, `${path}: ${text}`)
     return JSON.parse(text).data
   }
-  return {
+  const visitor = {
     call,
     ask,
     chat: (key: string) =>
@@ -135,7 +146,18 @@ export function visitorOf({ homesOf }: Pick<Servers, 'homesOf'>, url: () => stri
       assert.equal(homes.length, 1, 'it is in one ledger')
       return { id, key, home: homes[0]! } // It has one.
     },
+    /** One in each of these ledgers. */
+    async customers(ledgers: readonly string[], more: object = {}): Promise<Map<string, Customer>> {
+      const made = new Map<string, Customer>()
+      for (let tries = 0; made.size < ledgers.length && tries < 20; tries++) {
+        const one = await visitor.customer(more)
+        made.set(one.home, one)
+      }
+      assert.deepEqual([...made.keys()].sort(), [...ledgers].sort())
+      return made
+    },
   }
+  return visitor
 }
 
 export async function startInstallation(ledgers: readonly string[], more: Readonly<Record<string, string>> = {}) {

@@ -1,18 +1,19 @@
 // A gateway in a process of its own, to be killed: says where it listens, and which jobs it has ended.
-
+import type pg from 'pg'
 import { readConfig } from '../src/config.ts'
-import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
 import { openInstallation } from '../src/installation.ts'
 import { realWorld } from '../src/kernel/world.ts'
 import { OPERATOR_TOKEN, SECRET } from './gateway.ts'
 import { FAST } from './job-pace.ts'
 
 export interface JobProcessOptions {
-  readonly connection: EmbeddedConnection
+  readonly connection: pg.PoolConfig
   readonly sandboxUrl: string
   readonly data: string
   /** Private addresses that deliveries may go to. */
   readonly outboundAllow?: string
+  /** What else it is configured with, such as ledgers. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 const options = JSON.parse(process.argv[2]!) as JobProcessOptions
@@ -23,6 +24,7 @@ const { gateway } = await openInstallation({
     TOLLGATE_SECRET: SECRET,
     TOLLGATE_OVERLOAD_LAG_MS: '60000',
     TOLLGATE_OUTBOUND_ALLOW: options.outboundAllow ?? '',
+    ...options.environment,
   }),
   world: realWorld,
   log: {
