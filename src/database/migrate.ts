@@ -1,6 +1,7 @@
 // Forward-only numbered migrations, applied under an advisory lock, so that any number of processes may start at once.
 
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fault } from '../kernel/fault.ts'
@@ -11,6 +12,7 @@ import { type Index, type Step, stepsOf } from './migration-plan.ts'
 import { CHANGE_MS_MAX, changeTables } from './prune.ts'
 
 const FOLDER = join(import.meta.dirname, 'migrations')
+const EXTENSIONS = join(import.meta.dirname, '../extensions')
 const LOCK = 7_046_029_254n
 const INDEX_LOCK = 7_046_029_260n
 /**
@@ -44,9 +46,16 @@ export async function listMigrations(folder = FOLDER): Promise<Migration[]> {
     names.map(async (name) => ({
       number: Number(name.slice(0, 4)),
       name,
-      sql: await readFile(join(folder, name), 'utf8'),
+      sql: await sqlOf(folder, name),
     })),
   )
+}
+
+/** With the tables of extensions, in files of the same name in their folders; also of those that are switched off. */
+async function sqlOf(folder: string, name: string): Promise<string> {
+  const paths = (await readdir(EXTENSIONS)).map((one) => join(EXTENSIONS, one, name)).filter((path) => existsSync(path))
+  const texts = await Promise.all([join(folder, name), ...paths].map((path) => readFile(path, 'utf8')))
+  return texts.join('\n')
 }
 
 /**

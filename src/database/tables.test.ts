@@ -2,15 +2,14 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { listMigrations } from './migrate.ts'
 import { TABLES } from './tables.ts'
 
 const SRC = join(import.meta.dirname, '..')
 const MADE = /^create table (?:if not exists )?(\w+) (?!partition of)/gm
 
-test('every table of the schema says how it shrinks', () => {
-  const folder = join(import.meta.dirname, 'migrations')
-  const sql = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
-  const made = sql.flatMap((text) => [...text.matchAll(MADE)].map(([, name]) => name))
+test('every table of the schema says how it shrinks', async () => {
+  const made = (await listMigrations()).flatMap(({ sql }) => [...sql.matchAll(MADE)].map(([, name]) => name))
   assert.deepEqual(made.toSorted(), Object.keys(TABLES).toSorted())
   for (const [name, { bound }] of Object.entries(TABLES)) assert.notEqual(bound, '', name)
 })
