@@ -2,7 +2,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Embedded } from '../src/database/server/embedded.ts'
+import type { Embedded } from '../src/extensions/postgres/embedded.ts'
 import { type Cores, chooseCores, moveTo } from './cores.ts'
 import { compileTools, type LoadTools } from './load.ts'
 import { freePort, type Started, start } from './process.ts'

@@ -1,7 +1,7 @@
 // Whether the cost of a call grows with what is stored: the same load against a small gateway and one that has grown, a
 // step at a time, in turns.
 
-import type { Embedded } from '../src/database/server/embedded.ts'
+import type { Embedded } from '../src/extensions/postgres/embedded.ts'
 import { idAtTime, realWorld as world } from '../src/kernel/world.ts'
 import { listCases } from './cases.ts'
 import type { LoadTools } from './load.ts'

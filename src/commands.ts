@@ -15,6 +15,7 @@ import { DOCTOR_COMMAND } from './extensions/doctor/commands.ts'
 import { IMPORT_COMMANDS } from './extensions/importers/commands.ts'
 import { MOVE_COMMAND } from './extensions/moving/cli.ts'
 import { LEDGER_COMMANDS } from './extensions/moving/ledgers-cli.ts'
+import { PSQL_COMMAND } from './extensions/postgres/cli.ts'
 import { PRICE_COMMANDS } from './extensions/prices/commands.ts'
 import { PRODUCT_COMMANDS } from './extensions/products/cli.ts'
 import { CLIENT_SECRETS } from './extensions/sockets/endpoints.ts'
@@ -29,7 +30,7 @@ export const ADDED: Readonly<
   vendors: [CONNECT_COMMAND],
   prices: PRICE_COMMANDS,
   catalog: [...TOOL_SERVER_COMMANDS, ...PRODUCT_COMMANDS, ...IMPORT_COMMANDS],
-  diagnosis: [DOCTOR_COMMAND, ...LEDGER_COMMANDS],
+  diagnosis: [DOCTOR_COMMAND, ...LEDGER_COMMANDS, PSQL_COMMAND],
 }
 
 export const ADDED_ENDPOINTS: readonly EndpointSpec[] = [STORED, BATCHES, MESSAGE_BATCHES, CLIENT_SECRETS].flatMap(

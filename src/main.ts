@@ -31,7 +31,7 @@ async function main(args: readonly string[]): Promise<number> {
   if (verb === 'serve' && !asksForHelp(args)) {
     // Loaded only here: the other verbs are clients, and answer sooner without a server in memory.
     const { serve } = await import('./process/serve.ts')
-    await serve(readSettings())
+    await serve(readSettings(), async (of) => (await import('./extensions/postgres/embedded.ts')).startEmbedded(of))
     return 0
   }
   if (verb === 'sandbox' && !asksForHelp(args)) return sandbox(args.slice(1))
@@ -90,7 +90,7 @@ async function upgrade(options: readonly string[]): Promise<number> {
     process.stderr.write(`tollgate: migrate has one option, --plan, and not "${other}".\n`)
     return 2
   }
-  const { upgradeStore } = await import('./process/upgrade.ts')
+  const { upgradeStore } = await import('./extensions/postgres/upgrade.ts')
   const plan = options.includes('--plan')
   await upgradeStore(readSettings(), { plan }, (line) => process.stdout.write(`${line}\n`), watchForStop().signal)
   return 0

@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/database/database.ts'
 import { migrate } from '../src/database/migrate.ts'
-import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
+import type { EmbeddedConnection } from '../src/extensions/postgres/embedded.ts'
 import { newId, realWorld } from '../src/kernel/world.ts'
 import type { Ledger } from '../src/ledger/ledger.ts'
 import { closing } from './started.ts'

@@ -26,7 +26,7 @@ import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { buildConsole } from '../console/build.ts'
-import { startEmbedded } from '../src/database/server/embedded.ts'
+import { startEmbedded } from '../src/extensions/postgres/embedded.ts'
 import { writeClients } from './clients/write.ts'
 import type { Counted } from './counts.ts'
 import { EXTENSIONS_OFF_VARIABLE, SERVER_VARIABLE } from './database.ts'
@@ -59,7 +59,7 @@ const STARTERS = [
   'test/database.ts',
   'test/chaos/gateway-process.ts',
   'test/browser/chromium.ts',
-  'src/database/server/embedded.ts',
+  'src/extensions/postgres/embedded.ts',
   'test/left-behind.test.ts',
   'src/protocols/media/openai-images/memory.test.ts',
 ]

@@ -36,7 +36,7 @@ const ROOMS = [
 ]
 const EXTENSIONS = 'extensions'
 /** Are no extensions themselves, and import none. */
-const FOR_SEVERAL = ['extensions/billing', 'extensions/connection']
+const FOR_SEVERAL = ['extensions/billing', 'extensions/connection', 'extensions/postgres']
 /** What stands beside the folders is put together from all of them; only what starts the program may ask for it. */
 const BESIDE = ['commands.ts', 'compose.ts', 'config.ts', 'extension.ts', 'installation.ts']
 const STARTERS = ['process', 'cli', 'extensions']
@@ -63,7 +63,7 @@ const FOR_TESTS = [
   'src/extensions/docs/reference.ts#pythonName',
   'src/extensions/docs/reference.ts#snake',
   'src/catalog/traits.ts#TextTraitsGiven',
-  'src/database/server/binaries.ts#findPackage',
+  'src/extensions/postgres/binaries.ts#findPackage',
   'src/extensions/guardrails/recordings.ts#CallRecording',
   'src/identity/password.ts#COST',
   'src/identity/totp.ts#totpAt',

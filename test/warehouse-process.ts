@@ -1,6 +1,6 @@
 // Sends calls to ClickHouse, to be killed meanwhile.
 import { openDatabase } from '../src/database/database.ts'
-import type { EmbeddedConnection } from '../src/database/server/embedded.ts'
+import type { EmbeddedConnection } from '../src/extensions/postgres/embedded.ts'
 import { openClickHouse } from '../src/extensions/warehouse/clickhouse.ts'
 import { createWarehouse } from '../src/extensions/warehouse/warehouse.ts'
 import { silentLog } from '../src/kernel/log.ts'

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbedded } from '../src/database/server/embedded.ts'
+import { startEmbedded } from '../src/extensions/postgres/embedded.ts'
 import { SERVER_VARIABLE } from './database.ts'
 
 export async function withTestServer<T>(run: () => Promise<T>): Promise<T> {

@@ -10,7 +10,6 @@ import { CliError, type Command, flag, type Invocation, type Option, type Settin
 import { API_COMMAND, DERIVED_COMMANDS } from './derived.ts'
 import { LEDGER_COMMAND } from './ledger.ts'
 import { resolveName } from './names.ts'
-import { PSQL_COMMAND } from './psql.ts'
 
 const groupOf = (name: string) => name.split(' ')[0] ?? ''
 
@@ -56,7 +55,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
     ],
   ],
   ['Alerts and deliveries', derived('alerts', 'deliveries')],
-  ['Diagnosis and shell', [...ADDED.diagnosis, API_COMMAND, PSQL_COMMAND, completionCommand(() => COMMANDS)]],
+  ['Diagnosis and shell', [...ADDED.diagnosis, API_COMMAND, completionCommand(() => COMMANDS)]],
 ]
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands)
 

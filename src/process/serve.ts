@@ -12,7 +12,6 @@ import { isSandbox } from '../catalog/simulated.ts'
 import type { Gateway, GatewayOptions } from '../compose.ts'
 import type { Config } from '../config.ts'
 import { isUnknownThere, isUnprepared, statement } from '../database/database.ts'
-import type { Embedded } from '../database/server/embedded.ts'
 import { setupLink } from '../identity/people.ts'
 import { openInstallation } from '../installation.ts'
 import { Fault } from '../kernel/fault.ts'
@@ -35,12 +34,24 @@ const LEAVE_MS = 60_000
 /** How long a startup may take to react to a stop request. */
 const CUT_SHORT_MS = 10_000
 
-export async function serve(config: Config): Promise<void> {
+/** A database server that this process starts where no other is configured. */
+interface OwnStore {
+  readonly connection: pg.PoolConfig
+  readonly version: string
+  stop(): Promise<void>
+}
+type StartStore = (of: {
+  readonly dataDirectory: string
+  readonly log: (line: string) => void
+  readonly stop: AbortSignal
+}) => Promise<OwnStore>
+
+export async function serve(config: Config, startStore: StartStore): Promise<void> {
   if (cluster.isWorker) return serveAsWorker(config)
   const stop = watchForStop({ keepsHangup: config.TOLLGATE_WORKERS > 1 })
   const opened = new AsyncDisposableStack()
   try {
-    await Promise.race([start(config, stop, opened), cutShort(stop)])
+    await Promise.race([start({ config, stop, startStore }, opened), cutShort(stop)])
     say(`\n${await stop.asked}: finishing running calls (up to ${config.TOLLGATE_DRAIN_SECONDS} s) …`)
   } catch (error) {
     // After a stop request, any step of the startup may fail.
@@ -61,7 +72,10 @@ async function cutShort({ asked }: Stop): Promise<never> {
 }
 
 /** Opens one resource after the other. They are closed in reverse order, also when the next one fails to open. */
-async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): Promise<void> {
+async function start(
+  { config, stop, startStore }: { readonly config: Config; readonly stop: Stop; readonly startStore: StartStore },
+  opened: AsyncDisposableStack,
+): Promise<void> {
   const world = realWorld
   const startedMs = world.elapsedMs()
   const log = createLog({
@@ -70,7 +84,10 @@ async function start(config: Config, stop: Stop, opened: AsyncDisposableStack): 
   })
   await checkPort(config)
   const directory = await openDataDirectory(config, world)
-  const embedded = config.DATABASE_URL ? undefined : await startStore(config, stop)
+  const { dataDirectory } = config
+  const embedded = config.DATABASE_URL
+    ? undefined
+    : await startStore({ dataDirectory, log: (line) => say(`  ${line}`), stop: stop.signal })
   opened.defer(() => embedded?.stop())
   const sandbox = opened.adopt(await startSandbox({ world, speed: config.TOLLGATE_SANDBOX_SPEED }), (it) => it.close())
   const shared: Shared = { ...directory, connection: connectionOf(config, embedded), sandboxUrl: sandbox.url }
@@ -140,12 +157,6 @@ async function checkPort({ PORT: port, HOST: host, dataDirectory }: Config): Pro
   throw new Error(
     `Port ${port} of ${host} is taken by another program${who}. Stop that program, or use another port. ${other}`,
   )
-}
-
-/** The embedded database is imported only if no other is configured. */
-async function startStore({ dataDirectory }: Config, { signal: stop }: Stop): Promise<Embedded> {
-  const { startEmbedded } = await import('../database/server/embedded.ts')
-  return startEmbedded({ dataDirectory, log: (line) => say(`  ${line}`), stop })
 }
 
 interface Listening {
@@ -236,7 +247,7 @@ async function serveAsWorker(config: Config): Promise<void> {
   await parent.leave(await gateway.figures())
 }
 
-export function connectionOf(config: Config, embedded: Embedded | undefined): pg.PoolConfig {
+function connectionOf(config: Config, embedded: OwnStore | undefined): pg.PoolConfig {
   if (embedded) return { ...embedded.connection }
   // Without the embedded server there is an address. The driver finds the password; ledgers' servers are told it.
   return { connectionString: config.DATABASE_URL!, password: config.environment('PGPASSWORD') }

@@ -3,7 +3,7 @@
 import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { startEmbedded } from '../../src/database/server/embedded.ts'
+import { startEmbedded } from '../../src/extensions/postgres/embedded.ts'
 import { SERVER_VARIABLE } from '../database.ts'
 import { startConsole, type TestConsole, type Visitor } from './console.ts'
 import { DOORS, type PageToSee, pagesOf, setTheme, settled } from './pages.ts'

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { type Database, openDatabase } from '../../src/database/database.ts'
-import { type Embedded, startEmbedded } from '../../src/database/server/embedded.ts'
+import { type Embedded, startEmbedded } from '../../src/extensions/postgres/embedded.ts'
 import { until } from '../until.ts'
 import { type ChaosProxy, startProxy } from './proxy.ts'
 

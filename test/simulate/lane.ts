@@ -3,7 +3,7 @@
 import pg from 'pg'
 import { type Database, type Queryable, type Statement, type Value, withLast } from '../../src/database/database.ts'
 import { migrate } from '../../src/database/migrate.ts'
-import type { EmbeddedConnection } from '../../src/database/server/embedded.ts'
+import type { EmbeddedConnection } from '../../src/extensions/postgres/embedded.ts'
 import { closing } from '../started.ts'
 
 export interface Lane {

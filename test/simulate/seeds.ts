@@ -1,5 +1,5 @@
 // Runs seeds, several at once and each in a lane of its own, and gathers those that fail.
-import type { EmbeddedConnection } from '../../src/database/server/embedded.ts'
+import type { EmbeddedConnection } from '../../src/extensions/postgres/embedded.ts'
 import { count } from '../faults/raw-client.ts'
 import { closing } from '../started.ts'
 import { makeLaneTemplate, openLane } from './lane.ts'

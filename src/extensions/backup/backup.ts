@@ -12,7 +12,7 @@ import { BELONGS, MEMBERS_ELSEWHERE } from '../../database/mount.ts'
 import { CHANGE_MS_MAX } from '../../database/prune.ts'
 import { putSetting } from '../../database/setting.ts'
 import { TABLES } from '../../database/tables.ts'
-import type { Store } from '../../process/upgrade.ts'
+import type { Store } from '../postgres/upgrade.ts'
 
 const FORMAT = 2
 const ROWS_PER_LINE = 500

@@ -15,7 +15,7 @@ import { until } from '../../../test/until.ts'
 import { readConfig } from '../../config.ts'
 import { installationOf } from '../../database/ledgers.ts'
 import { prepareLedger } from '../../database/mount.ts'
-import { upgradeStore } from '../../process/upgrade.ts'
+import { upgradeStore } from '../postgres/upgrade.ts'
 import { backup, restore } from './commands.ts'
 
 let from: Installation

@@ -2,10 +2,10 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CliError, type Command, type Invocation, type Settings } from '../../cli/command.ts'
-import { isAlive } from '../../database/server/cluster.ts'
 import type { Page } from '../../kernel/view.ts'
 import type { AccountView } from '../../ledger/views.ts'
 import type { SystemView, VendorView } from '../../operator/views.ts'
+import { isAlive } from '../postgres/cluster.ts'
 
 type Verdict = 'ok' | 'note' | 'problem'
 

@@ -4,9 +4,9 @@
 import { CliError, type Command, flag, type Invocation, type Settings, takes, text } from '../../cli/command.ts'
 import { card } from '../../cli/table.ts'
 import { addressProblem, withoutPassword } from '../../database/address.ts'
-import { runningStore } from '../../database/server/cluster.ts'
-import type { EmbeddedConnection } from '../../database/server/embedded.ts'
 import { realWorld } from '../../kernel/world.ts'
+import { runningStore } from '../postgres/cluster.ts'
+import type { EmbeddedConnection } from '../postgres/embedded.ts'
 
 const WAIT_SECONDS = 30
 const WAIT_SECONDS_MAX = 3_600

@@ -166,7 +166,7 @@ test('root with the programs beneath a directory that nobody else can enter: the
   const copies = await temporary()
   await chmod(copies, 0o755)
   const root = dirname(dirname(dirname(import.meta.dirname)))
-  await cp(import.meta.dirname, join(clone, 'src', 'database', 'server'), { recursive: true })
+  await cp(import.meta.dirname, join(clone, 'src', 'extensions', 'postgres'), { recursive: true })
   await cp(join(root, 'src', 'kernel'), join(clone, 'src', 'kernel'), { recursive: true })
   const { native } = await findPackage(`${process.platform}-${process.arch}`)
   const name = dirname(native).split('/').slice(-2).join('/')
@@ -175,7 +175,7 @@ test('root with the programs beneath a directory that nobody else can enter: the
   await symlink(join(root, 'node_modules', 'pg'), join(clone, 'node_modules', 'pg'))
   writeFileSync(join(clone, 'package.json'), '{"type":"module"}')
 
-  const cloned = (await import(join(clone, 'src', 'database', 'server', 'embedded.ts'))) as {
+  const cloned = (await import(join(clone, 'src', 'extensions', 'postgres', 'embedded.ts'))) as {
     startEmbedded: typeof startEmbedded
   }
   const options = { dataDirectory: join(clone, 'data'), log: () => {}, copyPlaces: [copies] }

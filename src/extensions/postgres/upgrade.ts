@@ -1,13 +1,13 @@
 // The command `migrate`, and the databases of commands that need no gateway.
 import type pg from 'pg'
-import type { Config } from '../config.ts'
-import { type Database, openDatabase } from '../database/database.ts'
-import { installationOf, readLedgers } from '../database/ledgers.ts'
-import { type Migrations, migrate, planMigrations } from '../database/migrate.ts'
-import { prepareLedger } from '../database/mount.ts'
-import { runningStore } from '../database/server/cluster.ts'
-import { startEmbedded } from '../database/server/embedded.ts'
-import { LEDGER_SCHEMAS } from '../database/tables.ts'
+import type { Config } from '../../config.ts'
+import { type Database, openDatabase } from '../../database/database.ts'
+import { installationOf, readLedgers } from '../../database/ledgers.ts'
+import { type Migrations, migrate, planMigrations } from '../../database/migrate.ts'
+import { prepareLedger } from '../../database/mount.ts'
+import { LEDGER_SCHEMAS } from '../../database/tables.ts'
+import { runningStore } from './cluster.ts'
+import { startEmbedded } from './embedded.ts'
 
 export type Say = (line: string) => void
 

@@ -1,9 +1,9 @@
 // How to connect to the database with psql. It prints the command and does not run it: psql may not be installed, and a
 // person should see what they connect to.
 import { join } from 'node:path'
-import { withoutPassword } from '../database/address.ts'
-import { PASSWORD_FILE, runningStore } from '../database/server/cluster.ts'
-import { CliError, type Command, type Settings, told } from './command.ts'
+import { CliError, type Command, type Settings, told } from '../../cli/command.ts'
+import { withoutPassword } from '../../database/address.ts'
+import { PASSWORD_FILE, runningStore } from './cluster.ts'
 
 export const PSQL_COMMAND: Command = {
   name: 'psql',
