@@ -34,6 +34,7 @@ import { directory } from './extensions/directory/extension.ts'
 import { docs } from './extensions/docs/extension.ts'
 import { finance } from './extensions/finance/extension.ts'
 import { guardrails } from './extensions/guardrails/extension.ts'
+import { logins } from './extensions/logins/extension.ts'
 import { prices } from './extensions/prices/extension.ts'
 import { products } from './extensions/products/extension.ts'
 import { purses } from './extensions/purses/extension.ts'
@@ -52,7 +53,7 @@ import { createPersonMails } from './jobs/person-mails.ts'
 import { createResultStore } from './jobs/result.ts'
 import { webhookSecret } from './jobs/webhook.ts'
 import type { Log } from './kernel/log.ts'
-import { createContentSealer, createSecrets, type Secrets } from './kernel/secret.ts'
+import { createContentSealer, createSecrets } from './kernel/secret.ts'
 import { VERSION } from './kernel/version.ts'
 import type { World } from './kernel/world.ts'
 import type { Ledger } from './ledger/ledger.ts'
@@ -72,13 +73,11 @@ import { createStatements } from './reports/statement.ts'
 import { addAccountRules } from './reports/verify/account.ts'
 import { testVendor } from './routing/vendor-test.ts'
 import { type Figures, withBeside } from './telemetry/metrics.ts'
-import type { Upstream } from './upstream/call.ts'
 import { openByokKeys } from './upstream/credentials/byok-keys.ts'
 import { openCredentials } from './upstream/credentials/credentials.ts'
 import { createUpstream } from './upstream/exchange.ts'
 import { createOutboundGuard } from './upstream/guard.ts'
-import { createLogins } from './upstream/login.ts'
-import { createTokenCache, createTokenStore } from './upstream/token-cache.ts'
+import { NO_LOGINS, type Workload } from './upstream/login.ts'
 
 export interface GatewayOptions {
   readonly config: Config
@@ -133,6 +132,7 @@ export const EXTENSIONS = [
   docs,
   finance,
   guardrails,
+  logins,
   prices,
   products,
   purses,
@@ -443,9 +443,8 @@ async function openExtensions(on: readonly Extension<Core, Place>[], core: Core)
 
 /** What is kept in the database, and what is read from it at the start. */
 async function openStore(options: GatewayOptions) {
-  const { config, world, log } = options
+  const { config, world, log, place } = options
   const on = switchedOn(config)
-  const { place } = options
   const database = openDatabase({
     connection: options.connection,
     connectionsMax: config.TOLLGATE_DATABASE_CONNECTIONS,
@@ -486,7 +485,9 @@ async function openStore(options: GatewayOptions) {
   const byokKeys = await openByokKeys({ database, changes, world, audit, secrets })
   const branding = await openBranding({ database, changes, audit })
   const upstream = createUpstream({ world })
-  const { logins, metadata } = openLogins(config, { world, upstream, database, secrets })
+  const metadata = createUpstream({ world, metadata: true })
+  const workload = workloadOf(config, metadata)
+  const logins = on.find((one) => one.logins)?.logins?.({ world, upstream, database, secrets, workload }) ?? NO_LOGINS
   const guard = createOutboundGuard(world, config)
   await changes.start()
   const setAside = createSetAside({ database, catalog, log })
@@ -511,21 +512,13 @@ async function openStore(options: GatewayOptions) {
   }
 }
 
-/** The clouds' own logins. Their tokens are shared by all processes. */
-function openLogins(
-  config: GatewayOptions['config'],
-  { world, upstream, database, secrets }: { world: World; upstream: Upstream; database: Database; secrets: Secrets },
-) {
-  const metadata = createUpstream({ world, metadata: true })
-  const tokens = createTokenCache({ world, store: createTokenStore({ database, world, secrets }) })
-  const workload = {
-    allows: new Set(config.TOLLGATE_WORKLOAD_IDENTITY),
-    hosts: new Set(config.TOLLGATE_WORKLOAD_IDENTITY_HOSTS),
-    environment: config.workload,
-    metadata,
-  }
-  return { logins: createLogins({ world, upstream, tokens, workload }), metadata }
-}
+/** What logins may use of the machine. */
+const workloadOf = (config: Config, metadata: Workload['metadata']): Workload => ({
+  allows: new Set(config.TOLLGATE_WORKLOAD_IDENTITY),
+  hosts: new Set(config.TOLLGATE_WORKLOAD_IDENTITY_HOSTS),
+  environment: config.workload,
+  metadata,
+})
 
 /** What reading a request needs besides its bytes. */
 function readerOf(

@@ -4,15 +4,19 @@
 import type { CallerRules } from './api/api.ts'
 import type { EndpointSpec } from './catalog/endpoint.ts'
 import type { CatalogSection } from './catalog/section.ts'
-import type { Queryable } from './database/database.ts'
+import type { Database, Queryable } from './database/database.ts'
 import type { LeavingDeps } from './identity/leaving.ts'
 import type { Proof } from './identity/sessions.ts'
 import type { Offered, SecurityView } from './identity/views.ts'
+import type { Secrets } from './kernel/secret.ts'
+import type { World } from './kernel/world.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import type { Resource } from './operator/resource.ts'
 import type { PathHooks } from './pipeline/hooks.ts'
 import type { CallStore } from './reports/dialect.ts'
 import type { Incident } from './telemetry/incidents.ts'
+import type { Upstream } from './upstream/call.ts'
+import type { Logins, Workload } from './upstream/login.ts'
 
 /** Something that is done again and again beside the calls. */
 interface PeriodicWork {
@@ -31,12 +35,21 @@ export interface CallWarehouse {
   readonly incidents: () => readonly Incident[]
 }
 
+interface LoginParts {
+  readonly world: World
+  readonly upstream: Upstream
+  readonly database: Database
+  readonly secrets: Secrets
+  readonly workload: Workload
+}
+
 export interface Extension<Core, Place, Own = object> {
   readonly name: string
   readonly catalog?: CatalogSection | undefined
   readonly proofs: readonly Proof[]
   /** Also when it is switched off: its rows are there. */
   readonly verify: readonly AccountRule[]
+  readonly logins: ((of: LoginParts) => Logins) | undefined
   /** The endpoints that it adds to the public API. */
   readonly entries: readonly EndpointSpec[]
   /** Addresses that take WebSockets, and nothing else. */
@@ -84,6 +97,8 @@ interface Parts<Core, Own, Place> {
   /** Ways that it adds to say who one is: at the sign-in, after the password, or again before a sensitive action. */
   readonly proofs?: readonly Proof[]
   readonly verify?: readonly AccountRule[]
+  /** Logins of vendors. */
+  readonly logins?: (of: LoginParts) => Logins
   /** Endpoints of the public API, with their ids; `endpoints` mounts them. */
   readonly entries?: readonly EndpointSpec[]
   readonly sockets?: readonly EndpointSpec[]
@@ -112,6 +127,7 @@ export function defineExtension<Core extends object, Own extends object = object
   catalog,
   proofs = [],
   verify = [],
+  logins,
   entries = [],
   sockets = [],
   open,
@@ -138,6 +154,7 @@ export function defineExtension<Core extends object, Own extends object = object
     catalog,
     proofs,
     verify,
+    logins,
     entries,
     sockets,
     // To be described, resources are made of nothing: they use their parts only when they run.

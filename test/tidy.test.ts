@@ -35,8 +35,8 @@ const ROOMS = [
   'cli',
 ]
 const EXTENSIONS = 'extensions'
-/** Are no extensions themselves, and import none. */
-const FOR_SEVERAL = ['extensions/billing', 'extensions/connection', 'extensions/postgres']
+/** What several extensions need and the core does not; they import no other. */
+const FOR_SEVERAL = ['billing', 'connection', 'logins', 'postgres'].map((name) => `extensions/${name}`)
 /** What stands beside the folders is put together from all of them; only what starts the program may ask for it. */
 const BESIDE = ['commands.ts', 'compose.ts', 'config.ts', 'extension.ts', 'installation.ts']
 const STARTERS = ['process', 'cli', 'extensions']

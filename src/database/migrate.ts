@@ -43,11 +43,7 @@ export interface Migrations {
 export async function listMigrations(folder = FOLDER): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => /^\d{4}_[a-z_]+\.sql$/.test(name)).sort()
   return Promise.all(
-    names.map(async (name) => ({
-      number: Number(name.slice(0, 4)),
-      name,
-      sql: await sqlOf(folder, name),
-    })),
+    names.map(async (name) => ({ number: Number(name.slice(0, 4)), name, sql: await sqlOf(folder, name) })),
   )
 }
 

@@ -1161,17 +1161,6 @@ create table scim_group_member (
 );
 create index scim_group_member_person on scim_group_member (scope, person_id);
 
--- What a cloud gave for a login: sealed, and shared by all processes, so that one renewal serves them all.
-create table login_token (
-  -- The digest of the login and its credential.
-  id text collate "C" primary key,
-  sealed bytea,
-  renew_at timestamptz,
-  expires_at timestamptz,
-  -- Until then one process renews it, and the others wait.
-  claimed_until timestamptz not null
-);
-
 -- Budgets: what a user, a tag, a session, a key, a member, a team or a project of an account may use in a span. What is
 -- counted stands in `counter`, as for limits; its scope is the budget's id and the value (`bgt_1=alice`), its name is
 -- `budget`.

@@ -9,8 +9,9 @@ import { NEVER } from '../../kernel/timers.ts'
 import type { World } from '../../kernel/world.ts'
 import { bearer, type HttpCall, type Upstream } from '../../upstream/call.ts'
 import { createUpstream } from '../../upstream/exchange.ts'
-import { createLogins, loginProblem } from '../../upstream/login.ts'
-import { createTokenCache } from '../../upstream/token-cache.ts'
+import { loginProblem } from '../../upstream/login.ts'
+import { createLogins } from '../logins/login.ts'
+import { createTokenCache } from '../logins/token-cache.ts'
 
 export interface SecretReferences {
   /** Returns the secret. Errors contain the reference, never the secret. */

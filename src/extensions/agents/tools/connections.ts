@@ -15,7 +15,7 @@ import { type Secrets, seal, unseal } from '../../../kernel/secret.ts'
 import { NEVER } from '../../../kernel/timers.ts'
 import { newId, type World } from '../../../kernel/world.ts'
 import type { GuardedFetch } from '../../../upstream/guard.ts'
-import { createTokenCache, createTokenStore, type Token } from '../../../upstream/token-cache.ts'
+import { createTokenCache, createTokenStore, type Token } from '../../logins/token-cache.ts'
 
 /** Whose it is. Without a person: of keys that belong to nobody. Without an account: the operator's, for looking. */
 export interface ConnectionOwner {

@@ -1,9 +1,9 @@
 // Tokens that live for an hour: renewed ahead of their end, by one process for all. While a renewal fails, the old
 // token is used for as long as it is valid.
-import { type Database, statement } from '../database/database.ts'
-import { type Secrets, seal, unseal } from '../kernel/secret.ts'
-import { sleep } from '../kernel/timers.ts'
-import type { World } from '../kernel/world.ts'
+import { type Database, statement } from '../../database/database.ts'
+import { type Secrets, seal, unseal } from '../../kernel/secret.ts'
+import { sleep } from '../../kernel/timers.ts'
+import type { World } from '../../kernel/world.ts'
 
 export interface Token {
   readonly value: string
@@ -34,7 +34,7 @@ const AHEAD_MS = 300_000
 const AHEAD_PART = 0.2
 /** Nobody is asked again sooner after a failure. */
 const RETRY_MS = 5_000
-/** A vendor that refuses every token must not have each call fetch one. */
+/** A vendor that refuses every token must not have each call ask one. */
 const DROP_MS = 30_000
 const LOOK_MS = 200
 /** As long as a claim holds, and a little more. */
@@ -44,7 +44,7 @@ const TOKENS_MAX = 10_000
 export function createTokenCache({ world, store }: { world: World; store?: TokenStore | undefined }) {
   const entries = new Map<string, Entry>()
 
-  async function renew(id: string, entry: Entry, fetch: () => Promise<Token>): Promise<Kept> {
+  async function renew(id: string, entry: Entry, ask: () => Promise<Token>): Promise<Kept> {
     // All processes see the same one: another may have replaced the one that was refused.
     const read = async () => {
       const found = await store?.read(id)
@@ -66,7 +66,7 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
         return found
       }
       const nowMs = world.nowMs()
-      const token = await fetch()
+      const token = await ask()
       const lifeMs = token.expiresMs - nowMs
       const kept = { ...token, renewMs: token.expiresMs - Math.min(AHEAD_MS, lifeMs * AHEAD_PART) }
       await store?.write(id, kept)
@@ -88,8 +88,8 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
     return entry
   }
 
-  function begin(entry: Entry, id: string, fetch: () => Promise<Token>): Promise<Kept> {
-    entry.renewing ??= renew(id, entry, fetch)
+  function begin(entry: Entry, id: string, ask: () => Promise<Token>): Promise<Kept> {
+    entry.renewing ??= renew(id, entry, ask)
       .then(
         (kept) => {
           entry.kept = kept
@@ -112,10 +112,10 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
 
   return {
     /**
-     * At once while it is fresh. `id` is a digest of the login and its credential; `fetch` is called by one process at
+     * At once while it is fresh. `id` is a digest of the login and its credential; `ask` is called by one process at
      * a time.
      */
-    get(id: string, fetch: () => Promise<Token>): string | Promise<string> {
+    get(id: string, ask: () => Promise<Token>): string | Promise<string> {
       const entry = entryOf(id)
       const nowMs = world.nowMs()
       const { kept } = entry
@@ -123,11 +123,11 @@ export function createTokenCache({ world, store }: { world: World; store?: Token
       const isValid = kept !== undefined && kept.expiresMs > nowMs
       const mayAsk = entry.retryMs <= nowMs
       if (isValid) {
-        if (mayAsk) begin(entry, id, fetch).catch(() => undefined)
+        if (mayAsk) begin(entry, id, ask).catch(() => undefined)
         return kept.value
       }
       if (!mayAsk && entry.failure !== undefined && !entry.renewing) return Promise.reject(entry.failure)
-      return begin(entry, id, fetch).then(({ value }) => value)
+      return begin(entry, id, ask).then(({ value }) => value)
     },
     /** The vendor refuses a token before its end. True: the next `get` brings another. */
     drop(value: string): boolean {
